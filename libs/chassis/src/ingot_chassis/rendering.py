@@ -1,0 +1,85 @@
+"""How errors look on the wire: always the error object, whatever raised them."""
+
+import re
+from typing import Any
+
+import msgspec
+import structlog
+from litestar import Request, Response
+from litestar.exceptions import (
+    ClientException,
+    HTTPException,
+    MethodNotAllowedException,
+    NotFoundException,
+    ValidationException,
+)
+
+from ingot_chassis.errors import ApiError, ErrorObject, FieldError
+
+log = structlog.get_logger()
+
+_PATH = re.compile(r"\s*- at `\$?\.?([^`]*)`\s*$")
+_WRONG_TYPE = re.compile(r"^Expected `[^`]+`, got ")
+
+
+def exception_handlers(service: str, public_url: str) -> dict[Any, Any]:
+    """Litestar exception handlers of a service. ``url`` in the error object is the page of the API."""
+    page = public_url.rstrip("/") + "/api/v1/swagger"
+
+    def answer(
+        status: int,
+        message: str,
+        errors: list[FieldError] | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> Response[bytes]:
+        body = msgspec.json.encode(ErrorObject(message=message, url=page, errors=errors or []))
+        return Response(body, status_code=status, headers=headers, media_type="application/json")
+
+    def api_error(_request: Request[Any, Any, Any], error: ApiError) -> Response[bytes]:
+        return answer(error.status, error.message, error.errors, error.headers)
+
+    def validation(request: Request[Any, Any, Any], error: ValidationException) -> Response[bytes]:
+        items: list[Any] = [item for item in error.extra or [] if isinstance(item, dict)]
+        found = [_field_error(item) for item in items]
+        if any(item.get("source") == "path" or item.get("key") in request.path_params for item in items):
+            return answer(404, "Not found.")
+        message = "; ".join(f"{e.field}: {e.message}" for e in found) or "The request is not valid."
+        wrong_type = found and all(e.code == "type" for e in found)
+        return answer(400 if wrong_type else 422, message, found)
+
+    def not_found(_request: Request[Any, Any, Any], _error: HTTPException) -> Response[bytes]:
+        return answer(404, "Not found.")
+
+    def http(_request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+        return answer(error.status_code, error.detail or "The request cannot be served.")
+
+    def crash(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+        log.error("unexpected error", service=service, path=request.scope["path"], exc_info=error)
+        return answer(500, "Something went wrong here; the log has the details.")
+
+    return {
+        ApiError: api_error,
+        ValidationException: validation,
+        NotFoundException: not_found,
+        MethodNotAllowedException: not_found,
+        ClientException: http,
+        HTTPException: http,
+        Exception: crash,
+    }
+
+
+def _field_error(item: dict[str, Any]) -> FieldError:
+    """One message of msgspec, with the path of the field taken out of its text."""
+    text = str(item.get("message", ""))
+    found = _PATH.search(text)
+    field = str(item.get("key", ""))
+    if found:
+        text = text[: found.start()]
+        field = found.group(1).removeprefix("data.") or field
+    missing = re.match(r"^Object missing required field `([^`]+)`$", text)
+    if missing:
+        prefix = "" if field in ("data", "") else f"{field}."
+        return FieldError(prefix + missing.group(1), "required", "is required")
+    if field == "data":
+        field = "body"
+    return FieldError(field, "type" if _WRONG_TYPE.match(text) else "invalid", text)

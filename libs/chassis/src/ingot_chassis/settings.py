@@ -1,0 +1,154 @@
+"""Settings: one struct per service, filled from the environment, all errors at once.
+
+A field that is marked shared is the same for every service and its variable is ``INGOT_<FIELD>``; any other
+is ``INGOT_<SERVICE>_<FIELD>``. The text of the field's ``msgspec.Meta`` is its documentation.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+
+_S = TypeVar("_S", bound=msgspec.Struct)
+_SHARED = {"shared": True}
+
+
+class SettingsError(Exception):
+    """A setting is missing or cannot be read; ``lines`` holds one sentence each."""
+
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__("; ".join(lines))
+        self.lines = lines
+
+
+class ServiceSettings(msgspec.Struct, kw_only=True):
+    """What every service needs to run."""
+
+    database_url: Annotated[
+        str,
+        msgspec.Meta(description="Database: postgresql+asyncpg://… or sqlite+aiosqlite:///…"),
+    ] = ""
+    database_pool: Annotated[
+        int, msgspec.Meta(ge=1, le=500, description="Connections kept for writing, and as many for reading.")
+    ] = 10
+    host: Annotated[str, msgspec.Meta(description="Address to listen on.")] = "127.0.0.1"
+    port: Annotated[int, msgspec.Meta(ge=0, le=65535, description="Port to listen on.")] = 8080
+    private_key: Annotated[
+        str,
+        msgspec.Meta(description="Ed25519 key of this service (32 bytes, base64url); signs calls to peers."),
+    ] = ""
+    background: Annotated[
+        bool,
+        msgspec.Meta(description="Whether `serve` also runs relay, consumers and workers in its process."),
+    ] = True
+    public_keys: Annotated[
+        dict[str, str],
+        msgspec.Meta(
+            description="Ed25519 public keys of the services that may call: name=base64url, by comma.",
+            extra=_SHARED,
+        ),
+    ] = {}
+    nats_url: Annotated[str, msgspec.Meta(description="NATS server with JetStream.", extra=_SHARED)] = (
+        "nats://127.0.0.1:4222"
+    )
+    stream_replicas: Annotated[
+        int, msgspec.Meta(ge=1, le=5, description="Copies of each JetStream stream.", extra=_SHARED)
+    ] = 1
+    store_url: Annotated[
+        str, msgspec.Meta(description="Shared store: redis://… or memory://", extra=_SHARED)
+    ] = "memory://"
+    public_url: Annotated[
+        str, msgspec.Meta(description="Root URL that users see; ends with a slash.", extra=_SHARED)
+    ] = "http://127.0.0.1:3000/"
+    log_level: Annotated[str, msgspec.Meta(description="debug, info, warning or error.", extra=_SHARED)] = (
+        "info"
+    )
+    otlp_endpoint: Annotated[
+        str, msgspec.Meta(description="OTLP/HTTP endpoint for traces; empty: none.", extra=_SHARED)
+    ] = ""
+    page_size: Annotated[
+        int, msgspec.Meta(ge=1, le=50, description="Rows on a page when `limit` is absent.", extra=_SHARED)
+    ] = 30
+    drain_seconds: Annotated[
+        int, msgspec.Meta(ge=0, description="Time that running requests get on SIGTERM.", extra=_SHARED)
+    ] = 30
+
+
+class Variable(msgspec.Struct, frozen=True):
+    """One documented setting."""
+
+    name: str
+    type: str
+    default: str
+    description: str
+    shared: bool
+
+
+def variables(cls: type[msgspec.Struct], service: str) -> Iterator[Variable]:
+    """Every variable that ``load`` reads for ``cls``, in declaration order."""
+    hints = get_type_hints(cls, include_extras=True)
+    for field in msgspec.structs.fields(cls):
+        meta = _meta(hints[field.name])
+        shared = bool(meta and (meta.extra or {}).get("shared"))
+        prefix = "INGOT_" if shared else f"INGOT_{service.upper()}_"
+        default: Any = field.default
+        if field.default_factory is not msgspec.NODEFAULT:
+            default = field.default_factory()
+        yield Variable(
+            name=prefix + field.name.upper(),
+            type=_type_name(field.type),
+            default="required" if default is msgspec.NODEFAULT else _text(default),
+            description=(meta.description if meta and meta.description else ""),
+            shared=shared,
+        )
+
+
+def load(cls: type[_S], service: str, environ: Mapping[str, str]) -> _S:
+    """Fill ``cls`` from ``environ``. Raises SettingsError naming every variable that is wrong."""
+    values: dict[str, Any] = {}
+    errors: list[str] = []
+    hints = get_type_hints(cls, include_extras=True)
+    for field, variable in zip(msgspec.structs.fields(cls), variables(cls, service), strict=True):
+        text = environ.get(variable.name)
+        if text is None:
+            if variable.default == "required":
+                errors.append(f"{variable.name} is not set ({variable.description})")
+            continue
+        try:
+            values[field.name] = msgspec.convert(
+                _parsed(text, hints[field.name]), hints[field.name], strict=False
+            )
+        except (msgspec.ValidationError, ValueError) as error:
+            errors.append(f"{variable.name}={text!r}: {error}")
+    if errors:
+        raise SettingsError(errors)
+    return cls(**values)
+
+
+def _parsed(text: str, hint: Any) -> Any:
+    bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if get_origin(bare) is list:
+        return parts
+    if get_origin(bare) is dict:
+        return dict(part.split("=", 1) for part in parts)
+    return text
+
+
+def _meta(hint: Any) -> msgspec.Meta | None:
+    if get_origin(hint) is not Annotated:
+        return None
+    return next((m for m in get_args(hint)[1:] if isinstance(m, msgspec.Meta)), None)
+
+
+def _type_name(hint: Any) -> str:
+    bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    return getattr(bare, "__name__", str(bare)) if get_origin(bare) is None else str(bare)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    if isinstance(value, dict):
+        return ",".join(f"{k}={v}" for k, v in value.items())
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,99 @@
+"""What a process tells about itself: structured logs, traces, metrics.
+
+Logs are JSON lines with the request id and, inside a span, the trace id. Traces go to the OTLP endpoint of
+the settings; without one spans are not recorded and cost next to nothing.
+"""
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import structlog
+from opentelemetry import propagate, trace
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+from prometheus_client import Counter, Histogram
+
+REQUESTS = Counter("ingot_requests_total", "Requests", ["service", "route", "method", "status"])
+SECONDS = Histogram(
+    "ingot_request_seconds",
+    "Time from request to the end of the answer",
+    ["service", "route"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60),
+)
+
+_request_id: ContextVar[str] = ContextVar("request_id", default="")
+tracer = trace.get_tracer("ingot")
+
+
+def request_id() -> str:
+    """The id of the request being served, or empty outside of one."""
+    return _request_id.get()
+
+
+def set_request_id(value: str) -> None:
+    _request_id.set(value)
+
+
+def configure_logging(level: str = "info", *, readable: bool = False) -> None:
+    """Send all logs of the process to stderr: JSON lines, or coloured text for a person."""
+    number = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _add_ids,
+    ]
+    renderer = (
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        if readable
+        else structlog.processors.JSONRenderer()
+    )
+    structlog.configure(
+        processors=[*shared, structlog.processors.format_exc_info, renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(processor=renderer, foreign_pre_chain=shared))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(max(number, logging.WARNING))
+
+
+def _add_ids(_logger: Any, _name: str, event: Any) -> Any:
+    if rid := _request_id.get():
+        event["request_id"] = rid
+    span = trace.get_current_span().get_span_context()
+    if span.is_valid:
+        event["trace_id"] = format(span.trace_id, "032x")
+    return event
+
+
+def configure_tracing(service: str, endpoint: str) -> None:
+    """Record spans and send them to the OTLP/HTTP ``endpoint``; nothing if that is empty."""
+    if not endpoint:
+        return
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+    record_spans(service, OTLPSpanExporter(endpoint=endpoint))
+
+
+def record_spans(service: str, exporter: SpanExporter) -> None:
+    """Record the spans of this process and hand them to ``exporter``."""
+    provider = TracerProvider(resource=Resource.create({"service.name": f"ingot-{service}"}))
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)
+
+
+@contextmanager
+def continued_span(name: str, traceparent: str | None) -> Iterator[None]:
+    """A span that continues the trace which ``traceparent`` (W3C Trace Context) names."""
+    context = propagate.extract({"traceparent": traceparent}) if traceparent else None
+    with tracer.start_as_current_span(name, context=context):
+        yield

@@ -1,0 +1,172 @@
+"""Owned by issues: how issues and pull requests look to the world, and what happened to them."""
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from ingot_contracts.identity import User
+from ingot_contracts.repos import Repository
+
+State = Literal["open", "closed"]
+
+
+class Label(msgspec.Struct, frozen=True, kw_only=True):
+    """``color`` is six hex digits without ``#``."""
+
+    id: int
+    name: str
+    color: str
+    url: str = ""
+
+
+class Milestone(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    title: str
+    description: str = ""
+    state: State = "open"
+    open_issues: int = 0
+    closed_issues: int = 0
+    closed_at: datetime | None = None
+    due_on: datetime | None = None
+
+
+class PullRequestMeta(msgspec.Struct, frozen=True, kw_only=True):
+    merged: bool = False
+    merged_at: datetime | None = None
+
+
+class Issue(msgspec.Struct, frozen=True, kw_only=True):
+    """``number`` counts issues and pull requests of the repository together."""
+
+    id: int
+    url: str
+    number: int
+    user: User
+    title: str
+    body: str = ""
+    labels: list[Label] = []
+    milestone: Milestone | None = None
+    assignee: User | None = None
+    assignees: list[User] = []
+    state: State = "open"
+    comments: int = 0
+    created_at: datetime
+    updated_at: datetime
+    closed_at: datetime | None = None
+    pull_request: PullRequestMeta | None = None
+
+
+class Comment(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the two URLs of what it belongs to is filled, the other empty."""
+
+    id: int
+    html_url: str
+    pull_request_url: str = ""
+    issue_url: str = ""
+    user: User
+    body: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class PullRequestBranch(msgspec.Struct, frozen=True, kw_only=True):
+    """``repo`` is None when the fork is gone; ``sha`` is then the last known one."""
+
+    label: str
+    ref: str
+    sha: str
+    repo_id: int
+    repo: Repository | None = None
+
+
+class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    url: str
+    number: int
+    user: User
+    title: str
+    body: str = ""
+    labels: list[Label] = []
+    milestone: Milestone | None = None
+    assignee: User | None = None
+    assignees: list[User] = []
+    state: State = "open"
+    comments: int = 0
+    html_url: str = ""
+    diff_url: str = ""
+    patch_url: str = ""
+    mergeable: bool = False
+    merged: bool = False
+    merged_at: datetime | None = None
+    merge_commit_sha: str | None = None
+    merged_by: User | None = None
+    base: PullRequestBranch
+    head: PullRequestBranch
+    merge_base: str = ""
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    closed_at: datetime | None = None
+
+
+class ChangedText(msgspec.Struct, frozen=True):
+    """The former text; its key on the wire is ``from``."""
+
+    from_: str = msgspec.field(name="from")
+
+
+class Changes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    title: ChangedText | None = None
+    body: ChangedText | None = None
+
+
+IssueAction = Literal[
+    "opened", "edited", "closed", "reopened", "assigned", "unassigned",
+    "label_updated", "label_cleared", "milestoned", "demilestoned",
+]  # fmt: skip
+CommentAction = Literal["created", "edited", "deleted"]
+PullRequestAction = Literal[
+    "opened", "edited", "closed", "reopened", "synchronized", "assigned", "unassigned",
+    "label_updated", "label_cleared", "milestoned", "demilestoned",
+]  # fmt: skip
+
+
+class IssueChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.issue.changed.v1"):
+    """Something happened to an issue; ``action`` says what, in the words that webhooks use."""
+
+    action: IssueAction
+    issue: Issue
+    repository: Repository
+    sender: User
+    changes: Changes | None = None
+
+
+class CommentChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.comment.changed.v1"):
+    action: CommentAction
+    issue: Issue
+    comment: Comment
+    repository: Repository
+    sender: User
+    changes: Changes | None = None
+    is_pull: bool = False
+
+
+class PullRequestChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.pull.changed.v1"):
+    """A merge is ``closed`` with ``pull_request.merged``."""
+
+    action: PullRequestAction
+    pull_request: PullRequest
+    repository: Repository
+    sender: User
+    changes: Changes | None = None
+
+
+class OpenIssuesCounted(msgspec.Struct, frozen=True, kw_only=True, tag="issues.open.counted.v1"):
+    """How many issues of a repository are open now, for the repository's own counter."""
+
+    repository_id: int
+    open_issues: int
+    open_pulls: int = 0
+
+
+Event = IssueChanged | CommentChanged | PullRequestChanged | OpenIssuesCounted

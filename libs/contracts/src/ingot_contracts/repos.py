@@ -1,0 +1,223 @@
+"""Owned by repos: how repositories look to the world, who may do what to one, git for issues, and what happened."""
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from ingot_contracts.identity import User
+
+Level = Literal["none", "read", "write", "admin", "owner"]
+LEVELS: tuple[Level, ...] = ("none", "read", "write", "admin", "owner")
+MergeStyle = Literal["merge", "rebase", "rebase-merge", "squash", "fast-forward-only"]
+NO_COMMIT = "0" * 40
+
+
+def reaches(held: Level, asked: Level) -> bool:
+    """Whether access at ``held`` includes ``asked``."""
+    return LEVELS.index(held) >= LEVELS.index(asked)
+
+
+class Permission(msgspec.Struct, frozen=True, kw_only=True):
+    admin: bool = False
+    push: bool = False
+    pull: bool = False
+
+
+class Repository(msgspec.Struct, frozen=True, kw_only=True):
+    """A repository as the API shows it. In events ``permissions`` are all false."""
+
+    id: int
+    owner: User
+    name: str
+    full_name: str
+    description: str = ""
+    empty: bool = True
+    private: bool = False
+    fork: bool = False
+    parent: "Repository | None" = None
+    mirror: bool = False
+    size: int = 0
+    html_url: str = ""
+    ssh_url: str = ""
+    clone_url: str = ""
+    website: str = ""
+    stars_count: int = 0
+    forks_count: int = 0
+    watchers_count: int = 0
+    open_issues_count: int = 0
+    default_branch: str = ""
+    archived: bool = False
+    created_at: datetime
+    updated_at: datetime
+    permissions: Permission = Permission()
+
+
+class RepositoryAccess(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /internal/repositories/{owner}/{name}/access and …/by-id/{id}/access: what the caller may do.
+
+    404 when the caller may not know of it.
+    """
+
+    repository: Repository
+    level: Level
+    owner_kind: Literal["user", "organization"] = "user"
+    issues_enabled: bool = True
+    pulls_enabled: bool = True
+    ready: bool = True
+
+
+class BranchTip(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /internal/repositories/{id}/branches/{name}."""
+
+    name: str
+    sha: str
+
+
+class Compare(msgspec.Struct, frozen=True, kw_only=True):
+    """POST /internal/repositories/{id}/compare. Brings the head's commits into the base repository first.
+
+    With ``number`` they are kept there as ``refs/pull/<number>/head``. 404 when a branch is missing.
+    """
+
+    base_branch: str
+    head_repository_id: int
+    head_branch: str
+    number: int = 0
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """What merging head into base would mean now. ``commits`` counts what head has and base has not."""
+
+    base_sha: str
+    head_sha: str
+    merge_base: str
+    mergeable: bool
+    commits: int
+    changed_files: int = 0
+    additions: int = 0
+    deletions: int = 0
+
+
+class Merge(msgspec.Struct, frozen=True, kw_only=True):
+    """POST /internal/repositories/{id}/merge: bring ``head_sha`` into ``base_branch``, as the calling person.
+
+    409 when they conflict, or ``head_sha`` is no longer what ``refs/pull/<number>/head`` says, or the base
+    moved meanwhile.
+    """
+
+    number: int
+    base_branch: str
+    head_sha: str
+    style: MergeStyle = "merge"
+    title: str = ""
+    message: str = ""
+
+
+class Merged(msgspec.Struct, frozen=True, kw_only=True):
+    """``sha`` is now the tip of the base branch. ``already`` True: head was in base before."""
+
+    sha: str
+    already: bool = False
+
+
+class CommitAuthor(msgspec.Struct, frozen=True, kw_only=True):
+    """``username`` is empty when no account has that address."""
+
+    name: str
+    email: str
+    username: str = ""
+
+
+class Verification(msgspec.Struct, frozen=True, kw_only=True):
+    verified: bool = False
+    reason: str = ""
+    signature: str = ""
+    payload: str = ""
+
+
+class Commit(msgspec.Struct, frozen=True, kw_only=True):
+    """A commit in branches and pushes. The three lists are paths, against the first parent."""
+
+    id: str
+    message: str
+    url: str
+    author: CommitAuthor
+    committer: CommitAuthor
+    verification: Verification | None = None
+    timestamp: datetime
+    added: list[str] = []
+    removed: list[str] = []
+    modified: list[str] = []
+
+
+class RepositoryCreated(msgspec.Struct, frozen=True, kw_only=True, tag="repos.repository.created.v1"):
+    repository: Repository
+    sender: User
+    owner_kind: Literal["user", "organization"] = "user"
+
+
+class RepositoryEdited(msgspec.Struct, frozen=True, kw_only=True, tag="repos.repository.edited.v1"):
+    """Name, visibility, units or owner changed: what is known about it must be forgotten."""
+
+    repository: Repository
+    sender: User
+    previous_full_name: str = ""
+
+
+class RepositoryDeleted(msgspec.Struct, frozen=True, kw_only=True, tag="repos.repository.deleted.v1"):
+    repository: Repository
+    sender: User
+    owner_kind: Literal["user", "organization"] = "user"
+
+
+class ForkRequested(msgspec.Struct, frozen=True, kw_only=True, tag="repos.fork.requested.v1"):
+    """Metadata is there, commits are not. Wakes the workers."""
+
+    repository_id: int
+    parent_id: int
+
+
+class RepositoryForked(msgspec.Struct, frozen=True, kw_only=True, tag="repos.repository.forked.v1"):
+    """``forkee`` is the original, ``repository`` the new fork, ready to be cloned."""
+
+    forkee: Repository
+    repository: Repository
+    sender: User
+
+
+class AccessChanged(msgspec.Struct, frozen=True, kw_only=True, tag="repos.access.changed.v1"):
+    """A collaborator or a team grant changed: forget what anybody may do to it."""
+
+    repository_id: int
+
+
+class PushReceived(msgspec.Struct, frozen=True, kw_only=True, tag="repos.push.received.v1"):
+    """One ref moved. 40 zeros: ``before`` for a new ref, ``after`` for a deleted one.
+
+    ``commits`` are newest first and capped; ``total_commits`` is not. ``merged_pull`` is the number of the
+    pull request that the move merges, 0 for an ordinary push.
+    """
+
+    repository: Repository
+    pusher: User
+    ref: str
+    before: str
+    after: str
+    compare_url: str = ""
+    commits: list[Commit] = []
+    total_commits: int = 0
+    forced: bool = False
+    merged_pull: int = 0
+    owner_kind: Literal["user", "organization"] = "user"
+
+
+Event = (
+    RepositoryCreated
+    | RepositoryEdited
+    | RepositoryDeleted
+    | ForkRequested
+    | RepositoryForked
+    | AccessChanged
+    | PushReceived
+)

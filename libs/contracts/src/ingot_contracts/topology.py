@@ -1,0 +1,28 @@
+"""Who calls whom, who tells whom: the graph of services, in one place.
+
+Calls go down, events go up or sideways. NetworkPolicies, service keys and stream consumers are held against
+this by ``tests/arch``.
+"""
+
+SERVICES = ("identity", "repos", "issues", "hooks", "gateway")
+
+CALLS: dict[str, tuple[str, ...]] = {
+    "identity": (),
+    "repos": ("identity",),
+    "issues": ("identity", "repos"),
+    "hooks": ("identity", "repos"),
+    "gateway": ("identity", "repos", "issues", "hooks"),
+}
+"""Caller -> called. Acyclic: gateway -> issues, hooks -> repos -> identity."""
+
+CONSUMES: dict[str, tuple[str, ...]] = {
+    "identity": (),
+    "repos": ("identity", "issues"),
+    "issues": ("identity", "repos"),
+    "hooks": ("identity", "repos", "issues"),
+    "gateway": (),
+}
+"""Consumer -> emitters of the durable consumers it has. The gateway only listens, to drop cached answers."""
+
+AUDIENCE = ("identity", "repos", "issues", "hooks")
+"""Services that accept a principal."""

@@ -1,0 +1,1 @@
+"""HTTP: routes and the shapes of their requests and answers."""

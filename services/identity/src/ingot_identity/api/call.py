@@ -1,0 +1,49 @@
+"""What a route of identity gets at through its request."""
+
+from ingot_chassis.body import ApiRequest
+from ingot_chassis.errors import NotFound
+
+from ingot_identity.core.passwords import Passwords
+from ingot_identity.core.signing import SigningKeys
+from ingot_identity.core.views import Viewing
+from ingot_identity.store import accounts, organizations
+from ingot_identity.store.accounts import AccountRow
+
+
+class Call(ApiRequest):
+    """A request to identity."""
+
+    @property
+    def passwords(self) -> Passwords:
+        return self.app.state.passwords  # type: ignore[no-any-return]
+
+    @property
+    def signing_keys(self) -> SigningKeys:
+        return self.app.state.signing_keys  # type: ignore[no-any-return]
+
+    @property
+    def viewing(self) -> Viewing:
+        return Viewing(self.public_url, self.app.state.settings.noreply_address)
+
+    async def user(self, username: str) -> AccountRow:
+        """The user of that name. Raises NotFound."""
+        return await self._account(username, "user")
+
+    async def organization(self, login: str) -> AccountRow:
+        """The organization of that name, if the caller may know of it. Raises NotFound."""
+        row = await self._account(login, "organization")
+        if row.visibility == "public" or self.who.admin:
+            return row
+        if row.visibility == "limited" and self.who.signed_in:
+            return row
+        async with self.db.read() as db:
+            if not await organizations.is_member(db, row.id, self.who.id):
+                raise NotFound
+        return row
+
+    async def _account(self, login: str, kind: str) -> AccountRow:
+        async with self.db.read() as db:
+            row = await accounts.get_by_login(db, login)
+        if row is None or row.kind != kind:
+            raise NotFound
+        return row

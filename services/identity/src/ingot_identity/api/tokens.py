@@ -1,0 +1,96 @@
+"""Access tokens of the caller. They are made, listed and deleted with the password only."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+from ingot_chassis.errors import NotFound
+from ingot_chassis.policy import basic
+from litestar import Response, delete, get, post
+
+from ingot_identity.api.call import Call
+from ingot_identity.core import tokens
+from ingot_identity.store import tokens as store
+
+
+class CreateToken(msgspec.Struct):
+    """`scopes` as read:… or write:… of a group; none means all."""
+
+    name: Annotated[str, msgspec.Meta(max_length=255)] = ""
+    scopes: list[str] = []
+
+
+class AccessToken(msgspec.Struct, omit_defaults=True):
+    """`sha1` is the secret, once, when the token is made; afterwards `token_last_eight` tells them apart."""
+
+    id: int
+    name: str
+    sha1: str = ""
+    token_last_eight: str = ""
+    scopes: list[str] = []
+    created_at: datetime | None = None
+    last_used_at: datetime | None = None
+
+
+@post(
+    "/api/v1/users/{username:str}/tokens",
+    policy=basic(),
+    operation_id="userCreateToken",
+    tags=["user"],
+    status_code=201,
+)
+async def create_token(request: Call, username: str, data: CreateToken) -> AccessToken:
+    """Make an access token; its secret is shown only now."""
+    _require_self(request, username)
+    name = data.name or request.query_params.get("name", "")
+    async with request.db.transaction() as tx:
+        token_id, secret = await tokens.create(tx, request.who.id, name, data.scopes)
+    return AccessToken(
+        id=token_id,
+        name=name.strip(),
+        sha1=secret,
+        token_last_eight=secret[-8:],
+        scopes=data.scopes or ["all"],
+    )
+
+
+@get("/api/v1/users/{username:str}/tokens", policy=basic(), operation_id="userGetTokens", tags=["user"])
+async def list_tokens(request: Call, username: str) -> Response[list[AccessToken]]:
+    """The caller's access tokens, newest first, without their secrets."""
+    _require_self(request, username)
+    page = request.page()
+    async with request.db.read() as db:
+        rows, total = await store.list_of(db, request.who.id, page)
+    return Response([_view(row) for row in rows], headers=request.page_headers(page, total))
+
+
+@delete(
+    "/api/v1/users/{username:str}/tokens/{token_id:int}",
+    policy=basic(),
+    operation_id="userDeleteAccessToken",
+    tags=["user"],
+)
+async def delete_token(request: Call, username: str, token_id: int) -> None:
+    """Delete an access token; it stops working everywhere within 5 seconds."""
+    _require_self(request, username)
+    async with request.db.transaction() as tx:
+        await tokens.delete(tx, request.who.id, token_id)
+
+
+def _require_self(request: Call, username: str) -> None:
+    if username.lower() != request.who.name.lower():
+        raise NotFound
+
+
+def _view(row: Any) -> AccessToken:
+    return AccessToken(
+        id=row.id,
+        name=row.name,
+        token_last_eight=row.last_eight,
+        scopes=row.scopes.split(","),
+        created_at=row.created_at,
+        last_used_at=row.last_used_at,
+    )
+
+
+routes = [create_token, list_tokens, delete_token]

@@ -1,0 +1,44 @@
+"""Wiring of identity."""
+
+from pathlib import Path
+
+from ingot_chassis.app import service_app
+from ingot_chassis.assembly import assemble
+from ingot_chassis.bus import Bus
+from ingot_chassis.keys import Jwks
+from ingot_chassis.peers import Peers
+from litestar import Litestar
+
+from ingot_identity.api import admin, avatars, internal, organizations, teams, tokens, users
+from ingot_identity.api.call import Call
+from ingot_identity.core.passwords import Passwords
+from ingot_identity.core.signing import SigningKeys
+from ingot_identity.settings import Settings
+from ingot_identity.store.tables import metadata
+
+SCRIPTS = Path(__file__).parent / "store" / "migrations"
+
+
+def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
+    """The app of identity. It calls no other service, so ``peers`` stays empty."""
+
+    async def own_keys() -> Jwks:
+        return await signing_keys.published()
+
+    parts = assemble("identity", settings, metadata=metadata, bus=bus, peers=peers, fetch_keys=own_keys)
+    signing_keys = SigningKeys(parts.require_database(), settings)
+    parts.loops.append(("identity rotates keys", signing_keys.rotate_for_ever))
+    return service_app(
+        parts,
+        routes=[
+            *admin.routes,
+            *avatars.routes,
+            *internal.routes,
+            *organizations.routes,
+            *teams.routes,
+            *tokens.routes,
+            *users.routes,
+        ],
+        request_class=Call,
+        state={"signing_keys": signing_keys, "passwords": Passwords()},
+    )

@@ -1,0 +1,1 @@
+"""Rules and decisions: plain functions, and use cases that take a transaction."""

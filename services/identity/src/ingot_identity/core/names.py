@@ -1,0 +1,80 @@
+"""What an account, a team and an address may be called."""
+
+import re
+
+from ingot_chassis.errors import Invalid
+
+USERNAME_LENGTH = 35
+TEAM_LENGTH = 30
+EMAIL_LENGTH = 254
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+_EMAIL = re.compile(r"[^@\s<>\"(),:;\\\[\]]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
+_RESERVED = frozenset(
+    [
+        ".",
+        "..",
+        "admin",
+        "api",
+        "assets",
+        "avatars",
+        "commits",
+        "css",
+        "debug",
+        "explore",
+        "help",
+        "img",
+        "install",
+        "internal",
+        "issues",
+        "js",
+        "less",
+        "livez",
+        "metrics",
+        "new",
+        "org",
+        "plugins",
+        "pulls",
+        "raw",
+        "readyz",
+        "repo",
+        "stars",
+        "template",
+        "user",
+    ]
+)
+
+
+def check_login(login: str, *, field: str = "username") -> str:
+    """``login``, if it may name a new account. Raises Invalid."""
+    _check_charset(login, field, USERNAME_LENGTH)
+    lower = login.lower()
+    if lower in _RESERVED or lower.endswith((".keys", ".gpg", ".git")):
+        raise Invalid.field(field, "reserved", f"{login!r} is reserved")
+    return login
+
+
+def check_team(name: str) -> str:
+    """``name``, if it may name a team. Raises Invalid."""
+    _check_charset(name, "name", TEAM_LENGTH)
+    if name.lower() == "new":
+        raise Invalid.field("name", "reserved", f"{name!r} is reserved")
+    return name
+
+
+def check_email(address: str) -> str:
+    """``address`` in lower case. Raises Invalid unless it looks like local@domain.tld."""
+    if len(address) > EMAIL_LENGTH:
+        raise Invalid.field("email", "length", f"has more than {EMAIL_LENGTH} characters")
+    if not _EMAIL.fullmatch(address):
+        raise Invalid.field("email", "format", f"{address!r} is no e-mail address")
+    return address.lower()
+
+
+def _check_charset(name: str, field: str, longest: int) -> None:
+    if not name:
+        raise Invalid.field(field, "required", "is required")
+    if len(name) > longest:
+        raise Invalid.field(field, "length", f"has more than {longest} characters")
+    if not _NAME.fullmatch(name):
+        raise Invalid.field(field, "charset", "may hold only letters, digits, '_', '-' and '.'")

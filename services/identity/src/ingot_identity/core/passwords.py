@@ -1,0 +1,51 @@
+"""Passwords: argon2id, off the event loop, and the same effort for people who do not exist."""
+
+import asyncio
+import secrets
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+from ingot_chassis.errors import Invalid
+
+LONGEST = 255
+AT_ONCE = 2
+
+
+class Passwords:
+    """Hashes and checks. ``AT_ONCE`` at a time, because each takes 64 MiB for its moment."""
+
+    def __init__(self) -> None:
+        self._hasher = PasswordHasher()
+        self._room = asyncio.Semaphore(AT_ONCE)
+        self._nobody: str | None = None
+
+    async def hash(self, password: str) -> str:
+        """The argon2id hash. Raises Invalid for a password that is empty or too long."""
+        if not password:
+            raise Invalid.field("password", "required", "is required")
+        if len(password) > LONGEST:
+            raise Invalid.field("password", "length", f"has more than {LONGEST} characters")
+        async with self._room:
+            return await asyncio.to_thread(self._hasher.hash, password)
+
+    async def matches(self, password: str, password_hash: str | None) -> bool:
+        """Whether ``password`` is right; ``None`` or empty stands for nobody's and costs the same time."""
+        real = bool(password_hash)
+        if not password_hash:
+            if self._nobody is None:
+                self._nobody = await self.hash(secrets.token_hex())
+            password_hash = self._nobody
+        async with self._room:
+            right = await asyncio.to_thread(self._verify, password_hash, password[: LONGEST + 1])
+        return right and real
+
+    def _verify(self, password_hash: str, password: str) -> bool:
+        try:
+            return self._hasher.verify(password_hash, password)
+        except (VerificationError, InvalidHashError):
+            return False
+
+
+def generate() -> str:
+    """A password for somebody who was not asked for one."""
+    return secrets.token_urlsafe(15)

@@ -1,0 +1,21 @@
+"""Settings of identity; the only reader of its environment."""
+
+from typing import Annotated
+
+import msgspec
+from ingot_chassis.settings import ServiceSettings
+
+
+class Settings(ServiceSettings, kw_only=True):
+    """What identity needs beyond every service's settings."""
+
+    sealing_key: Annotated[
+        str,
+        msgspec.Meta(description="Fernet key (32 bytes, base64url) that seals the signing keys at rest."),
+    ] = ""
+    signing_key_days: Annotated[
+        int, msgspec.Meta(ge=1, description="Age at which the key that signs principals is replaced.")
+    ] = 30
+    noreply_address: Annotated[
+        str, msgspec.Meta(description="Domain of the addresses shown for people who keep theirs private.")
+    ] = "noreply.localhost"

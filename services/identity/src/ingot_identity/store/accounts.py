@@ -1,0 +1,71 @@
+"""SQL for users and organizations."""
+
+from typing import Any
+
+from ingot_chassis.database import Executor, insert
+from ingot_chassis.paging import Page
+from ingot_chassis.tables import now
+from sqlalchemy import Row, func, or_, select, update
+
+from ingot_identity.store.tables import account, email
+
+AccountRow = Row[Any]
+
+
+async def add(db: Executor, **values: Any) -> int | None:
+    """Insert an account; its id, or None when the name is taken in any letter case."""
+    values |= {"lower_login": values["login"].lower(), "created_at": now(), "updated_at": now()}
+    statement = insert(db, account).values(values).on_conflict_do_nothing().returning(account.c.id)
+    return (await db.execute(statement)).scalar()
+
+
+async def add_email(db: Executor, account_id: int, address: str, *, is_primary: bool) -> bool:
+    """Insert an address (lower-case); False when anybody has it."""
+    statement = (
+        insert(db, email)
+        .values(account_id=account_id, address=address, is_primary=is_primary, verified=True)
+        .on_conflict_do_nothing()
+    )
+    return (await db.execute(statement)).rowcount == 1
+
+
+async def get(db: Executor, account_id: int) -> AccountRow | None:
+    return (await db.execute(select(account).where(account.c.id == account_id))).first()
+
+
+async def get_by_login(db: Executor, login: str) -> AccountRow | None:
+    return (await db.execute(select(account).where(account.c.lower_login == login.lower()))).first()
+
+
+async def get_by_email(db: Executor, address: str) -> AccountRow | None:
+    """The user whose primary address it is."""
+    statement = (
+        select(account)
+        .join(email, email.c.account_id == account.c.id)
+        .where(email.c.address == address.lower(), email.c.is_primary)
+    )
+    return (await db.execute(statement)).first()
+
+
+async def change(db: Executor, account_id: int, **values: Any) -> None:
+    await db.execute(update(account).where(account.c.id == account_id).values(updated_at=now(), **values))
+
+
+async def search_users(db: Executor, text: str, page: Page) -> tuple[list[AccountRow], int]:
+    """Users whose name or full name contains ``text``, ignoring case, by name; and how many there are."""
+    wanted = account.c.kind == "user"
+    if text:
+        pattern = text.lower()
+        wanted &= or_(
+            account.c.lower_login.contains(pattern, autoescape=True),
+            func.lower(account.c.full_name).contains(pattern, autoescape=True),
+        )
+    rows = await db.execute(
+        select(account).where(wanted).order_by(account.c.lower_login).limit(page.limit).offset(page.offset)
+    )
+    total = await db.execute(select(func.count()).select_from(account).where(wanted))
+    return list(rows.all()), int(total.scalar_one())
+
+
+async def any_administrator(db: Executor) -> bool:
+    return (await db.execute(select(account.c.id).where(account.c.admin).limit(1))).first() is not None

@@ -1,0 +1,105 @@
+"""Tables of identity.
+
+Users and organizations share one table, hence one sequence of ids and one set of names.
+"""
+
+from ingot_chassis.tables import NAMING, BigId, UtcDateTime, chassis_tables
+from sqlalchemy import (
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+metadata = MetaData(naming_convention=NAMING)
+chassis_tables(metadata)
+
+account = Table(
+    "account",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("kind", String(12), nullable=False),
+    Column("login", String(40), nullable=False),
+    Column("lower_login", String(40), nullable=False, unique=True),
+    Column("full_name", String(100), nullable=False, default=""),
+    Column("description", String(255), nullable=False, default=""),
+    Column("website", String(255), nullable=False, default=""),
+    Column("location", String(50), nullable=False, default=""),
+    Column("visibility", String(10), nullable=False, default="public"),
+    Column("email", String(254), nullable=False, default=""),
+    Column("email_private", Boolean, nullable=False, default=False),
+    Column("password_hash", Text, nullable=False, default=""),
+    Column("admin", Boolean, nullable=False, default=False),
+    Column("active", Boolean, nullable=False, default=True),
+    Column("login_prohibited", Boolean, nullable=False, default=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    CheckConstraint("kind IN ('user', 'organization')", name="kind"),
+)
+
+email = Table(
+    "email",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("address", String(254), nullable=False, unique=True),
+    Column("is_primary", Boolean, nullable=False, default=False),
+    Column("verified", Boolean, nullable=False, default=True),
+)
+
+access_token = Table(
+    "access_token",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("name", String(255), nullable=False),
+    Column("sha256", LargeBinary(32), nullable=False, unique=True),
+    Column("last_eight", String(8), nullable=False),
+    Column("scopes", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("last_used_at", UtcDateTime),
+)
+
+membership = Table(
+    "membership",
+    metadata,
+    Column("organization_id", ForeignKey("account.id", ondelete="CASCADE"), primary_key=True),
+    Column("user_id", ForeignKey("account.id", ondelete="CASCADE"), primary_key=True, index=True),
+    Column("public", Boolean, nullable=False, default=False),
+)
+
+team = Table(
+    "team",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("organization_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False),
+    Column("name", String(30), nullable=False),
+    Column("lower_name", String(30), nullable=False),
+    Column("description", String(255), nullable=False, default=""),
+    Column("permission", String(10), nullable=False),
+    UniqueConstraint("organization_id", "lower_name"),
+)
+
+team_member = Table(
+    "team_member",
+    metadata,
+    Column("team_id", ForeignKey("team.id", ondelete="CASCADE"), primary_key=True),
+    Column("user_id", ForeignKey("account.id", ondelete="CASCADE"), primary_key=True, index=True),
+)
+
+signing_key = Table(
+    "signing_key",
+    metadata,
+    Column("kid", String(32), primary_key=True),
+    Column("sealed", LargeBinary, nullable=False),
+    Column("x", String(64), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("version", Integer, nullable=False, unique=True),
+)
