@@ -39,7 +39,10 @@ Check = Callable[[], Awaitable[str]]
 
 @dataclass
 class Parts:
-    """What a service is made of. ``close`` runs last, for what the service itself opened."""
+    """What a service is made of.
+
+    ``start`` runs before the first request, ``loops`` beside the requests, ``close`` after the last one.
+    """
 
     name: str
     settings: ServiceSettings
@@ -49,6 +52,7 @@ class Parts:
     bus: Bus | None = None
     owns_bus: bool = True
     peers: Peers = field(default_factory=Peers)
+    start: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     loops: list[tuple[str, Loop]] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     close: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
@@ -73,6 +77,8 @@ def service_app(
     @asynccontextmanager
     async def lifespan(_app: Litestar) -> AsyncIterator[None]:
         try:
+            for start in parts.start:
+                await start()
             async with running(parts.loops if parts.settings.background else []):
                 yield
         finally:

@@ -26,6 +26,7 @@ KEEP_SECONDS = 7 * 24 * 3600
 DUPLICATE_WINDOW = 600
 ACK_WAIT = 30
 FETCH_SECONDS = 5
+CONNECT_SECONDS = 3
 PUBLISH_SECONDS = 10
 
 
@@ -61,16 +62,17 @@ class Bus:
         await self.close()
         client = Client()
         try:
-            await client.connect(
-                self._url,
-                name=self._name,
-                max_reconnect_attempts=-1,
-                reconnect_time_wait=0.25,  # type: ignore[arg-type]  # any number works
-                connect_timeout=2,
-                ping_interval=10,
-                allow_reconnect=True,
-                error_cb=_log_error,
-            )
+            # nats-py tries the first connection for ever, too; here the caller decides how long to wait.
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await client.connect(
+                    self._url,
+                    name=self._name,
+                    max_reconnect_attempts=-1,
+                    reconnect_time_wait=0.25,  # type: ignore[arg-type]  # any number works
+                    connect_timeout=2,
+                    ping_interval=10,
+                    error_cb=_log_error,
+                )
         except (OSError, TimeoutError, nats.errors.Error) as error:
             await self._quietly_closed(client)
             raise BusDown(str(error)) from error

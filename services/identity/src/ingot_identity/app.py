@@ -11,8 +11,10 @@ from litestar import Litestar
 
 from ingot_identity.api import admin, avatars, internal, organizations, teams, tokens, users
 from ingot_identity.api.call import Call
+from ingot_identity.core import accounts
 from ingot_identity.core.passwords import Passwords
 from ingot_identity.core.signing import SigningKeys
+from ingot_identity.core.views import Viewing
 from ingot_identity.settings import Settings
 from ingot_identity.store.tables import metadata
 
@@ -26,7 +28,21 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         return await signing_keys.published()
 
     parts = assemble("identity", settings, metadata=metadata, bus=bus, peers=peers, fetch_keys=own_keys)
-    signing_keys = SigningKeys(parts.require_database(), settings)
+    database, passwords = parts.require_database(), Passwords()
+    signing_keys = SigningKeys(database, settings)
+
+    async def first_administrator() -> None:
+        if settings.admin_password:
+            await accounts.ensure_administrator(
+                database,
+                Viewing(settings.public_url, settings.noreply_address),
+                passwords,
+                login=settings.admin_username,
+                email=settings.admin_email,
+                password=settings.admin_password,
+            )
+
+    parts.start.append(first_administrator)
     parts.loops.append(("identity rotates keys", signing_keys.rotate_for_ever))
     return service_app(
         parts,
@@ -40,5 +56,5 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
             *users.routes,
         ],
         request_class=Call,
-        state={"signing_keys": signing_keys, "passwords": Passwords()},
+        state={"signing_keys": signing_keys, "passwords": passwords},
     )

@@ -16,6 +16,15 @@ class Settings(ServiceSettings, kw_only=True):
     signing_key_days: Annotated[
         int, msgspec.Meta(ge=1, description="Age at which the key that signs principals is replaced.")
     ] = 30
+    admin_username: Annotated[
+        str, msgspec.Meta(description="Name of the first administrator, made at start if there is none.")
+    ] = "root"
+    admin_password: Annotated[
+        str, msgspec.Meta(description="Password of the first administrator; empty: none is made.")
+    ] = ""
+    admin_email: Annotated[str, msgspec.Meta(description="Address of the first administrator.")] = (
+        "root@localhost.localdomain"
+    )
     noreply_address: Annotated[
         str, msgspec.Meta(description="Domain of the addresses shown for people who keep theirs private.")
     ] = "noreply.localhost"

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from ingot_chassis.database import Tx
+from ingot_chassis.database import Database, Tx
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_contracts.identity import CredentialsRevoked, UserCreated
 
 from ingot_identity.core import names
+from ingot_identity.core.passwords import Passwords
 from ingot_identity.core.views import Viewing
 from ingot_identity.store import accounts as store
 
@@ -40,6 +41,21 @@ async def create_user(
     row = await existing(tx, account_id)
     tx.emit(UserCreated(account=viewing.account(row)), key=account_id)
     return row
+
+
+async def ensure_administrator(
+    db: Database, viewing: Viewing, passwords: Passwords, *, login: str, email: str, password: str
+) -> bool:
+    """Create the first administrator; False when there is one already, whoever that is. Raises Invalid."""
+    async with db.read() as reader:
+        if await store.any_administrator(reader):
+            return False
+    password_hash = await passwords.hash(password)
+    async with db.transaction() as tx:
+        if await store.any_administrator(tx):
+            return False
+        await create_user(tx, viewing, login=login, email=email, password_hash=password_hash, admin=True)
+    return True
 
 
 async def set_password(tx: Tx, account_id: int, password_hash: str) -> None:
