@@ -1,0 +1,168 @@
+"""What a head would bring to a base: commits, changed files, and the texts of diff and patches.
+
+Texts and file statistics come from git rather than libgit2, which holds the interpreter lock meanwhile.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pygit2
+
+from ingot_repos.git.command import MIB, GitArgs, git_async, run_git
+from ingot_repos.git.commits import CommitInfo, describe, find_commit, walk
+from ingot_repos.git.errors import GitTimedOut, InvalidName, OutputTooLarge
+from ingot_repos.git.refs import is_object_id
+
+# The id of the tree with nothing in it; git knows it without an object (gitglossary(7) names it so).
+_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+_PLAIN = ("--no-color", "--no-ext-diff", "--no-textconv")
+_STAT_SECONDS = 20.0
+_STAT_BYTES = 8 * MIB
+
+FileStatus = Literal["added", "deleted", "modified", "renamed", "copied", "type-changed"]
+_STATUS: dict[str, FileStatus] = {
+    "A": "added",
+    "D": "deleted",
+    "M": "modified",
+    "R": "renamed",
+    "C": "copied",
+    "T": "type-changed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """One file of a diff; `additions` and `deletions` count lines and are None for binary files."""
+
+    path: str
+    old_path: str | None
+    status: FileStatus
+    additions: int | None
+    deletions: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Base and head, as full commit ids, side by side.
+
+    Args:
+        merge_base: the best common ancestor; None when the histories have nothing in common.
+        ahead: how many commits head has and base has not.
+        behind: the other way round.
+        commits: those ahead, newest first, up to the limit.
+        files: what changed from the merge base (from nothing without one) to head; None when that was
+            more than could be counted.
+    """
+
+    merge_base: str | None
+    ahead: int
+    behind: int
+    commits: tuple[CommitInfo, ...]
+    files: tuple[ChangedFile, ...] | None
+
+
+def compare(repo: pygit2.Repository, base: str, head: str, *, max_commits: int = 250) -> Comparison:
+    """Compare two commits of one repository. Blocks, some milliseconds at least.
+
+    Raises:
+        ObjectNotFound: one of them is not a commit of this repository.
+    """
+    base_id, head_id = find_commit(repo, base).id, find_commit(repo, head).id
+    common = merge_base(repo, base, head)
+    ahead, behind = repo.ahead_behind(head_id, base_id)
+    return Comparison(
+        merge_base=common,
+        ahead=ahead,
+        behind=behind,
+        commits=tuple(describe(commit) for commit in walk(repo, head, hide=base, limit=max_commits)),
+        files=_changed_files(Path(repo.path), common or _EMPTY_TREE, head),
+    )
+
+
+def merge_base(repo: pygit2.Repository, base: str, head: str) -> str | None:
+    """The best common ancestor of two commits (full ids), or None.
+
+    Raises:
+        ObjectNotFound: one of them is not a commit of this repository.
+    """
+    found = repo.merge_base(find_commit(repo, base).id, find_commit(repo, head).id)
+    return None if found is None else str(found)
+
+
+async def diff_text(
+    path: Path, before: str, after: str, *, max_bytes: int = 32 * MIB, time_limit: float = 30.0
+) -> bytes:
+    """The unified diff of two commits (git-diff(1)), binary files included; its bytes are of any encoding.
+
+    Args:
+        path: the bare repository.
+        before: full id; for a pull request the merge base.
+        after: full id.
+        max_bytes: of the text.
+        time_limit: seconds.
+
+    Raises:
+        InvalidName: not full ids.
+        OutputTooLarge, GitTimedOut: more than the bounds allow.
+        GitFailed: one of them does not exist.
+    """
+    _require_ids(before, after)
+    args = GitArgs("diff", (*_PLAIN, "--patch", "--binary", "--full-index", "-M"), (before, after))
+    return await git_async(args, git_dir=path, max_output=max_bytes, time_limit=time_limit)
+
+
+async def patch_text(
+    path: Path, before: str, after: str, *, max_bytes: int = 32 * MIB, time_limit: float = 30.0
+) -> bytes:
+    """The commits that `after` has and `before` has not as a mailbox (git-format-patch(1)), oldest first.
+
+    Arguments and errors are those of `diff_text`.
+    """
+    _require_ids(before, after)
+    options = (*_PLAIN, "--stdout", "--binary", "--full-index", "--no-signature")
+    args = GitArgs("format-patch", options, (after, f"^{before}"))
+    return await git_async(args, git_dir=path, max_output=max_bytes, time_limit=time_limit)
+
+
+def _require_ids(*ids: str) -> None:
+    if not all(is_object_id(oid) for oid in ids):
+        raise InvalidName("not a commit id")
+
+
+def _changed_files(path: Path, before: str, after: str) -> tuple[ChangedFile, ...] | None:
+    args = GitArgs("diff-tree", ("-r", "-z", "--raw", "--numstat", "-M", *_PLAIN), (before, after))
+    try:
+        output = run_git(args, git_dir=path, max_output=_STAT_BYTES, time_limit=_STAT_SECONDS)
+    except (OutputTooLarge, GitTimedOut):
+        return None
+    return _parse_changes(output.decode("utf-8", "replace"))
+
+
+def _parse_changes(output: str) -> tuple[ChangedFile, ...]:
+    """Read `--raw --numstat -z` (git-diff-tree(1), "RAW OUTPUT FORMAT"): all raw records, then all counts.
+
+    Both come in the same order, and a rename has two paths in either.
+    """
+    fields = iter(output.split("\0")[:-1])
+    names: list[tuple[FileStatus, str | None, str]] = []
+    counts: list[tuple[int | None, int | None]] = []
+    for field in fields:
+        if field.startswith(":"):
+            letter = field.rsplit(" ", 1)[1][0]
+            old = next(fields) if letter in "RC" else None
+            names.append((_STATUS.get(letter, "modified"), old, next(fields)))
+        else:
+            added, deleted, name = field.split("\t", 2)
+            if not name:
+                next(fields)
+                next(fields)
+            counts.append((_count(added), _count(deleted)))
+    return tuple(
+        ChangedFile(name, old, status, *count)
+        for (status, old, name), count in zip(names, counts, strict=True)
+    )
+
+
+def _count(text: str) -> int | None:
+    return None if text == "-" else int(text)

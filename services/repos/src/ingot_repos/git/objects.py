@@ -1,0 +1,159 @@
+"""Objects: reading files at a commit, writing a first commit, and what a repository may be asked about.
+
+Paths name entries of trees, never files of the machine: nothing is checked out and no link is followed.
+"""
+
+import re
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pygit2
+from pygit2.enums import FileMode, ObjectType
+
+from ingot_repos.git.command import GitArgs
+from ingot_repos.git.commits import Person, find_commit, signature
+from ingot_repos.git.errors import InvalidName, ObjectNotFound
+from ingot_repos.git.refs import BRANCHES, ZERO_OID, RefChange, is_object_id, is_valid_ref_name, update_refs
+from ingot_repos.git.streaming import stream_git
+
+_FILE_MODES = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE, FileMode.LINK)
+# Names that some file system takes for `.git` (git-config(1), core.protectHFS and core.protectNTFS): by
+# case, trailing dots and spaces, the 8.3 form, streams, and code points that HFS+ ignores.
+_DOT_GIT = re.compile(r"(\.git|git~\d+)[ .]*(:.*)?", re.IGNORECASE | re.DOTALL)
+_IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+_NEVER_IN_A_FILE_NAME = re.compile(r"[\x00-\x1f\x7f\\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """A file at a commit.
+
+    Args:
+        oid: blob id.
+        size: bytes.
+        mode: 0o100644, 0o100755, or 0o120000 for a symbolic link (the content is its target).
+        data: the content; None when it is larger than the reader wanted to hold (`stream_blob` has it).
+    """
+
+    oid: str
+    size: int
+    mode: int
+    data: bytes | None
+
+
+def read_blob(repo: pygit2.Repository, commit: str, path: str, *, max_bytes: int) -> Blob:
+    """The file at a path of a commit. Loading holds the interpreter lock: keep `max_bytes` modest.
+
+    Args:
+        repo: the bare repository.
+        commit: full commit id.
+        path: segments joined by `/`; no other form of the same path is accepted.
+        max_bytes: up to this size the content comes along.
+
+    Raises:
+        ObjectNotFound: no such commit or path, or it is a directory or a submodule.
+    """
+    if not _is_encodable(path):
+        raise ObjectNotFound("no such file")
+    entry: pygit2.Object = find_commit(repo, commit).tree
+    for segment in path.split("/"):
+        if not isinstance(entry, pygit2.Tree) or not segment or "\0" in segment:
+            raise ObjectNotFound("no such file")
+        try:
+            entry = entry / segment
+        except KeyError:
+            raise ObjectNotFound("no such file") from None
+    if entry.filemode not in _FILE_MODES:
+        raise ObjectNotFound("not a file")
+    # The header alone: a large blob is not read to learn that it is large.
+    _, size = repo.odb.read_header(entry.id)
+    data = repo.odb.read(entry.id)[1] if size <= max_bytes else None
+    return Blob(str(entry.id), size, int(entry.filemode), data)
+
+
+def stream_blob(path: Path, oid: str, *, time_limit: float = 600.0) -> AsyncGenerator[bytes, None]:
+    """Yield the content of a blob of any size; close the generator to stop.
+
+    Args:
+        path: the bare repository.
+        oid: full blob id, as of `read_blob`.
+        time_limit: seconds.
+
+    Raises:
+        InvalidName: at once: not an object id.
+        GitFailed: while iterating: no such blob.
+    """
+    if not is_object_id(oid):
+        raise InvalidName("not an object id")
+    return stream_git(GitArgs("cat-file", (), ("blob", oid)), git_dir=path, time_limit=time_limit)
+
+
+def is_safe_file_path(path: str) -> bool:
+    """Whether a file may be written at this path: relative, plain, and never into anything like `.git`."""
+    plain = _is_encodable(path) and _NEVER_IN_A_FILE_NAME.search(path) is None
+    return plain and all(_is_safe_segment(part) for part in path.split("/"))
+
+
+def _is_encodable(path: str) -> bool:
+    """Whether a path is without lone surrogates, which no tree can hold."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_safe_segment(part: str) -> bool:
+    return part not in ("", ".", "..") and _DOT_GIT.fullmatch(_IGNORED_BY_HFS.sub("", part)) is None
+
+
+def initial_commit(
+    repo: pygit2.Repository,
+    branch: str,
+    files: Mapping[str, bytes],
+    author: Person,
+    *,
+    message: str = "Initial commit",
+) -> str:
+    """Write files as the first commit of a branch that does not exist yet; returns its id.
+
+    Raises:
+        InvalidName: a path or the branch name is refused; nothing was written.
+        RefMoved: the branch exists.
+    """
+    if not is_valid_ref_name(branch):
+        raise InvalidName("not a branch name")
+    for path in files:
+        if not is_safe_file_path(path):
+            raise InvalidName(f"not a file path: {path!r}")
+    index = pygit2.Index()
+    for path, content in files.items():
+        index.add(pygit2.IndexEntry(path, repo.create_blob(content), FileMode.BLOB))
+    who = signature(author)
+    oid = str(repo.create_commit(None, who, who, message, index.write_tree(repo), []))
+    update_refs(Path(repo.path), [RefChange(BRANCHES + branch, ZERO_OID, oid)])
+    return oid
+
+
+def is_reachable(repo: pygit2.Repository, commit: str, prefixes: Sequence[str] = ("refs/",)) -> bool:
+    """Whether a commit belongs to the history of any ref under `prefixes`.
+
+    A repository holds more objects than its history: those of deleted branches, and all that its fork
+    parent held. What a caller may see of it by bare id is what this function affirms. False for unknown ids.
+    """
+    found: object = repo.get(commit) if is_object_id(commit) else None
+    if not isinstance(found, pygit2.Commit):
+        return False
+    walker = repo.walk(found.id)
+    for ref in repo.references.iterator():
+        if not ref.raw_name.startswith(tuple(prefix.encode() for prefix in prefixes)):
+            continue
+        try:
+            tip = ref.peel(ObjectType.COMMIT).id
+        except (KeyError, ValueError, pygit2.GitError):
+            continue  # a tag of something else than a commit
+        if tip == found.id:
+            return True
+        walker.hide(tip)
+    return next(walker, None) is None

@@ -1,0 +1,293 @@
+"""Refs: what names exist, what they point to, what a name in a URL means, and moving them safely.
+
+Every change is one `git update-ref --stdin` transaction (git-update-ref(1)) that carries the value each ref
+is expected to hold, so it takes the same locks as a push that arrives at the same moment.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pygit2
+from pygit2.enums import ObjectType
+
+from ingot_repos.git.command import GitArgs, run_git
+from ingot_repos.git.errors import GitFailed, InvalidName, RefMoved, RefNotFound
+
+ZERO_OID = "0" * 40
+BRANCHES = "refs/heads/"
+TAGS = "refs/tags/"
+
+_OBJECT_ID = re.compile(r"[0-9a-f]{40}")
+_COMMIT_ID = re.compile(r"[0-9a-fA-F]{4,40}")
+# git-check-ref-format(1), rules 3 to 10 but for those on single components.
+_NEVER_IN_A_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//")
+_MAX_COMPONENT_BYTES = 250  # a file name of 255 with room for ".lock"
+_MAX_NAME_BYTES = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RefChange:
+    """A full ref name (`refs/…`) and its object ids; 40 zeros stand for "does not exist"."""
+
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A branch by its short name, and the id of its tip."""
+
+    name: str
+    oid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What a name stands for.
+
+    Args:
+        kind: what was found.
+        name: short name, or the full id for a commit.
+        ref: full ref name; None for a commit.
+        commit: full commit id, tags peeled.
+    """
+
+    kind: Literal["branch", "tag", "commit"]
+    name: str
+    ref: str | None
+    commit: str
+
+
+def is_object_id(text: str) -> bool:
+    """Whether this is a full SHA-1 id in lower case."""
+    return _OBJECT_ID.fullmatch(text) is not None
+
+
+def is_valid_ref_name(name: str) -> bool:
+    """Whether a branch or tag may be called this (git-check-ref-format(1) with `--branch`).
+
+    Stricter in three: no `HEAD`, no lone `@`, and no name too long for a file.
+    """
+    if name in ("", "HEAD", "@") or name.startswith("-") or _NEVER_IN_A_REF.search(name):
+        return False
+    try:
+        encoded = name.encode()
+    except UnicodeEncodeError:
+        return False
+    return len(encoded) <= _MAX_NAME_BYTES and all(_is_valid_component(part) for part in encoded.split(b"/"))
+
+
+def _is_valid_component(part: bytes) -> bool:
+    return (
+        0 < len(part) <= _MAX_COMPONENT_BYTES
+        and not part.startswith(b".")
+        and not part.endswith((b".lock", b"."))
+    )
+
+
+def list_refs(repo: pygit2.Repository, prefixes: Sequence[str] = ("refs/",)) -> dict[str, str]:
+    """Full ref name -> object id (of the tag object for annotated tags), sorted by name.
+
+    Symbolic refs are left out, and so are names that are not UTF-8: no API could speak of them.
+    """
+    found: dict[str, str] = {}
+    wanted = tuple(prefixes)
+    for ref in repo.references.iterator():
+        target = ref.raw_target
+        name = _decoded(ref.raw_name)
+        if name is not None and name.startswith(wanted) and isinstance(target, pygit2.Oid):
+            found[name] = str(target)
+    return dict(sorted(found.items()))
+
+
+def is_empty(repo: pygit2.Repository) -> bool:
+    """Whether there is neither a branch nor a tag (libgit2's own notion depends on HEAD's name)."""
+    return not any(
+        ref.raw_name.startswith((b"refs/heads/", b"refs/tags/")) for ref in repo.references.iterator()
+    )
+
+
+def ref_target(repo: pygit2.Repository, name: str) -> str | None:
+    """The object id a full ref name holds; None when there is no such ref, or it is symbolic."""
+    ref = repo.references.get(name) if is_valid_ref_name(name) else None
+    target = None if ref is None else ref.raw_target
+    return str(target) if isinstance(target, pygit2.Oid) else None
+
+
+def list_branches(
+    repo: pygit2.Repository, *, offset: int = 0, limit: int | None = None
+) -> tuple[list[Branch], int]:
+    """One page of the branches by name, and how many there are. `commits.commit_info` tells about a tip."""
+    tips = list_refs(repo, (BRANCHES,))
+    names = list(tips)[offset : None if limit is None else offset + limit]
+    return [Branch(name.removeprefix(BRANCHES), tips[name]) for name in names], len(tips)
+
+
+def get_branch(repo: pygit2.Repository, name: str) -> Branch:
+    """The branch of exactly this short name.
+
+    Raises:
+        RefNotFound: there is none.
+    """
+    commit = _commit_of(repo, BRANCHES, name)
+    if commit is None:
+        raise RefNotFound("no such branch")
+    return Branch(name, commit)
+
+
+def default_branch(repo: pygit2.Repository) -> str:
+    """Short name of the branch that HEAD names, whether or not it has a commit yet.
+
+    Raises:
+        RefNotFound: HEAD does not name a branch.
+    """
+    target = repo.lookup_reference("HEAD").raw_target
+    name = _decoded(target) if isinstance(target, bytes) else None
+    if name is None or not name.startswith(BRANCHES):
+        raise RefNotFound("HEAD does not name a branch")
+    return name.removeprefix(BRANCHES)
+
+
+def set_default_branch(repo: pygit2.Repository, name: str) -> None:
+    """Let HEAD name this branch, which need not exist.
+
+    Raises:
+        InvalidName: not a branch name.
+    """
+    if not is_valid_ref_name(name):
+        raise InvalidName("not a branch name")
+    repo.set_head(BRANCHES + name)
+
+
+def resolve(repo: pygit2.Repository, name: str) -> Resolved:
+    """What a name means: a branch, else a tag, else a commit id of 4 to 40 hex digits.
+
+    Raises:
+        RefNotFound: none of these; or an abbreviated id that is not unique.
+    """
+    found = _resolve_ref(repo, name) or _resolve_commit(repo, name)
+    if found is None:
+        raise RefNotFound("no such branch, tag or commit")
+    return found
+
+
+def resolve_path(repo: pygit2.Repository, text: str) -> tuple[Resolved, str]:
+    """Split `<ref>/<path>` and resolve the ref; returns it with the rest, which may be empty.
+
+    Segments are joined one by one: the first prefix that is a branch, else the first that is a tag, else a
+    first segment that is a full commit id, else the whole is a path on the default branch.
+
+    Raises:
+        RefNotFound: a commit id that does not exist, or the default branch has no commit.
+    """
+    segments = text.split("/")
+    prefixes = ["/".join(segments[: count + 1]) for count in range(len(segments))]
+    for namespace in (BRANCHES, TAGS):
+        for prefix in prefixes:
+            if len(prefix) > _MAX_NAME_BYTES:
+                break
+            found = _resolve_in(repo, namespace, prefix)
+            if found is not None:
+                return found, text[len(prefix) + 1 :]
+    if is_object_id(segments[0].lower()):
+        return resolve(repo, segments[0]), "/".join(segments[1:])
+    return resolve(repo, default_branch(repo)), text
+
+
+def diff_refs(before: Mapping[str, str], after: Mapping[str, str]) -> list[RefChange]:
+    """What changed between two answers of `list_refs`, by name."""
+    return [
+        RefChange(name, before.get(name, ZERO_OID), after.get(name, ZERO_OID))
+        for name in sorted(before.keys() | after.keys())
+        if before.get(name) != after.get(name)
+    ]
+
+
+def update_refs(path: Path, changes: Sequence[RefChange]) -> None:
+    """Create, move and delete refs in one transaction: all of them or none. Blocks for some milliseconds.
+
+    Each ref must hold its `before` at that moment; 40 zeros there create, 40 zeros in `after` delete.
+
+    Raises:
+        RefMoved: a ref holds another value, exists already, or its name is in the way of another ref.
+        InvalidName: not a full ref name, or not an object id.
+        GitFailed: anything else, such as an object that does not exist.
+    """
+    lines = []
+    for change in changes:
+        if not change.name.startswith("refs/") or not is_valid_ref_name(change.name):
+            raise InvalidName(f"not a full ref name: {change.name!r}")
+        if not is_object_id(change.before) or not is_object_id(change.after):
+            raise InvalidName("not an object id")
+        lines.append(f"update {change.name}\0{change.after}\0{change.before}\0")
+    try:
+        run_git(
+            GitArgs("update-ref", ("--no-deref", "--stdin", "-z")),
+            git_dir=path,
+            stdin="".join(lines).encode(),
+        )
+    except GitFailed as error:
+        if "cannot lock ref" in error.stderr:
+            raise RefMoved("a ref does not hold the expected value") from error
+        raise
+
+
+def delete_branch(repo: pygit2.Repository, name: str, expected: str | None = None) -> str:
+    """Delete a branch by short name and return the id it had.
+
+    With `expected` it must still have that id.
+
+    Raises:
+        RefNotFound: there is none.
+        RefMoved: it holds another value, or moved meanwhile.
+    """
+    tip = get_branch(repo, name).oid
+    update_refs(Path(repo.path), [RefChange(BRANCHES + name, expected or tip, ZERO_OID)])
+    return tip
+
+
+def _resolve_ref(repo: pygit2.Repository, name: str) -> Resolved | None:
+    return _resolve_in(repo, BRANCHES, name) or _resolve_in(repo, TAGS, name)
+
+
+def _resolve_in(repo: pygit2.Repository, namespace: str, name: str) -> Resolved | None:
+    commit = _commit_of(repo, namespace, name)
+    if commit is None:
+        return None
+    return Resolved("branch" if namespace == BRANCHES else "tag", name, namespace + name, commit)
+
+
+def _resolve_commit(repo: pygit2.Repository, name: str) -> Resolved | None:
+    if _COMMIT_ID.fullmatch(name) is None:
+        return None
+    try:
+        found: object = repo.get(name.lower())
+    except ValueError:  # ambiguous
+        return None
+    if not isinstance(found, pygit2.Commit):
+        return None
+    return Resolved("commit", str(found.id), None, str(found.id))
+
+
+def _commit_of(repo: pygit2.Repository, namespace: str, name: str) -> str | None:
+    """The commit a branch or tag leads to; None when there is none, or it leads to another kind."""
+    if not is_valid_ref_name(name):
+        return None
+    ref = repo.references.get(namespace + name)
+    if ref is None:
+        return None
+    try:
+        return str(ref.peel(ObjectType.COMMIT).id)
+    except (KeyError, ValueError, pygit2.GitError):
+        return None
+
+
+def _decoded(raw: bytes) -> str | None:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,260 @@
+"""Names and what they mean, and moving refs under concurrency."""
+
+import subprocess
+import threading
+from pathlib import Path
+
+import pygit2
+import pytest
+from ingot_repos.git.errors import GitFailed, InvalidName, RefMoved, RefNotFound
+from ingot_repos.git.refs import (
+    ZERO_OID,
+    Branch,
+    RefChange,
+    default_branch,
+    delete_branch,
+    diff_refs,
+    get_branch,
+    is_valid_ref_name,
+    list_branches,
+    list_refs,
+    resolve,
+    resolve_path,
+    set_default_branch,
+    update_refs,
+)
+from ingot_repos.git.storage import Storage
+
+ME = pygit2.Signature("me", "me@example.org", 1_700_000_000, 60)
+HOSTILE = [
+    "-x",
+    "--upload-pack=x",
+    "a\nb",
+    "a\0b",
+    "a..b",
+    "../../etc/passwd",
+    "a@{1}",
+    "@",
+    "@{",
+    "@{-1}",
+    "",
+    "/",
+    "/a",
+    "a/",
+    "a//b",
+    "a.lock",
+    "a.lock/b",
+    ".a",
+    "a/.b",
+    "a.",
+    "a b",
+    "a~1",
+    "a^",
+    "a:b",
+    "a?",
+    "a*",
+    "a[",
+    "a\\b",
+    "\x7f",
+    "HEAD",
+    "\ud800",
+    "x" * 2000,
+]
+GOOD = ["main", "feature/a-b", "v1.0", "a@b", "ünï/코드", "a{b", "refs/heads/x", "x#y", "a=b", "a-"]
+
+
+@pytest.fixture
+def repo(tmp_path):
+    storage = Storage(tmp_path / "root")
+    storage.create(1, "main")
+    return storage.open(1)
+
+
+def commit(repo, message="x", parents=()):
+    tree = repo.TreeBuilder().write()
+    return str(repo.create_commit(None, ME, ME, message, tree, list(parents)))
+
+
+def put(repo, name, oid):
+    update_refs(Path(repo.path), [RefChange(name, ZERO_OID, oid)])
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_are_refused_everywhere(repo, name):
+    oid = commit(repo)
+    put(repo, "refs/heads/main", oid)
+    assert not is_valid_ref_name(name)
+    with pytest.raises(RefNotFound):
+        get_branch(repo, name)
+    with pytest.raises(RefNotFound):
+        resolve(repo, name)
+    with pytest.raises(RefNotFound):
+        delete_branch(repo, name)
+    with pytest.raises(InvalidName):
+        set_default_branch(repo, name)
+    if name not in ("HEAD", "@") and not name.startswith("-"):
+        with pytest.raises(InvalidName):
+            put(repo, "refs/heads/" + name, oid)
+    with pytest.raises(InvalidName):
+        put(repo, name, oid)
+    assert list_refs(repo) == {"refs/heads/main": oid}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_good_names_live(repo, name):
+    oid = commit(repo)
+    assert is_valid_ref_name(name)
+    put(repo, "refs/heads/" + name, oid)
+    assert get_branch(repo, name) == Branch(name, oid)
+    assert resolve(repo, name).commit == oid
+    assert delete_branch(repo, name, oid) == oid
+    assert list_refs(repo) == {}
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in HOSTILE + GOOD if "\0" not in name and "\ud800" not in name]
+)
+def test_we_never_allow_what_git_refuses(name):
+    git = subprocess.run(
+        ["git", "check-ref-format", "--branch", name], capture_output=True, cwd="/", check=False
+    )
+    if is_valid_ref_name(name):
+        assert git.returncode == 0
+
+
+def test_branches_come_in_pages(repo):
+    oid = commit(repo)
+    update_refs(Path(repo.path), [RefChange(f"refs/heads/b{n}", ZERO_OID, oid) for n in range(5)])
+    put(repo, "refs/tags/t", oid)
+    page, total = list_branches(repo, offset=1, limit=2)
+    assert [branch.name for branch in page] == ["b1", "b2"]
+    assert total == 5
+
+
+def test_names_that_are_not_utf8_are_invisible(repo):
+    oid = commit(repo)
+    (Path(repo.path) / "packed-refs").write_bytes(
+        b"# pack-refs with: peeled fully-peeled sorted \n"
+        + f"{oid} refs/heads/ok\n{oid} ".encode()
+        + b"refs/heads/\xff\n"
+    )
+    assert list(list_refs(repo)) == ["refs/heads/ok"]
+
+
+def test_order_is_branch_tag_commit(repo):
+    one, two = commit(repo, "one"), commit(repo, "two")
+    name = one[:7]
+    assert resolve(repo, name).kind == "commit"
+    assert resolve(repo, one.upper()).commit == one
+    put(repo, f"refs/tags/{name}", two)
+    assert (resolve(repo, name).kind, resolve(repo, name).commit) == ("tag", two)
+    put(repo, f"refs/heads/{name}", one)
+    assert (resolve(repo, name).kind, resolve(repo, name).commit) == ("branch", one)
+
+
+@pytest.mark.parametrize("name", ["abc", "1" * 40, "0" * 40, "1" * 41, "main^", "HEAD~0"])
+def test_other_spellings_of_a_commit_mean_nothing(repo, name):
+    put(repo, "refs/heads/main", commit(repo))
+    with pytest.raises(RefNotFound):
+        resolve(repo, name)
+
+
+def test_annotated_tags_are_peeled_and_tags_of_trees_are_no_commits(repo):
+    oid = commit(repo)
+    repo.create_tag("v1", pygit2.Oid(hex=oid), pygit2.enums.ObjectType.COMMIT, ME, "release")
+    assert resolve(repo, "v1").commit == oid
+    put(repo, "refs/tags/tree", str(repo[oid].tree_id))
+    with pytest.raises(RefNotFound):
+        resolve(repo, "tree")
+
+
+def test_raw_paths_are_split_at_the_first_name_that_exists(repo):
+    main, branch, tag = commit(repo, "m"), commit(repo, "b"), commit(repo, "t")
+    put(repo, "refs/heads/main", main)
+    put(repo, "refs/heads/feature/x", branch)
+    put(repo, "refs/tags/feature", tag)
+    put(repo, "refs/tags/v1", tag)
+
+    def split(text):
+        found, rest = resolve_path(repo, text)
+        return found.kind, found.commit, rest
+
+    assert split("main/a/b.txt") == ("branch", main, "a/b.txt")
+    assert split("feature/x/a") == ("branch", branch, "a")
+    # Branches go first, even with a longer name than a tag.
+    assert split("feature/y") == ("tag", tag, "y")
+    assert split("v1/a") == ("tag", tag, "a")
+    assert split(f"{branch}/a//b") == ("commit", branch, "a//b")
+    assert split("docs/a") == ("branch", main, "docs/a")
+    assert split("../a") == ("branch", main, "../a")
+    assert split("main") == ("branch", main, "")
+    with pytest.raises(RefNotFound):
+        split("1" * 40 + "/a")
+
+
+def test_nothing_resolves_in_an_empty_repository(repo):
+    with pytest.raises(RefNotFound):
+        resolve_path(repo, "README.md")
+
+
+def test_default_branch_moves(repo):
+    set_default_branch(repo, "other/name")
+    assert default_branch(repo) == "other/name"
+
+
+def test_diff_tells_what_happened():
+    a, b = "a" * 40, "b" * 40
+    assert diff_refs({"x": a, "y": a, "z": a}, {"y": b, "z": a, "w": b}) == [
+        RefChange("w", ZERO_OID, b),
+        RefChange("x", a, ZERO_OID),
+        RefChange("y", a, b),
+    ]
+
+
+def test_updates_are_compare_and_swap_and_all_or_nothing(repo):
+    path = Path(repo.path)
+    one, two = commit(repo, "one"), commit(repo, "two")
+    put(repo, "refs/heads/main", one)
+    for wrong in (
+        RefChange("refs/heads/main", two, two),
+        RefChange("refs/heads/main", ZERO_OID, two),
+        RefChange("refs/heads/main/below", ZERO_OID, two),
+        RefChange("refs/heads/none", one, two),
+        RefChange("refs/heads/none", one, ZERO_OID),
+    ):
+        with pytest.raises(RefMoved):
+            update_refs(path, [RefChange("refs/heads/new", ZERO_OID, two), wrong])
+    with pytest.raises(GitFailed):
+        update_refs(path, [RefChange("refs/heads/new", ZERO_OID, "1" * 40)])
+    assert list_refs(repo) == {"refs/heads/main": one}
+    update_refs(path, [RefChange("refs/heads/main", one, two)])
+    assert list_refs(repo) == {"refs/heads/main": two}
+
+
+def test_of_many_creators_one_wins(repo):
+    path = Path(repo.path)
+    oids = [commit(repo, f"n{n}") for n in range(6)]
+    won, lost = [], []
+
+    def create(oid):
+        try:
+            update_refs(path, [RefChange("refs/heads/race", ZERO_OID, oid)])
+            won.append(oid)
+        except RefMoved:
+            lost.append(oid)
+
+    threads = [threading.Thread(target=create, args=(oid,)) for oid in oids]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(won), len(lost)) == (1, 5)
+    assert list_refs(repo) == {"refs/heads/race": won[0]}
+
+
+def test_delete_checks_the_expected_value(repo):
+    one, two = commit(repo, "one"), commit(repo, "two")
+    put(repo, "refs/heads/x", one)
+    with pytest.raises(RefMoved):
+        delete_branch(repo, "x", two)
+    assert delete_branch(repo, "x") == one

@@ -1,0 +1,162 @@
+"""Where repositories lie, and how they are made, forked, opened and deleted."""
+
+import asyncio
+import os
+import subprocess
+import threading
+
+import pygit2
+import pytest
+from ingot_repos.git.errors import InvalidName, RepositoryExists, RepositoryNotFound
+from ingot_repos.git.refs import default_branch, is_empty, list_refs
+from ingot_repos.git.storage import Storage
+
+ME = pygit2.Signature("me", "me@example.org", 1_700_000_000, 60)
+
+
+@pytest.fixture
+def storage(tmp_path):
+    return Storage(tmp_path / "root", open_per_thread=2)
+
+
+def commit(repo, ref, message="x"):
+    tree = repo.TreeBuilder().write()
+    oid = repo.create_commit(None, ME, ME, message, tree, [])
+    repo.references.create(ref, oid, force=True)
+    return str(oid)
+
+
+def test_create_gives_what_git_takes_for_a_bare_repository(storage):
+    path = storage.create(7, "trunk")
+    assert path == storage.path(7)
+    assert path.name == "7.git"
+    answer = subprocess.run(
+        ["git", "-C", path, "rev-parse", "--is-bare-repository", "--show-object-format"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert answer.stdout.split() == ["true", "sha1"]
+    assert default_branch(storage.open(7)) == "trunk"
+    assert is_empty(storage.open(7))
+    assert not (path / "hooks").exists()
+
+
+def test_create_twice_is_refused(storage):
+    storage.create(7, "main")
+    with pytest.raises(RepositoryExists):
+        storage.create(7, "main")
+    assert not list((storage.root / "staging").iterdir())
+
+
+@pytest.mark.parametrize("name", ["-x", "a..b", "a\nb", "", "a b", "HEAD"])
+def test_create_refuses_a_hostile_default_branch(storage, name):
+    with pytest.raises(InvalidName):
+        storage.create(7, name)
+    assert not storage.exists(7)
+
+
+@pytest.mark.parametrize("repo_id", [0, -1])
+def test_ids_are_positive(storage, repo_id):
+    with pytest.raises(InvalidName):
+        storage.path(repo_id)
+
+
+def test_fork_copies_branches_and_tags_alone_by_hard_links(storage):
+    storage.create(1, "trunk")
+    source = storage.open(1)
+    main = commit(source, "refs/heads/trunk", "one")
+    tag = commit(source, "refs/tags/v1", "two")
+    commit(source, "refs/pull/3/head", "three")
+    path = storage.fork(1, 2)
+    fork = storage.open(2)
+    assert list_refs(fork) == {"refs/heads/trunk": main, "refs/tags/v1": tag}
+    assert default_branch(fork) == "trunk"
+    loose = f"objects/{main[:2]}/{main[2:]}"
+    assert (path / loose).stat().st_ino == (storage.path(1) / loose).stat().st_ino
+    assert not (path / "objects/info/alternates").exists()
+    assert "remote" not in (path / "config").read_text()
+    storage.delete(1)
+    assert str(storage.open(2)[main].id) == main
+
+
+def test_fork_of_an_empty_repository_keeps_its_default_branch(storage):
+    storage.create(1, "trunk")
+    storage.fork(1, 2)
+    assert default_branch(storage.open(2)) == "trunk"
+    assert is_empty(storage.open(2))
+
+
+def test_fork_again_changes_nothing(storage):
+    storage.create(1, "main")
+    storage.fork(1, 2)
+    mine = commit(storage.open(2), "refs/heads/mine")
+    storage.fork(1, 2)
+    assert list_refs(storage.open(2)) == {"refs/heads/mine": mine}
+
+
+def test_fork_of_nothing_leaves_nothing(storage):
+    with pytest.raises(RepositoryNotFound):
+        storage.fork(1, 2)
+    assert not storage.exists(2)
+    assert not list((storage.root / "staging").iterdir())
+
+
+def test_delete_takes_all_away_and_may_be_repeated(storage):
+    storage.create(1, "main")
+    storage.open(1)
+    storage.delete(1)
+    storage.delete(1)
+    assert not list((storage.root / "trash").iterdir())
+    with pytest.raises(RepositoryNotFound):
+        storage.open(1)
+    storage.create(1, "other")
+    assert default_branch(storage.open(1)) == "other"
+
+
+def test_sweep_removes_old_leftovers_only(storage):
+    old, new = storage.root / "trash/1-a", storage.root / "staging/2-b"
+    for folder in (old, new):
+        (folder / "objects").mkdir(parents=True)
+    os.utime(old, (0, 0))
+    storage.sweep(older_than=3600)
+    assert not old.exists()
+    assert new.exists()
+
+
+def test_open_keeps_few_and_never_shares_between_threads(storage):
+    for repo_id in (1, 2, 3):
+        storage.create(repo_id, "main")
+    first = storage.open(1)
+    assert storage.open(1) is first
+    storage.open(2)
+    storage.open(3)
+    assert storage.open(1) is not first
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(storage.open(1)))
+    thread.start()
+    thread.join()
+    assert seen[0] is not storage.open(1)
+
+
+async def test_call_runs_in_a_thread_of_its_own(storage):
+    storage.create(1, "main")
+    assert await storage.call(1, default_branch) == "main"
+    answers = await asyncio.gather(*(storage.call(1, list_refs) for _ in range(20)))
+    assert answers == [{}] * 20
+
+
+def test_size_counts_bytes(storage):
+    storage.create(1, "main")
+    before = storage.size(1)
+    storage.open(1).create_blob(os.urandom(100_000))
+    assert 100_000 < storage.size(1) - before < 101_000
+    with pytest.raises(RepositoryNotFound):
+        storage.size(2)
+
+
+def test_the_owners_git_configuration_has_no_say(storage, tmp_path, monkeypatch):
+    (tmp_path / ".gitconfig").write_text("[user]\n\tname = intruder\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    storage.create(1, "main")
+    assert "user.name" not in storage.open(1).config
