@@ -1,1 +1,1 @@
-"""TODO."""
+"""The `ingot` command: all services of Ingot in one process, on one machine."""

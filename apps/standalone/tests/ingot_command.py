@@ -1,0 +1,168 @@
+"""The real `ingot` command as a subprocess."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import httpx
+
+INGOT = Path(sys.executable).with_name("ingot")
+PATIENCE = 60.0
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """This one without its settings of Ingot, and with `variables`."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("INGOT_")}
+    return kept | variables
+
+
+@dataclass(frozen=True)
+class Ended:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def complaint(self) -> str:
+        """The one line that an operator is told, which must be all there is on stderr."""
+        lines = self.err.splitlines()
+        assert self.code == 2, (self.code, self.out, self.err)
+        assert len(lines) == 1, self.err
+        return lines[0]
+
+
+def ingot(
+    *arguments: str, stdin: str = "", command: tuple[str, ...] = (str(INGOT),), **variables: str
+) -> Ended:
+    """Run it to its end."""
+    done = subprocess.run(
+        [*command, *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        env=environment(**variables),
+        timeout=PATIENCE,
+        check=False,
+    )
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
+class RunningIngot:
+    """`ingot up` on a free port."""
+
+    def __init__(self, *options: str, **variables: str) -> None:
+        self.lines: list[str] = []
+        self._told = threading.Condition()
+        self.process = subprocess.Popen(
+            [INGOT, "up", "--port", "0", *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment(**variables),
+        )
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def wait_ready(self) -> Self:
+        self.wait_line("Ingot is ready at ")
+        return self
+
+    def wait_line(self, start: str) -> str:
+        """The first line that begins so, as soon as it is there."""
+        deadline = time.monotonic() + PATIENCE
+        with self._told:
+            while True:
+                found = [line for line in self.lines if line.startswith(start)]
+                if found:
+                    return found[0]
+                assert self.lines[-1:] != [""], f"it ended: {self.lines}"
+                assert self._told.wait(deadline - time.monotonic()), f"no {start!r} in {self.lines}"
+
+    @property
+    def url(self) -> str:
+        return self.wait_line("Ingot is ready at ").split()[-1]
+
+    @property
+    def password(self) -> str:
+        """The one that was made for the first administrator."""
+        found = re.search(r"password: (\S+)   \(shown only now\)", self.wait_line("Administrator"))
+        assert found, self.lines
+        return found[1]
+
+    def who_am_i(self, name: str, password: str) -> int:
+        """The status that a caller with that password gets."""
+        return httpx.get(f"{self.url}api/v1/user", auth=(name, password), timeout=20).status_code
+
+    def wait_status(self, status: int, name: str, password: str) -> None:
+        """Return when such a caller gets that status: what the gateway remembers of them lasts some seconds."""
+        deadline = time.monotonic() + PATIENCE
+        while (last := self.who_am_i(name, password)) != status:
+            assert time.monotonic() < deadline, last
+            time.sleep(0.05)
+
+    def create_user(self, *, as_user: str, password: str, name: str) -> int:
+        """The status of the answer."""
+        new = {"username": name, "email": f"{name}@example.org", "password": "something"}
+        url = f"{self.url}api/v1/admin/users"
+        return httpx.post(url, auth=(as_user, password), json=new, timeout=20).status_code
+
+    def children(self) -> set[int]:
+        """The processes below this one."""
+        return children_of(self.process.pid)
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Ask it to end; its exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(PATIENCE)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(PATIENCE)
+
+    def _listen(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self._hear(line.rstrip("\n") or " ")
+        self._hear("")
+
+    def _hear(self, line: str) -> None:
+        with self._told:
+            self.lines.append(line)
+            self._told.notify_all()
+
+
+def children_of(pid: int) -> set[int]:
+    """Every process below `pid`."""
+    parents = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(status.parent.name)] = int(status.read_text().rpartition(")")[2].split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    found: set[int] = set()
+    newest = {pid}
+    while newest:
+        newest = {child for child, parent in parents.items() if parent in newest}
+        found |= newest
+    return found
+
+
+def wait_gone(pids: set[int]) -> None:
+    """Return when none of them runs any more."""
+    deadline = time.monotonic() + PATIENCE
+    while any(is_running(pid) for pid in pids):
+        assert time.monotonic() < deadline, f"still running: {pids}"
+        time.sleep(0.01)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
