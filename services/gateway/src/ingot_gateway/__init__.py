@@ -1,1 +1,1 @@
-"""TODO."""
+"""The one public door of Ingot."""

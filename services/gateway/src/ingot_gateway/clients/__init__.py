@@ -1,0 +1,1 @@
+"""The calls the gateway makes by itself."""
