@@ -1,8 +1,9 @@
 """The smallest service that has events: a counter per key, and a reader of them."""
 
 import msgspec
-from ingot_chassis.tables import NAMING, chassis_tables
 from sqlalchemy import Column, Integer, MetaData, String, Table
+
+from ingot_chassis.tables import NAMING, chassis_tables
 
 metadata = MetaData(naming_convention=NAMING)
 chassis_tables(metadata)

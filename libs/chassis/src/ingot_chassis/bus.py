@@ -24,7 +24,7 @@ log = structlog.get_logger()
 
 KEEP_SECONDS = 7 * 24 * 3600
 DUPLICATE_WINDOW = 600
-ACK_WAIT = 30
+ACK_WAIT = 30.0
 FETCH_SECONDS = 5
 CONNECT_SECONDS = 3
 PUBLISH_SECONDS = 10
@@ -37,8 +37,8 @@ class BusDown(Exception):
 class Bus:
     """One connection, made again for ever when it is lost."""
 
-    def __init__(self, url: str, *, name: str, stream_replicas: int = 1) -> None:
-        self._url, self._name, self._replicas = url, name, stream_replicas
+    def __init__(self, url: str, *, name: str, stream_replicas: int = 1, ack_wait: float = ACK_WAIT) -> None:
+        self._url, self._name, self._replicas, self._ack_wait = url, name, stream_replicas, ack_wait
         self._client: Client | None = None
         self._connecting = asyncio.Lock()
 
@@ -121,7 +121,7 @@ class Bus:
             ConsumerConfig(
                 durable_name=consumer,
                 ack_policy=AckPolicy.EXPLICIT,
-                ack_wait=ACK_WAIT,
+                ack_wait=self._ack_wait,
                 max_ack_pending=1000,
                 filter_subjects=sorted(subjects),
             ),

@@ -19,6 +19,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from ingot_chassis.events import new_event_row
 
 
+LOCK_SPACE = 0x494E474F
+"""Upper half of our advisory lock numbers, so that they meet nobody else's."""
+
+
 class Executor(Protocol):
     """What store functions take: a transaction or a reading connection."""
 
@@ -123,9 +127,9 @@ class Database:
                 yield True
             return
         async with self.writing.begin() as connection:
-            key = crc32(name.encode())
+            key = LOCK_SPACE << 32 | crc32(name.encode())
             row = await connection.execute(
-                text("SELECT pg_try_advisory_xact_lock(1229866836, :key - 2147483648)"), {"key": key}
+                text("SELECT pg_try_advisory_xact_lock(CAST(:key AS bigint))"), {"key": key}
             )
             yield bool(row.scalar())
 

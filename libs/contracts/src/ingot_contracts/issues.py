@@ -55,6 +55,8 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: datetime
     closed_at: datetime | None = None
     pull_request: PullRequestMeta | None = None
+    html_url: str = ""
+    due_date: datetime | None = None
 
 
 class Comment(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,6 +109,7 @@ class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime | None = None
     updated_at: datetime | None = None
     closed_at: datetime | None = None
+    due_date: datetime | None = None
 
 
 class ChangedText(msgspec.Struct, frozen=True):

@@ -1,0 +1,114 @@
+# Everything one does with this repository; `make help` lists it.
+# A fresh machine needs Python >= 3.11, git, make and a package index, and no root.
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+SHELL := /bin/sh
+
+SERVICES := identity repos issues hooks gateway
+MEMBERS := $(patsubst %/pyproject.toml,%,$(wildcard libs/*/pyproject.toml services/*/pyproject.toml apps/*/pyproject.toml))
+# What runs by itself; the app that puts all services together has nothing to be isolated from.
+ALONE := $(filter-out apps/%,$(MEMBERS))
+SOURCES := $(addsuffix /src,$(MEMBERS))
+PYPROJECTS := pyproject.toml $(addsuffix /pyproject.toml,$(MEMBERS))
+BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest
+# Free words for the program behind a target: make run ARGS="--port 8080", make test ARGS="-k login"
+ARGS ?=
+
+##@ Running
+
+.PHONY: help
+help: ## List every target
+	@awk 'BEGIN { FS = ":.*## " } \
+	     /^##@ / { printf "\n%s\n", substr($$0, 5) } \
+	     /^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: run
+run: .venv/.runtime ## Start all of Ingot on this machine (ARGS="…" goes to `ingot up`)
+	@$(BIN)/ingot up $(ARGS)
+
+.PHONY: setup
+setup: .venv/.dev ## Install everything for development into .venv
+
+##@ Testing
+
+.PHONY: test
+test: .venv/.dev ## Run all tests (ARGS="-k login" and the like go to pytest)
+	@echo "running all tests …"
+	@$(PYTEST) -n auto $(ARGS)
+
+.PHONY: test-chassis test-contracts test-standalone $(SERVICES:%=test-%)
+test-identity: ## Run the tests of services/identity
+test-repos: ## Run the tests of services/repos
+test-issues: ## Run the tests of services/issues
+test-hooks: ## Run the tests of services/hooks
+test-gateway: ## Run the tests of services/gateway
+test-chassis: ## Run the tests of libs/chassis
+test-contracts: ## Run the tests of libs/contracts
+test-standalone: ## Run the tests of apps/standalone
+test-chassis test-contracts test-standalone $(SERVICES:%=test-%): test-%: .venv/.dev
+	@echo "running the tests of $* …"
+	@$(PYTEST) -n auto $(filter %/$*,$(MEMBERS)) $(ARGS)
+
+.PHONY: isolated
+isolated: ## Run the tests of each service and library in an environment of its own
+	@tools/isolated $(ALONE)
+
+.PHONY: e2e
+e2e: .venv/.dev ## Run the end-to-end tests, in both modes
+	@echo "running the end-to-end tests …"
+	@$(PYTEST) -n auto tests/e2e $(ARGS)
+
+.PHONY: bench
+bench: .venv/.dev ## Measure: requests, git operations, resident memory
+	@echo "measuring …"
+	@$(BIN)/python benchmarks/run.py $(ARGS)
+
+##@ Judging
+
+.PHONY: format
+format: .venv/.dev ## Write all code in the one format
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --quiet --fix --exit-zero .
+
+.PHONY: lint
+lint: .venv/.dev ## Check format and style
+	@echo "checking format and style …"
+	@$(BIN)/ruff format --quiet --check . || { echo "make format mends the format" >&2; exit 1; }
+	@$(BIN)/ruff check --quiet .
+
+.PHONY: types
+types: .venv/.dev ## Check types
+	@echo "checking types …"
+	@$(BIN)/mypy $(SOURCES)
+
+.PHONY: arch
+arch: .venv/.dev ## Check the walls between services and between rooms
+	@echo "checking the walls …"
+	@$(BIN)/lint-imports
+	@$(PYTEST) -q tests/arch
+
+.PHONY: check
+check: lint types arch test isolated ## All of the above checks and tests: what CI runs
+
+##@ Keeping
+
+.PHONY: docs
+docs: .venv/.dev ## Write the generated pages anew
+	@$(BIN)/python tools/generate_docs.py
+
+.PHONY: lock
+lock: ## Resolve the dependencies and write the requirements locks
+	@tools/lock
+
+.PHONY: clean
+clean: ## Remove environments, tools and caches, but no data
+	@rm -rf .venv .tools .mypy_cache .ruff_cache .import_linter_cache .pytest_cache .hypothesis dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps are written by tools/install; `dev` writes both.
+.venv/.runtime: requirements.lock $(PYPROJECTS) tools/install
+	@tools/install runtime
+
+.venv/.dev: requirements-dev.lock $(PYPROJECTS) tools/install
+	@tools/install dev

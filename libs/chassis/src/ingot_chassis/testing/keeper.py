@@ -1,0 +1,61 @@
+"""Stands between a test run and one server process, so that the server never outlives the run.
+
+Run as a script: `keeper.py SESSION_LOCK FOLDER STOP_SIGNAL USER GROUP COMMAND...` (`-` for no user and group).
+
+The controlling pytest process holds an exclusive lock on SESSION_LOCK. The kernel drops it however that
+process ends (normally, by Ctrl-C, by SIGKILL), and that is when the keeper stops its server and removes the
+FOLDER of the run. Signals only ever go to the keeper's own child, so no foreign process can be hit by a
+recycled pid. SIGTERM stops the server orderly, SIGUSR1 kills it (both are how tests ask for it).
+"""
+
+import contextlib
+import fcntl
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+PATIENCE = 10.0
+
+
+def keep(
+    lock: Path, folder: Path, stop_signal: int, owner: tuple[int, int] | None, command: list[str]
+) -> int:
+    """Run the command until it ends by itself, is asked to end, or the test run is over."""
+    user, group = owner or (None, None)
+    # Extra groups go too when privileges are dropped: root's would come along otherwise.
+    server = subprocess.Popen(command, user=user, group=group, extra_groups=[] if owner else None, cwd=folder)
+    run_is_over = threading.Event()
+
+    def stop(*_: object) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            server.send_signal(stop_signal)
+        patience = threading.Timer(PATIENCE, server.kill)
+        patience.daemon = True
+        patience.start()
+
+    def stop_with_the_run() -> None:
+        with lock.open("rb") as session:
+            fcntl.flock(session, fcntl.LOCK_SH)
+            run_is_over.set()
+            stop()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGUSR1, lambda *_: server.kill())
+    threading.Thread(target=stop_with_the_run, daemon=True).start()
+    code = server.wait()
+    if run_is_over.is_set():
+        shutil.rmtree(lock.parent, ignore_errors=True)
+    return code
+
+
+def main() -> None:
+    lock, folder, stop_signal, user, group, *command = sys.argv[1:]
+    owner = None if user == "-" else (int(user), int(group))
+    sys.exit(abs(keep(Path(lock), Path(folder), int(stop_signal), owner, command)))
+
+
+if __name__ == "__main__":
+    main()

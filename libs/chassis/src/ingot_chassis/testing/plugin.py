@@ -1,0 +1,145 @@
+"""The pytest plugin of the testing extra: fixtures that hand real servers and databases to tests.
+
+| fixture            | gives                                                                     |
+|--------------------|---------------------------------------------------------------------------|
+| `postgres_server`  | the administrator's URL of the run's PostgreSQL                           |
+| `database_backend` | `sqlite`, then `postgresql`: what the two below are repeated over         |
+| `database_url`     | an empty database for this test                                           |
+| `make_database`    | `make_database(name, migrate)`: a copy of a migrated database             |
+| `redis_url`        | a database of the run's Redis that is this worker's, emptied for the test |
+| `nats_url`         | the run's NATS with JetStream; tests choose stream names that do not meet |
+| `own_nats`         | a private NATS that can be stopped, killed and started again              |
+| `receiver`         | an HTTP endpoint that records requests                                    |
+"""
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from ingot_chassis.testing.databases import (
+    Backend,
+    Databases,
+    MakeDatabase,
+    Migrate,
+    PostgresDatabases,
+    SqliteDatabases,
+)
+from ingot_chassis.testing.receiver import Receiver
+from ingot_chassis.testing.servers import NatsServer, SessionServers
+
+SERVERS = pytest.StashKey[SessionServers]()
+WORKER_KEY = "ingot_test_folder"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    given: dict[str, Any] | None = getattr(config, "workerinput", None)
+    config.stash[SERVERS] = SessionServers(Path(given[WORKER_KEY])) if given else SessionServers.open()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell an xdist worker where the run's servers are."""
+    node.workerinput[WORKER_KEY] = str(node.config.stash[SERVERS].folder)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    servers = config.stash.get(SERVERS, None)
+    if servers is not None:
+        servers.close()
+
+
+@pytest.fixture(scope="session")
+def session_servers(request: pytest.FixtureRequest) -> SessionServers:
+    return request.config.stash[SERVERS]
+
+
+@pytest.fixture(scope="session")
+def postgres_server(session_servers: SessionServers) -> str:
+    return session_servers.postgres()
+
+
+@pytest.fixture(scope="session")
+def nats_url(session_servers: SessionServers) -> str:
+    return session_servers.nats()
+
+
+@pytest.fixture
+def own_nats(session_servers: SessionServers) -> Iterator[NatsServer]:
+    server = session_servers.own_nats()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def redis_url(session_servers: SessionServers) -> str:
+    import redis
+
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    url = f"{session_servers.redis()}/{worker}"
+    with redis.Redis.from_url(url) as connection:
+        connection.flushdb()
+    return url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_backend(request: pytest.FixtureRequest) -> Backend:
+    backend: Backend = request.param
+    return backend
+
+
+class BackendsInUse:
+    """Opens a backend when the first test wants it: SQLite tests alone need no PostgreSQL."""
+
+    def __init__(self, servers: SessionServers) -> None:
+        self._servers = servers
+        self._open: dict[Backend, Databases] = {}
+
+    def __getitem__(self, backend: Backend) -> Databases:
+        if backend not in self._open:
+            self._open[backend] = (SqliteDatabases if backend == "sqlite" else PostgresDatabases)(
+                self._servers
+            )
+        return self._open[backend]
+
+    def close(self) -> None:
+        for databases in self._open.values():
+            databases.close()
+
+
+@pytest.fixture(scope="session")
+def database_backends(session_servers: SessionServers) -> Iterator[BackendsInUse]:
+    backends = BackendsInUse(session_servers)
+    yield backends
+    backends.close()
+
+
+@pytest.fixture
+def database_url(database_backend: Backend, database_backends: BackendsInUse) -> Iterator[str]:
+    databases = database_backends[database_backend]
+    url = databases.empty()
+    yield url
+    databases.drop(url)
+
+
+@pytest.fixture
+def make_database(database_backend: Backend, database_backends: BackendsInUse) -> Iterator[MakeDatabase]:
+    databases = database_backends[database_backend]
+    with ExitStack() as drops:
+
+        def make(name: str, migrate: Migrate) -> str:
+            url = databases.copy(name, migrate)
+            drops.callback(databases.drop, url)
+            return url
+
+        yield make
+
+
+@pytest_asyncio.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    async with Receiver() as receiver:
+        yield receiver

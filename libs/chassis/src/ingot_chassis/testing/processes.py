@@ -1,0 +1,131 @@
+"""Starting a server process under a keeper, and waiting until it answers."""
+
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+KEEPER = Path(__file__).with_name("keeper.py")
+SESSION_LOCK = "session.lock"
+PATIENCE = 30.0
+RETRY = 0.01
+
+
+class ServerError(RuntimeError):
+    """A server could not be found or started."""
+
+
+class Owner(NamedTuple):
+    """The account a server runs as when it refuses to run as root."""
+
+    user: int
+    group: int
+
+
+@contextmanager
+def file_lock(path: Path) -> Iterator[None]:
+    """Exclude the other processes of the test run."""
+    with path.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def free_port() -> int:
+    """A loopback port that is free now; another process may still be faster, so callers retry."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class KeptProcess:
+    """One server process with its keeper, living no longer than the test run whose folder is `session`."""
+
+    def __init__(
+        self,
+        command: list[str],
+        *,
+        session: Path,
+        folder: Path,
+        stop_signal: signal.Signals = signal.SIGTERM,
+        owner: Owner | None = None,
+    ) -> None:
+        self.log = folder.with_name(f"{folder.name}.log")
+        user, group = owner or ("-", "-")
+        lock = str(session / SESSION_LOCK)
+        arguments = [lock, str(folder), str(int(stop_signal)), str(user), str(group), *command]
+        # The lock on the alive file belongs to the keeper alone: the end of the run waits for it.
+        with folder.with_name(f"{folder.name}.alive").open("ab") as alive, self.log.open("ab") as log:
+            fcntl.flock(alive, fcntl.LOCK_EX)
+            self._keeper = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(KEEPER), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is for the tests; the servers follow when the run has ended
+                pass_fds=(alive.fileno(),),
+            )
+
+    def wait_until(self, answers: Callable[[], bool]) -> None:
+        """Retry the connection until the server answers.
+
+        Raises:
+            ServerError: It ended, or did not answer in time; with the end of its log.
+        """
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            if self._keeper.poll() is not None:
+                raise ServerError(f"the server ended while starting:\n{self.log_end()}")
+            try:
+                if answers():
+                    return
+            except OSError:
+                pass
+            if time.monotonic() > deadline:
+                self.stop()
+                raise ServerError(f"no answer within {PATIENCE:.0f} s:\n{self.log_end()}")
+            time.sleep(RETRY)
+
+    def log_end(self) -> str:
+        return self.log.read_text(errors="replace")[-2000:]
+
+    def stop(self) -> None:
+        """Let it end orderly."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        self._end(signal.SIGUSR1)
+
+    def let_go(self) -> None:
+        """Leave it running after this process, until the run is over (a worker may end before the others)."""
+        self._keeper.returncode = 0
+
+    def _end(self, request: signal.Signals) -> None:
+        self._keeper.send_signal(request)
+        self._keeper.wait()
+
+
+def open_keepers(session: Path) -> list[int]:
+    """What `wait_for_keepers` needs; taken before the session lock is released, because keepers remove the files."""
+    return [os.open(alive, os.O_RDWR) for alive in session.glob("*.alive")]
+
+
+def wait_for_keepers(keepers: list[int]) -> None:
+    """Return when every server of the run has ended; the session lock must have been released."""
+    deadline = time.monotonic() + PATIENCE
+    for keeper in keepers:
+        while time.monotonic() < deadline:
+            try:
+                fcntl.flock(keeper, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(RETRY)
+        os.close(keeper)

@@ -1,0 +1,317 @@
+"""One PostgreSQL, one Redis and one NATS for a whole test run, started by the first test that needs it.
+
+A URL setting (`INGOT_TEST_POSTGRES_URL`, `INGOT_TEST_REDIS_URL`, `INGOT_TEST_NATS_URL`) names a server that
+runs already; it must be there for tests only, because tests empty what they use.
+"""
+
+import asyncio
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import IO, TypeVar
+
+from ingot_chassis.testing.binaries import nats_programs, postgres_owner, postgres_programs, redis_programs
+from ingot_chassis.testing.processes import (
+    SESSION_LOCK,
+    KeptProcess,
+    Owner,
+    ServerError,
+    file_lock,
+    free_port,
+    open_keepers,
+    wait_for_keepers,
+)
+
+ATTEMPTS = 3
+REDIS_DATABASES = 256
+MEMORY = Path("/dev/shm")
+ENOUGH_MEMORY = 2 << 30
+POSTGRES_SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "max_connections": "300",
+    "shared_buffers": "64MB",
+    # Nothing here must survive a crash, and a test run makes and drops databases all the time.
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "checkpoint_timeout": "1d",
+    "max_wal_size": "256MB",
+    "autovacuum": "off",
+    "jit": "off",
+}
+
+Server = TypeVar("Server")
+Program = TypeVar("Program")
+
+
+class NatsServer:
+    """A nats-server with JetStream that can be stopped, killed and started again with its data and port."""
+
+    def __init__(self, *, session: Path, folder: Path) -> None:
+        self._session = session
+        self._folder = folder
+        self._process: KeptProcess | None = None
+        folder.mkdir(parents=True)
+        self._program, self._port = _first_usable("nats-server", nats_programs(), self._try_program)
+
+    @property
+    def url(self) -> str:
+        return f"nats://127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        """Start it again; returns when it answers."""
+        if self._process is None:
+            self._start(self._program, self._port)
+
+    def stop(self) -> None:
+        """Stop it orderly; returns when it has ended."""
+        if self._process is not None:
+            self._process.stop()
+            self._process = None
+
+    def kill(self) -> None:
+        """End it without warning; returns when it has ended."""
+        if self._process is not None:
+            self._process.kill()
+            self._process = None
+
+    def let_go(self) -> None:
+        if self._process is not None:
+            self._process.let_go()
+
+    def _try_program(self, program: Path) -> tuple[Path, int]:
+        port = free_port()
+        self._start(program, port)
+        return program, port
+
+    def _start(self, program: Path, port: int) -> None:
+        name = secrets.token_hex(8)
+        settings = {
+            "server_name": name,
+            "listen": f"127.0.0.1:{port}",
+            # An acknowledged message survives a kill: what production promises is what tests rely on.
+            "jetstream": {"store_dir": str(self._folder), "sync_interval": "always"},
+        }
+        configuration = self._folder / "nats.conf"
+        configuration.write_text(json.dumps(settings))
+        process = KeptProcess(
+            [str(program), "-c", str(configuration)], session=self._session, folder=self._folder
+        )
+        process.wait_until(partial(_nats_answers, port, name))
+        self._process = process
+
+
+class SessionServers:
+    """The servers of one test run, found through the folder that all its processes share."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._session: IO[bytes] | None = None
+
+    @classmethod
+    def open(cls) -> "SessionServers":
+        """Begin a run: only for the controlling process, which must call `close` (its death does as well)."""
+        folder = Path(tempfile.mkdtemp(prefix="ingot-test-", dir=_base_folder()))
+        folder.chmod(0o711)  # PostgreSQL's account has to get through to its own folder below
+        servers = cls(folder)
+        servers._session = (folder / SESSION_LOCK).open("ab")
+        fcntl.flock(servers._session, fcntl.LOCK_EX)
+        return servers
+
+    def close(self) -> None:
+        """Stop every server of the run and remove its folder."""
+        if self._session is not None:
+            keepers = open_keepers(self.folder)
+            self._session.close()
+            self._session = None
+            wait_for_keepers(keepers)
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def postgres(self) -> str:
+        """The administrator's URL: `postgresql://…/postgres`."""
+        return self._url("postgres", self._start_postgres).replace("postgresql+asyncpg://", "postgresql://")
+
+    def redis(self) -> str:
+        """The URL without a database number."""
+        return self._url("redis", self._start_redis)
+
+    def nats(self) -> str:
+        return self._url("nats", self._start_nats)
+
+    def own_nats(self) -> NatsServer:
+        """A private nats-server; whoever asks for it stops it."""
+        return NatsServer(session=self.folder, folder=self.folder / f"nats-{secrets.token_hex(4)}")
+
+    def _url(self, name: str, start: Callable[[], str]) -> str:
+        given = os.environ.get(f"INGOT_TEST_{name.upper()}_URL")
+        if given:
+            return given
+        with file_lock(self.folder / f"{name}.lock"):
+            url = self.folder / f"{name}.url"
+            failure = self.folder / f"{name}.failure"
+            if failure.exists():
+                raise ServerError(failure.read_text())
+            if not url.exists():
+                try:
+                    started = start()
+                except ServerError as error:
+                    failure.write_text(str(error))
+                    raise
+                url.touch(mode=0o600)
+                url.write_text(started)
+            return url.read_text()
+
+    def _start_nats(self) -> str:
+        server = NatsServer(session=self.folder, folder=self.folder / "nats")
+        server.let_go()
+        return server.url
+
+    def _start_redis(self) -> str:
+        folder = self.folder / "redis"
+        folder.mkdir()
+        return _first_usable("redis-server", redis_programs(), partial(self._try_redis, folder))
+
+    def _try_redis(self, folder: Path, program: Path) -> str:
+        port, password = free_port(), secrets.token_hex(16)
+        configuration = folder / "redis.conf"
+        configuration.touch(mode=0o600)
+        configuration.write_text(
+            f"bind 127.0.0.1\nport {port}\nrequirepass {password}\ndatabases {REDIS_DATABASES}\n"
+            f'dir {folder}\nsave ""\nappendonly no\n'
+        )
+        process = KeptProcess([str(program), str(configuration)], session=self.folder, folder=folder)
+        process.wait_until(partial(_redis_answers, port, password))
+        process.let_go()
+        return f"redis://:{password}@127.0.0.1:{port}"
+
+    def _start_postgres(self) -> str:
+        owner = postgres_owner()
+        programs = postgres_programs(self.folder / "postgres-programs", owner)
+        return _first_usable("PostgreSQL", programs, partial(self._try_postgres, owner))
+
+    def _try_postgres(self, owner: Owner | None, program: tuple[Path, int]) -> str:
+        programs, version = program
+        folder = self.folder / f"postgres-{secrets.token_hex(4)}"
+        folder.mkdir(mode=0o700)
+        port, password = free_port(), secrets.token_hex(16)
+        secret = folder / "password"
+        secret.touch(mode=0o600)
+        secret.write_text(password)
+        if owner:
+            for path in (folder, secret):
+                os.chown(path, owner.user, owner.group)
+        _init_postgres(programs, version, folder, owner)
+        data = folder / "data"
+        with (data / "postgresql.conf").open("a") as configuration:
+            configuration.writelines(
+                f"{name} = '{value}'\n" for name, value in (POSTGRES_SETTINGS | {"port": str(port)}).items()
+            )
+        process = KeptProcess(
+            [str(programs / "postgres"), "-D", str(data)],
+            session=self.folder,
+            folder=folder,
+            owner=owner,
+            stop_signal=signal.SIGQUIT,  # at once, without waiting for clients or writing a checkpoint
+        )
+        url = f"postgresql://postgres:{password}@127.0.0.1:{port}/postgres"
+        process.wait_until(partial(_postgres_answers, url))
+        process.let_go()
+        return url
+
+
+def _base_folder() -> Path:
+    """Where a run keeps its data: in memory if there is plenty, which makes a copy of a database 30 times faster."""
+    root = os.geteuid() == 0
+    if MEMORY.is_dir() and os.access(MEMORY, os.W_OK):
+        state = os.statvfs(MEMORY)
+        # As root PostgreSQL's programs may have to be copied to the folder, and must be able to run there.
+        runs_programs = not (root and state.f_flag & os.ST_NOEXEC)
+        if runs_programs and state.f_bavail * state.f_frsize >= ENOUGH_MEMORY:
+            return MEMORY
+    folder = Path(tempfile.gettempdir()).resolve()
+    if root and not all(part.stat().st_mode & 0o001 for part in (folder, *folder.parents)):
+        return Path(
+            "/tmp"
+        )  # the temporary folder may be private to root, and PostgreSQL will not run as root
+    return folder
+
+
+def _first_usable(name: str, programs: Iterable[Program], start: Callable[[Program], Server]) -> Server:
+    """Start the first program that comes up, each with some retries because a free port may get lost."""
+    failures: list[str] = []
+    for program in programs:
+        for _ in range(ATTEMPTS):
+            try:
+                return start(program)
+            except (ServerError, OSError) as error:
+                failures.append(f"{program}: {error}")
+    tried = "\n".join(failures) or "none on PATH, and the testing extra's wheels are not installed"
+    raise ServerError(f"no usable {name}: {tried}")
+
+
+def _init_postgres(programs: Path, version: int, folder: Path, owner: Owner | None) -> None:
+    # Text is compared by code point but folded as Unicode, wherever the tests run.
+    locale = (
+        ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+        if version >= 17
+        else ["--locale=C.UTF-8"]
+    )
+    user, group = owner or (None, None)
+    answer = subprocess.run(
+        [
+            str(programs / "initdb"),
+            *("-D", str(folder / "data"), "-U", "postgres", "-E", "UTF8", *locale),
+            *("--auth=password", f"--pwfile={folder / 'password'}", "--no-sync", "--no-instructions"),
+        ],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        user=user,
+        group=group,
+        extra_groups=[] if owner else None,
+    )
+    if answer.returncode != 0:
+        raise ServerError(f"initdb failed: {answer.stderr[-2000:]}")
+
+
+def _nats_answers(port: int, name: str) -> bool:
+    # The greeting carries the server's name: another process may have taken the port meanwhile.
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+        greeting = connection.makefile("rb").readline()
+    return greeting.startswith(b"INFO ") and json.loads(greeting[5:])["server_name"] == name
+
+
+def _redis_answers(port: int, password: str) -> bool:
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+        connection.sendall(f"AUTH {password}\r\n".encode())
+        return connection.recv(64).startswith(b"+OK")
+
+
+def _postgres_answers(url: str) -> bool:
+    import asyncpg
+
+    async def connect() -> None:
+        connection = await asyncpg.connect(url, ssl=False)
+        await connection.close()
+
+    # On a thread of its own: the caller may be inside an async test, whose loop must stay as it is.
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        try:
+            thread.submit(lambda: asyncio.run(connect())).result()
+        except asyncpg.CannotConnectNowError:
+            return False
+    return True

@@ -1,0 +1,58 @@
+"""Databases with the tables of the smallest messaging service, and the program that dies on order."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from ingot_chassis.testing.databases import MakeDatabase
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from messaging_world import metadata  # noqa: E402
+
+Live = Callable[..., str]
+
+
+def create_tables(url: str) -> None:
+    async def create() -> None:
+        engine = create_async_engine(url)
+        async with engine.begin() as connection:
+            await connection.run_sync(metadata.create_all)
+        await engine.dispose()
+
+    asyncio.run(create())
+
+
+@pytest.fixture
+def make_url(make_database: MakeDatabase) -> Callable[[], str]:
+    """Each call: the URL of a new database with the messaging tables."""
+    return lambda: make_database("messaging", create_tables)
+
+
+@pytest.fixture
+def live() -> Iterator[Live]:
+    """``live(database=…, reader=…, nats=…, kill_at=…)`` is one life of ``mortal_service``; killed or lived."""
+    program = subprocess.Popen(
+        [sys.executable, str(HERE / "mortal_service.py")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert program.stdin
+    assert program.stdout
+
+    def one_life(**told: object) -> str:
+        program.stdin.write(json.dumps(told) + "\n")
+        program.stdin.flush()
+        return program.stdout.readline().strip()
+
+    yield one_life
+    program.stdin.close()
+    program.wait()

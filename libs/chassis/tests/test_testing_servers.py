@@ -1,0 +1,171 @@
+"""The run's servers: real, one of each, isolated where they can be, and gone when the run is over."""
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import asyncpg
+import nats
+import pytest
+import redis.asyncio
+from nats.js.errors import NotFoundError
+
+from ingot_chassis.testing.processes import KeptProcess, ServerError
+
+RUN_ON_TWO_WORKERS = """
+import os
+from pathlib import Path
+import pytest
+
+@pytest.mark.parametrize("number", range(6))
+def test_address(number, nats_url, redis_url, postgres_server, session_servers):
+    worker = os.environ["PYTEST_XDIST_WORKER"]
+    note = f"{worker} {nats_url} {redis_url} {postgres_server} {session_servers.folder}"
+    Path(f"note-{number}").write_text(note)
+"""
+
+RUN_THAT_HANGS = """
+import time
+from pathlib import Path
+
+def test_hang(nats_url, redis_url, session_servers):
+    Path("note.part").write_text(f"{nats_url} {redis_url} {session_servers.folder}")
+    Path("note.part").rename("note")
+    time.sleep(60)
+"""
+
+
+def start_pytest(folder: Path, text: str, *arguments: str) -> subprocess.Popen[str]:
+    (folder / "test_it.py").write_text(text)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    surroundings = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    surroundings["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # a third of the start-up
+    plugins = ["-p", "xdist", "-p", "ingot_chassis.testing.plugin", "-p", "no:cacheprovider"]
+    return subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-q", *plugins, *arguments],
+        cwd=folder,
+        env=surroundings,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not happened():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+async def test_postgres_is_a_recent_real_server(postgres_server: str) -> None:
+    connection = await asyncpg.connect(postgres_server)
+    try:
+        assert connection.get_server_version().major >= 15
+        assert await connection.fetchval("SELECT lower('ÄÖÜ')") == "äöü"
+    finally:
+        await connection.close()
+
+
+@pytest.mark.parametrize("value", [b"one", b"two"])
+async def test_redis_is_empty_for_every_test(redis_url: str, value: bytes) -> None:
+    async with redis.asyncio.from_url(redis_url) as client:
+        assert await client.get("key") is None
+        await client.set("key", value)
+        assert await client.get("key") == value
+
+
+async def test_shared_nats_has_jetstream(nats_url: str) -> None:
+    stream = f"s{secrets.token_hex(4)}"
+    client = await nats.connect(nats_url)
+    try:
+        await client.jetstream().add_stream(name=stream, subjects=[f"{stream}.>"])
+        acknowledged = await client.jetstream().publish(f"{stream}.a", b"1")
+        assert acknowledged.seq == 1
+    finally:
+        await client.close()
+
+
+@pytest.mark.parametrize("ending", ["stop", "kill"])
+async def test_own_nats_comes_back_with_its_data(own_nats, ending: str) -> None:
+    url = own_nats.url
+    client = await nats.connect(url)
+    await client.jetstream().add_stream(name="kept", subjects=["kept.>"])
+    await client.jetstream().publish("kept.a", b"1")
+    await client.close()
+
+    getattr(own_nats, ending)()
+    assert not listens(port_of(url))
+    own_nats.start()
+
+    assert own_nats.url == url
+    client = await nats.connect(url)
+    try:
+        assert (await client.jetstream().stream_info("kept")).state.messages == 1
+        with pytest.raises(NotFoundError):
+            await client.jetstream().stream_info("other")
+    finally:
+        await client.close()
+
+
+def test_a_server_that_fails_says_why(session_servers) -> None:
+    folder = session_servers.folder / f"failing-{secrets.token_hex(4)}"
+    folder.mkdir()
+    server = KeptProcess(
+        ["sh", "-c", "echo port is taken; exit 3"], session=session_servers.folder, folder=folder
+    )
+    with pytest.raises(ServerError, match="port is taken"):
+        server.wait_until(lambda: False)
+
+
+def test_workers_share_the_servers_and_nothing_is_left(tmp_path: Path) -> None:
+    run = start_pytest(tmp_path, RUN_ON_TWO_WORKERS, "-n", "2")
+    output, _ = run.communicate(timeout=90)
+    assert run.returncode == 0, output
+
+    notes = [note.read_text().split() for note in tmp_path.glob("note-*")]
+    assert {note[0] for note in notes} == {"gw0", "gw1"}
+    assert len({note[1] for note in notes}) == 1  # one NATS
+    assert len({note[2] for note in notes}) == 2  # one Redis, a database number each
+    assert len({note[2].rpartition("/")[0] for note in notes}) == 1
+    assert len({note[3] for note in notes}) == 1  # one PostgreSQL
+    assert not Path(notes[0][4]).exists()
+
+
+@pytest.mark.parametrize(
+    ("workers", "end"),
+    [("0", signal.SIGINT), ("0", signal.SIGTERM), ("0", signal.SIGKILL), ("2", signal.SIGKILL)],
+)
+def test_nothing_is_left_of_an_interrupted_run(tmp_path: Path, workers: str, end: signal.Signals) -> None:
+    run = start_pytest(tmp_path, RUN_THAT_HANGS, "-n", workers)
+    note = tmp_path / "note"
+    while not note.exists():
+        assert run.poll() is None, run.communicate()
+        time.sleep(0.01)
+    nats_url, redis_url, folder = note.read_text().split()
+
+    run.send_signal(end)
+    run.communicate(timeout=30)
+
+    wait_until(lambda: not listens(port_of(nats_url)))
+    wait_until(lambda: not listens(port_of(redis_url)))
+    wait_until(lambda: not Path(folder).exists())
+
+
+def port_of(url: str) -> int:
+    return urlsplit(url).port
+
+
+def listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
