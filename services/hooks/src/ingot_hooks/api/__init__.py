@@ -1,0 +1,1 @@
+"""HTTP routes of hooks, with the shapes of their requests and answers."""

@@ -1,0 +1,89 @@
+"""Hooks of organizations: members see and create them, owners change them. They fire for every repository of it."""
+
+from litestar import Response, delete, get, patch, post
+
+from ingot_chassis.policy import signed_in
+from ingot_hooks.api.call import Call
+from ingot_hooks.api.shapes import CreateHook, EditHook, Hook, given, view
+from ingot_hooks.core import hooks
+from ingot_hooks.store import hooks as store
+
+PATH = "/api/v1/orgs/{org:str}/hooks"
+READ, WRITE = signed_in("read:hook"), signed_in("write:hook")
+
+
+@get(PATH, policy=READ, operation_id="orgListHooks", tags=["organization"])
+async def list_hooks(request: Call, org: str) -> Response[list[Hook]]:
+    """Hooks of an organization, in the order in which they were made."""
+    owned = await request.organization(org)
+    page = request.page()
+    async with request.db.read() as db:
+        rows, total = await store.list_page(db, owned, page)
+    return Response([view(row) for row in rows], headers=request.page_headers(page, total))
+
+
+@post(PATH, policy=WRITE, operation_id="orgCreateHook", tags=["organization"], status_code=201)
+async def create_hook(request: Call, org: str, data: CreateHook) -> Hook:
+    """Create a hook. It is inactive unless `active` is true."""
+    owned = await request.organization(org)
+    async with request.db.transaction() as tx:
+        row = await hooks.create(
+            tx,
+            request.seal,
+            request.who,
+            owned,
+            type_=data.type,
+            config=given(data.config),
+            events=data.events,
+            active=data.active,
+            branch_filter=data.branch_filter,
+        )
+    return view(row)
+
+
+@get(PATH + "/{hook_id:int}", policy=READ, operation_id="orgGetHook", tags=["organization"])
+async def get_hook(request: Call, org: str, hook_id: int) -> Hook:
+    """A hook of an organization."""
+    return view(await request.hook(await request.organization(org), hook_id))
+
+
+@patch(PATH + "/{hook_id:int}", policy=WRITE, operation_id="orgEditHook", tags=["organization"])
+async def edit_hook(request: Call, org: str, hook_id: int, data: EditHook) -> Hook:
+    """Change a hook."""
+    owned = await request.organization(org, owners_only=True)
+    async with request.db.transaction() as tx:
+        row = await hooks.edit(
+            tx,
+            request.seal,
+            owned,
+            hook_id,
+            config=given(data.config),
+            events=data.events,
+            active=data.active,
+            branch_filter=data.branch_filter,
+        )
+    return view(row)
+
+
+@delete(PATH + "/{hook_id:int}", policy=WRITE, operation_id="orgDeleteHook", tags=["organization"])
+async def delete_hook(request: Call, org: str, hook_id: int) -> None:
+    """Delete a hook; what waits for it is not sent."""
+    owned = await request.organization(org, owners_only=True)
+    async with request.db.transaction() as tx:
+        await hooks.remove(tx, owned, hook_id)
+
+
+@delete(
+    "/api/v1/org/{org:str}/hooks/{hook_id:int}",
+    policy=WRITE,
+    operation_id="orgDeleteHookAlias",
+    tags=["organization"],
+)
+async def delete_hook_as_clients_spell_it(request: Call, org: str, hook_id: int) -> None:
+    """The same, at the path that official clients use."""
+    owned = await request.organization(org, owners_only=True)
+    async with request.db.transaction() as tx:
+        await hooks.remove(tx, owned, hook_id)
+
+
+routes = [list_hooks, create_hook, get_hook, edit_hook, delete_hook, delete_hook_as_clients_spell_it]

@@ -1,0 +1,57 @@
+"""Wiring of hooks."""
+
+from pathlib import Path
+
+from litestar import Litestar
+
+from ingot_chassis.app import service_app
+from ingot_chassis.assembly import assemble
+from ingot_chassis.bus import Bus
+from ingot_chassis.peers import Peers
+from ingot_hooks import consumers
+from ingot_hooks.api import deliveries, organizations, repositories
+from ingot_hooks.api.call import Call
+from ingot_hooks.bell import Bell
+from ingot_hooks.clients.endpoints import HttpEndpoints
+from ingot_hooks.clients.identity import PeerIdentity
+from ingot_hooks.clients.repos import PeerRepos
+from ingot_hooks.core.egress import Egress
+from ingot_hooks.core.sealing import Seal
+from ingot_hooks.settings import Settings
+from ingot_hooks.store.tables import metadata
+from ingot_hooks.workers import Deliverer, Retention
+
+SCRIPTS = Path(__file__).parent / "store" / "migrations"
+
+
+def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
+    """The app of hooks; calls identity and repos."""
+    bell, seal, egress = Bell(), Seal(settings.sealing_key), Egress(settings.allowed_targets)
+    parts = assemble(
+        "hooks",
+        settings,
+        metadata=metadata,
+        urls={"identity": settings.identity_url, "repos": settings.repos_url},
+        peers=peers,
+        bus=bus,
+        subscriptions=consumers.subscriptions(bell.ring),
+    )
+    database = parts.require_database()
+    endpoints = HttpEndpoints(egress.refusal, settings.delivery_seconds)
+    deliverer = Deliverer(database, settings, endpoints, seal, bell)
+    parts.loops += [
+        ("hooks delivers", deliverer.run),
+        ("hooks forgets deliveries", Retention(database, settings).run),
+    ]
+    return service_app(
+        parts,
+        routes=[*deliveries.routes, *organizations.routes, *repositories.routes],
+        request_class=Call,
+        state={
+            "identity": PeerIdentity(parts.peers["identity"]),
+            "repos": PeerRepos(parts.peers["repos"]),
+            "seal": seal,
+            "bell": bell,
+            "deliverer": deliverer,
+        },
+    )

@@ -1,0 +1,1 @@
+"""What hooks calls: its sister services, and the endpoints of the world."""

@@ -1,0 +1,141 @@
+"""The endpoints of the world: one POST each, to an address that was judged before anything was sent.
+
+A name is resolved once per attempt, every answer is judged, and only those addresses are connected to.
+Redirects are not followed and proxies of the environment not used, since both would lead elsewhere.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import aiohttp
+import msgspec
+from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
+
+MOST_BYTES = 64 * 1024
+MOST_HEADERS = 100
+MOST_TEXT = 2000
+BODY_SECONDS = 3.0
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """What an endpoint did. ``status`` 0: there was no answer, and ``error`` says why in words."""
+
+    status: int = 0
+    headers: Mapping[str, str] = {}
+    body: bytes = b""
+    error: str = ""
+
+
+Refusal = Callable[[str, Sequence[str]], str]
+"""``(host, addresses)``: why nothing may be sent there, in words; empty when it may."""
+
+
+class Endpoints(Protocol):
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        """Send once. Never raises for what the other side does."""
+
+
+class Judged(AbstractResolver):
+    """Answers with addresses that were judged already."""
+
+    def __init__(self, addresses: list[ResolveResult]) -> None:
+        self._addresses = addresses
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        del host, port, family
+        return self._addresses
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+class HttpEndpoints:
+    """Over sockets, within ``seconds`` from looking up the name to the head of the answer."""
+
+    def __init__(self, refusal: Refusal, seconds: float) -> None:
+        self._refusal, self._seconds = refusal, seconds
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        try:
+            return await self._post(URL(url), headers, body)
+        except TimeoutError:
+            return Reply(error=f"no answer within {self._seconds:g} s")
+        except ssl.SSLError as error:
+            return Reply(error=_words(f"TLS failed: {error}"))
+        except (aiohttp.ClientError, OSError) as error:
+            return Reply(error=_words(f"no connection: {error}"))
+        except ValueError as error:
+            return Reply(error=_words(f"the URL cannot be used: {error}"))
+
+    async def _post(self, url: URL, headers: Mapping[str, str], body: bytes) -> Reply:
+        host, port = url.raw_host, url.port
+        if url.scheme not in ("http", "https") or not host or port is None:
+            return Reply(error="the URL is not one of http or https")
+        async with asyncio.timeout(self._seconds) as limit:
+            addresses = await _resolved(host, port)
+            refusal = self._refusal(host, [address["host"] for address in addresses])
+            if refusal:
+                return Reply(error=refusal)
+            connector = aiohttp.TCPConnector(
+                resolver=Judged(addresses), use_dns_cache=False, force_close=True
+            )
+            async with (
+                aiohttp.ClientSession(
+                    connector=connector,
+                    auto_decompress=False,
+                    trust_env=False,
+                    cookie_jar=aiohttp.DummyCookieJar(),
+                ) as session,
+                session.post(url, headers=headers, data=body, allow_redirects=False) as response,
+            ):
+                limit.reschedule(None)  # The status decides; the body may not turn a success into a failure.
+                return Reply(
+                    status=response.status,
+                    headers={
+                        name: _words(value) for name, value in list(response.headers.items())[:MOST_HEADERS]
+                    },
+                    body=await _beginning(response),
+                )
+
+
+async def _beginning(response: aiohttp.ClientResponse) -> bytes:
+    """The first bytes of the body, as far as they come soon."""
+    received = bytearray()
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            while len(received) < MOST_BYTES and (
+                chunk := await response.content.read(MOST_BYTES - len(received))
+            ):
+                received += chunk
+    except (TimeoutError, aiohttp.ClientError, OSError):
+        return bytes(received)
+    return bytes(received)
+
+
+def _words(text: str) -> str:
+    """Text from outside as it can be stored and shown."""
+    readable = text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
+    return readable[:MOST_TEXT]
+
+
+async def _resolved(host: str, port: int) -> list[ResolveResult]:
+    """Every address of ``host``, in the shape that aiohttp takes. Raises OSError."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [
+        ResolveResult(
+            hostname=host,
+            host=str(address[0]),
+            port=port,
+            family=family,
+            proto=protocol,
+            flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+        )
+        for family, _, protocol, _, address in found
+        if family in (socket.AF_INET, socket.AF_INET6)
+    ]

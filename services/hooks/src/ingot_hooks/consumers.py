@@ -1,0 +1,54 @@
+"""Events of sister services become deliveries, and the end of an owner the end of its hooks."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from ingot_chassis.database import Tx
+from ingot_chassis.events import Envelope
+from ingot_chassis.inbox import Handler, Subscriptions
+from ingot_contracts.identity import OrganizationDeleted
+from ingot_contracts.issues import CommentChanged, IssueChanged, PullRequestChanged
+from ingot_contracts.repos import PushReceived, RepositoryCreated, RepositoryDeleted, RepositoryForked
+from ingot_hooks.core import fanout, hooks, payloads
+from ingot_hooks.core.payloads import Notice
+from ingot_hooks.store.hooks import Owner
+
+TOLD: dict[type[msgspec.Struct], Callable[[Any], list[Notice]]] = {
+    PushReceived: payloads.notices_of_push,
+    RepositoryForked: payloads.notices_of_fork,
+    RepositoryCreated: payloads.notices_of_repository,
+    RepositoryDeleted: payloads.notices_of_repository,
+    IssueChanged: payloads.notices_of_issue,
+    CommentChanged: payloads.notices_of_comment,
+    PullRequestChanged: payloads.notices_of_pull_request,
+}
+
+
+def subscriptions(ring: Callable[[], None]) -> Subscriptions:
+    """What hooks listens to. ``ring`` is called when there may be something to deliver."""
+
+    def telling(notices: Callable[[Any], list[Notice]]) -> Handler:
+        async def tell(tx: Tx, event: Any, envelope: Envelope) -> None:
+            queued = await fanout.tell(
+                tx, notices(event), event_id=envelope.id, traceparent=envelope.traceparent
+            )
+            if isinstance(event, RepositoryDeleted):
+                await hooks.remove_all(
+                    tx, Owner(repository_id=event.repository.id), "the repository was deleted"
+                )
+            if queued:
+                ring()
+
+        return tell
+
+    async def organization_deleted(tx: Tx, event: OrganizationDeleted, _envelope: Envelope) -> None:
+        await hooks.remove_all(
+            tx, Owner(organization_id=event.organization_id), "the organization was deleted"
+        )
+
+    return {
+        **{cls: telling(notices) for cls, notices in TOLD.items()},
+        OrganizationDeleted: organization_deleted,
+    }

@@ -1,0 +1,28 @@
+"""Who may see and change hooks. The owner of the thing has already said what the caller may do to it."""
+
+from ingot_chassis.errors import Denied, NotFound, Unauthenticated
+from ingot_chassis.principal import Membership, Principal
+from ingot_contracts.identity import Account
+from ingot_contracts.repos import RepositoryAccess, reaches
+
+
+def require_write(who: Principal, access: RepositoryAccess) -> None:
+    """Hooks of a repository are for those who may write to it. Raises Unauthenticated or Denied."""
+    if not who.signed_in:
+        raise Unauthenticated("sign in to do that")
+    if not reaches(access.level, "write"):
+        raise Denied("only for people with write access to the repository")
+
+
+def suffices(who: Principal, held: Membership | None, *, owner: bool) -> bool:
+    """Whether being ``held`` in an organization reaches its hooks; editing them is for owners."""
+    return who.admin or (held is not None and (held.owner or not owner))
+
+
+def require_membership(who: Principal, account: Account, held: Membership | None, *, owner: bool) -> None:
+    """``held`` is what identity says now. Raises Denied, or NotFound when the caller may not know of it."""
+    if suffices(who, held, owner=owner):
+        return
+    if held is None and account.visibility == "private":
+        raise NotFound
+    raise Denied(f"only for {'owners' if owner else 'members'} of the organization")

@@ -1,0 +1,89 @@
+"""Where deliveries may go: public addresses, and what the operator allows beyond them.
+
+Every address that a name has is judged, because any of them may be connected to.
+"""
+
+import ipaddress
+from collections.abc import Sequence
+
+from ingot_chassis.settings import SettingsError
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+# Global by the registries, and yet a way into the machine's own network.
+EMBEDDING = tuple(
+    ipaddress.IPv6Network(text) for text in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")
+)
+NEVER = ipaddress.IPv4Network("168.63.129.16/32"), ipaddress.IPv4Network("192.88.99.0/24")
+"""Answers of a cloud's host to its guests on an address that looks public, and the 6to4 relays."""
+
+
+class Egress:
+    """The rule of this installation. Raises SettingsError for an entry that cannot be read."""
+
+    def __init__(self, allowed: Sequence[str]) -> None:
+        self._networks: list[Network] = []
+        self._hosts: set[str] = set()
+        self._domains: list[str] = []
+        for entry in allowed:
+            self._allow(entry.strip().lower())
+
+    def _allow(self, entry: str) -> None:
+        try:
+            self._networks.append(ipaddress.ip_network(entry, strict=False))
+        except ValueError:
+            if not entry or "/" in entry or ":" in entry:
+                raise SettingsError(
+                    [f"INGOT_HOOKS_ALLOWED_TARGETS: {entry!r} is no network, address or host name"]
+                ) from None
+            if entry.startswith("*."):
+                self._domains.append(entry[1:])
+            else:
+                self._hosts.add(entry)
+
+    def refusal(self, host: str, addresses: Sequence[str]) -> str:
+        """Why nothing may be sent to ``host`` with these addresses, in words; empty when it may."""
+        name = host.lower().rstrip(".")
+        if name in self._hosts or any(name.endswith(domain) for domain in self._domains):
+            return ""
+        for text in addresses:
+            address = ipaddress.ip_address(text)
+            kind = _private_kind(address)
+            if kind and not self._allows(address):
+                return (
+                    f"{host} is {address}, {kind}; nothing is sent there unless "
+                    "INGOT_HOOKS_ALLOWED_TARGETS names it"
+                )
+        return ""
+
+    def _allows(self, address: Address) -> bool:
+        bare = _unmapped(address)
+        return any(bare.version == network.version and bare in network for network in self._networks)
+
+
+def _unmapped(address: Address) -> Address:
+    """The IPv4 address behind ``::ffff:a.b.c.d``; an IPv6 address without its zone."""
+    if isinstance(address, ipaddress.IPv6Address):
+        return address.ipv4_mapped or ipaddress.IPv6Address(int(address))
+    return address
+
+
+def _private_kind(address: Address) -> str:
+    """What keeps an address from being public, in words; empty for a public one."""
+    bare = _unmapped(address)
+    kinds = (
+        (bare.is_unspecified, "an address that means this machine"),
+        (bare.is_loopback, "a loopback address"),
+        (bare.is_link_local, "a link-local address"),
+        (bare.is_multicast, "a multicast address"),
+        (isinstance(bare, ipaddress.IPv6Address) and bare.is_site_local, "a private address"),
+        (
+            any(bare in network for network in NEVER if bare.version == 4),
+            "an address of the host's own network",
+        ),
+        (any(bare in network for network in EMBEDDING if bare.version == 6), "an address that hides another"),
+        (bare.is_private, "a private address"),
+        (bare.is_reserved or not bare.is_global, "a reserved address"),
+    )
+    return next((words for applies, words in kinds if applies), "")

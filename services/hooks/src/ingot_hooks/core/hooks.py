@@ -1,0 +1,168 @@
+"""What may be set on a hook, and the ends of hooks."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from ingot_chassis.database import Tx
+from ingot_chassis.errors import Conflict, Invalid, NotFound
+from ingot_chassis.principal import Principal
+from ingot_hooks.core import subscriptions
+from ingot_hooks.core.bodies import TYPES
+from ingot_hooks.core.sealing import Seal
+from ingot_hooks.core.signing import CONTENT_TYPES
+from ingot_hooks.store import deliveries
+from ingot_hooks.store import hooks as store
+from ingot_hooks.store.deliveries import DeliveryRow
+from ingot_hooks.store.hooks import HookRow, Owner
+
+SLACK_KEYS = ("channel", "username", "icon_url", "color")
+MOST_URL = 2048
+MOST_SECRET = 255
+MOST_SETTING = 500
+"""Characters."""
+
+
+async def create(
+    tx: Tx,
+    seal: Seal,
+    who: Principal,
+    owner: Owner,
+    *,
+    type_: str,
+    config: Mapping[str, str],
+    events: Sequence[str],
+    active: bool,
+    branch_filter: str,
+) -> HookRow:
+    """Create a hook. Raises Invalid."""
+    if type_ not in TYPES:
+        raise Invalid.field("type", "unsupported", f"{type_!r} is not one of {', '.join(TYPES)}")
+    for key in ("url", "content_type"):
+        if not config.get(key):
+            raise Invalid.field(f"config.{key}", "required", "is required")
+    if type_ == "slack" and not config.get("channel", "").strip():
+        raise Invalid.field("config.channel", "required", "is required for slack")
+    return await store.add(
+        tx,
+        owner,
+        **target(config["url"]),
+        type=type_,
+        content_type=known_content_type(config["content_type"]),
+        settings=json.dumps(chat_settings(type_, config)),
+        sealed_secret=seal.close(checked_secret(config.get("secret", ""))),
+        events=json.dumps(subscriptions.selected(events)),
+        branch_filter=branch_filter,
+        active=active,
+        creator_id=who.id,
+        disabled_reason="",
+    )
+
+
+async def edit(
+    tx: Tx,
+    seal: Seal,
+    owner: Owner,
+    hook_id: int,
+    *,
+    config: Mapping[str, str],
+    events: Sequence[str],
+    active: bool | None,
+    branch_filter: str | None,
+) -> HookRow:
+    """Change a hook. Its type stays, and ``events`` are set anew: naming none means push. Raises NotFound or Invalid."""
+    hook = await store.get(tx, owner, hook_id)
+    if hook is None:
+        raise NotFound
+    values: dict[str, Any] = {
+        "events": json.dumps(subscriptions.selected(events)),
+        **_changed_config(seal, hook.type, config),
+    }
+    if branch_filter is not None:
+        values["branch_filter"] = branch_filter
+    if active is not None:
+        values["active"] = active
+    if active:
+        values |= {"failing_since": None, "disabled_reason": ""}
+    changed = await store.change(tx, hook.id, **values)
+    if changed is None:
+        raise NotFound
+    if active is False:
+        await deliveries.cancel_pending(tx, [hook.id], "the hook was switched off")
+    return changed
+
+
+def _changed_config(seal: Seal, type_: str, config: Mapping[str, str]) -> dict[str, Any]:
+    """The columns that ``config`` changes; the settings of a chat are written together. Raises Invalid."""
+    values: dict[str, Any] = {}
+    if "url" in config:
+        values |= target(config["url"])
+    if "content_type" in config:
+        values["content_type"] = known_content_type(config["content_type"])
+    if "secret" in config:
+        values["sealed_secret"] = seal.close(checked_secret(config["secret"]))
+    if "channel" in config:
+        values["settings"] = json.dumps(chat_settings(type_, config))
+    return values
+
+
+async def remove(tx: Tx, owner: Owner, hook_id: int) -> None:
+    """Delete a hook; what waits for it is cancelled. Raises NotFound."""
+    removed = await store.remove(tx, owner, hook_id)
+    if not removed:
+        raise NotFound
+    await deliveries.cancel_pending(tx, removed, "the hook was deleted")
+
+
+async def remove_all(tx: Tx, owner: Owner, reason: str) -> None:
+    """Delete every hook of an owner that is gone."""
+    await deliveries.cancel_pending(tx, await store.remove(tx, owner), reason)
+
+
+async def redeliver(tx: Tx, hook_id: int, delivery_id: str) -> DeliveryRow:
+    """Send an ended delivery once more, under its id. Raises NotFound, or Conflict while it is under way."""
+    if await deliveries.get(tx, hook_id, delivery_id) is None:
+        raise NotFound
+    row = await deliveries.again(tx, hook_id, delivery_id)
+    if row is None:
+        raise Conflict("the delivery is still under way")
+    return row
+
+
+def target(url: str) -> dict[str, str]:
+    """The columns of a target: the URL, and the host and port that its deliveries share with others. Raises Invalid."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        host = parts.hostname or ""
+    except ValueError as error:
+        raise Invalid.field("config.url", "invalid", f"is not a URL: {error}") from error
+    unusable = len(url) > MOST_URL or any(char.isspace() or ord(char) < 32 for char in url)
+    if parts.scheme not in ("http", "https") or not host or unusable:
+        raise Invalid.field("config.url", "invalid", "is not a URL of http or https")
+    return {"url": url, "endpoint": f"{host}:{port}"[:300]}
+
+
+def known_content_type(name: str) -> str:
+    """Raises Invalid."""
+    if name not in CONTENT_TYPES:
+        raise Invalid.field("config.content_type", "invalid", f"{name!r} is neither json nor form")
+    return name
+
+
+def checked_secret(secret: str) -> str:
+    """Raises Invalid."""
+    if len(secret) > MOST_SECRET:
+        raise Invalid.field("config.secret", "too_long", f"is longer than {MOST_SECRET} characters")
+    return secret
+
+
+def chat_settings(type_: str, config: Mapping[str, str]) -> dict[str, str]:
+    """What a kind of hook keeps beside its target: the four keys of slack, the name and picture of discord."""
+    keys = {"slack": SLACK_KEYS, "discord": ("username", "icon_url")}.get(type_, ())
+    kept = {key: config.get(key, "").strip() for key in keys}
+    for key, value in kept.items():
+        if len(value) > MOST_SETTING:
+            raise Invalid.field(f"config.{key}", "too_long", f"is longer than {MOST_SETTING} characters")
+    return kept

@@ -1,0 +1,43 @@
+"""Settings of hooks; the only reader of its environment."""
+
+from typing import Annotated
+
+import msgspec
+
+from ingot_chassis.settings import ServiceSettings
+
+
+class Settings(ServiceSettings, kw_only=True):
+    """What hooks needs beyond every service's settings."""
+
+    identity_url: Annotated[str, msgspec.Meta(description="Where identity listens.")] = (
+        "http://127.0.0.1:8081"
+    )
+    repos_url: Annotated[str, msgspec.Meta(description="Where repos listens.")] = "http://127.0.0.1:8082"
+    sealing_key: Annotated[
+        str,
+        msgspec.Meta(description="Fernet key (32 bytes, base64url) that seals the secrets of hooks at rest."),
+    ] = ""
+    allowed_targets: Annotated[
+        list[str],
+        msgspec.Meta(
+            description="Private targets that hooks may reach: networks (10.0.0.0/8), addresses, host names, "
+            "or names below a domain (*.svc.cluster.local), by comma. Public addresses need no entry."
+        ),
+    ] = msgspec.field(default_factory=list)
+    delivery_seconds: Annotated[
+        int, msgspec.Meta(ge=1, le=60, description="Time that an endpoint gets to answer one delivery.")
+    ] = 10
+    delivery_workers: Annotated[
+        int, msgspec.Meta(ge=1, le=1000, description="Deliveries under way at once in this process.")
+    ] = 50
+    endpoint_concurrency: Annotated[
+        int, msgspec.Meta(ge=1, le=100, description="Deliveries under way at once to one host and port.")
+    ] = 4
+    retention_days: Annotated[
+        int, msgspec.Meta(ge=1, description="Age at which finished deliveries are dropped.")
+    ] = 30
+    failing_days: Annotated[
+        int,
+        msgspec.Meta(ge=1, description="A hook that fails for so long without one success is switched off."),
+    ] = 5

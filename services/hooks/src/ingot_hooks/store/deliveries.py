@@ -1,0 +1,167 @@
+"""SQL for deliveries: queued by fan-out, claimed with a lease, recorded by whoever holds it, dropped by age."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, and_, exists, func, literal_column, or_, select, text, update
+from sqlalchemy import delete as delete_from
+
+from ingot_chassis.database import Executor, Tx, insert
+from ingot_chassis.paging import Page
+from ingot_chassis.tables import now
+from ingot_hooks.store.tables import delivery
+
+DeliveryRow = Row[Any]
+CANDIDATES = 50
+# Written out, not bound: databases use a partial index only for a condition that they can read.
+UNDER_WAY = text("delivery.state IN ('pending', 'running')")
+RUNNING: ColumnElement[str] = literal_column("'running'")
+ENDED = ("delivered", "failed", "cancelled")
+
+
+async def add(db: Executor, rows: Sequence[dict[str, Any]]) -> None:
+    """Queue deliveries, due at once. One that is there for the same hook and event stays as it is."""
+    fresh = {
+        "state": "pending",
+        "attempts": 0,
+        "next_attempt_at": now(),
+        "fence": 0,
+        "status": 0,
+        "response_headers": "{}",
+        "response_body": b"",
+        "error": "",
+        "created_at": now(),
+    }
+    await db.execute(insert(db, delivery).values([fresh | row for row in rows]).on_conflict_do_nothing())
+
+
+def _due(at: datetime) -> ColumnElement[bool]:
+    """Waiting ones whose time has come, and running ones whose worker is dead."""
+    return and_(
+        UNDER_WAY,
+        or_(
+            and_(delivery.c.state == "pending", delivery.c.next_attempt_at <= at),
+            and_(delivery.c.state == "running", delivery.c.lease_until < at),
+        ),
+    )
+
+
+async def any_due(db: Executor) -> bool:
+    return (await db.execute(select(delivery.c.number).where(_due(now())).limit(1))).first() is not None
+
+
+async def claim(tx: Tx, limit: int, *, lease: timedelta, per_endpoint: int) -> list[DeliveryRow]:
+    """Take up to ``limit`` due deliveries: one per hook and repository, ``per_endpoint`` per host and port.
+
+    The bounds keep the order per repository as far as it can be kept, and a dead endpoint from taking all
+    workers. Two processes that claim in the same moment may together exceed them.
+    """
+    at = now()
+    live = and_(delivery.c.state == RUNNING, delivery.c.lease_until >= at)
+    counted = await tx.execute(
+        select(delivery.c.endpoint, func.count().label("running")).where(live).group_by(delivery.c.endpoint)
+    )
+    running = Counter({row.endpoint: row.running for row in counted})
+    full = [endpoint for endpoint, count in running.items() if count >= per_endpoint]
+    other = delivery.alias("other")
+    lane_is_free = ~exists().where(
+        other.c.state == RUNNING,
+        other.c.lease_until >= at,
+        other.c.hook_id == delivery.c.hook_id,
+        other.c.repository_id == delivery.c.repository_id,
+    )
+    chosen = (
+        select(delivery)
+        .where(_due(at), lane_is_free)
+        .order_by(delivery.c.next_attempt_at, delivery.c.number)
+        .limit(CANDIDATES)
+    )
+    if full:
+        chosen = chosen.where(delivery.c.endpoint.not_in(full))
+    taken: list[DeliveryRow] = []
+    lanes: set[tuple[int, int]] = set()
+    for row in (await tx.execute(chosen.with_for_update(skip_locked=True, of=delivery))).all():
+        lane = (row.hook_id, row.repository_id)
+        if lane in lanes or running[row.endpoint] >= per_endpoint or len(taken) >= limit:
+            continue
+        lanes.add(lane)
+        running[row.endpoint] += 1
+        taken.append(row)
+    if not taken:
+        return []
+    claimed = await tx.execute(
+        update(delivery)
+        .where(delivery.c.number.in_([row.number for row in taken]))
+        .values(
+            state="running",
+            lease_until=at + lease,
+            fence=delivery.c.fence + 1,
+            attempts=delivery.c.attempts + 1,
+            attempted_at=at,
+        )
+        .returning(delivery)
+    )
+    return sorted(claimed.all(), key=lambda row: row.number)
+
+
+async def record(db: Executor, claimed: DeliveryRow, **values: Any) -> bool:
+    """Write what became of an attempt; False when somebody else holds the delivery by now."""
+    recorded = await db.execute(
+        update(delivery)
+        .where(
+            delivery.c.number == claimed.number,
+            delivery.c.fence == claimed.fence,
+            delivery.c.state == "running",
+        )
+        .values(lease_until=None, **values)
+    )
+    return recorded.rowcount == 1
+
+
+async def cancel_pending(db: Executor, hook_ids: Sequence[int], reason: str) -> None:
+    """End what waits for these hooks. What is under way ends when its attempt does."""
+    if hook_ids:
+        await db.execute(
+            update(delivery)
+            .where(delivery.c.hook_id.in_(hook_ids), delivery.c.state == "pending")
+            .values(state="cancelled", error=reason, finished_at=now())
+        )
+
+
+async def get(db: Executor, hook_id: int, delivery_id: str) -> DeliveryRow | None:
+    return (
+        await db.execute(select(delivery).where(delivery.c.hook_id == hook_id, delivery.c.id == delivery_id))
+    ).first()
+
+
+async def list_page(db: Executor, hook_id: int, page: Page) -> tuple[list[DeliveryRow], int]:
+    """Newest first; and how many there are."""
+    mine = delivery.c.hook_id == hook_id
+    rows = await db.execute(
+        select(delivery).where(mine).order_by(delivery.c.number.desc()).limit(page.limit).offset(page.offset)
+    )
+    total = await db.execute(select(func.count()).select_from(delivery).where(mine))
+    return list(rows.all()), int(total.scalar_one())
+
+
+async def again(db: Executor, hook_id: int, delivery_id: str) -> DeliveryRow | None:
+    """Put an ended delivery back to the start of its schedule; None when it is not ended."""
+    statement = (
+        update(delivery)
+        .where(delivery.c.hook_id == hook_id, delivery.c.id == delivery_id, delivery.c.state.in_(ENDED))
+        .values(state="pending", attempts=0, next_attempt_at=now(), manual=True, finished_at=None, error="")
+    )
+    return (await db.execute(statement.returning(delivery))).first()
+
+
+async def drop_older(db: Executor, than: datetime, limit: int) -> int:
+    """Drop up to ``limit`` ended deliveries; how many there were."""
+    old = (
+        select(delivery.c.number)
+        .where(delivery.c.created_at < than, delivery.c.state.in_(ENDED))
+        .order_by(delivery.c.created_at)
+        .limit(limit)
+    )
+    return (await db.execute(delete_from(delivery).where(delivery.c.number.in_(old)))).rowcount

@@ -1,0 +1,106 @@
+"""SQL for hooks. A hook is only ever looked up together with its repository or organization."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Row, delete, func, or_, select, update
+
+from ingot_chassis.database import Executor, insert
+from ingot_chassis.paging import Page
+from ingot_chassis.tables import now
+from ingot_hooks.store.tables import hook, sequence
+
+HookRow = Row[Any]
+
+
+class Owner(NamedTuple):
+    """Whose hooks: one of the two is set."""
+
+    repository_id: int | None = None
+    organization_id: int | None = None
+
+
+def _owned(owner: Owner) -> ColumnElement[bool]:
+    if owner.repository_id is not None:
+        return hook.c.repository_id == owner.repository_id
+    return hook.c.organization_id == owner.organization_id
+
+
+async def add(db: Executor, owner: Owner, **values: Any) -> HookRow:
+    values |= owner._asdict() | {"created_at": now(), "updated_at": now()}
+    return (await db.execute(insert(db, hook).values(values).returning(hook))).one()
+
+
+async def get(db: Executor, owner: Owner, hook_id: int) -> HookRow | None:
+    return (await db.execute(select(hook).where(_owned(owner), hook.c.id == hook_id))).first()
+
+
+async def get_for_delivery(db: Executor, hook_id: int) -> HookRow | None:
+    """Whoever owns it: for workers, which hold a delivery of that hook."""
+    return (await db.execute(select(hook).where(hook.c.id == hook_id))).first()
+
+
+async def list_page(db: Executor, owner: Owner, page: Page) -> tuple[list[HookRow], int]:
+    """In the order in which they were made; and how many there are."""
+    rows = await db.execute(
+        select(hook).where(_owned(owner)).order_by(hook.c.id).limit(page.limit).offset(page.offset)
+    )
+    total = await db.execute(select(func.count()).select_from(hook).where(_owned(owner)))
+    return list(rows.all()), int(total.scalar_one())
+
+
+async def list_active(db: Executor, repository_id: int, owner_id: int) -> list[HookRow]:
+    """Active hooks that events of a repository concern: its own, and those of the owning organization."""
+    rows = await db.execute(
+        select(hook)
+        .where(hook.c.active, or_(hook.c.repository_id == repository_id, hook.c.organization_id == owner_id))
+        .order_by(hook.c.id)
+    )
+    return list(rows.all())
+
+
+async def change(db: Executor, hook_id: int, **values: Any) -> HookRow | None:
+    """Change what people set; the new row."""
+    statement = update(hook).where(hook.c.id == hook_id).values(updated_at=now(), **values)
+    return (await db.execute(statement.returning(hook))).first()
+
+
+async def mark_failing(db: Executor, hook_id: int) -> None:
+    """Note the first failure after the last success."""
+    await db.execute(
+        update(hook).where(hook.c.id == hook_id, hook.c.failing_since.is_(None)).values(failing_since=now())
+    )
+
+
+async def mark_healthy(db: Executor, hook_id: int) -> None:
+    await db.execute(update(hook).where(hook.c.id == hook_id).values(failing_since=None))
+
+
+async def switch_off(db: Executor, hook_id: int, reason: str) -> None:
+    await db.execute(
+        update(hook)
+        .where(hook.c.id == hook_id)
+        .values(active=False, disabled_reason=reason, updated_at=now())
+    )
+
+
+async def remove(db: Executor, owner: Owner, hook_id: int | None = None) -> list[int]:
+    """Delete all hooks of an owner, or the one; the ids of those that were there."""
+    condition = _owned(owner) if hook_id is None else _owned(owner) & (hook.c.id == hook_id)
+    removed = (await db.execute(delete(hook).where(condition).returning(hook.c.id))).scalars().all()
+    if removed:
+        await db.execute(delete(sequence).where(sequence.c.hook_id.in_(removed)))
+    return list(removed)
+
+
+async def next_sequences(db: Executor, hook_ids: Sequence[int], repository_id: int) -> dict[int, int]:
+    """The next number of each hook for that repository, counted from 1 and never given twice."""
+    statement = insert(db, sequence).values(
+        [{"hook_id": hook_id, "repository_id": repository_id, "last": 1} for hook_id in hook_ids]
+    )
+    counted = await db.execute(
+        statement.on_conflict_do_update(
+            index_elements=["hook_id", "repository_id"], set_={"last": sequence.c.last + 1}
+        ).returning(sequence.c.hook_id, sequence.c.last)
+    )
+    return {row.hook_id: row.last for row in counted}
