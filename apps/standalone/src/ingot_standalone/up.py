@@ -148,5 +148,5 @@ def _greet(settings: Settings, folder: DataFolder, public_url: str, listener: so
         f"  Make a repository  curl -u {name} {public_url}api/v1/user/repos"
         """ -H 'Content-Type: application/json' -d '{"name": "demo"}'"""
     )
-    say(f"  Push to it         git push {with_name}{name}/demo.git main")
+    say(f"  Push to it         git push {with_name}{name}/demo.git HEAD")
     say("\nCtrl-C stops it.")

@@ -1,0 +1,51 @@
+"""The two deployments, and their logs beside every failure."""
+
+import sys
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from ingot_chassis.testing.plugin import BackendsInUse
+from ingot_chassis.testing.servers import SessionServers
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from deployments import RUNNING, WITH_DATABASE, Around, Cluster, Deployment, Standalone, running
+
+
+@pytest.fixture(scope="session")
+def around(
+    session_servers: SessionServers, database_backends: BackendsInUse, worker_id: str
+) -> Callable[[], Around]:
+    """Real servers for a cluster. NATS is private: all deployments use the same names of streams."""
+
+    def made() -> Around:
+        nats = session_servers.own_nats()
+        number = 100 + int(worker_id.removeprefix("gw") if worker_id != "master" else 0)
+        return Around(
+            database_urls={service: database_backends["postgresql"].empty() for service in WITH_DATABASE},
+            nats_url=nats.url,
+            redis_url=f"{session_servers.redis()}/{number}",
+        )
+
+    return made
+
+
+@pytest.fixture(scope="session", params=["standalone", "cluster"])
+def deployment(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, around: Callable[[], Around]
+) -> Iterator[Deployment]:
+    folder = tmp_path_factory.mktemp(request.param)
+    made = Standalone(folder) if request.param == "standalone" else Cluster(folder, around())
+    with running(made):
+        yield made
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        for name, deployment in RUNNING.items():
+            report.sections += [(f"log of {name} {part}", log) for part, log in deployment.logs().items()]
+    return report

@@ -1,0 +1,243 @@
+"""Ingot as people run it: one process on SQLite, or five on PostgreSQL, NATS and Redis."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import httpx
+from cryptography.fernet import Fernet
+
+from ingot_chassis.keys import SigningKey
+from ingot_chassis.testing.processes import free_port
+from ingot_contracts.topology import CALLS, SERVICES
+
+PATIENCE = 60.0
+LOG_SHOWN = 20_000
+ADMINISTRATOR = ("root", "the password of root")
+WITH_DATABASE = ("identity", "repos", "issues", "hooks")
+
+
+class Deployment(Protocol):
+    """A whole Ingot; ``parts`` are the processes that can be killed alone."""
+
+    url: str
+    parts: tuple[str, ...]
+
+    def start(self) -> None:
+        """Start everything; returns when it answers."""
+
+    def kill(self, part: str) -> None:
+        """End one process as a power cut would, and none of its children."""
+
+    def restart(self, part: str) -> None:
+        """Start a killed process again; returns when it answers."""
+
+    def stop(self) -> None:
+        """End everything in order; raises AssertionError if something does not end well."""
+
+    def logs(self) -> Mapping[str, str]:
+        """The end of what each process has written."""
+
+
+class Part:
+    """One process, its log, and the URL at which it says that it is ready."""
+
+    def __init__(self, command: Iterable[str], variables: Mapping[str, str], *, url: str, log: Path) -> None:
+        self.url = url
+        self._command, self._log = list(command), log
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("INGOT_")}
+        self._environment = kept | dict(variables)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def begin(self) -> None:
+        """Start it without waiting."""
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command, env=self._environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            )
+
+    def wait_ready(self) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            assert self._process is not None
+            assert self._process.poll() is None, f"it ended while starting:\n{self.log_end()}"
+            try:
+                if httpx.get(f"{self.url}readyz", timeout=5).status_code == 200:
+                    return
+            except httpx.TransportError:
+                pass
+            assert time.monotonic() < deadline, f"it does not answer:\n{self.log_end()}"
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def stop(self) -> int:
+        """Its exit code; negative for a signal."""
+        if self._process is None:
+            return 0
+        if self._process.poll() is None:
+            self._process.terminate()
+        try:
+            return self._process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+    def log_end(self) -> str:
+        return self._log.read_text(errors="replace")[-LOG_SHOWN:]
+
+
+class Standalone:
+    """`ingot up`."""
+
+    parts = ("ingot",)
+
+    def __init__(self, folder: Path) -> None:
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}/"
+        name, password = ADMINISTRATOR
+        self._ingot = Part(
+            [
+                str(Path(sys.executable).with_name("ingot")),
+                *("up", "--port", str(port), "--data", str(folder / "data")),
+            ],
+            {
+                "INGOT_ADMIN_USERNAME": name,
+                "INGOT_ADMIN_PASSWORD": password,
+                "INGOT_LOG_LEVEL": "info",
+            },
+            url=self.url,
+            log=folder / "ingot.log",
+        )
+
+    def start(self) -> None:
+        self._ingot.begin()
+        self._ingot.wait_ready()
+
+    def kill(self, _part: str) -> None:
+        self._ingot.kill()
+
+    def restart(self, _part: str) -> None:
+        self.start()
+
+    def stop(self) -> None:
+        assert self._ingot.stop() == 0
+
+    def logs(self) -> Mapping[str, str]:
+        return {"ingot": self._ingot.log_end()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Around:
+    """The servers that a cluster stands on. Every service has a database of its own."""
+
+    database_urls: Mapping[str, str]
+    nats_url: str
+    redis_url: str
+
+
+class Cluster:
+    """`ingot-<service> serve`, each in a process of its own."""
+
+    parts = SERVICES
+
+    def __init__(self, folder: Path, around: Around) -> None:
+        ports = {service: free_port() for service in SERVICES}
+        urls = {service: f"http://127.0.0.1:{port}/" for service, port in ports.items()}
+        self.url = urls["gateway"]
+        shared, private = _variables(folder, around, urls)
+        self._parts = {
+            service: Part(
+                [sys.executable, "-m", f"ingot_{service}", "serve"],
+                shared | private[service] | {f"INGOT_{service.upper()}_PORT": str(ports[service])},
+                url=urls[service],
+                log=folder / f"{service}.log",
+            )
+            for service in SERVICES
+        }
+        self._migrations = [
+            Part(
+                [sys.executable, "-m", f"ingot_{service}", "migrate"],
+                shared | private[service],
+                url="",
+                log=folder / f"{service}.log",
+            )
+            for service in WITH_DATABASE
+        ]
+
+    def start(self) -> None:
+        for migration in self._migrations:
+            migration.begin()
+        for part in self._parts.values():
+            part.begin()  # they wait for their databases to be migrated
+        for part in self._parts.values():
+            part.wait_ready()
+
+    def kill(self, part: str) -> None:
+        self._parts[part].kill()
+
+    def restart(self, part: str) -> None:
+        self._parts[part].begin()
+        self._parts[part].wait_ready()
+
+    def stop(self) -> None:
+        for part in (*self._migrations, *reversed(self._parts.values())):
+            part.stop()
+
+    def logs(self) -> Mapping[str, str]:
+        return {service: part.log_end() for service, part in self._parts.items()}
+
+
+RUNNING: dict[str, Deployment] = {}
+"""What runs now, for the report of a failure."""
+
+
+@contextmanager
+def running(deployment: Deployment) -> Iterator[None]:
+    """Start it, stop it, and leave no process behind whatever happens."""
+    name = type(deployment).__name__
+    RUNNING[name] = deployment
+    try:
+        deployment.start()
+        yield
+        deployment.stop()
+    finally:
+        for part in deployment.parts:
+            deployment.kill(part)
+        del RUNNING[name]
+
+
+def _variables(
+    folder: Path, around: Around, urls: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    """What all services read, and what each reads for itself."""
+    keys = {service: SigningKey.generate() for service in SERVICES}
+    name, password = ADMINISTRATOR
+    shared = {
+        "INGOT_PUBLIC_KEYS": ",".join(f"{service}={key.x}" for service, key in keys.items()),
+        "INGOT_NATS_URL": around.nats_url,
+        "INGOT_STORE_URL": around.redis_url,
+        "INGOT_PUBLIC_URL": urls["gateway"],
+        "INGOT_REPOS_STORAGE_ROOT": str(folder / "repositories"),
+        "INGOT_HOOKS_ALLOWED_TARGETS": "127.0.0.0/8",
+        "INGOT_IDENTITY_ADMIN_USERNAME": name,
+        "INGOT_IDENTITY_ADMIN_PASSWORD": password,
+    }
+    private: dict[str, dict[str, str]] = {}
+    for service in SERVICES:
+        prefix = f"INGOT_{service.upper()}"
+        private[service] = {f"{prefix}_PRIVATE_KEY": keys[service].text(), f"{prefix}_DATABASE_POOL": "4"}
+        private[service] |= {f"{prefix}_{called.upper()}_URL": urls[called] for called in CALLS[service]}
+        private[service][f"{prefix}_SEALING_KEY"] = Fernet.generate_key().decode()
+        if service in around.database_urls:
+            private[service][f"{prefix}_DATABASE_URL"] = around.database_urls[service]
+    return shared, private

@@ -1,0 +1,121 @@
+"""The description of the API is valid, and nothing that it allows, or nearly allows, makes the server fail."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from deployments import ADMINISTRATOR, Deployment, Standalone, running
+from history import commit_file, git
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+SEED = 20_171_201
+OWNER = ADMINISTRATOR[0]
+DESCRIPTION = "api/v1/openapi.json"
+
+FIXED = """
+[parameters]
+"path.owner" = "{owner}"
+"path.username" = "{owner}"
+"path.repo" = "world"
+"path.org" = "acme"
+"path.orgname" = "acme"
+"path.index" = [1, 2]
+"path.id" = 1
+"path.branch" = ["main", "topic"]
+"path.ref" = ["main", "topic"]
+"path.filepath" = ["README.md", "main/README.md"]
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """One of its own: what is tried out here would disturb the others."""
+    deployment = Standalone(tmp_path_factory.mktemp("schema"))
+    with running(deployment):
+        yield deployment
+
+
+@pytest.fixture(scope="module")
+def token(server: Deployment) -> str:
+    made = httpx.post(
+        f"{server.url}api/v1/users/{OWNER}/tokens", auth=ADMINISTRATOR, json={"name": "all"}, timeout=20
+    )
+    assert made.status_code == 201, made.text
+    return str(made.json()["sha1"])
+
+
+@pytest.fixture(scope="module")
+def world(server: Deployment, token: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """An organization, and a repository with a commit, an issue, a pull request, a label, a comment and a hook."""
+    with httpx.Client(
+        base_url=f"{server.url}api/v1/", headers={"Authorization": f"token {token}"}, timeout=20
+    ) as client:
+
+        def post(path: str, **body: Any) -> None:
+            answer = client.post(path, json=body)
+            assert answer.is_success, f"{path}: {answer.status_code} {answer.text}"
+
+        post(f"admin/users/{OWNER}/orgs", username="acme")
+        post("user/repos", name="world")
+        url = f"{server.url.replace('://', f'://{OWNER}:{token}@')}{OWNER}/world.git"
+        asyncio.run(_push(tmp_path_factory.mktemp("world"), url))
+        post(f"repos/{OWNER}/world/issues", title="It creaks")
+        post(f"repos/{OWNER}/world/pulls", title="Oil it", head="topic", base="main")
+        post(f"repos/{OWNER}/world/labels", name="bug", color="#ee0701")
+        post(f"repos/{OWNER}/world/issues/1/comments", body="I hear")
+        config = {"url": "http://127.0.0.1:9/", "content_type": "json"}
+        post(f"repos/{OWNER}/world/hooks", type="gitea", config=config)
+
+
+async def _push(work: Path, url: str) -> None:
+    await git("init", "-q", "-b", "main", cwd=work)
+    await commit_file(work, "README.md", b"# World\n", "Begin")
+    await git("checkout", "-q", "-b", "topic", cwd=work)
+    await commit_file(work, "topic.md", b"# Topic\n", "Go on")
+    await git("push", "-q", url, "main", "topic", cwd=work)
+
+
+def test_the_description_is_valid_openapi(server: Deployment) -> None:
+    description = httpx.get(f"{server.url}{DESCRIPTION}", timeout=20).json()
+
+    assert description["openapi"].startswith("3.1")
+    OpenAPIV31SpecValidator(description).validate()
+
+
+@pytest.mark.usefixtures("world")
+def test_no_request_on_what_exists_makes_the_server_fail(
+    server: Deployment, token: str, tmp_path: Path
+) -> None:
+    settings = tmp_path / "schemathesis.toml"
+    settings.write_text(FIXED.format(owner=OWNER))
+
+    # Deleting the world would leave nothing to find.
+    _fuzz(server, token, tmp_path, "--config-file", str(settings), options=("--exclude-method", "DELETE"))
+
+
+def test_no_request_at_all_makes_the_server_fail(server: Deployment, token: str, tmp_path: Path) -> None:
+    _fuzz(server, token, tmp_path)
+
+
+def _fuzz(server: Deployment, token: str, folder: Path, *first: str, options: tuple[str, ...] = ()) -> None:
+    done = subprocess.run(
+        [
+            str(Path(sys.executable).with_name("st")),
+            *first,
+            *("run", f"{server.url}{DESCRIPTION}", "--header", f"Authorization: token {token}"),
+            *("--checks", "not_a_server_error", "--phases", "examples,fuzzing"),
+            *("--max-examples", "5", "--seed", str(SEED), "--continue-on-failure", "--warnings", "off"),
+            *("--suppress-health-check", "all", "--request-timeout", "20", "--no-color", *options),
+        ],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr
