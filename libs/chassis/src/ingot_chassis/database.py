@@ -18,7 +18,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from ingot_chassis.events import new_event_row
 
-
 LOCK_SPACE = 0x494E474F
 """Upper half of our advisory lock numbers, so that they meet nobody else's."""
 

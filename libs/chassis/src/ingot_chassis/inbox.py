@@ -15,6 +15,7 @@ import msgspec
 import nats.errors
 import structlog
 from nats.aio.msg import Msg
+from nats.js import JetStreamContext
 from prometheus_client import Counter
 from sqlalchemy import delete
 
@@ -37,6 +38,7 @@ BATCH = 100
 GIVE_UP = 20
 LONGEST_PAUSE = 30.0
 QUIET_FETCHES = 6
+STANDBY_SECONDS = 1.0
 FORGET_EVERY = 3600
 
 APPLIED = Counter("ingot_inbox_applied_total", "Events applied", ["service", "type"])
@@ -66,63 +68,64 @@ class Consumers:
     async def consume(self, emitter: str) -> None:
         """Pull and apply until something fails; the supervisor starts it again with a new subscription.
 
-        A subscription that stays silent is checked: nats-server forgets consumers with its data folder.
+        One replica at a time, for two could overtake each other within a key. A subscription that stays
+        silent is checked: nats-server forgets consumers with its data folder.
         """
         subscription = await self._bus.ensure_consumer(
             consumer=self._service, emitter=emitter, subjects=self._emitters[emitter]
         )
+        failing: dict[str, int] = {}
         quiet = 0
         try:
             while True:
-                try:
-                    messages = await subscription.fetch(BATCH, timeout=FETCH_SECONDS)
-                except (TimeoutError, nats.errors.TimeoutError):
-                    quiet += 1
-                    if quiet >= QUIET_FETCHES or not self._bus.is_connected:
-                        await self._bus.connect()
-                        await subscription.consumer_info()
-                        quiet = 0
-                    continue
-                quiet = 0
-                await self._apply_batch(messages)
+                async with self._db.exclusive(f"consume {emitter}") as mine:
+                    messages = await self._fetched(subscription) if mine else []
+                    for message in messages:
+                        await self._apply_in_order(message, failing)
+                if not mine:
+                    failing.clear()
+                    await asyncio.sleep(STANDBY_SECONDS)
+                quiet = 0 if messages else quiet + 1
+                if quiet >= QUIET_FETCHES or not self._bus.is_connected:
+                    await self._bus.connect()
+                    await subscription.consumer_info()
+                    quiet = 0
         finally:
             if self._bus.is_connected:
                 await subscription.unsubscribe()
 
-    async def _apply_batch(self, messages: list[Msg]) -> None:
-        held_back: dict[str, float] = {}
-        for message in messages:
-            try:
-                envelope = decode_envelope(message.data)
-            except msgspec.DecodeError as error:
-                log.warning("not an event, dropped", subject=message.subject, error=str(error))
-                await message.term()
-                continue
-            if envelope.key in held_back:
-                await message.nak(delay=held_back[envelope.key])
-                continue
-            pause = await self._apply_or_hold(message, envelope)
-            if pause is None:
-                await message.ack()
-            else:
-                held_back[envelope.key] = pause
-                await message.nak(delay=pause)
+    async def _fetched(self, subscription: JetStreamContext.PullSubscription) -> list[Msg]:
+        try:
+            return await subscription.fetch(BATCH, timeout=FETCH_SECONDS)
+        except (TimeoutError, nats.errors.TimeoutError):
+            return []
 
-    async def _apply_or_hold(self, message: Msg, envelope: Envelope) -> float | None:
-        """None when the message is done with, else the seconds until it may come again."""
+    async def _apply_in_order(self, message: Msg, failing: dict[str, int]) -> None:
+        """Apply ``message`` unless an earlier event of its key is still to come again. ``failing``: key -> seq."""
+        try:
+            envelope = decode_envelope(message.data)
+        except msgspec.DecodeError as error:
+            log.warning("not an event, dropped", subject=message.subject, error=str(error))
+            await message.term()
+            return
+        attempt = redelivered(message)
+        pause = min(0.1 * float(2**attempt), LONGEST_PAUSE)
+        if failing.get(envelope.key, envelope.seq) < envelope.seq:
+            await message.nak(delay=pause)
+            return
         try:
             await self.apply(envelope)
-        except asyncio.CancelledError:
-            raise
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is this event's failure
-            attempt = redelivered(message)
             log.warning(
                 "event not applied", type=envelope.type, id=envelope.id, attempt=attempt, error=repr(error)
             )
             if attempt < GIVE_UP:
-                return min(0.1 * float(2**attempt), LONGEST_PAUSE)
+                failing[envelope.key] = envelope.seq
+                await message.nak(delay=pause)
+                return
             await self._set_aside(envelope, repr(error))
-        return None
+        failing.pop(envelope.key, None)
+        await message.ack()
 
     async def apply(self, envelope: Envelope) -> bool:
         """Apply one event unless it has been; whether it was applied now."""

@@ -78,6 +78,7 @@ async def serve_app(
         log_config=None,
         server_header=False,
         date_header=True,
+        proxy_headers=False,  # the peer is the client; a header would let it claim to be anybody
         timeout_keep_alive=75,
         timeout_graceful_shutdown=drain_seconds,
         h11_max_incomplete_event_size=max_header_bytes,

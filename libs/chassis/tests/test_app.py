@@ -1,0 +1,241 @@
+"""The edge of every service: errors, bodies, policies, health."""
+
+from typing import Annotated
+
+import httpx
+import msgspec
+import pytest
+from litestar import get, post
+
+from ingot_chassis.app import Parts, service_app
+from ingot_chassis.body import ApiRequest
+from ingot_chassis.errors import Conflict, Invalid
+from ingot_chassis.keys import Jwks, SigningKey
+from ingot_chassis.policy import admin, anyone, basic, services, signed_in
+from ingot_chassis.principal import (
+    Principal,
+    PrincipalVerifier,
+    ServiceIdentity,
+    ServiceVerifier,
+    sign_principal,
+)
+from ingot_chassis.settings import ServiceSettings
+
+KEY, SERVICE_KEY = SigningKey.generate(), SigningKey.generate()
+
+
+MULTIPART = (
+    b'--b\r\nContent-Disposition: form-data; name="name"\r\n\r\nann\r\n'
+    b'--b\r\nContent-Disposition: form-data; name="number"\r\n\r\n2\r\n--b--\r\n'
+)
+
+
+class Thing(msgspec.Struct):
+    name: Annotated[str, msgspec.Meta(max_length=5)]
+    number: int = 0
+    tags: list[str] = []
+
+
+@post("/things", policy=anyone("write:thing"))
+async def make(data: Thing) -> Thing:
+    return data
+
+
+@get("/clash", policy=anyone())
+async def clash() -> None:
+    raise Conflict("there is one already")
+
+
+@get("/wrong", policy=anyone())
+async def wrong() -> None:
+    raise Invalid.field("name", "taken", "is taken")
+
+
+@get("/crash", policy=anyone())
+async def crash() -> None:
+    raise ZeroDivisionError("secret detail")
+
+
+@get("/things/{thing_id:int}", policy=anyone())
+async def one(thing_id: int) -> int:
+    return thing_id
+
+
+@get("/mine", policy=signed_in("read:thing"))
+async def mine(request: ApiRequest) -> str:
+    return request.who.name
+
+
+@get("/secrets", policy=basic())
+async def secrets() -> str:
+    return "yes"
+
+
+@get("/rule", policy=admin())
+async def rule() -> str:
+    return "yes"
+
+
+@get("/internal/x", policy=services("friend"))
+async def inside() -> str:
+    return "yes"
+
+
+@get("/forgotten")
+async def forgotten() -> str:
+    return "no policy, no answer"
+
+
+async def keys() -> Jwks:
+    return Jwks([KEY.jwk()])
+
+
+def client() -> httpx.AsyncClient:
+    parts = Parts(
+        name="counter",
+        settings=ServiceSettings(),
+        principal_verifier=PrincipalVerifier("counter", keys),
+        service_verifier=ServiceVerifier("counter", {"friend": SERVICE_KEY.x}),
+    )
+    routes = [make, clash, wrong, crash, one, mine, secrets, rule, inside, forgotten]
+    app = service_app(parts, routes=routes, max_body=1000)
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://counter")
+
+
+def as_(principal: Principal) -> dict[str, str]:
+    return {"ingot-principal": sign_principal(principal, KEY, audience=["counter"])}
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/clash", 409),
+        ("/wrong", 422),
+        ("/crash", 500),
+        ("/nowhere", 404),
+        ("/things", 404),
+        ("/forgotten", 404),
+    ],
+)
+async def test_every_error_is_the_error_object(path, status):
+    async with client() as http:
+        answer = await http.get(path)
+    assert answer.status_code == status
+    assert {"message", "url"} <= answer.json().keys()
+    assert "secret detail" not in answer.text
+
+
+async def test_a_wrong_field_is_named():
+    async with client() as http:
+        answer = await http.get("/wrong")
+    assert answer.json()["errors"] == [{"field": "name", "code": "taken", "message": "is taken"}]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field"),
+    [
+        (b"", 422, "name"),
+        (b"{}", 422, "name"),
+        (b"[]", 400, "body"),
+        (b'"x"', 400, "body"),
+        (b"{nonsense", 400, None),
+        (b"\xff\xfe", 400, None),
+        (b"[" * 900, 400, None),
+        (b'{"name": 5}', 400, "name"),
+        (b'{"name": "longer"}', 422, "name"),
+        (b'{"name": "x", "tags": [1]}', 400, "tags[0]"),
+        (b'{"name": "a\\u0000"}', 422, "name"),
+        (b'{"name": "x", "number": 9223372036854775808}', 422, "number"),
+    ],
+)
+async def test_a_bad_body_is_refused_with_the_field(body, status, field):
+    async with client() as http:
+        answer = await http.post("/things", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == status
+    assert [error["field"] for error in answer.json().get("errors", [])] == ([field] if field else [])
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("application/json", b'{"NAME": "ann", "Number": 2, "unknown": 1, "tags": null}'),
+        ("application/x-www-form-urlencoded", b"name=ann&number=2"),
+        ("multipart/form-data; boundary=b", MULTIPART),
+        ("", b'{"name": "ann", "number": 2}'),
+    ],
+)
+async def test_a_body_is_read_in_every_form(content_type, body):
+    headers = {"content-type": content_type} if content_type else {}
+    async with client() as http:
+        answer = await http.post("/things", content=body, headers=headers)
+    assert answer.status_code == 201
+    assert answer.json() == {"name": "ann", "number": 2, "tags": []}
+
+
+async def test_an_unknown_content_type_is_refused():
+    async with client() as http:
+        answer = await http.post("/things", content=b"<a/>", headers={"content-type": "application/xml"})
+    assert answer.status_code == 415
+
+
+async def test_a_body_over_the_limit_is_refused():
+    async with client() as http:
+        answer = await http.post("/things", content=b"x" * 1001, headers={"content-type": "application/json"})
+    assert answer.status_code == 413
+
+
+@pytest.mark.parametrize("thing_id", ["0", "-1", "x", "9223372036854775808", "1" * 40])
+async def test_an_impossible_id_is_not_found(thing_id):
+    async with client() as http:
+        assert (await http.get(f"/things/{thing_id}")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "who", "status"),
+    [
+        ("/mine", None, 401),
+        ("/mine", Principal(id=1, name="ann", via="basic"), 200),
+        ("/mine", Principal(id=1, name="ann", via="token", scopes=["read:thing"]), 200),
+        ("/mine", Principal(id=1, name="ann", via="token", scopes=["write:thing"]), 200),
+        ("/mine", Principal(id=1, name="ann", via="token", scopes=["read:other"]), 403),
+        ("/secrets", Principal(id=1, name="ann", via="basic"), 200),
+        ("/secrets", Principal(id=1, name="ann", via="token"), 401),
+        ("/rule", None, 403),
+        ("/rule", Principal(id=1, name="ann", via="basic"), 403),
+        ("/rule", Principal(id=1, name="ann", admin=True, via="basic"), 200),
+        ("/rule", Principal(id=1, name="ann", admin=True, via="token", scopes=["read:user"]), 403),
+        ("/internal/x", Principal(id=1, name="ann", admin=True, via="basic"), 404),
+    ],
+)
+async def test_a_policy_lets_in_whom_it_names(path, who, status):
+    async with client() as http:
+        assert (await http.get(path, headers=as_(who) if who else {})).status_code == status
+
+
+async def test_internal_routes_open_to_the_named_services_only():
+    async with client() as http:
+        for name, status in (("friend", 200), ("stranger", 401)):
+            statement = ServiceIdentity(name, SERVICE_KEY).statement("counter")
+            assert (await http.get("/internal/x", headers={"ingot-service": statement})).status_code == status
+
+
+async def test_a_false_principal_is_refused_and_not_taken_for_anonymous():
+    forged = sign_principal(Principal(id=1, admin=True), SigningKey.generate(), audience=["counter"])
+    async with client() as http:
+        assert (await http.get("/things/1", headers={"ingot-principal": forged})).status_code == 401
+
+
+async def test_the_request_id_comes_back():
+    async with client() as http:
+        assert (await http.get("/livez", headers={"x-request-id": "abc"})).headers["x-request-id"] == "abc"
+        assert len((await http.get("/livez")).headers["x-request-id"]) == 32
+
+
+async def test_the_process_tells_its_health_and_its_metrics():
+    async with client() as http:
+        assert (await http.get("/readyz")).text == "ready"
+        await http.get("/things/1")
+        told = (await http.get("/metrics")).text
+    assert (
+        'ingot_requests_total{method="GET",route="/things/{thing_id}",service="counter",status="200"}' in told
+    )

@@ -1,0 +1,155 @@
+"""Leased jobs on real databases."""
+
+import asyncio
+from datetime import timedelta
+
+import msgspec
+import pytest
+from messaging_world import metadata
+from sqlalchemy import select, update
+
+from ingot_chassis.database import Database
+from ingot_chassis.jobs import GiveUp, Jobs, LeaseLost, Workers
+from ingot_chassis.tables import now
+
+
+class Payload(msgspec.Struct):
+    text: str = ""
+
+
+@pytest.fixture
+async def database(make_url):
+    opened = Database(make_url(), metadata)
+    yield opened
+    await opened.close()
+
+
+async def add(jobs, key="k", **more):
+    async with jobs.database.transaction() as tx:
+        return await jobs.add(tx, "kind", key, Payload(), **more)
+
+
+async def expire_leases(jobs):
+    async with jobs.database.transaction() as tx:
+        await tx.execute(update(jobs.table).values(lease_until=now() - timedelta(seconds=1)))
+
+
+async def row(jobs):
+    async with jobs.database.read() as db:
+        return (await db.execute(select(jobs.table))).one()
+
+
+async def test_a_job_is_claimed_by_one_worker_only(database):
+    jobs = Jobs(database)
+    await add(jobs)
+    claims = await asyncio.gather(*(jobs.claim(["kind"]) for _ in range(5)))
+    assert sorted(len(claimed) for claimed in claims) == [0, 0, 0, 0, 1]
+
+
+async def test_a_job_that_waits_or_runs_is_not_added_twice(database):
+    jobs = Jobs(database)
+    assert [await add(jobs), await add(jobs)] == [True, False]
+    [job] = await jobs.claim(["kind"])
+    assert not await add(jobs)
+    async with database.transaction() as tx:
+        await jobs.finish(tx, job)
+    assert await add(jobs)
+
+
+async def test_a_dead_workers_job_goes_to_the_next_and_the_dead_one_cannot_finish_it(database):
+    jobs = Jobs(database)
+    await add(jobs)
+    [dead] = await jobs.claim(["kind"])
+    assert await jobs.claim(["kind"]) == []
+    await expire_leases(jobs)
+    [heir] = await jobs.claim(["kind"])
+    assert (heir.id, heir.attempts, heir.fence) == (dead.id, 2, dead.fence + 1)
+    with pytest.raises(LeaseLost):
+        async with database.transaction() as tx:
+            await jobs.finish(tx, dead)
+    with pytest.raises(LeaseLost):
+        await jobs.extend(dead)
+    async with database.transaction() as tx:
+        await jobs.finish(tx, heir)
+    assert (await row(jobs)).state == "done"
+
+
+async def test_a_job_that_is_not_due_yet_waits(database):
+    jobs = Jobs(database)
+    await add(jobs, run_at=now() + timedelta(hours=1))
+    assert await jobs.claim(["kind"]) == []
+
+
+async def test_a_failing_job_comes_back_later_with_its_error(database):
+    jobs = Jobs(database)
+    await add(jobs)
+
+    async def fail(_job):
+        raise RuntimeError("disk full")
+
+    await Workers("counter", jobs, {"kind": fail}).step()
+    ended = await row(jobs)
+    assert (ended.state, ended.attempts) == ("waiting", 1)
+    assert "disk full" in ended.last_error
+    assert ended.run_at > now()
+
+
+async def test_work_that_gives_up_ends_as_failed(database):
+    jobs = Jobs(database)
+    await add(jobs)
+
+    async def give_up(_job):
+        raise GiveUp("no such thing")
+
+    await Workers("counter", jobs, {"kind": give_up}).step()
+    assert ((await row(jobs)).state, (await row(jobs)).last_error) == ("failed", "no such thing")
+
+
+async def test_cron_like_work_schedules_itself_again(database):
+    jobs = Jobs(database)
+    await add(jobs)
+
+    async def tick(job):
+        async with database.transaction() as tx:
+            await jobs.finish(tx, job, again_at=now() + timedelta(hours=1))
+
+    assert await Workers("counter", jobs, {"kind": tick}).step() == 1
+    assert ((await row(jobs)).state, (await row(jobs)).attempts) == ("waiting", 0)
+
+
+async def test_a_worker_that_lost_its_lease_is_stopped(database):
+    jobs = Jobs(database, lease=timedelta(seconds=0.3))
+    await add(jobs)
+    started, stopped = asyncio.Event(), asyncio.Event()
+
+    async def hang(_job):
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    workers = Workers("counter", jobs, {"kind": hang})
+    task = asyncio.create_task(workers.run())
+    await asyncio.wait_for(started.wait(), 5)
+    async with database.transaction() as tx:
+        await tx.execute(update(jobs.table).values(fence=99))
+    await asyncio.wait_for(stopped.wait(), 5)
+    task.cancel()
+
+
+async def test_a_stopped_worker_hands_its_job_back(database):
+    jobs = Jobs(database)
+    await add(jobs)
+    started = asyncio.Event()
+
+    async def hang(_job):
+        started.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(Workers("counter", jobs, {"kind": hang}).run())
+    await asyncio.wait_for(started.wait(), 5)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (await row(jobs)).state == "waiting"

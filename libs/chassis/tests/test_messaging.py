@@ -1,0 +1,144 @@
+"""Outbox, relay, inbox and bus on real databases and a real NATS."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+from messaging_world import Counted, metadata, tally
+from sqlalchemy import select
+
+from ingot_chassis.bus import Bus, BusDown
+from ingot_chassis.database import Database, insert
+from ingot_chassis.inbox import Consumers
+from ingot_chassis.loops import running
+from ingot_chassis.outbox import Relay, unsent
+
+
+@asynccontextmanager
+async def opened(*things):
+    try:
+        yield things
+    finally:
+        for thing in things:
+            await thing.close()
+
+
+async def emit(database, name, *numbers, key="k"):
+    async with database.transaction() as tx:
+        for number in numbers:
+            tx.emit(Counted(name=name, number=number), key=key)
+
+
+class Heard:
+    """A handler that remembers what it applied."""
+
+    def __init__(self):
+        self.numbers, self.failing = asyncio.Queue(), set()
+
+    async def __call__(self, tx, happened, _envelope):
+        if happened.number in self.failing:
+            self.failing.discard(happened.number)
+            raise RuntimeError("not now")
+        await tx.execute(
+            insert(tx, tally)
+            .values(name=happened.name, count=1)
+            .on_conflict_do_update(index_elements=["name"], set_={"count": tally.c.count + 1})
+        )
+        self.numbers.put_nowait(happened.number)
+
+    async def next(self, count):
+        return [await asyncio.wait_for(self.numbers.get(), 20) for _ in range(count)]
+
+
+@asynccontextmanager
+async def telling_and_hearing(make_url, nats_url, heard):
+    """An emitter with its relay and a reader with its consumer, both running."""
+    writer, reader = Database(make_url(), metadata), Database(make_url(), metadata)
+    buses = Bus(nats_url, name="counter"), Bus(nats_url, name="reader", ack_wait=1)
+    async with opened(writer, reader, *buses):
+        relay = Relay("counter", writer, buses[0])
+        consumers = Consumers("reader", reader, buses[1], {Counted: heard})
+        async with running([("relay", relay.run), *consumers.loops()]):
+            yield writer, reader
+
+
+async def test_a_rolled_back_transaction_tells_nothing(make_url):
+    async with opened(Database(make_url(), metadata)) as (database,):
+
+        async def fail():
+            async with database.transaction() as tx:
+                tx.emit(Counted(name="a", number=1), key="k")
+                raise RuntimeError
+
+        with pytest.raises(RuntimeError):
+            await fail()
+        assert await unsent(database) == 0
+
+
+async def test_events_of_a_key_arrive_in_order_and_each_is_applied_once(make_url, own_nats):
+    heard = Heard()
+    async with telling_and_hearing(make_url, own_nats.url, heard) as (writer, reader):
+        for start in range(0, 300, 50):
+            await emit(writer, "a", *range(start, start + 50))
+        assert await heard.next(300) == list(range(300))
+        async with reader.read() as db:
+            assert (await db.execute(select(tally.c.count))).scalar() == 300
+
+
+async def test_a_failing_event_holds_back_its_key_and_no_other(make_url, own_nats):
+    heard = Heard()
+    heard.failing = {1}
+    async with telling_and_hearing(make_url, own_nats.url, heard) as (writer, _):
+        await emit(writer, "a", 1, 2, key="slow")
+        await emit(writer, "a", 10, key="quick")
+        arrived = await heard.next(3)
+        assert [number for number in arrived if number < 10] == [1, 2]
+        assert arrived[-1] == 2
+
+
+async def test_events_flow_again_after_nats_was_killed_many_times(make_url, own_nats):
+    heard = Heard()
+    async with telling_and_hearing(make_url, own_nats.url, heard) as (writer, _):
+        for number in range(5):
+            await emit(writer, "a", number)
+            assert await heard.next(1) == [number]
+            await asyncio.to_thread(own_nats.kill)
+            await emit(writer, "a", 100 + number)
+            await asyncio.to_thread(own_nats.start)
+            assert await heard.next(1) == [100 + number]
+
+
+async def test_a_lost_stream_is_built_again_and_nothing_is_applied_twice(make_url, own_nats):
+    heard = Heard()
+    async with telling_and_hearing(make_url, own_nats.url, heard) as (writer, reader):
+        await emit(writer, "before", 1)
+        assert await heard.next(1) == [1]
+        admin = Bus(own_nats.url, name="admin")
+        async with opened(admin):
+            await (await admin.connect()).delete_stream("INGOT_COUNTER")
+        await emit(writer, "after", 2)
+        assert await heard.next(1) == [2]
+        async with reader.read() as db:
+            assert dict((await db.execute(select(tally.c.name, tally.c.count))).all()) == {
+                "before": 1,
+                "after": 1,
+            }
+
+
+async def test_only_one_relay_of_a_service_works_at_a_time(make_url, own_nats):
+    url = make_url()
+    async with opened(Database(url, metadata), Bus(own_nats.url, name="counter")) as (database, bus):
+        await emit(database, "a", 1)
+        async with database.exclusive("relay") as mine:
+            assert mine
+            assert await Relay("counter", database, bus).step() == 0
+        assert await Relay("counter", database, bus).step() == 1
+
+
+async def test_the_relay_marks_nothing_while_nats_is_down(make_url, own_nats):
+    async with opened(Database(make_url(), metadata), Bus(own_nats.url, name="counter")) as (database, bus):
+        await emit(database, "a", 1)
+        await asyncio.to_thread(own_nats.kill)
+        with pytest.raises(BusDown):
+            await Relay("counter", database, bus).step()
+        assert await unsent(database) == 1

@@ -1,0 +1,119 @@
+"""Signed principals and services: who is believed, and who is not."""
+
+import base64
+import json
+
+import pytest
+
+from ingot_chassis.errors import Unauthenticated
+from ingot_chassis.keys import Jwks, SigningKey
+from ingot_chassis.principal import (
+    Membership,
+    Principal,
+    PrincipalVerifier,
+    ServiceIdentity,
+    ServiceVerifier,
+    sign_principal,
+)
+
+ANN = Principal(
+    id=7,
+    name="ann",
+    via="token",
+    scopes=["read:user"],
+    organizations={3: Membership(owner=True, teams={5: "owner"})},
+)
+
+
+class Published:
+    """The keys that identity publishes at the moment."""
+
+    def __init__(self, *keys: SigningKey) -> None:
+        self.keys, self.fetches = list(keys), 0
+
+    async def __call__(self) -> Jwks:
+        self.fetches += 1
+        return Jwks([key.jwk() for key in self.keys])
+
+
+def verifier(published: Published, service: str = "counter") -> PrincipalVerifier:
+    made = PrincipalVerifier(service, published)
+    made.REFETCH_SECONDS = -1.0
+    return made
+
+
+async def test_a_principal_arrives_as_it_was_signed():
+    key = SigningKey.generate()
+    statement = sign_principal(ANN, key, audience=["counter"])
+    assert await verifier(Published(key)).verify(statement) == ANN
+
+
+async def test_keys_are_fetched_once_for_many_principals_and_again_after_a_rotation():
+    old, new = SigningKey.generate(), SigningKey.generate()
+    published = Published(old)
+    checking = verifier(published)
+    for _ in range(3):
+        await checking.verify(sign_principal(ANN, old, audience=["counter"]))
+    assert published.fetches == 1
+    published.keys.append(new)
+    await checking.verify(sign_principal(ANN, new, audience=["counter"]))
+    assert published.fetches == 2
+
+
+def unsigned(claims: dict) -> str:
+    parts = ({"alg": "none", "typ": "JWT"}, claims)
+    return (
+        ".".join(base64.urlsafe_b64encode(json.dumps(p).encode()).rstrip(b"=").decode() for p in parts) + "."
+    )
+
+
+@pytest.mark.parametrize("case", ["foreign key", "wrong audience", "expired", "unsigned", "garbage", "cut"])
+async def test_nobody_believes_a_false_principal(case):
+    key = SigningKey.generate()
+    good = sign_principal(ANN, key, audience=["counter"])
+    false = {
+        "foreign key": sign_principal(ANN, SigningKey.generate(), audience=["counter"]),
+        "wrong audience": sign_principal(ANN, key, audience=["another"]),
+        "expired": sign_principal(ANN, key, audience=["counter"], lifetime=-30),
+        "unsigned": unsigned(
+            {"aud": "counter", "iss": "identity", "exp": 9e9, "iat": 1, "principal": {"id": 1}}
+        ),
+        "garbage": "x.y.z",
+        "cut": good[:-5],
+    }[case]
+    with pytest.raises(Unauthenticated):
+        await verifier(Published(key)).verify(false)
+
+
+@pytest.mark.parametrize(
+    ("scopes", "scope", "may"),
+    [
+        (None, "write:admin", True),
+        (["all"], "write:admin", True),
+        (["read:user"], "read:user", True),
+        (["write:user"], "read:user", True),
+        (["read:user"], "write:user", False),
+        (["read:user"], "read:issue", False),
+        ([], "read:user", False),
+        ([], "", True),
+    ],
+)
+def test_a_scope_reaches_as_far_as_it_says(scopes, scope, may):
+    assert Principal(id=1, scopes=scopes).may(scope) is may
+
+
+def test_a_service_is_known_by_its_own_key_for_one_audience_only():
+    key, other = SigningKey.generate(), SigningKey.generate()
+    statement = ServiceIdentity("issues", key).statement("repos")
+    assert ServiceVerifier("repos", {"issues": key.x}).verify(statement) == "issues"
+    with pytest.raises(Unauthenticated):
+        ServiceVerifier("hooks", {"issues": key.x}).verify(statement)
+    with pytest.raises(Unauthenticated):
+        ServiceVerifier("repos", {"issues": other.x}).verify(statement)
+
+
+def test_a_service_cannot_speak_as_another():
+    key = SigningKey.generate()
+    statement = ServiceIdentity("gateway", key).statement("repos")
+    with pytest.raises(Unauthenticated):
+        ServiceVerifier("repos", {"issues": key.x}).verify(statement)

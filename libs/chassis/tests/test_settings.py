@@ -1,0 +1,46 @@
+"""Settings come from the environment, all errors at once."""
+
+from typing import Annotated
+
+import msgspec
+import pytest
+
+from ingot_chassis.settings import ServiceSettings, SettingsError, load, variables
+
+
+class CounterSettings(ServiceSettings, kw_only=True):
+    peer_url: Annotated[str, msgspec.Meta(description="Where the peer is.")]
+    hosts: list[str] = msgspec.field(default_factory=list)
+
+
+def test_a_shared_field_has_one_variable_for_all_services():
+    settings = load(
+        CounterSettings, "counter", {"INGOT_NATS_URL": "nats://n", "INGOT_COUNTER_PEER_URL": "http://p"}
+    )
+    assert settings.nats_url == "nats://n"
+    assert settings.peer_url == "http://p"
+
+
+def test_lists_and_mappings_are_written_with_commas():
+    settings = load(
+        CounterSettings,
+        "counter",
+        {"INGOT_COUNTER_PEER_URL": "x", "INGOT_COUNTER_HOSTS": "a, b", "INGOT_PUBLIC_KEYS": "one=k1,two=k2="},
+    )
+    assert settings.hosts == ["a", "b"]
+    assert settings.public_keys == {"one": "k1", "two": "k2="}
+
+
+def test_every_error_is_told_at_once_with_the_name_of_its_variable():
+    with pytest.raises(SettingsError) as told:
+        load(CounterSettings, "counter", {"INGOT_COUNTER_PORT": "70000", "INGOT_PAGE_SIZE": "many"})
+    text = " ".join(told.value.lines)
+    assert len(told.value.lines) == 3
+    for name in ("INGOT_COUNTER_PORT", "INGOT_PAGE_SIZE", "INGOT_COUNTER_PEER_URL"):
+        assert name in text
+
+
+def test_every_variable_is_documented_with_its_default():
+    known = {variable.name: variable for variable in variables(ServiceSettings, "counter")}
+    assert known["INGOT_PAGE_SIZE"].default == "30"
+    assert all(variable.description for variable in known.values())
