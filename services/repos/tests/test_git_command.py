@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from ingot_repos.git.command import (
     SPAWNING,
     Cancellation,

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pygit2
 import pytest
+from pygit2.enums import FileMode
+
 from ingot_repos.git.commits import Person, commit_info, signature
 from ingot_repos.git.compare import compare, diff_text, merge_base, patch_text
 from ingot_repos.git.errors import (
@@ -22,7 +24,6 @@ from ingot_repos.git.merge import fetch_from, merge, mergeable
 from ingot_repos.git.objects import read_blob
 from ingot_repos.git.refs import ZERO_OID, RefChange, list_refs, update_refs
 from ingot_repos.git.storage import Storage
-from pygit2.enums import FileMode
 
 WHEN = datetime(2021, 1, 1, tzinfo=UTC)
 AUTHOR = Person("Author", "author@example.org", WHEN)

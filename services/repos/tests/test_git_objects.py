@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pygit2
 import pytest
+from pygit2.enums import FileMode
+
 from ingot_repos.git.archive import stream_archive
 from ingot_repos.git.commits import Person, commit_info, commits_between, signature
 from ingot_repos.git.errors import GitFailed, InvalidName, ObjectNotFound, RefMoved
 from ingot_repos.git.objects import initial_commit, is_reachable, is_safe_file_path, read_blob, stream_blob
 from ingot_repos.git.refs import ZERO_OID, RefChange, list_refs, resolve, update_refs
 from ingot_repos.git.storage import Storage
-from pygit2.enums import FileMode
 
 EAST = timezone(timedelta(hours=5, minutes=30))
 ME = Person("Me", "me@example.org", datetime(2020, 2, 3, 4, 5, 6, tzinfo=EAST))

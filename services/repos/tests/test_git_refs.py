@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pygit2
 import pytest
+
 from ingot_repos.git.errors import GitFailed, InvalidName, RefMoved, RefNotFound
 from ingot_repos.git.refs import (
     ZERO_OID,

@@ -12,11 +12,12 @@ import aiohttp
 import pygit2
 import pytest
 from aiohttp import web
+from pygit2.enums import FileMode
+
 from ingot_repos.git.errors import BodyRefused, GitError, GitFailed, RepositoryNotFound
 from ingot_repos.git.refs import ZERO_OID, RefChange, list_refs, update_refs
 from ingot_repos.git.smart_http import advertise, inflate, read_push_commands, serve
 from ingot_repos.git.storage import Storage
-from pygit2.enums import FileMode
 
 ME = pygit2.Signature("me", "me@example.org", 1_700_000_000, 60)
 FLUSH = b"0000"

@@ -7,6 +7,7 @@ import threading
 
 import pygit2
 import pytest
+
 from ingot_repos.git.errors import InvalidName, RepositoryExists, RepositoryNotFound
 from ingot_repos.git.refs import default_branch, is_empty, list_refs
 from ingot_repos.git.storage import Storage

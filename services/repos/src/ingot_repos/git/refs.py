@@ -250,6 +250,13 @@ def delete_branch(repo: pygit2.Repository, name: str, expected: str | None = Non
     return tip
 
 
+def forget_ref(repo: pygit2.Repository, name: str) -> None:
+    """Take away a ref of the service's own, whatever it holds; nothing happens when there is none."""
+    held = ref_target(repo, name)
+    if held is not None:
+        update_refs(Path(repo.path), [RefChange(name, held, ZERO_OID)])
+
+
 def _resolve_ref(repo: pygit2.Repository, name: str) -> Resolved | None:
     return _resolve_in(repo, BRANCHES, name) or _resolve_in(repo, TAGS, name)
 

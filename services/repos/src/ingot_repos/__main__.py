@@ -1,0 +1,14 @@
+"""``ingot-repos serve|work|migrate``."""
+
+from ingot_chassis.server import service_main
+from ingot_repos.app import SCRIPTS, create_app
+from ingot_repos.settings import Settings
+
+
+def main() -> None:
+    """Run the command line."""
+    service_main("repos", Settings, create_app, scripts=SCRIPTS)
+
+
+if __name__ == "__main__":
+    main()

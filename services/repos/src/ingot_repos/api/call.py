@@ -1,0 +1,190 @@
+"""What a route of repos gets at through its request: above all the repository in the path, and access to it."""
+
+from typing import Any
+
+import msgspec
+
+from ingot_chassis.body import ApiRequest
+from ingot_chassis.errors import Denied, NotFound
+from ingot_chassis.jobs import Jobs, Workers
+from ingot_chassis.principal import Principal
+from ingot_contracts.identity import Account, User
+from ingot_contracts.repos import Level, Repository, reaches
+from ingot_repos.clients.identity import Identity
+from ingot_repos.core import access
+from ingot_repos.core.pushes import Pushes
+from ingot_repos.core.repositories import Creating
+from ingot_repos.core.views import Viewing, copied, user
+from ingot_repos.git.storage import Storage
+from ingot_repos.store import accounts, repositories
+from ingot_repos.store.accounts import AccountRow
+
+
+class Parts(msgspec.Struct, frozen=True):
+    """The objects that live as long as the process."""
+
+    identity: Identity
+    storage: Storage
+    viewing: Viewing
+    pushes: Pushes
+    creating: Creating
+    jobs: Jobs
+    workers: Workers
+    max_push_bytes: int
+    default_branch: str
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A repository in the path, and what the caller may do to it."""
+
+    row: Any
+    level: Level
+
+    @property
+    def id(self) -> int:
+        return int(self.row.id)
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.row.owner_login}/{self.row.name}"
+
+
+class Call(ApiRequest):
+    """A request to repos."""
+
+    @property
+    def parts(self) -> Parts:
+        return self.app.state.repos  # type: ignore[no-any-return]
+
+    @property
+    def storage(self) -> Storage:
+        return self.parts.storage
+
+    @property
+    def viewing(self) -> Viewing:
+        return self.parts.viewing
+
+    def rest_of_path(self, segments: int) -> str:
+        """What of the path stands behind that many segments, slashes and all."""
+        parts = self.scope["path"].split("/", segments + 1)
+        return parts[-1].strip("/") if len(parts) == segments + 2 else ""
+
+    async def repository(self, owner: str, name: str, level: Level = "read") -> Found:
+        """The repository of that name, if the caller reaches ``level``.
+
+        Raises NotFound when they may not know of it, then Unauthenticated, then Denied.
+        """
+        async with self.db.read() as db:
+            row = await repositories.get_by_name(db, access.viewer(self.who), owner, name)
+        if row is None:
+            row = await self._at_a_name_not_known_yet(owner, name)
+        return await self._granted(row, level)
+
+    async def writable(self, owner: str, name: str) -> Found:
+        """The repository of that name, if the caller may change its contents now. Raises as ``repository``."""
+        found = await self.repository(owner, name, "write")
+        access.require_open(found.row)
+        return found
+
+    async def repository_by_id(self, repository_id: int, level: Level = "read") -> Found:
+        """The same, by id."""
+        async with self.db.read() as db:
+            row = await repositories.get(db, access.viewer(self.who), repository_id)
+        if row is None:
+            raise NotFound
+        return await self._granted(row, level)
+
+    async def _at_a_name_not_known_yet(self, owner: str, name: str) -> Any:
+        async with self.db.read() as db:
+            known = await accounts.get_by_login(db, owner)
+        if known is not None:
+            raise NotFound
+        await self.account(owner)
+        async with self.db.read() as db:
+            row = await repositories.get_by_name(db, access.viewer(self.who), owner, name)
+        if row is None:
+            raise NotFound
+        return row
+
+    async def _granted(self, row: Any, asked: Level) -> Found:
+        held = access.level(row, self.who)
+        if not reaches(held, asked) and row.owner_kind == "organization" and self.who.signed_in:
+            who = await self.refreshed()
+            async with self.db.read() as db:
+                row = await repositories.get(db, access.viewer(who), row.id)
+            if row is None:
+                raise NotFound
+            held = access.level(row, who)
+        access.require(held, asked, self.who)
+        return Found(row, held)
+
+    async def refreshed(self) -> Principal:
+        """The caller with the organizations they are in now; from here on also ``who``."""
+        organizations = await self.parts.identity.organizations(self.who.id)
+        who = msgspec.structs.replace(self.who, organizations=organizations)
+        self.scope["principal"] = who  # type: ignore[typeddict-unknown-key]
+        return who
+
+    async def account(self, login: str) -> AccountRow:
+        """The user or organization of that name, copied from identity if need be. Raises NotFound."""
+        async with self.db.read() as db:
+            row = await accounts.get_by_login(db, login)
+        return row or await self._copied(await self.parts.identity.account_by_name(login))
+
+    async def own_account(self) -> AccountRow:
+        """The caller's account. Raises NotFound when it was deleted meanwhile."""
+        async with self.db.read() as db:
+            row = await accounts.get(db, self.who.id)
+        return row or await self._copied(await self.parts.identity.account(self.who.id))
+
+    async def _copied(self, account: Account | None) -> AccountRow:
+        if account is None:
+            raise NotFound
+        async with self.db.transaction() as tx:
+            await accounts.put(tx, copied(account))
+            row = await accounts.get(tx, account.id)
+        if row is None:
+            raise NotFound
+        return row
+
+    async def sender(self) -> User:
+        """The caller as events name them."""
+        return user(await self.own_account())
+
+    async def owned_organization(self, login: str) -> AccountRow:
+        """The organization of that name, if the caller owns it. Raises NotFound, Denied."""
+        return await self._organization(login, must_own=True)
+
+    async def joined_organization(self, login: str) -> AccountRow:
+        """The organization of that name, if the caller is in it. Raises NotFound, Denied."""
+        return await self._organization(login, must_own=False)
+
+    async def _organization(self, login: str, *, must_own: bool) -> AccountRow:
+        row = await self.account(login)
+        if row.kind != "organization":
+            raise NotFound
+        for who in (self.who, None):
+            membership = (who or await self.refreshed()).organizations.get(row.id)
+            if self.who.admin or (membership and (membership.owner or not must_own)):
+                return row
+        if row.visibility == "private" and membership is None:
+            raise NotFound
+        raise Denied("only for owners of the organization" if must_own else "only for its members")
+
+    async def view(self, found: Found) -> Repository:
+        """One repository as the caller sees it."""
+        return (await self.views([found.row], level=found.level))[0]
+
+    async def views(self, rows: list[Any], *, level: Level | None = None) -> list[Repository]:
+        """Repositories as the caller sees them; one statement more when there are forks among them."""
+        parents: dict[int, Any] = {}
+        wanted = {row.fork_of for row in rows if row.fork_of is not None}
+        if wanted:
+            async with self.db.read() as db:
+                parents = await repositories.parents(db, access.viewer(self.who), wanted)
+        return [
+            self.viewing.repository(
+                row, level or access.level(row, self.who), parent=parents.get(row.fork_of or 0)
+            )
+            for row in rows
+        ]

@@ -1,0 +1,164 @@
+"""For sister services only: access of the forwarded person, and git on behalf of pull requests.
+
+Names and ids stand in the same places of these paths, and a repository may be called "compare" or "branches".
+The router does not try a second way after a literal segment, so such segments are parameters and decided here.
+"""
+
+import asyncio
+from typing import TypeVar
+
+import msgspec
+from litestar import Response, get, post
+
+from ingot_chassis.errors import BadRequest, NotFound, Unavailable
+from ingot_chassis.policy import MAX_ID, services
+from ingot_contracts.repos import BranchTip, Compare, Comparison, Merge, Merged, RepositoryAccess
+from ingot_repos.api.call import Call, Found
+from ingot_repos.core import access, merges
+from ingot_repos.git.compare import diff_text, patch_text
+from ingot_repos.git.errors import (
+    GitFailed,
+    GitTimedOut,
+    InvalidName,
+    OutputTooLarge,
+    RefNotFound,
+    RepositoryNotFound,
+)
+from ingot_repos.git.objects import is_reachable
+from ingot_repos.git.refs import get_branch
+
+SISTERS = services("issues", "hooks")
+LONGEST_COMPARE = 120.0
+BY_ID, ACCESS, BRANCHES = "by-id", "access", "branches"
+
+_T = TypeVar("_T")
+
+
+@get(
+    "/internal/repositories/{first:str}/{second:str}/{rest:path}",
+    policy=SISTERS,
+    include_in_schema=False,
+)
+async def read(request: Call, first: str, second: str, rest: str) -> RepositoryAccess | BranchTip:  # noqa: ARG001
+    """``{owner}/{name}/access``, ``by-id/{id}/access`` or ``{id}/branches/{branch}``."""
+    tail = request.rest_of_path(4)
+    if second == BRANCHES and _is_id(first) and tail != ACCESS:
+        return await _branch(request, await request.repository_by_id(int(first)), tail)
+    if tail != ACCESS:
+        raise NotFound
+    if first == BY_ID and _is_id(second):
+        return await _access(request, await request.repository_by_id(int(second)))
+    try:
+        return await _access(request, await request.repository(first, second))
+    except NotFound:
+        if second == BRANCHES and _is_id(first):
+            return await _branch(request, await request.repository_by_id(int(first)), tail)
+        raise
+
+
+@post(
+    "/internal/repositories/{first:str}/{second:str}",
+    policy=services("issues"),
+    include_in_schema=False,
+    status_code=200,
+)
+async def act(request: Call, first: str, second: str, unattended: bool = False) -> Comparison | Merged:
+    """``{id}/compare`` or ``{id}/merge``.
+
+    ``?unattended=true`` is for a sister's own workers, behind which there is no person: what they compare is
+    not checked against anybody's access.
+    """
+    if not _is_id(first) or second not in ("compare", "merge"):
+        raise NotFound
+    try:
+        if second == "merge":
+            return await _merge(request, int(first), await _sent(request, Merge))
+        return await _compare(request, int(first), await _sent(request, Compare), unattended)
+    except RepositoryNotFound:
+        raise NotFound from None
+
+
+@get(
+    "/internal/repositories/{first:str}/{second:str}",
+    policy=SISTERS,
+    include_in_schema=False,
+    media_type="text/plain; charset=utf-8",
+)
+async def diff(request: Call, first: str, second: str, base: str, head: str) -> Response[bytes]:
+    """``{id}/diff?base=&head=&format=diff|patch``: the text between two commits of the history."""
+    if second != "diff" or not _is_id(first):
+        raise NotFound
+    found = await request.repository_by_id(int(first))
+    for commit in (base, head):
+        if not await request.storage.call(found.id, is_reachable, commit):
+            raise NotFound("there is no such commit")
+    made = patch_text if request.query_params.get("format") == "patch" else diff_text
+    try:
+        text = await made(request.storage.path(found.id), base, head)
+    except (InvalidName, GitFailed):
+        raise NotFound from None
+    except (OutputTooLarge, GitTimedOut) as error:
+        raise Unavailable("the text is too large") from error
+    return Response(text, media_type="text/plain; charset=utf-8")
+
+
+async def _access(request: Call, found: Found) -> RepositoryAccess:
+    """What the forwarded person may do, with memberships as they are now: sisters refuse by this answer."""
+    if found.level != "owner" and request.who.signed_in and found.row.owner_kind == "organization":
+        await request.refreshed()
+        found = await request.repository_by_id(found.id)
+    return RepositoryAccess(
+        repository=await request.view(found),
+        level=found.level,
+        owner_kind=found.row.owner_kind,
+        pulls_enabled=not found.row.mirror,
+        ready=found.row.state == "ready",
+    )
+
+
+async def _branch(request: Call, found: Found, name: str) -> BranchTip:
+    try:
+        tip = await request.storage.call(found.id, get_branch, name)
+    except (RefNotFound, RepositoryNotFound):
+        raise NotFound from None
+    return BranchTip(name=tip.name, sha=tip.oid)
+
+
+async def _compare(request: Call, base_id: int, wanted: Compare, unattended: bool) -> Comparison:
+    """What merging a branch, maybe of a fork, would mean. The person must be able to read both."""
+    if not unattended:
+        _require_ready(await request.repository_by_id(base_id))
+        _require_ready(await request.repository_by_id(wanted.head_repository_id))
+    try:
+        async with asyncio.timeout(LONGEST_COMPARE), request.parts.pushes.turn(base_id):
+            return await merges.comparison(request.storage, base_id, wanted)
+    except (TimeoutError, GitTimedOut, GitFailed) as error:
+        raise Unavailable("the comparison could not be made") from error
+
+
+async def _merge(request: Call, repository_id: int, wanted: Merge) -> Merged:
+    """Merge as the forwarded person, who needs write access."""
+    found = await request.repository_by_id(repository_id, "write")
+    access.require_open(found.row)
+    _require_ready(found)
+    who = await request.own_account()
+    return await merges.join(request.storage, request.parts.pushes, found.row, who, wanted)
+
+
+def _require_ready(found: Found) -> None:
+    if found.row.state != "ready":
+        raise Unavailable("the repository is not ready yet")
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 20 and 0 < int(text) <= MAX_ID
+
+
+async def _sent(request: Call, cls: type[_T]) -> _T:
+    try:
+        return msgspec.convert(await request.json(), cls)
+    except msgspec.ValidationError as error:
+        raise BadRequest(str(error)) from error
+
+
+routes = [read, act, diff]

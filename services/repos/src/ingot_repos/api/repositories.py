@@ -1,0 +1,171 @@
+"""Repositories: making, reading, changing, deleting."""
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar import delete, get, patch, post
+
+from ingot_chassis.errors import Invalid
+from ingot_chassis.policy import admin, resource, signed_in
+from ingot_contracts.repos import Repository
+from ingot_repos.api.call import Call, Found
+from ingot_repos.core import names, repositories
+from ingot_repos.core.repositories import NewRepository, check_templates
+from ingot_repos.git.errors import RefNotFound
+from ingot_repos.git.refs import get_branch, set_default_branch
+
+Text255 = Annotated[str, msgspec.Meta(max_length=255)]
+
+
+class CreateRepository(msgspec.Struct, kw_only=True):
+    name: str
+    description: Text255 = ""
+    website: Text255 = ""
+    private: bool = False
+    auto_init: bool = False
+    gitignores: str = ""
+    license: str = ""
+    readme: str = ""
+    default_branch: str = ""
+
+
+class EditRepository(msgspec.Struct, kw_only=True):
+    """What is absent stays as it is."""
+
+    name: str | None = None
+    description: Text255 | None = None
+    website: Text255 | None = None
+    private: bool | None = None
+    default_branch: str | None = None
+    archived: bool | None = None
+
+
+async def create_for(request: Call, owner: Any, data: CreateRepository) -> Repository:
+    """Create a repository of ``owner`` as the caller."""
+    check_templates(gitignores=data.gitignores, license=data.license, readme=data.readme)
+    wanted = NewRepository(
+        name=data.name,
+        description=data.description,
+        website=data.website,
+        private=data.private,
+        default_branch=data.default_branch or request.parts.default_branch,
+        auto_init=data.auto_init,
+    )
+    row = await request.parts.creating.create(owner, await request.own_account(), wanted)
+    return request.viewing.repository(row, "owner")
+
+
+@post(
+    "/api/v1/user/repos",
+    policy=signed_in("write:repository"),
+    operation_id="createCurrentUserRepo",
+    tags=["repository"],
+    status_code=201,
+)
+async def create_own(request: Call, data: CreateRepository) -> Repository:
+    """Create a repository of the caller."""
+    return await create_for(request, await request.own_account(), data)
+
+
+@post(
+    ["/api/v1/org/{org:str}/repos", "/api/v1/orgs/{org:str}/repos"],
+    policy=signed_in("write:repository"),
+    operation_id="createOrgRepo",
+    tags=["organization"],
+    status_code=201,
+)
+async def create_in_organization(request: Call, org: str, data: CreateRepository) -> Repository:
+    """Create a repository of an organization that the caller owns."""
+    return await create_for(request, await request.owned_organization(org), data)
+
+
+@post(
+    "/api/v1/admin/users/{username:str}/repos",
+    policy=admin(),
+    operation_id="adminCreateRepo",
+    tags=["admin"],
+    status_code=201,
+)
+async def create_for_user(request: Call, username: str, data: CreateRepository) -> Repository:
+    """Create a repository of a user or organization."""
+    return await create_for(request, await request.account(username), data)
+
+
+@get(
+    "/api/v1/repos/{owner:str}/{repo:str}",
+    policy=resource("read", "read:repository"),
+    operation_id="repoGet",
+    tags=["repository"],
+)
+async def get_repository(request: Call, owner: str, repo: str) -> Repository:
+    """A repository."""
+    return await request.view(await request.repository(owner, repo))
+
+
+@get(
+    "/api/v1/repositories/{repository_id:int}",
+    policy=signed_in("read:repository"),
+    operation_id="repoGetByID",
+    tags=["repository"],
+)
+async def get_by_id(request: Call, repository_id: int) -> Repository:
+    """A repository by id."""
+    return await request.view(await request.repository_by_id(repository_id))
+
+
+@patch(
+    "/api/v1/repos/{owner:str}/{repo:str}",
+    policy=resource("admin", "write:repository"),
+    operation_id="repoEdit",
+    tags=["repository"],
+)
+async def edit_repository(request: Call, owner: str, repo: str, data: EditRepository) -> Repository:
+    """Change a repository; what is absent stays."""
+    found = await request.repository(owner, repo, "admin")
+    changes = {key: value for key, value in msgspec.to_builtins(data).items() if value is not None}
+    await _choose_default_branch(request, found, data.default_branch)
+    sender = await request.sender()
+    async with request.db.transaction() as tx:
+        row = await repositories.edit(tx, request.viewing, found.row, sender, changes)
+    return await request.view(Found(row, found.level))
+
+
+async def _choose_default_branch(request: Call, found: Found, branch: str | None) -> None:
+    """Let HEAD name another branch: one that exists, or any while there is none."""
+    if branch is None or branch == found.row.default_branch:
+        return
+    names.check_branch(branch)
+    if not found.row.empty:
+        try:
+            await request.storage.call(found.id, get_branch, branch)
+        except RefNotFound:
+            raise Invalid.field("default_branch", "missing", f"there is no branch {branch!r}") from None
+    await request.storage.call(found.id, set_default_branch, branch)
+
+
+@delete(
+    "/api/v1/repos/{owner:str}/{repo:str}",
+    policy=resource("owner", "write:repository"),
+    operation_id="repoDelete",
+    tags=["repository"],
+)
+async def delete_repository(request: Call, owner: str, repo: str) -> None:
+    """Delete a repository. Those of organizations can be deleted by their owners alone."""
+    found = await request.repository(owner, repo, "admin")
+    if found.row.owner_kind == "organization":
+        found = await request.repository(owner, repo, "owner")
+    sender = await request.sender()
+    async with request.db.transaction() as tx:
+        await repositories.delete(tx, request.parts.jobs, request.viewing, found.row, sender)
+    request.parts.workers.wake.set()
+
+
+routes = [
+    create_own,
+    create_in_organization,
+    create_for_user,
+    get_repository,
+    get_by_id,
+    edit_repository,
+    delete_repository,
+]

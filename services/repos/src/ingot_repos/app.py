@@ -1,0 +1,107 @@
+"""Wiring of repos."""
+
+from pathlib import Path
+
+from litestar import Litestar
+
+from ingot_chassis.app import service_app
+from ingot_chassis.assembly import assemble
+from ingot_chassis.bus import Bus
+from ingot_chassis.events import event_type, subject
+from ingot_chassis.jobs import Jobs, Workers
+from ingot_chassis.peers import Peers
+from ingot_chassis.settings import SettingsError
+from ingot_contracts.repos import ForkRequested
+from ingot_repos.api import (
+    branches,
+    collaborators,
+    contents,
+    forks,
+    git_http,
+    internal,
+    listings,
+    marks,
+    repositories,
+    statuses,
+)
+from ingot_repos.api.call import Call, Parts
+from ingot_repos.clients.identity import IdentityOverPeers
+from ingot_repos.consumers import SUBSCRIPTIONS
+from ingot_repos.core.pushes import Pushes
+from ingot_repos.core.repositories import Creating
+from ingot_repos.core.views import Viewing
+from ingot_repos.git.storage import Storage
+from ingot_repos.settings import Settings
+from ingot_repos.store.tables import metadata
+from ingot_repos.workers import Working
+
+SCRIPTS = Path(__file__).parent / "store" / "migrations"
+
+
+def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
+    """The app of repos. Raises SettingsError."""
+    if not settings.storage_root:
+        raise SettingsError(["INGOT_REPOS_STORAGE_ROOT is not set; see docs/settings.md"])
+    parts = assemble(
+        "repos",
+        settings,
+        metadata=metadata,
+        urls={"identity": settings.identity_url},
+        peers=peers,
+        bus=bus,
+        subscriptions=SUBSCRIPTIONS,
+    )
+    database = parts.require_database()
+    viewing = Viewing(
+        settings.public_url,
+        ssh_user=settings.ssh_user,
+        ssh_host=settings.ssh_host,
+        ssh_port=settings.ssh_port,
+    )
+    storage = Storage(Path(settings.storage_root), threads=settings.git_threads)
+    jobs = Jobs(database)
+    working = Working(jobs, storage, viewing)
+    workers = Workers("repos", jobs, working.kinds(), concurrency=settings.job_concurrency)
+    pushes = Pushes(database, storage, viewing, lease_seconds=settings.push_lease_seconds)
+
+    async def wake(_message: bytes) -> None:
+        workers.wake.set()
+
+    async def wake_on_forks() -> None:
+        if parts.bus is not None:
+            await parts.bus.listen(subject(event_type(ForkRequested)), wake)
+
+    parts.loops += [
+        *workers.loops(),
+        ("repos wakes workers", wake_on_forks),
+        ("repos finishes pushes", pushes.sweep_for_ever),
+    ]
+    return service_app(
+        parts,
+        routes=[
+            *branches.routes,
+            *collaborators.routes,
+            *contents.routes,
+            *forks.routes,
+            *git_http.routes,
+            *internal.routes,
+            *listings.routes,
+            *marks.routes,
+            *repositories.routes,
+            *statuses.routes,
+        ],
+        request_class=Call,
+        state={
+            "repos": Parts(
+                identity=IdentityOverPeers(parts.peers),
+                storage=storage,
+                viewing=viewing,
+                pushes=pushes,
+                creating=Creating(database, storage, viewing, settings.shard),
+                jobs=jobs,
+                workers=workers,
+                max_push_bytes=settings.max_push_bytes,
+                default_branch=settings.default_branch,
+            )
+        },
+    )

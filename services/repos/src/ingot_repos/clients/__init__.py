@@ -1,0 +1,1 @@
+"""Calls to other services: one Protocol per peer, and how it is kept over the wire."""

@@ -1,0 +1,42 @@
+"""What repos asks identity: accounts that are missing here, and memberships before a *no*."""
+
+from typing import Protocol
+
+from ingot_chassis.errors import NotFound
+from ingot_chassis.peers import Peers, segment
+from ingot_chassis.principal import Membership
+from ingot_contracts.identity import Account
+
+
+class Identity(Protocol):
+    """The calls that repos needs."""
+
+    async def account(self, account_id: int) -> Account | None: ...
+
+    async def account_by_name(self, login: str) -> Account | None: ...
+
+    async def organizations(self, account_id: int) -> dict[int, Membership]: ...
+
+
+class IdentityOverPeers:
+    """Looks the peer up with each call: in one process it comes to be after this service."""
+
+    def __init__(self, peers: Peers) -> None:
+        self._peers = peers
+
+    async def account(self, account_id: int) -> Account | None:
+        return await self._one(f"/internal/accounts/{account_id}")
+
+    async def account_by_name(self, login: str) -> Account | None:
+        return await self._one(f"/internal/accounts/by-name/{segment(login)}")
+
+    async def organizations(self, account_id: int) -> dict[int, Membership]:
+        """What a user is in each organization now."""
+        path = f"/internal/accounts/{account_id}/organizations"
+        return await self._peers["identity"].get(path, dict[int, Membership])
+
+    async def _one(self, path: str) -> Account | None:
+        try:
+            return await self._peers["identity"].get(path, Account)
+        except NotFound:
+            return None

@@ -1,0 +1,67 @@
+"""Who may do what to a repository: the one function that decides, for every door. Default deny."""
+
+from typing import Any
+
+from ingot_chassis.errors import Denied, NotFound, Unauthenticated
+from ingot_chassis.principal import Principal
+from ingot_contracts.repos import LEVELS, Level, reaches
+from ingot_repos.store.repositories import Viewer
+
+
+def level(row: Any, who: Principal) -> Level:
+    """What ``who`` may do to the repository of ``row``, which was read for their ``viewer``."""
+    if who.admin:
+        return "owner"
+    held: list[Level] = ["none"]
+    if not row.private and owner_is_visible(row, who):
+        held.append("read")
+    if who.signed_in:
+        membership = who.organizations.get(row.owner_id)
+        if row.owner_id == who.id or (membership and membership.owner):
+            return "owner"
+        if row.mode:
+            held.append(_known(row.mode))
+        if row.granted and membership:
+            granted = {int(team) for team in row.granted.split(",")}
+            held += [_known(mode) for team, mode in membership.teams.items() if team in granted]
+    return max(held, key=LEVELS.index)
+
+
+def owner_is_visible(row: Any, who: Principal) -> bool:
+    """Whether ``who`` may know of the account that owns the repository."""
+    if row.owner_visibility == "public":
+        return True
+    if row.owner_visibility == "limited":
+        return who.signed_in
+    return who.signed_in and (row.owner_id == who.id or row.owner_id in who.organizations)
+
+
+def require(held: Level, asked: Level, who: Principal) -> None:
+    """Raises NotFound, Unauthenticated or Denied, in this order, unless ``held`` is enough."""
+    if held == "none":
+        raise NotFound
+    if asked != "read" and not who.signed_in:
+        raise Unauthenticated("sign in to do that")
+    if not reaches(held, asked):
+        raise Denied(f"needs {asked} access to the repository")
+
+
+def require_open(row: Any) -> None:
+    """Raises Denied for an archived repository: its contents do not change."""
+    if row.archived:
+        raise Denied("the repository is archived")
+
+
+def viewer(who: Principal) -> Viewer:
+    """What SQL must know of ``who`` to read rows for ``level``, and to leave out what they may not see."""
+    return Viewer(
+        id=who.id,
+        admin=who.admin,
+        owned=[id_ for id_, membership in who.organizations.items() if membership.owner],
+        inside=list(who.organizations),
+        teams=[team for membership in who.organizations.values() for team in membership.teams],
+    )
+
+
+def _known(mode: str) -> Level:
+    return next((level for level in LEVELS if level == mode), "none")

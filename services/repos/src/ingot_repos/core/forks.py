@@ -1,0 +1,82 @@
+"""Forking: metadata at once, commits by a job that survives whoever runs it."""
+
+from typing import Any
+
+import msgspec
+
+from ingot_chassis.database import Tx
+from ingot_chassis.errors import Conflict
+from ingot_chassis.jobs import Job, Jobs
+from ingot_contracts.repos import ForkRequested, RepositoryCreated, RepositoryForked
+from ingot_repos.core.repositories import existing
+from ingot_repos.core.views import Viewing, user
+from ingot_repos.store import accounts, marks, refs, repositories
+
+FORK = "fork"
+
+
+class Fork(msgspec.Struct, frozen=True):
+    """The job that copies the commits."""
+
+    repository_id: int
+    parent_id: int
+    user_id: int
+
+
+async def request(tx: Tx, jobs: Jobs, parent: Any, owner: Any, who_id: int, name: str) -> Any:
+    """Write down a fork of ``parent`` for ``owner``; its row. Raises Conflict when there can be none."""
+    if owner.id == parent.owner_id:
+        raise Conflict("a repository cannot be forked to its own owner")
+    if await repositories.fork_of(tx, owner.id, parent.id) is not None:
+        raise Conflict(f"{owner.login} has a fork of it already")
+    repository_id = await repositories.add(
+        tx,
+        owner_id=owner.id,
+        name=name,
+        description=parent.description,
+        website=parent.website,
+        private=parent.private,
+        empty=parent.empty,
+        default_branch=parent.default_branch,
+        fork_of=parent.id,
+        shard=parent.shard,
+        state="forking",
+    )
+    if repository_id is None:
+        raise Conflict(f"{owner.login} has a repository {name!r} already")
+    await jobs.add(tx, FORK, repository_id, Fork(repository_id, parent.id, who_id))
+    await marks.put(tx, "watch", repository_id, who_id)
+    tx.emit(ForkRequested(repository_id=repository_id, parent_id=parent.id), key=repository_id)
+    return await existing(tx, repository_id)
+
+
+async def complete(
+    tx: Tx, jobs: Jobs, job: Job, wanted: Fork, viewing: Viewing, *, tips: dict[str, str], size: int
+) -> bool:
+    """The commits are there: open the fork, count it, announce it, end the job. False when it was deleted."""
+    if not await repositories.change(tx, wanted.repository_id, state="ready", empty=not tips, size=size):
+        await jobs.finish(tx, job)
+        return False
+    await refs.record(tx, wanted.repository_id, dict(tips))
+    await repositories.count_forks(tx, wanted.parent_id)
+    await jobs.finish(tx, job)
+    row = await existing(tx, wanted.repository_id)
+    parent = await repositories.get_raw(tx, wanted.parent_id)
+    forker = await accounts.get(tx, wanted.user_id)
+    fork = viewing.repository(row, parent=parent)
+    sender = user(forker) if forker else fork.owner
+    if parent is not None:
+        tx.emit(
+            RepositoryForked(forkee=viewing.repository(parent), repository=fork, sender=sender),
+            key=wanted.repository_id,
+        )
+    tx.emit(
+        RepositoryCreated(repository=fork, sender=sender, owner_kind=row.owner_kind),
+        key=wanted.repository_id,
+    )
+    return True
+
+
+async def give_up(tx: Tx, repository_id: int) -> None:
+    """What was to be forked is gone: the fork stays, marked, until its owner deletes it."""
+    await repositories.change(tx, repository_id, state="failed")

@@ -1,0 +1,30 @@
+"""What a repository may be called."""
+
+import re
+
+from ingot_chassis.errors import Invalid
+from ingot_repos.git.refs import is_valid_ref_name
+
+LONGEST = 100
+LONGEST_BRANCH = 255
+_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+def check_repository(name: str) -> str:
+    """``name``, if it may name a repository. Raises Invalid."""
+    if not name:
+        raise Invalid.field("name", "required", "is required")
+    if len(name) > LONGEST:
+        raise Invalid.field("name", "length", f"has more than {LONGEST} characters")
+    if not _NAME.fullmatch(name):
+        raise Invalid.field("name", "charset", "may hold only letters, digits, '_', '-' and '.'")
+    if name in (".", "..") or name.lower().endswith((".git", ".wiki")):
+        raise Invalid.field("name", "reserved", f"{name!r} is reserved")
+    return name
+
+
+def check_branch(name: str, *, field: str = "default_branch") -> str:
+    """``name``, if it may name a default branch. Raises Invalid."""
+    if len(name) > LONGEST_BRANCH or not is_valid_ref_name(name):
+        raise Invalid.field(field, "format", f"{name!r} cannot name a branch")
+    return name

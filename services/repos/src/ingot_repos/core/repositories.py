@@ -1,0 +1,171 @@
+"""Making, changing and deleting repositories."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from ingot_chassis.database import Database, Tx
+from ingot_chassis.errors import Conflict, Invalid, NotFound
+from ingot_chassis.jobs import Jobs
+from ingot_chassis.tables import now
+from ingot_contracts.identity import User
+from ingot_contracts.repos import RepositoryCreated, RepositoryDeleted, RepositoryEdited
+from ingot_repos.core import names
+from ingot_repos.core.views import Viewing, user
+from ingot_repos.git.commits import Person
+from ingot_repos.git.objects import initial_commit
+from ingot_repos.git.refs import BRANCHES
+from ingot_repos.git.storage import Storage
+from ingot_repos.store import marks, refs, repositories
+
+REMOVE = "remove"
+
+
+class Remove(msgspec.Struct, frozen=True):
+    """The job that takes a deleted repository from disk."""
+
+    repository_id: int
+
+
+class NewRepository(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked for, checked."""
+
+    name: str
+    description: str = ""
+    website: str = ""
+    private: bool = False
+    default_branch: str
+    auto_init: bool = False
+
+
+def check_templates(*, gitignores: str, license: str, readme: str) -> None:  # noqa: A002 - the wire's word
+    """Only the readme "Default" is known; anything else that is asked for by name is refused."""
+    for field, given in (("gitignores", gitignores), ("license", license)):
+        if given.strip():
+            raise Invalid.field(field, "unknown", f"there is no template {given!r}")
+    if readme.strip().lower() not in ("", "default"):
+        raise Invalid.field("readme", "unknown", f"there is no template {readme!r}")
+
+
+class Creating:
+    """Makes repositories: a row that reserves id and name, files on disk, and only then the announcement."""
+
+    def __init__(self, database: Database, storage: Storage, viewing: Viewing, shard: str) -> None:
+        self._db, self._storage, self._viewing, self._shard = database, storage, viewing, shard
+
+    async def create(self, owner: Any, creator: Any, wanted: NewRepository) -> Any:
+        """Create a repository of ``owner``; its row. Raises Invalid.
+
+        Whatever dies on the way leaves no more than a reserved name, which is freed after some minutes.
+        """
+        repository_id = await self._reserve(owner.id, wanted)
+        ready = False
+        try:
+            tips = await self._fill(repository_id, creator, wanted)
+            async with self._db.transaction() as tx:
+                row = await self._open(tx, repository_id, creator, tips)
+            ready = True
+        finally:
+            if not ready:
+                await asyncio.shield(self._undo(repository_id))
+        return row
+
+    async def _reserve(self, owner_id: int, wanted: NewRepository) -> int:
+        async with self._db.transaction() as tx:
+            repository_id = await repositories.add(
+                tx,
+                owner_id=owner_id,
+                name=names.check_repository(wanted.name),
+                description=wanted.description,
+                website=wanted.website,
+                private=wanted.private,
+                default_branch=names.check_branch(wanted.default_branch),
+                shard=self._shard,
+                state="creating",
+            )
+        if repository_id is None:
+            raise Invalid.field("name", "taken", f"there is a repository {wanted.name!r} already")
+        return repository_id
+
+    async def _fill(self, repository_id: int, creator: Any, wanted: NewRepository) -> dict[str, str]:
+        """Make the files; the refs that are there then."""
+        await asyncio.to_thread(self._storage.create, repository_id, wanted.default_branch)
+        if not wanted.auto_init:
+            return {}
+        text = f"# {wanted.name}\n" + (f"\n{wanted.description}\n" if wanted.description else "")
+        oid = await self._storage.call(
+            repository_id,
+            initial_commit,
+            wanted.default_branch,
+            {"README.md": text.encode()},
+            person(creator),
+        )
+        return {BRANCHES + wanted.default_branch: oid}
+
+    async def _open(self, tx: Tx, repository_id: int, creator: Any, tips: dict[str, str]) -> Any:
+        await repositories.change(tx, repository_id, state="ready", empty=not tips)
+        await refs.record(tx, repository_id, dict(tips))
+        await marks.put(tx, "watch", repository_id, creator.id)
+        row = await existing(tx, repository_id)
+        tx.emit(
+            RepositoryCreated(
+                repository=self._viewing.repository(row), sender=user(creator), owner_kind=row.owner_kind
+            ),
+            key=repository_id,
+        )
+        return row
+
+    async def _undo(self, repository_id: int) -> None:
+        await asyncio.to_thread(self._storage.delete, repository_id)
+        async with self._db.transaction() as tx:
+            await repositories.remove(tx, repository_id)
+
+
+async def edit(tx: Tx, viewing: Viewing, row: Any, sender: User, changes: dict[str, Any]) -> Any:
+    """Change columns of a repository and announce it; the new row. Raises Invalid, NotFound."""
+    name = changes.get("name", row.name)
+    if name != row.name:
+        names.check_repository(name)
+        if name.lower() != row.lower_name and await repositories.name_taken(tx, row.owner_id, name):
+            raise Invalid.field("name", "taken", f"there is a repository {name!r} already")
+        changes = changes | {"lower_name": name.lower()}
+    if not await repositories.change(tx, row.id, **changes):
+        raise NotFound
+    edited = await existing(tx, row.id)
+    tx.emit(
+        RepositoryEdited(
+            repository=viewing.repository(edited),
+            sender=sender,
+            previous_full_name=f"{row.owner_login}/{row.name}" if name != row.name else "",
+        ),
+        key=row.id,
+    )
+    return edited
+
+
+async def delete(tx: Tx, jobs: Jobs, viewing: Viewing, row: Any, sender: User) -> None:
+    """Take a repository away at once; its files follow. Raises NotFound when somebody was faster."""
+    if not await repositories.remove(tx, row.id):
+        raise NotFound
+    if row.fork_of is not None:
+        await repositories.count_forks(tx, row.fork_of)
+    await jobs.add(tx, REMOVE, row.id, Remove(row.id))
+    if row.state == "ready":
+        tx.emit(
+            RepositoryDeleted(repository=viewing.repository(row), sender=sender, owner_kind=row.owner_kind),
+            key=row.id,
+        )
+
+
+async def existing(tx: Tx, repository_id: int) -> Any:
+    """The row with its owner. Raises Conflict when it was taken away meanwhile."""
+    row = await repositories.get_raw(tx, repository_id)
+    if row is None:
+        raise Conflict("the repository was deleted meanwhile")
+    return row
+
+
+def person(row: Any) -> Person:
+    """How an account signs commits."""
+    return Person(row.full_name or row.login, row.email or f"{row.login}@localhost", now())

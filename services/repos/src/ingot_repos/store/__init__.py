@@ -1,0 +1,1 @@
+"""SQL: tables, and one module of statements per aggregate."""

@@ -1,0 +1,58 @@
+"""SQL for the copies of identity's accounts."""
+
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import Row, delete, select, update
+
+from ingot_chassis.database import Executor, insert
+from ingot_repos.store.tables import account, collaboration, repository, star, watch
+
+AccountRow = Row[Any]
+
+
+async def put(db: Executor, values: dict[str, Any]) -> None:
+    """Insert or replace the copy of one account. Whoever else bears its name here has lost it meanwhile."""
+    lower = values["login"].lower()
+    await db.execute(
+        update(account)
+        .where(account.c.lower_login == lower, account.c.id != values["id"])
+        .values(lower_login="")
+    )
+    values = values | {"lower_login": lower}
+    statement = insert(db, account).values(values)
+    await db.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
+
+
+async def get(db: Executor, account_id: int) -> AccountRow | None:
+    return (await db.execute(select(account).where(account.c.id == account_id))).first()
+
+
+async def get_by_login(db: Executor, login: str) -> AccountRow | None:
+    return (await db.execute(select(account).where(account.c.lower_login == login.lower()))).first()
+
+
+async def by_ids(db: Executor, ids: Collection[int]) -> dict[int, AccountRow]:
+    rows = await db.execute(select(account).where(account.c.id.in_(ids)))
+    return {row.id: row for row in rows}
+
+
+async def logins_by_email(db: Executor, addresses: Collection[str]) -> dict[str, str]:
+    """Lower-case address -> login, for the addresses that an account shows."""
+    if not addresses:
+        return {}
+    rows = await db.execute(
+        select(account.c.email, account.c.login).where(
+            account.c.email.in_({address.lower() for address in addresses}), account.c.email != ""
+        )
+    )
+    return {row.email: row.login for row in rows}
+
+
+async def forget(db: Executor, account_id: int) -> None:
+    """A deleted account loses what it held here; its copy stays only while repositories name it as owner."""
+    for table in (collaboration, star, watch):
+        await db.execute(delete(table).where(table.c.user_id == account_id))
+    owns = select(repository.c.id).where(repository.c.owner_id == account_id).exists()
+    await db.execute(delete(account).where(account.c.id == account_id, ~owns))
+    await db.execute(update(account).where(account.c.id == account_id).values(active=False, lower_login=""))

@@ -1,0 +1,301 @@
+"""SQL for repositories, read together with their owner and what one principal was granted."""
+
+from collections.abc import Collection
+from typing import Any
+
+import msgspec
+from sqlalchemy import (
+    ColumnElement,
+    FromClause,
+    Row,
+    Select,
+    String,
+    and_,
+    cast,
+    delete,
+    false,
+    func,
+    literal,
+    or_,
+    select,
+    true,
+    update,
+)
+
+from ingot_chassis.database import Executor, insert
+from ingot_chassis.paging import Page
+from ingot_chassis.tables import now
+from ingot_repos.store.marks import TABLES, Mark
+from ingot_repos.store.tables import account, collaboration, repository, team_grant
+
+RepositoryRow = Row[Any]
+
+_OWNER = (
+    account.c.kind.label("owner_kind"),
+    account.c.login.label("owner_login"),
+    account.c.full_name.label("owner_full_name"),
+    account.c.email.label("owner_email"),
+    account.c.avatar_url.label("owner_avatar_url"),
+    account.c.visibility.label("owner_visibility"),
+)
+_SEEN = repository.c.state != "creating"
+
+
+class Viewer(msgspec.Struct, frozen=True):
+    """Who looks, as far as SQL must know. ``owned`` are organizations they own, ``inside`` all they are in."""
+
+    id: int = 0
+    admin: bool = False
+    owned: list[int] = []
+    inside: list[int] = []
+    teams: list[int] = []
+
+
+def _joined(viewer: Viewer) -> tuple[Select[Any], FromClause]:
+    """Repository and owner, with ``mode`` (collaboration) and ``granted`` (team ids by comma) of the viewer."""
+    source = repository.join(account, account.c.id == repository.c.owner_id)
+    mode: ColumnElement[Any] = literal(None)
+    granted: ColumnElement[Any] = literal(None)
+    if viewer.id:
+        source = source.outerjoin(
+            collaboration,
+            and_(collaboration.c.repository_id == repository.c.id, collaboration.c.user_id == viewer.id),
+        )
+        mode = collaboration.c.mode
+    if viewer.teams:
+        granted = (
+            select(func.aggregate_strings(_team_text(), ","))
+            .where(team_grant.c.repository_id == repository.c.id, team_grant.c.team_id.in_(viewer.teams))
+            .correlate(repository)
+            .scalar_subquery()
+        )
+    columns = (repository, *_OWNER, mode.label("mode"), granted.label("granted"))
+    return select(*columns).select_from(source), source
+
+
+def _team_text() -> ColumnElement[str]:
+    return cast(team_grant.c.team_id, String)
+
+
+async def get_by_name(db: Executor, viewer: Viewer, owner: str, name: str) -> RepositoryRow | None:
+    """One statement for a repository, its owner and the viewer's grants."""
+    statement, _ = _joined(viewer)
+    found = await db.execute(
+        statement.where(
+            account.c.lower_login == owner.lower(), repository.c.lower_name == name.lower(), _SEEN
+        )
+    )
+    return found.first()
+
+
+async def get(db: Executor, viewer: Viewer, repository_id: int) -> RepositoryRow | None:
+    statement, _ = _joined(viewer)
+    return (await db.execute(statement.where(repository.c.id == repository_id, _SEEN))).first()
+
+
+async def get_raw(db: Executor, repository_id: int) -> RepositoryRow | None:
+    """With its owner, in whatever state it is."""
+    statement, _ = _joined(Viewer())
+    return (await db.execute(statement.where(repository.c.id == repository_id))).first()
+
+
+async def parents(db: Executor, viewer: Viewer, ids: Collection[int]) -> dict[int, RepositoryRow]:
+    """The repositories of these ids that the viewer may see, for ``parent`` in answers."""
+    if not ids:
+        return {}
+    statement, _ = _joined(viewer)
+    rows = await db.execute(statement.where(repository.c.id.in_(ids), visible(viewer)))
+    return {row.id: row for row in rows}
+
+
+def visible(viewer: Viewer) -> ColumnElement[bool]:
+    """The rows that ``core.access`` would let the viewer read, as a condition on repository and account."""
+    if viewer.admin:
+        return _SEEN
+    open_owner: ColumnElement[bool] = account.c.visibility == "public"
+    if viewer.id:
+        open_owner = or_(
+            account.c.visibility.in_(("public", "limited")),
+            account.c.id.in_([viewer.id, *viewer.inside]),
+        )
+    public = and_(repository.c.private.is_(false()), open_owner)
+    return and_(_SEEN, or_(public, _held(viewer))) if viewer.id else and_(_SEEN, public)
+
+
+def _held(viewer: Viewer) -> ColumnElement[bool]:
+    """Repositories that are the viewer's own in some way, public or not."""
+    ways: list[ColumnElement[bool]] = [
+        repository.c.owner_id.in_([viewer.id, *viewer.owned]),
+        select(collaboration.c.user_id)
+        .where(collaboration.c.repository_id == repository.c.id, collaboration.c.user_id == viewer.id)
+        .correlate(repository)
+        .exists(),
+    ]
+    if viewer.teams:
+        ways.append(
+            select(team_grant.c.team_id)
+            .where(team_grant.c.repository_id == repository.c.id, team_grant.c.team_id.in_(viewer.teams))
+            .correlate(repository)
+            .exists()
+        )
+    return or_(*ways)
+
+
+async def _page(
+    db: Executor, viewer: Viewer, wanted: ColumnElement[bool], page: Page, *order: Any
+) -> tuple[list[RepositoryRow], int]:
+    statement, source = _joined(viewer)
+    condition = and_(visible(viewer), wanted)
+    rows = await db.execute(statement.where(condition).order_by(*order).limit(page.limit).offset(page.offset))
+    total = await db.execute(select(func.count()).select_from(source).where(condition))
+    return list(rows.all()), int(total.scalar_one())
+
+
+async def list_owned(
+    db: Executor, viewer: Viewer, owner_id: int, page: Page
+) -> tuple[list[RepositoryRow], int]:
+    """Visible repositories of one owner, last changed first."""
+    return await _page(
+        db,
+        viewer,
+        repository.c.owner_id == owner_id,
+        page,
+        repository.c.updated_at.desc(),
+        repository.c.id.desc(),
+    )
+
+
+async def list_held(db: Executor, viewer: Viewer, page: Page) -> tuple[list[RepositoryRow], int]:
+    """The viewer's own ones first, then those they can reach by collaboration, teams or ownership of theirs."""
+    return await _page(
+        db,
+        viewer,
+        _held(viewer),
+        page,
+        repository.c.owner_id != viewer.id,
+        repository.c.updated_at.desc(),
+        repository.c.id.desc(),
+    )
+
+
+async def list_forks(
+    db: Executor, viewer: Viewer, repository_id: int, page: Page
+) -> tuple[list[RepositoryRow], int]:
+    return await _page(db, viewer, repository.c.fork_of == repository_id, page, repository.c.id)
+
+
+async def list_marked(
+    db: Executor, viewer: Viewer, mark: Mark, user_id: int, page: Page, *, public_only: bool
+) -> tuple[list[RepositoryRow], int]:
+    """Visible repositories that ``user_id`` starred or watches."""
+    marks = TABLES[mark]
+    wanted: ColumnElement[bool] = repository.c.id.in_(
+        select(marks.c.repository_id).where(marks.c.user_id == user_id)
+    )
+    if public_only:
+        wanted &= repository.c.private.is_(false())
+    return await _page(db, viewer, wanted, page, repository.c.id.desc())
+
+
+class Search(msgspec.Struct, frozen=True):
+    """What a search asks for; ``reach`` is the viewer whose repositories it is limited to, besides visibility."""
+
+    text: str = ""
+    owner_id: int = 0
+    exclusive: bool = False
+    mode: str = ""
+
+
+async def search(db: Executor, viewer: Viewer, wanted: Search, page: Page) -> tuple[list[RepositoryRow], int]:
+    """Visible repositories by name."""
+    conditions: list[ColumnElement[bool]] = []
+    if wanted.text:
+        conditions.append(repository.c.lower_name.contains(wanted.text.lower(), autoescape=True))
+    own = repository.c.owner_id == wanted.owner_id
+    shared: ColumnElement[bool] = (
+        select(collaboration.c.user_id)
+        .where(collaboration.c.repository_id == repository.c.id, collaboration.c.user_id == wanted.owner_id)
+        .correlate(repository)
+        .exists()
+    )
+    if wanted.owner_id == viewer.id and viewer.id:
+        shared = and_(_held(viewer), ~own)
+    if wanted.owner_id:
+        if wanted.mode == "collaborative":
+            conditions += [shared, ~own, repository.c.mirror.is_(false())]
+        else:
+            conditions.append(own if wanted.exclusive else or_(own, shared))
+    if wanted.mode == "fork":
+        conditions.append(repository.c.fork_of.is_not(None))
+    elif wanted.mode == "mirror":
+        conditions.append(repository.c.mirror.is_(true()))
+    elif wanted.mode == "source":
+        conditions += [repository.c.fork_of.is_(None), repository.c.mirror.is_(false())]
+    return await _page(db, viewer, and_(true(), *conditions), page, repository.c.lower_name, repository.c.id)
+
+
+async def add(db: Executor, **values: Any) -> int | None:
+    """Insert a repository; its id, or None when the owner has one of that name in any letter case."""
+    values |= {"lower_name": values["name"].lower(), "created_at": now(), "updated_at": now()}
+    statement = insert(db, repository).values(values).on_conflict_do_nothing().returning(repository.c.id)
+    return (await db.execute(statement)).scalar()
+
+
+async def change(db: Executor, repository_id: int, **values: Any) -> bool:
+    """Change columns and the time of the last change; whether the repository is there."""
+    changed = await db.execute(
+        update(repository).where(repository.c.id == repository_id).values(updated_at=now(), **values)
+    )
+    return changed.rowcount == 1
+
+
+async def set_open_issues(db: Executor, repository_id: int, count: int) -> None:
+    await db.execute(
+        update(repository).where(repository.c.id == repository_id).values(open_issues_count=count)
+    )
+
+
+async def count_forks(db: Executor, repository_id: int) -> None:
+    """Bring ``forks_count`` up to date."""
+    forks = repository.alias("forks")
+    counted = (
+        select(func.count())
+        .select_from(forks)
+        .where(forks.c.fork_of == repository_id, forks.c.state == "ready")
+        .scalar_subquery()
+    )
+    await db.execute(update(repository).where(repository.c.id == repository_id).values(forks_count=counted))
+
+
+async def fork_of(db: Executor, owner_id: int, parent_id: int) -> int | None:
+    """The id of the fork of ``parent_id`` that ``owner_id`` has."""
+    found = await db.execute(
+        select(repository.c.id).where(
+            repository.c.owner_id == owner_id,
+            repository.c.fork_of == parent_id,
+            repository.c.state != "failed",
+        )
+    )
+    return found.scalar()
+
+
+async def name_taken(db: Executor, owner_id: int, name: str) -> bool:
+    found = await db.execute(
+        select(repository.c.id).where(
+            repository.c.owner_id == owner_id, repository.c.lower_name == name.lower()
+        )
+    )
+    return found.first() is not None
+
+
+async def remove(db: Executor, repository_id: int) -> bool:
+    """Delete the row and all that hangs on it; whether it was there."""
+    return (await db.execute(delete(repository).where(repository.c.id == repository_id))).rowcount == 1
+
+
+async def abandoned(db: Executor, before: Any) -> list[int]:
+    """Ids of repositories whose creation was begun before that time and never ended."""
+    rows = await db.execute(
+        select(repository.c.id).where(repository.c.state == "creating", repository.c.created_at < before)
+    )
+    return [row.id for row in rows]

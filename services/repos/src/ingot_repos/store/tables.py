@@ -1,0 +1,143 @@
+"""Tables of repos.
+
+``account`` is a copy of identity's accounts: the columns read here, fed by events, completed by asking.
+``ref`` is the ledger: what each branch and tag pointed to when it was last announced. ``push`` is a journal:
+a row is there from before refs move until the ledger has caught up.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from ingot_chassis.tables import NAMING, BigId, UtcDateTime, chassis_tables
+
+metadata = MetaData(naming_convention=NAMING)
+chassis_tables(metadata)
+
+account = Table(
+    "account",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=False),
+    Column("kind", String(12), nullable=False),
+    Column("login", String(40), nullable=False),
+    # Not unique: renames of two accounts arrive in any order. Empty while another account holds the name.
+    Column("lower_login", String(40), nullable=False, index=True),
+    Column("full_name", String(100), nullable=False, default=""),
+    Column("email", String(254), nullable=False, default="", index=True),
+    Column("avatar_url", String(500), nullable=False, default=""),
+    Column("visibility", String(10), nullable=False, default="public"),
+    Column("active", Boolean, nullable=False, default=True),
+)
+
+repository = Table(
+    "repository",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("owner_id", BigInteger, nullable=False),
+    Column("name", String(100), nullable=False),
+    Column("lower_name", String(100), nullable=False, index=True),
+    Column("description", String(255), nullable=False, default=""),
+    Column("website", String(255), nullable=False, default=""),
+    Column("private", Boolean, nullable=False, default=False),
+    Column("empty", Boolean, nullable=False, default=True),
+    Column("archived", Boolean, nullable=False, default=False),
+    Column("mirror", Boolean, nullable=False, default=False),
+    Column("default_branch", String(255), nullable=False),
+    # No foreign key: a fork outlives what it was forked from.
+    Column("fork_of", BigInteger, index=True),
+    Column("size", BigInteger, nullable=False, default=0),
+    Column("stars_count", Integer, nullable=False, default=0),
+    Column("forks_count", Integer, nullable=False, default=0),
+    Column("watchers_count", Integer, nullable=False, default=0),
+    Column("open_issues_count", Integer, nullable=False, default=0),
+    Column("state", String(10), nullable=False, default="creating"),
+    Column("shard", String(60), nullable=False),
+    Column("ref_version", BigInteger, nullable=False, default=0),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    UniqueConstraint("owner_id", "lower_name"),
+    CheckConstraint("state IN ('creating', 'forking', 'ready', 'failed')", name="state"),
+    # A path on disk follows from the id, so an id is never used twice.
+    sqlite_autoincrement=True,
+)
+
+collaboration = Table(
+    "collaboration",
+    metadata,
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
+    Column("user_id", BigInteger, primary_key=True, index=True),
+    Column("mode", String(10), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
+team_grant = Table(
+    "team_grant",
+    metadata,
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
+    Column("team_id", BigInteger, primary_key=True, index=True),
+)
+
+ref = Table(
+    "ref",
+    metadata,
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
+    Column("name", String(1100), primary_key=True),
+    Column("oid", String(40), nullable=False),
+)
+
+push = Table(
+    "push",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("user_id", BigInteger, nullable=False),
+    Column("refs", Text, nullable=False),
+    Column("merged_pull", BigInteger, nullable=False, default=0),
+    Column("lease_until", UtcDateTime, nullable=False, index=True),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
+commit_status = Table(
+    "commit_status",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), nullable=False),
+    Column("sha", String(40), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("state", String(10), nullable=False),
+    Column("target_url", Text, nullable=False, default=""),
+    Column("description", Text, nullable=False, default=""),
+    Column("context", String(255), nullable=False),
+    Column("creator_id", BigInteger, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    UniqueConstraint("repository_id", "sha", "number"),
+)
+
+star = Table(
+    "star",
+    metadata,
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
+    Column("user_id", BigInteger, primary_key=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Index("ix_star_user_id", "user_id"),
+)
+
+watch = Table(
+    "watch",
+    metadata,
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
+    Column("user_id", BigInteger, primary_key=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Index("ix_watch_user_id", "user_id"),
+)

@@ -1,0 +1,55 @@
+"""Fixtures: the world of one service, and the same behind a socket for the real git."""
+
+import asyncio
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+from ingot_chassis.migrations import upgrade
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from repos_world import World
+
+from ingot_repos.app import SCRIPTS
+
+
+def migrate(url):
+    asyncio.run(upgrade(url, SCRIPTS))
+
+
+@pytest.fixture
+async def world(make_database, tmp_path):
+    world = World(make_database("repos", migrate), tmp_path)
+    yield world
+    await world.close()
+
+
+@pytest.fixture
+async def ann(world):
+    return world.user(1, "ann", full_name="Ann")
+
+
+@pytest.fixture
+async def bob(world):
+    return world.user(2, "bob")
+
+
+@pytest.fixture
+async def door(world):
+    """The URL under which the real git reaches the service."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(
+        uvicorn.Config(world.app, interface="asgi3", lifespan="off", ws="none", log_config=None)
+    )
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    while not server.started:
+        await asyncio.sleep(0.01)
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    server.should_exit = True
+    await serving
+    listener.close()

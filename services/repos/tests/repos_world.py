@@ -1,0 +1,194 @@
+"""A repos service on real databases and a real disk, beside an identity that is told what to answer."""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import httpx
+import msgspec
+
+from ingot_chassis.bus import Bus
+from ingot_chassis.keys import Jwks, SigningKey
+from ingot_chassis.peers import Peers
+from ingot_chassis.principal import (
+    PRINCIPAL_HEADER,
+    SERVICE_HEADER,
+    Membership,
+    Principal,
+    ServiceIdentity,
+    sign_principal,
+)
+from ingot_contracts.identity import Account
+from ingot_repos.app import create_app
+from ingot_repos.settings import Settings
+
+IDENTITY_KEY, REPOS_KEY, ISSUES_KEY = (SigningKey.generate() for _ in range(3))
+
+
+class FakeIdentity:
+    """Answers what repos asks identity, as an ASGI app; counts the questions."""
+
+    def __init__(self):
+        self.accounts = {}
+        self.memberships = {}
+        self.asked = []
+
+    def add(self, account_id, login, **more):
+        account = Account(id=account_id, kind=more.pop("kind", "user"), login=login, **more)
+        self.accounts[account_id] = account
+        return account
+
+    def join(self, user_id, organization_id, **membership):
+        self.memberships.setdefault(user_id, {})[organization_id] = Membership(**membership)
+
+    def _answer(self, path):
+        self.asked.append(path)
+        if path == "/internal/jwks":
+            return Jwks(keys=[IDENTITY_KEY.jwk()])
+        last = path.rsplit("/", 1)[-1]
+        if last == "organizations":
+            return self.memberships.get(int(path.split("/")[3]), {})
+        if "/by-name/" in path:
+            return next((a for a in self.accounts.values() if a.login.lower() == last.lower()), None)
+        return self.accounts.get(int(last))
+
+    async def __call__(self, scope, receive, send):
+        found = self._answer(scope["path"])
+        body = msgspec.json.encode({"message": "none", "url": ""} if found is None else found)
+        await send({"type": "http.response.start", "status": 404 if found is None else 200, "headers": []})
+        await send({"type": "http.response.body", "body": body})
+
+
+class World:
+    """One service, its database, its disk."""
+
+    def __init__(self, database_url, folder: Path, *, nats="nats://127.0.0.1:1", **settings):
+        self.identity = FakeIdentity()
+        self.folder = folder
+        self.settings = Settings(
+            database_url=database_url,
+            storage_root=str(folder / "storage"),
+            private_key=REPOS_KEY.text(),
+            public_keys={"issues": ISSUES_KEY.x},
+            public_url="http://ingot.test/",
+            background=False,
+            nats_url=nats,
+            **settings,
+        )
+        own = ServiceIdentity("repos", REPOS_KEY)
+        self.app = create_app(
+            self.settings,
+            bus=Bus(nats, name="repos"),
+            peers=Peers.in_process({"identity": self.identity}, own),
+        )
+        self.parts = self.app.state.repos
+        self.database = self.app.state.database
+        self.http = httpx.AsyncClient(
+            transport=httpx.ASGITransport(self.app, raise_app_exceptions=False), base_url="http://repos"
+        )
+
+    def user(self, account_id, login, **more):
+        self.identity.add(account_id, login, email=f"{login}@example.org", **more)
+        return Person(self, Principal(id=account_id, name=login, via="token"))
+
+    def organization(self, account_id, login, **more):
+        return self.identity.add(account_id, login, kind="organization", **more)
+
+    async def events(self, kind=""):
+        """Emitted so far, in order, as plain values."""
+        outbox = self.database.metadata.tables["outbox"]
+        async with self.database.read() as db:
+            rows = (await db.execute(outbox.select().order_by(outbox.c.seq))).all()
+        return [msgspec.json.decode(row.payload) for row in rows if kind in row.type]
+
+    async def rows(self, table):
+        async with self.database.read() as db:
+            return (await db.execute(self.database.metadata.tables[table].select())).all()
+
+    async def close(self):
+        await self.http.aclose()
+        await self.database.close()
+
+
+class Person:
+    """Somebody who sends requests. ``as_service`` makes them come through a sister."""
+
+    def __init__(self, world, principal):
+        self.world, self.principal = world, principal
+
+    def but(self, **changes):
+        return Person(self.world, msgspec.structs.replace(self.principal, **changes))
+
+    def headers(self, as_service=None):
+        headers = {}
+        if self.principal.id:
+            headers[PRINCIPAL_HEADER] = sign_principal(
+                self.principal, IDENTITY_KEY, audience=["repos"], lifetime=600
+            )
+        if as_service:
+            headers[SERVICE_HEADER] = ServiceIdentity(as_service, ISSUES_KEY).statement("repos")
+        return headers
+
+    async def call(self, method, path, body=None, *, as_service=None, **more):
+        return await self.world.http.request(
+            method, path, json=body, headers=self.headers(as_service) | more.pop("headers", {}), **more
+        )
+
+    async def get(self, path, **more):
+        return await self.call("GET", f"/api/v1{path}", **more)
+
+    async def post(self, path, body=None, **more):
+        return await self.call("POST", f"/api/v1{path}", body or {}, **more)
+
+    async def internal(self, method, path, body=None, **more):
+        return await self.call(method, f"/internal/repositories/{path}", body, as_service="issues", **more)
+
+    async def create(self, name, **more):
+        answer = await self.post("/user/repos", {"name": name, **more})
+        assert answer.status_code == 201, answer.text
+        return answer.json()
+
+
+async def git(*args, cwd, person=None, check=True):
+    """The real git; ``person`` is who it is to the service."""
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(cwd),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C",
+        "NO_PROXY": "*",
+        **{f"GIT_{who}_NAME": "Ann" for who in ("AUTHOR", "COMMITTER")},
+        **{f"GIT_{who}_EMAIL": "ann@example.org" for who in ("AUTHOR", "COMMITTER")},
+    }
+    extra = [
+        option
+        for name, value in (person.headers() if person else {}).items()
+        for option in ("-c", f"http.extraHeader={name}: {value}")
+    ]
+    process = await asyncio.create_subprocess_exec(
+        "git", *extra, *args, cwd=cwd, env=environment,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    output, _ = await process.communicate()
+    text = output.decode()
+    assert not check or process.returncode == 0, text
+    return text if check else (process.returncode, text)
+
+
+async def commit(work, name="file.txt", text=None, message="a commit"):
+    """Write a file, commit it, give its id."""
+    (work / name).parent.mkdir(parents=True, exist_ok=True)
+    (work / name).write_text(text if text is not None else f"{time.monotonic_ns()}")
+    await git("add", ".", cwd=work)
+    await git("commit", "-q", "-m", message, cwd=work)
+    return (await git("rev-parse", "HEAD", cwd=work)).strip()
+
+
+async def work_tree(folder, name="work", branch="master"):
+    """An empty repository with a work tree."""
+    work = folder / name
+    work.mkdir()
+    await git("init", "-q", "-b", branch, cwd=work)
+    return work

@@ -1,0 +1,156 @@
+"""Who may do what: one table of roles and deeds, through the API and through the internal door."""
+
+import pytest
+
+# (role, private repository) -> level
+LEVELS = {
+    ("nobody", False): "read",
+    ("nobody", True): "none",
+    ("stranger", False): "read",
+    ("stranger", True): "none",
+    ("reader", True): "read",
+    ("writer", True): "write",
+    ("admin", True): "admin",
+    ("team reader", True): "read",
+    ("team writer", True): "write",
+    ("other team", True): "none",
+    ("owner", True): "owner",
+    ("site admin", True): "owner",
+}
+MEMBERSHIPS = {
+    "owner": {"owner": True, "teams": {50: "owner"}},
+    "team reader": {"teams": {51: "read"}},
+    "team writer": {"teams": {52: "write"}},
+    "other team": {"teams": {59: "admin"}},
+}
+
+
+async def arrange(world, role, private):
+    """The repository acme/app, and who plays the role."""
+    from ingot_repos.store import collaborations
+
+    world.organization(9, "acme")
+    world.user(1, "founder")
+    founder = world.user(1, "founder").but(admin=True)
+    made = await founder.post(
+        "/admin/users/acme/repos", {"name": "app", "private": private, "auto_init": True}
+    )
+    assert made.status_code == 201, made.text
+    person = world.user(7, "somebody")
+    if role == "nobody":
+        return person.but(id=0, name="", via=""), made.json()["id"]
+    if role in ("reader", "writer", "admin"):
+        mode = {"reader": "read", "writer": "write"}.get(role, role)
+        path = "/api/v1/repos/acme/app/collaborators/somebody"
+        assert (await founder.call("PUT", path, {"permission": mode})).status_code == 204
+    async with world.database.transaction() as tx:
+        for team in (51, 52):
+            await collaborations.grant(tx, made.json()["id"], team)
+    if role in MEMBERSHIPS:
+        world.identity.join(7, 9, **MEMBERSHIPS[role])
+    return person.but(admin=role == "site admin"), made.json()["id"]
+
+
+@pytest.mark.parametrize(("role", "private"), LEVELS)
+async def test_the_level_of_a_role_holds_at_every_door(world, role, private):
+    person, repository_id = await arrange(world, role, private)
+    level = LEVELS[role, private]
+    reached = ["none", "read", "write", "admin", "owner"].index(level)
+    nobody = role == "nobody"
+
+    def expect(needed, success):
+        if level == "none":
+            return 404
+        return success if reached >= needed else 401 if nobody else 403
+
+    assert (await person.get("/repos/acme/app")).status_code == expect(1, 200)
+    assert (await person.get("/repos/acme/app/raw/README.md")).status_code == expect(1, 200)
+    status = await person.post("/repos/acme/app/statuses/master", {"state": "success"})
+    assert status.status_code == expect(2, 201)
+    edit = await person.call("PATCH", "/api/v1/repos/acme/app", {"website": "https://x.test"})
+    assert edit.status_code == expect(3, 200)
+
+    for path in ("acme/app/access", f"by-id/{repository_id}/access"):
+        answer = await person.internal("GET", path)
+        assert answer.status_code == expect(1, 200)
+        if level != "none":
+            assert answer.json()["level"] == level
+
+    push = await person.call("GET", "/acme/app.git/info/refs?service=git-receive-pack")
+    assert push.status_code == (401 if nobody else expect(2, 200))
+    fetch = await person.call("GET", "/acme/app/info/refs?service=git-upload-pack")
+    assert fetch.status_code == (401 if nobody and private else expect(1, 200))
+
+    found = (await person.get("/repos/search?q=app")).json()["data"]
+    if role not in MEMBERSHIPS:  # the search trusts the principal, which is stale here on purpose
+        assert bool(found) == (level != "none")
+    assert (await person.call("DELETE", "/api/v1/repos/acme/app")).status_code == expect(4, 204)
+
+
+@pytest.mark.parametrize(
+    ("visibility", "anonymous", "stranger"),
+    [("public", 200, 200), ("limited", 404, 200), ("private", 404, 404)],
+)
+async def test_the_visibility_of_the_owner_bounds_public_repositories(world, visibility, anonymous, stranger):
+    world.organization(9, "acme", visibility=visibility)
+    root = world.user(1, "root").but(admin=True)
+    await root.post("/admin/users/acme/repos", {"name": "app"})
+    bob = world.user(2, "bob")
+    nobody = bob.but(id=0, name="", via="")
+    assert (await nobody.get("/repos/acme/app")).status_code == anonymous
+    assert (await bob.get("/repos/acme/app")).status_code == stranger
+    assert (await nobody.get("/orgs/acme/repos")).status_code == anonymous
+    assert len((await bob.get("/repos/search?q=app")).json()["data"]) == (stranger == 200)
+
+
+async def test_a_token_without_the_scope_is_refused(ann):
+    await ann.create("app")
+    narrow = ann.but(scopes=["read:user"])
+    assert (await narrow.get("/repos/ann/app")).status_code == 403
+    assert (await narrow.call("GET", "/ann/app/info/refs?service=git-upload-pack")).status_code == 403
+
+
+async def test_an_archived_repository_takes_no_changes_but_can_be_opened_again(ann):
+    await ann.create("app", auto_init=True)
+    assert (await ann.call("PATCH", "/api/v1/repos/ann/app", {"archived": True})).json()["archived"]
+    assert (await ann.post("/repos/ann/app/statuses/master", {"state": "success"})).status_code == 403
+    assert (await ann.call("GET", "/ann/app/info/refs?service=git-receive-pack")).status_code == 403
+    assert not (await ann.call("PATCH", "/api/v1/repos/ann/app", {"archived": False})).json()["archived"]
+
+
+async def test_anonymous_git_clients_are_asked_for_a_password_whatever_exists(world, ann):
+    await ann.create("secret", private=True)
+    nobody = ann.but(id=0, name="", via="")
+    answers = [
+        await nobody.call("GET", f"/{path}/info/refs?service=git-upload-pack")
+        for path in ("ann/secret.git", "ann/nothing.git", "nobody/nothing")
+    ]
+    assert [a.status_code for a in answers] == [401] * 3
+    assert {a.headers["www-authenticate"] for a in answers} == {'Basic realm="Ingot"'}
+
+
+async def test_collaborators_are_listed_checked_and_taken_out(world, ann, bob):
+    await ann.create("app", private=True)
+    path = "/api/v1/repos/ann/app/collaborators"
+    assert (await ann.call("PUT", f"{path}/bob")).status_code == 204
+    assert (await bob.get("/repos/ann/app")).json()["permissions"]["push"] is True
+    assert (await ann.call("PUT", f"{path}/bob", {"permission": "read"})).status_code == 204
+    assert (await bob.get("/repos/ann/app")).json()["permissions"]["push"] is False
+    assert [user["login"] for user in (await ann.call("GET", path)).json()] == ["bob"]
+    assert (await ann.call("PUT", f"{path}/nobody")).status_code == 422
+    assert (await bob.call("DELETE", f"{path}/bob")).status_code == 204
+    assert (await bob.get("/repos/ann/app")).status_code == 404
+    assert len(await world.events("access")) == 3
+
+
+async def test_internal_routes_are_for_sisters_only(ann):
+    created = await ann.create("app")
+    for path in ("ann/app/access", f"by-id/{created['id']}/access", f"{created['id']}/branches/x"):
+        assert (await ann.call("GET", f"/internal/repositories/{path}")).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["compare", "merge", "diff", "branches", "access"])
+async def test_a_repository_may_be_called_like_an_internal_route(ann, name):
+    created = await ann.create(name)
+    answer = await ann.internal("GET", f"ann/{name}/access")
+    assert answer.json()["repository"]["id"] == created["id"]

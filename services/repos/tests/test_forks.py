@@ -1,0 +1,89 @@
+"""Forks: metadata at once, commits by a worker that may die."""
+
+import pytest
+from repos_world import git
+
+
+@pytest.fixture
+async def parent(ann):
+    return await ann.create("app", auto_init=True, description="An app")
+
+
+async def test_a_fork_has_its_metadata_at_once_and_its_commits_soon(world, bob, parent):
+    answer = await bob.post("/repos/ann/app/forks")
+    assert answer.status_code == 202, answer.text
+    fork = answer.json()
+    assert (fork["full_name"], fork["fork"], fork["parent"]["full_name"]) == ("bob/app", True, "ann/app")
+    refused = await bob.call("GET", "/bob/app/info/refs?service=git-upload-pack")
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+    assert (await bob.get("/repos/bob/app/branches")).json() == []
+
+    assert await world.parts.workers.step() == 1
+
+    assert (await bob.call("GET", "/bob/app/info/refs?service=git-upload-pack")).status_code == 200
+    assert [b["name"] for b in (await bob.get("/repos/bob/app/branches")).json()] == ["master"]
+    assert (await bob.get("/repos/ann/app")).json()["forks_count"] == 1
+    assert [f["full_name"] for f in (await bob.get("/repos/ann/app/forks")).json()] == ["bob/app"]
+    kinds = [event["type"] for event in await world.events("repos.")][-3:]
+    assert kinds == [
+        "repos.fork.requested.v1",
+        "repos.repository.forked.v1",
+        "repos.repository.created.v1",
+    ]
+
+
+async def test_a_worker_that_died_after_copying_is_succeeded(world, bob, parent):
+    fork = (await bob.post("/repos/ann/app/forks")).json()
+    (job,) = await world.parts.jobs.claim(["fork"])
+    world.parts.storage.fork(parent["id"], fork["id"])
+    await world.parts.jobs.retry(job, "killed")
+    table = world.database.metadata.tables["job"]
+    async with world.database.transaction() as tx:
+        await tx.execute(table.update().values(run_at=table.c.created_at))
+    assert await world.parts.workers.step() == 1
+    assert [b["name"] for b in (await bob.get("/repos/bob/app/branches")).json()] == ["master"]
+    assert len(await world.events("forked")) == 1
+
+
+async def test_a_fork_that_cannot_be_is_a_conflict(world, ann, bob, parent):
+    assert (await ann.post("/repos/ann/app/forks")).status_code == 409
+    assert (await bob.post("/repos/ann/app/forks")).status_code == 202
+    assert (await bob.post("/repos/ann/app/forks", {"name": "second"})).status_code == 409
+    carl = world.user(3, "carl")
+    await carl.create("app")
+    assert (await carl.post("/repos/ann/app/forks")).status_code == 409
+
+
+async def test_a_member_forks_into_an_organization(world, bob, parent):
+    world.organization(9, "acme")
+    assert (await bob.post("/repos/ann/app/forks", {"organization": "acme"})).status_code == 403
+    world.identity.join(2, 9)
+    answer = await bob.post("/repos/ann/app/forks", {"organization": "acme"})
+    assert answer.json()["full_name"] == "acme/app"
+
+
+async def test_a_fork_whose_parent_is_gone_fails_for_good(world, ann, bob, parent):
+    await bob.post("/repos/ann/app/forks")
+    world.parts.storage.delete(parent["id"])
+    await world.parts.workers.step()
+    assert (await bob.call("GET", "/bob/app/info/refs?service=git-upload-pack")).status_code == 404
+    assert (await bob.call("DELETE", "/api/v1/repos/bob/app")).status_code == 204
+
+
+async def test_a_fork_deleted_before_it_was_ready_leaves_nothing(world, bob, parent):
+    fork = (await bob.post("/repos/ann/app/forks")).json()
+    assert (await bob.call("DELETE", "/api/v1/repos/bob/app")).status_code == 204
+    await world.parts.workers.step()
+    assert not world.parts.storage.exists(fork["id"])
+    assert await world.events("deleted") == []
+
+
+async def test_anonymous_callers_cannot_fork(ann, parent):
+    assert (await ann.but(id=0, name="", via="").post("/repos/ann/app/forks")).status_code == 401
+
+
+async def test_git_itself_can_clone_a_fork(world, bob, parent, door, tmp_path):
+    await bob.post("/repos/ann/app/forks")
+    await world.parts.workers.step()
+    await git("clone", "-q", f"{door}/bob/app.git", "copy", cwd=tmp_path, person=bob)
+    assert (tmp_path / "copy" / "README.md").exists()

@@ -1,0 +1,152 @@
+"""What issues asks: compare, merge, diff, branch tips; and what events of others change here."""
+
+import pytest
+from repos_world import commit, git, work_tree
+
+from ingot_chassis.events import Envelope
+from ingot_contracts.identity import Account, UserDeleted, UserEdited
+from ingot_contracts.issues import OpenIssuesCounted
+from ingot_repos import consumers
+
+
+@pytest.fixture
+async def base(ann, door, tmp_path):
+    """ann/app with master and a branch topic that is one commit ahead; gives its id."""
+    created = await ann.create("app")
+    work = await work_tree(tmp_path)
+    await commit(work, "a.txt", "one\n")
+    await git("push", "-q", f"{door}/ann/app.git", "master", cwd=work, person=ann)
+    await git("checkout", "-q", "-b", "topic", cwd=work)
+    await commit(work, "b.txt", "two\n", message="topic")
+    await git("push", "-q", f"{door}/ann/app.git", "topic", cwd=work, person=ann)
+    return created["id"]
+
+
+async def compared(person, base_id, **more):
+    body = {"base_branch": "master", "head_repository_id": base_id, "head_branch": "topic", **more}
+    return await person.internal("POST", f"{base_id}/compare", body)
+
+
+async def test_a_comparison_says_what_a_merge_would_bring(ann, base):
+    answer = await compared(ann, base, number=1)
+    assert answer.status_code == 200, answer.text
+    found = answer.json()
+    assert (found["mergeable"], found["commits"], found["changed_files"], found["additions"]) == (
+        True,
+        1,
+        1,
+        1,
+    )
+    tip = (await ann.internal("GET", f"{base}/branches/topic")).json()
+    assert tip == {"name": "topic", "sha": found["head_sha"]}
+    assert (await compared(ann, base, head_branch="nothing")).status_code == 404
+    assert (await compared(ann, base, base_branch="..")).status_code == 404
+
+
+async def test_comparing_needs_access_to_both(world, ann, bob, base):
+    other = await ann.create("secret", private=True)
+    assert (await compared(bob, base)).status_code == 200
+    assert (await compared(bob, base, head_repository_id=other["id"])).status_code == 404
+
+
+async def test_a_fork_is_compared_with_its_parent(world, ann, bob, base):
+    fork = (await bob.post("/repos/ann/app/forks")).json()
+    await world.parts.workers.step()
+    answer = await compared(bob, base, head_repository_id=fork["id"], number=2)
+    assert answer.json()["commits"] == 1
+
+
+@pytest.mark.parametrize("style", ["merge", "rebase", "rebase-merge", "squash", "fast-forward-only"])
+async def test_a_merge_moves_the_base_and_is_announced_as_one(world, ann, base, style):
+    found = (await compared(ann, base, number=1)).json()
+    body = {"number": 1, "base_branch": "master", "head_sha": found["head_sha"], "style": style}
+    answer = await ann.internal("POST", f"{base}/merge", body)
+    assert answer.status_code == 200, answer.text
+    event = (await world.events("push"))[-1]
+    assert (event["ref"], event["merged_pull"]) == ("refs/heads/master", 1)
+    assert (event["before"], event["after"]) == (found["base_sha"], answer.json()["sha"])
+    again = (await ann.internal("POST", f"{base}/merge", body)).json()
+    if style not in ("squash",):
+        assert again == {"sha": answer.json()["sha"], "already": True}
+
+
+async def test_a_merge_is_made_by_the_person_who_asks(ann, base):
+    found = (await compared(ann, base, number=1)).json()
+    body = {
+        "number": 1,
+        "base_branch": "master",
+        "head_sha": found["head_sha"],
+        "title": "Join",
+        "message": "Why",
+    }
+    await ann.internal("POST", f"{base}/merge", body)
+    tip = (await ann.get("/repos/ann/app/branches/master")).json()["commit"]
+    assert tip["message"] == "Join\n\nWhy\n"
+    assert tip["committer"] == {"name": "Ann", "email": "ann@example.org", "username": "ann"}
+
+
+async def test_what_cannot_be_merged_says_why(world, ann, bob, base):
+    found = (await compared(ann, base, number=1)).json()
+    body = {"number": 1, "base_branch": "master", "head_sha": found["head_sha"]}
+    assert (await bob.internal("POST", f"{base}/merge", body)).status_code == 403
+    stale = body | {"head_sha": found["base_sha"]}
+    assert (await ann.internal("POST", f"{base}/merge", stale)).status_code == 409
+    assert (await ann.internal("POST", f"{base}/merge", body | {"base_branch": "no"})).status_code == 404
+    assert (await ann.internal("POST", f"{base}/merge", {"number": 1})).status_code == 400
+    assert await world.rows("push") == []
+
+
+async def test_conflicting_changes_are_a_conflict(world, ann, base, door, tmp_path):
+    work = tmp_path / "work"
+    await git("checkout", "-q", "master", cwd=work)
+    await commit(work, "b.txt", "other\n")
+    await git("push", "-q", f"{door}/ann/app.git", "master", cwd=work, person=ann)
+    found = (await compared(ann, base, number=1)).json()
+    assert found["mergeable"] is False
+    body = {"number": 1, "base_branch": "master", "head_sha": found["head_sha"]}
+    assert (await ann.internal("POST", f"{base}/merge", body)).status_code == 409
+
+
+async def test_diff_and_patch_are_texts_of_commits_in_the_history(ann, bob, base):
+    found = (await compared(ann, base, number=1)).json()
+    query = f"{base}/diff?base={found['base_sha']}&head={found['head_sha']}"
+    assert "+two" in (await ann.internal("GET", query)).text
+    assert "Subject: [PATCH] topic" in (await ann.internal("GET", f"{query}&format=patch")).text
+    assert (await ann.internal("GET", f"{base}/diff?base={'1' * 40}&head=--output=x")).status_code == 404
+
+
+async def apply(world, event):
+    handler = consumers.SUBSCRIPTIONS[type(event)]
+    async with world.database.transaction() as tx:
+        await handler(tx, event, Envelope.__new__(Envelope))
+
+
+async def test_a_renamed_owner_is_found_under_the_new_name(world, ann):
+    await ann.create("app")
+    renamed = Account(id=1, kind="user", login="anna", email="ann@example.org")
+    await apply(world, UserEdited(account=renamed, previous_login="ann"))
+    assert (await ann.get("/repos/anna/app")).json()["full_name"] == "anna/app"
+
+
+async def test_a_name_that_changed_hands_leads_to_its_new_holder(world, ann, bob):
+    await ann.create("app")
+    await bob.create("app")
+    world.identity.add(1, "old", email="ann@example.org")
+    renamed = Account(id=2, kind="user", login="ann", email="bob@example.org")
+    await apply(world, UserEdited(account=renamed, previous_login="bob"))
+    assert (await ann.get("/repos/ann/app")).json()["owner"]["id"] == 2
+    assert (await ann.get("/repos/old/app")).json()["owner"]["id"] == 1
+
+
+async def test_the_deletion_of_an_account_takes_its_marks_along(world, ann, bob):
+    await ann.create("app")
+    await bob.call("PUT", "/api/v1/repos/ann/app/collaborators/bob")
+    await ann.call("PUT", "/api/v1/repos/ann/app/collaborators/bob")
+    await apply(world, UserDeleted(user_id=2, login="bob"))
+    assert (await ann.call("GET", "/api/v1/repos/ann/app/collaborators")).json() == []
+
+
+async def test_open_issues_are_counted_by_issues(world, ann):
+    created = await ann.create("app")
+    await apply(world, OpenIssuesCounted(repository_id=created["id"], open_issues=3))
+    assert (await ann.get("/repos/ann/app")).json()["open_issues_count"] == 3

@@ -1,0 +1,185 @@
+"""Pushing and cloning with the real git, what is announced, and what happens when a process dies in between."""
+
+import asyncio
+
+import pytest
+from repos_world import commit, git, work_tree
+
+from ingot_repos.core.pushes import Pushes
+from ingot_repos.git.refs import RefChange, update_refs
+from ingot_repos.store import refs
+
+ZERO = "0" * 40
+
+
+@pytest.fixture
+async def work(ann, tmp_path):
+    await ann.create("app")
+    return await work_tree(tmp_path)
+
+
+async def push(work, door, person, *what):
+    return await git("push", "-q", f"{door}/ann/app.git", *what, cwd=work, person=person)
+
+
+async def test_what_is_pushed_can_be_cloned(ann, bob, work, door, tmp_path):
+    sha = await commit(work, "big.bin", "x" * 3_000_000)
+    await push(work, door, ann, "master")
+    await git("clone", "-q", f"{door}/ann/app.git", "copy", cwd=tmp_path, person=bob)
+    assert (await git("rev-parse", "HEAD", cwd=tmp_path / "copy")).strip() == sha
+
+
+async def test_a_push_is_announced_with_its_commits_newest_first(world, ann, work, door):
+    first = await commit(work, "a.txt", message="first")
+    await push(work, door, ann, "master")
+    second = await commit(work, "b.txt", message="second\n\nwith a body")
+    (work / "a.txt").unlink()
+    third = await commit(work, "b.txt", message="third")
+    await push(work, door, ann, "master")
+
+    created, moved = await world.events("push")
+    assert (created["before"], created["after"], created["total_commits"]) == (ZERO, first, 1)
+    assert created["compare_url"] == "http://ingot.test/"
+    assert (moved["before"], moved["after"], moved["forced"]) == (first, third, False)
+    assert moved["compare_url"] == f"http://ingot.test/ann/app/compare/{first}...{third}"
+    assert [c["id"] for c in moved["commits"]] == [third, second]
+    assert moved["commits"][0]["modified"] == ["b.txt"]
+    assert moved["commits"][0]["removed"] == ["a.txt"]
+    assert moved["commits"][1]["added"] == ["b.txt"]
+    assert moved["commits"][1]["author"] == {"name": "Ann", "email": "ann@example.org", "username": "ann"}
+    assert moved["pusher"]["login"] == "ann"
+    assert moved["repository"]["empty"] is False
+    assert await world.rows("push") == []
+
+
+async def test_many_commits_are_counted_but_not_all_sent(world, ann, work, door):
+    for number in range(23):
+        await git("commit", "-q", "--allow-empty", "-m", str(number), cwd=work)
+    await push(work, door, ann, "master")
+    (event,) = await world.events("push")
+    assert (len(event["commits"]), event["total_commits"]) == (20, 23)
+
+
+async def test_tags_deletions_and_forced_moves_are_told_apart(world, ann, work, door):
+    await commit(work)
+    second = await commit(work)
+    await git("tag", "-a", "v1", "-m", "v1", cwd=work)
+    await push(work, door, ann, "master", "v1", "master:topic")
+    await git("commit", "-q", "--amend", "-m", "changed", cwd=work)
+    await push(work, door, ann, "+master")
+    await push(work, door, ann, ":topic")
+    events = {(event["ref"], event["after"] == ZERO): event for event in await world.events("push")}
+    assert events["refs/tags/v1", False]["commits"] == []
+    assert events["refs/tags/v1", False]["compare_url"] == "http://ingot.test/"
+    assert events["refs/heads/topic", False]["commits"] == []
+    gone = events["refs/heads/topic", True]
+    assert (gone["before"], gone["commits"], gone["compare_url"]) == (second, [], "http://ingot.test/")
+    assert events["refs/heads/master", False]["forced"] is True
+
+
+async def test_the_first_push_may_bring_another_default_branch(ann, work, door):
+    await commit(work)
+    await push(work, door, ann, "master:trunk")
+    shown = (await ann.get("/repos/ann/app")).json()
+    assert (shown["default_branch"], shown["empty"]) == ("trunk", False)
+    assert (await ann.get("/repos/ann/app/raw/file.txt")).status_code == 200
+
+
+async def test_nothing_is_announced_when_git_refuses(world, ann, work, door):
+    await commit(work)
+    code, _ = await git(
+        "push", f"{door}/ann/app.git", "master:refs/pull/1/head", cwd=work, person=ann, check=False
+    )
+    assert code != 0
+    assert await world.events("push") == []
+    assert await world.rows("push") == []
+
+
+async def test_a_reader_cannot_push(world, ann, bob, work, door):
+    await commit(work)
+    code, text = await git("push", f"{door}/ann/app.git", "master", cwd=work, person=bob, check=False)
+    assert (code, "403" in text) == (128, True)
+    code, _ = await git("push", f"{door}/ann/app.git", "master", cwd=work, check=False)
+    assert code == 128
+
+
+async def test_pushes_at_the_same_time_are_each_announced_once(world, ann, work, door):
+    await commit(work)
+    await push(work, door, ann, "master")
+    await asyncio.gather(*(push(work, door, ann, f"master:refs/heads/b{n}") for n in range(6)))
+    told = sorted(event["ref"] for event in await world.events("push"))
+    assert told == [*(f"refs/heads/b{n}" for n in range(6)), "refs/heads/master"]
+
+
+async def test_a_push_whose_process_died_is_announced_by_the_next_one(world, ann, work, door):
+    first = await commit(work)
+    await push(work, door, ann, "master")
+    row = (await world.rows("repository"))[0]
+    path = world.parts.storage.path(row.id)
+    dead = Pushes(world.database, world.parts.storage, world.parts.viewing, lease_seconds=0)
+    async with dead.journaled(row.id, 1, ["refs/heads/topic"]):
+        update_refs(path, [RefChange("refs/heads/topic", ZERO, first)])
+
+    assert await world.parts.pushes.sweep() == 1
+    assert await world.parts.pushes.sweep() == 0
+    event = (await world.events("push"))[-1]
+    assert (event["ref"], event["after"], event["pusher"]["login"]) == ("refs/heads/topic", first, "ann")
+    assert await world.rows("push") == []
+
+
+async def test_a_push_whose_lease_is_kept_is_left_alone(world, ann):
+    created = await ann.create("app")
+    async with world.parts.pushes.journaled(created["id"], 1, ["refs/heads/master"]):
+        assert await world.parts.pushes.sweep() == 0
+        assert len(await world.rows("push")) == 1
+
+
+async def test_an_interrupted_creation_frees_its_name(world, ann):
+    created = await ann.create("app")
+    table = world.database.metadata.tables["repository"]
+    async with world.database.transaction() as tx:
+        long_ago = created["created_at"].replace("20", "19", 1)
+        from datetime import datetime
+
+        await tx.execute(table.update().values(state="creating", created_at=datetime.fromisoformat(long_ago)))
+    assert (await ann.get("/repos/ann/app")).status_code == 404
+    await world.parts.pushes.clear_abandoned()
+    assert not world.parts.storage.exists(created["id"])
+    await ann.create("app")
+
+
+async def test_the_ledger_takes_many_refs_at_once(world, ann):
+    created = await ann.create("app")
+    tips = {f"refs/tags/{number}": "1" * 40 for number in range(1200)}
+    async with world.database.transaction() as tx:
+        await refs.record(tx, created["id"], dict(tips))
+        assert await refs.ledger(tx, created["id"], list(tips)) == tips
+        await refs.record(tx, created["id"], dict.fromkeys(tips))
+        assert await refs.ledger(tx, created["id"], list(tips)) == {}
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status"),
+    [
+        (b"", {}, 400),
+        (b"0000", {}, 200),
+        (b"zzzz", {}, 400),
+        (b"0009hello", {}, 400),
+        (b"x", {"content-encoding": "gzip"}, 400),
+        (b"0000", {"content-type": "text/plain"}, 415),
+    ],
+)
+async def test_what_is_no_push_is_refused(ann, body, headers, status):
+    await ann.create("app")
+    sent = {"content-type": "application/x-git-receive-pack-request"} | headers
+    answer = await ann.call("POST", "/ann/app.git/git-receive-pack", content=body, headers=sent)
+    assert answer.status_code == status
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["ann/app/info/refs", "ann/app/info/refs?service=git-evil", "ann/app/info/refs?service=upload-pack"],
+)
+async def test_the_dumb_protocol_is_not_spoken(ann, path):
+    await ann.create("app")
+    assert (await ann.call("GET", f"/{path}")).status_code == 404
