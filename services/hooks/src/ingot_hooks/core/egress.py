@@ -11,12 +11,17 @@ from ingot_chassis.settings import SettingsError
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# Global by the registries, and yet a way into the machine's own network.
-EMBEDDING = tuple(
-    ipaddress.IPv6Network(text) for text in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")
+NEVER: tuple[Network, ...] = (
+    # They look public and are not: protocol assignments, the 6to4 relays, what a cloud's host tells its guests.
+    ipaddress.IPv4Network("192.0.0.0/24"),
+    ipaddress.IPv4Network("192.88.99.0/24"),
+    ipaddress.IPv4Network("168.63.129.16/32"),
+    # They carry an IPv4 address, which may be any: NAT64, 6to4, Teredo.
+    ipaddress.IPv6Network("64:ff9b::/96"),
+    ipaddress.IPv6Network("64:ff9b:1::/48"),
+    ipaddress.IPv6Network("2002::/16"),
+    ipaddress.IPv6Network("2001::/32"),
 )
-NEVER = ipaddress.IPv4Network("168.63.129.16/32"), ipaddress.IPv4Network("192.88.99.0/24")
-"""Answers of a cloud's host to its guests on an address that looks public, and the 6to4 relays."""
 
 
 class Egress:
@@ -58,8 +63,11 @@ class Egress:
         return ""
 
     def _allows(self, address: Address) -> bool:
-        bare = _unmapped(address)
-        return any(bare.version == network.version and bare in network for network in self._networks)
+        return _in_one_of(self._networks, _unmapped(address))
+
+
+def _in_one_of(networks: Sequence[Network], address: Address) -> bool:
+    return any(address.version == network.version and address in network for network in networks)
 
 
 def _unmapped(address: Address) -> Address:
@@ -78,11 +86,7 @@ def _private_kind(address: Address) -> str:
         (bare.is_link_local, "a link-local address"),
         (bare.is_multicast, "a multicast address"),
         (isinstance(bare, ipaddress.IPv6Address) and bare.is_site_local, "a private address"),
-        (
-            any(bare in network for network in NEVER if bare.version == 4),
-            "an address of the host's own network",
-        ),
-        (any(bare in network for network in EMBEDDING if bare.version == 6), "an address that hides another"),
+        (_in_one_of(NEVER, bare), "an address that leads to places of its own"),
         (bare.is_private, "a private address"),
         (bare.is_reserved or not bare.is_global, "a reserved address"),
     )

@@ -1,0 +1,276 @@
+"""Deliveries to real endpoints: what arrives, what is recorded, what happens when it fails."""
+
+import asyncio
+import json
+from datetime import timedelta
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+from sqlalchemy import update
+from standardwebhooks import Webhook
+
+from ingot_chassis.tables import now
+from ingot_chassis.testing.receiver import Answer, Receiver
+from ingot_hooks.core.schedule import PAUSES
+from ingot_hooks.store import deliveries as store
+from ingot_hooks.workers import Retention
+
+from .builders import config, hook, push
+from .conftest import World
+
+HOOKS = "/repos/ann/app/hooks"
+SECRET = "whsec_" + "a2s" * 16 + "aw=="
+
+
+async def make(world: World, url: str, *, secret: str = "", content_type: str = "json", **more: Any) -> int:
+    settings = config(url, secret=secret, content_type=content_type)
+    return int((await world.call("POST", HOOKS, hook(config=settings, **more))).json()["id"])
+
+
+async def history(world: World, id_: int) -> list[Any]:
+    listed = await world.call("GET", f"{HOOKS}/{id_}/deliveries")
+    return list(listed.json())
+
+
+async def change_all(world: World, **values: Any) -> None:
+    async with world.db.transaction() as tx:
+        await tx.execute(update(world.db.metadata.tables["delivery"]).values(values))
+
+
+async def test_a_push_arrives_signed_and_is_recorded(world: World, receiver: Receiver) -> None:
+    receiver.answer(200, body=b"thanks", headers={"X-Run": "12"})
+    id_ = await make(world, receiver.url + "/ci?x=1", secret=SECRET)
+    await world.hear(push())
+    await world.deliverer.step()
+    (request,) = receiver.requests
+    assert (request.method, request.path) == ("POST", "/ci?x=1")
+    assert request.headers["Content-Type"] == "application/json"
+    Webhook(SECRET).verify(request.body, dict(request.headers))
+    (shown,) = await history(world, id_)
+    assert shown["id"] == request.headers["X-Gitea-Delivery"] == request.headers["webhook-id"]
+    assert (shown["state"], shown["status_code"], shown["attempts"]) == ("delivered", 200, 1)
+    full = (await world.call("GET", f"{HOOKS}/{id_}/deliveries/{shown['id']}")).json()
+    assert full["response"]["body"] == "thanks"
+    assert full["response"]["headers"]["X-Run"] == "12"
+    assert full["request"]["payload"] == json.loads(request.body)
+
+
+async def test_the_github_headers_keep_their_letters(world: World, receiver: Receiver) -> None:
+    await make(world, receiver.url)
+    await world.hear(push())
+    await world.deliverer.step()
+    assert "X-GitHub-Event" in list(receiver.requests[0].headers)
+
+
+async def test_a_form_holds_the_json_and_verifies_as_sent(world: World, receiver: Receiver) -> None:
+    await make(world, receiver.url, secret=SECRET, content_type="form")
+    await world.hear(push())
+    await world.deliverer.step()
+    (request,) = receiver.requests
+    assert json.loads(parse_qs(request.body.decode())["payload"][0])["ref"] == "refs/heads/main"
+    Webhook(SECRET).verify(request.body, dict(request.headers), json_parse=False)
+
+
+async def test_a_failure_is_tried_again_under_the_same_id(world: World, receiver: Receiver) -> None:
+    receiver.answer_next(500)
+    id_ = await make(world, receiver.url)
+    await world.hear(push())
+    await world.deliverer.step()
+    (shown,) = await history(world, id_)
+    assert (shown["state"], shown["status_code"], shown["error"]) == ("pending", 500, "answered 500")
+    assert await world.deliverer.step() == 0
+    await change_all(world, next_attempt_at=now())
+    await world.deliverer.step()
+    (again,) = await history(world, id_)
+    assert (again["state"], again["attempts"], again["error"]) == ("delivered", 2, "")
+    assert len({request.headers["webhook-id"] for request in receiver.requests}) == 1
+
+
+async def test_a_redirect_is_a_failure_and_not_followed(world: World, receiver: Receiver) -> None:
+    receiver.answer(302, headers={"Location": receiver.url + "/elsewhere"})
+    id_ = await make(world, receiver.url)
+    await world.hear(push())
+    await world.deliverer.step()
+    assert len(receiver.requests) == 1
+    assert (await history(world, id_))[0]["error"] == "answered 302"
+
+
+async def test_the_last_attempt_fails_the_delivery(world: World, receiver: Receiver) -> None:
+    receiver.answer(500)
+    id_ = await make(world, receiver.url)
+    await world.hear(push())
+    await change_all(world, attempts=len(PAUSES) - 1)
+    await world.deliverer.step()
+    (shown,) = await history(world, id_)
+    assert (shown["state"], shown["next_attempt_at"]) == ("failed", None)
+
+
+async def test_gone_switches_the_hook_off(world: World, receiver: Receiver) -> None:
+    receiver.answer(410)
+    id_ = await make(world, receiver.url)
+    for _ in range(3):
+        await world.hear(push())
+    await world.deliverer.step()
+    shown = (await world.call("GET", f"{HOOKS}/{id_}")).json()
+    assert shown["active"] is False
+    assert "410" in shown["disabled_reason"]
+    assert len(receiver.requests) == 1
+    assert sorted(row["state"] for row in await history(world, id_)) == ["cancelled", "cancelled", "failed"]
+
+
+async def test_switching_a_hook_on_again_forgets_the_reason(world: World, receiver: Receiver) -> None:
+    receiver.answer_next(410)
+    id_ = await make(world, receiver.url)
+    await world.hear(push())
+    await world.deliverer.step()
+    edited = await world.call("PATCH", f"{HOOKS}/{id_}", {"active": True})
+    assert (edited.json()["active"], edited.json()["disabled_reason"]) == (True, "")
+
+
+@pytest.mark.parametrize("status", [500, 200])
+async def test_long_failure_switches_off_and_a_success_forgives(
+    world: World, receiver: Receiver, status: int
+) -> None:
+    id_ = await make(world, receiver.url)
+    async with world.db.transaction() as tx:
+        table = world.db.metadata.tables["hook"]
+        await tx.execute(update(table).values(failing_since=now() - timedelta(days=6)))
+    receiver.answer(status)
+    await world.hear(push())
+    await world.deliverer.step()
+    assert (await world.call("GET", f"{HOOKS}/{id_}")).json()["active"] is (status == 200)
+    async with world.db.read() as db:
+        row = (await db.execute(table.select())).one()
+    assert (row.failing_since is None) is (status == 200)
+
+
+async def test_an_endpoint_that_is_not_there_is_recorded_in_words(world: World, receiver: Receiver) -> None:
+    id_ = await make(world, "http://127.0.0.1:1/")
+    await world.hear(push())
+    await world.deliverer.step()
+    (shown,) = await history(world, id_)
+    assert shown["status_code"] == 0
+    assert shown["error"].startswith("no connection")
+
+
+async def test_an_address_that_is_not_allowed_is_refused_in_words(world: World) -> None:
+    id_ = await make(world, "http://[::1]:8080/")
+    await world.hear(push())
+    await world.deliverer.step()
+    (shown,) = await history(world, id_)
+    assert "loopback" in shown["error"]
+    assert "INGOT_HOOKS_ALLOWED_TARGETS" in shown["error"]
+
+
+async def test_only_the_beginning_of_an_answer_is_kept(world: World, receiver: Receiver) -> None:
+    receiver.answer(200, body=b"\x00\xff" * 100_000)
+    id_ = await make(world, receiver.url)
+    await world.hear(push())
+    await world.deliverer.step()
+    async with world.db.read() as db:
+        row = (await db.execute(world.db.metadata.tables["delivery"].select())).one()
+    assert row.state == "delivered"
+    assert len(row.response_body) == 64 * 1024
+    assert (await world.call("GET", f"{HOOKS}/{id_}/deliveries/{row.id}")).status_code == 200
+
+
+async def test_a_hanging_endpoint_does_not_delay_a_good_one(world: World, receiver: Receiver) -> None:
+    async with Receiver() as dead:
+        dead.answer(200, delay=3600)
+        await make(world, dead.url)
+        for _ in range(20):
+            await world.hear(push())
+        await make(world, receiver.url)
+        await world.hear(push())
+        delivering = asyncio.create_task(world.deliverer.run())
+        await receiver.wait_for(1)
+        assert 1 <= len(dead.requests) <= world.settings.endpoint_concurrency
+        delivering.cancel()
+        await asyncio.gather(delivering, return_exceptions=True)
+
+
+async def test_deliveries_of_one_repository_arrive_in_order(world: World, receiver: Receiver) -> None:
+    await make(world, receiver.url)
+    for _ in range(5):
+        await world.hear(push())
+    await world.deliverer.step()
+    assert [request.headers["X-Ingot-Sequence"] for request in receiver.requests] == list("12345")
+
+
+async def test_the_delivery_of_a_dead_worker_is_taken_over_under_its_id(
+    world: World, receiver: Receiver
+) -> None:
+    id_ = await make(world, receiver.url)
+    await world.hear(push())
+    async with world.db.transaction() as tx:
+        (dead,) = await store.claim(tx, 10, lease=timedelta(seconds=-1), per_endpoint=4)
+    await world.deliverer.step()
+    assert [request.headers["webhook-id"] for request in receiver.requests] == [dead.id]
+    async with world.db.transaction() as tx:
+        assert not await store.record(tx, dead, state="failed")
+    assert [row["state"] for row in await history(world, id_)] == ["delivered"]
+
+
+async def test_a_delivery_under_lease_is_nobody_elses(world: World, receiver: Receiver) -> None:
+    await make(world, receiver.url)
+    await world.hear(push())
+    async with world.db.transaction() as tx:
+        await store.claim(tx, 10, lease=timedelta(hours=1), per_endpoint=4)
+    assert await world.deliverer.step() == 0
+
+
+async def test_a_stopped_worker_hands_its_delivery_back(world: World, receiver: Receiver) -> None:
+    receiver.answer_next(Answer(200, delay=3600))
+    id_ = await make(world, receiver.url)
+    await world.hear(push())
+    delivering = asyncio.create_task(world.deliverer.run())
+    await receiver.wait_for(1)
+    delivering.cancel()
+    await asyncio.gather(delivering, return_exceptions=True)
+    (shown,) = await history(world, id_)
+    assert (shown["state"], shown["attempts"]) == ("pending", 0)
+    await world.deliverer.step()
+    assert len({request.headers["webhook-id"] for request in receiver.requests}) == 1
+
+
+async def test_a_test_reaches_an_inactive_hook(world: World, receiver: Receiver) -> None:
+    id_ = await make(world, receiver.url, active=False, events=["issues"])
+    assert (await world.call("POST", f"{HOOKS}/{id_}/tests")).status_code == 204
+    await world.deliverer.step()
+    (request,) = receiver.requests
+    assert request.headers["X-Gitea-Event"] == "push"
+    assert json.loads(request.body)["sender"]["login"] == "ann"
+
+
+async def test_an_ended_delivery_can_be_sent_once_more(world: World, receiver: Receiver) -> None:
+    id_ = await make(world, receiver.url)
+    await world.hear(push())
+    (waiting,) = await history(world, id_)
+    path = f"{HOOKS}/{id_}/deliveries/{waiting['id']}/attempts"
+    assert (await world.call("POST", path)).status_code == 409
+    await world.deliverer.step()
+    assert (await world.call("POST", path)).status_code == 202
+    await world.deliverer.step()
+    assert [request.headers["webhook-id"] for request in receiver.requests] == [waiting["id"]] * 2
+
+
+async def test_the_history_of_another_hook_is_not_found(world: World, receiver: Receiver) -> None:
+    one, other = await make(world, receiver.url), await make(world, receiver.url, active=False)
+    await world.hear(push())
+    (delivery,) = await history(world, one)
+    assert (await world.call("GET", f"{HOOKS}/{other}/deliveries/{delivery['id']}")).status_code == 404
+    assert (
+        await world.call("POST", f"{HOOKS}/{other}/deliveries/{delivery['id']}/attempts")
+    ).status_code == 404
+    assert (await world.call("GET", f"{HOOKS}/{one}/deliveries", user=2)).status_code == 403
+
+
+async def test_old_history_is_dropped_and_what_waits_is_kept(world: World, receiver: Receiver) -> None:
+    id_ = await make(world, receiver.url)
+    await world.hear(push())
+    await world.deliverer.step()
+    await world.hear(push())
+    await change_all(world, created_at=now() - timedelta(days=31))
+    assert await Retention(world.db, world.settings).step() == 1
+    assert [row["state"] for row in await history(world, id_)] == ["pending"]

@@ -1,0 +1,220 @@
+"""Rules that need no database: subscriptions, schedule, signatures, egress."""
+
+import base64
+import hashlib
+import hmac
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from standardwebhooks import Webhook
+
+from ingot_chassis.settings import SettingsError
+from ingot_hooks.core.egress import Egress
+from ingot_hooks.core.health import reason_to_switch_off
+from ingot_hooks.core.schedule import LONGEST_WAIT, PAUSES, judge
+from ingot_hooks.core.sealing import Seal
+from ingot_hooks.core.signing import Message, post, standard_key
+from ingot_hooks.core.subscriptions import EVENTS, selected, wanted
+
+AT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("subscribed", EVENTS)
+def test_an_event_reaches_exactly_its_subscribers(event: str, subscribed: str) -> None:
+    assert wanted([subscribed], "", event=event, branch="main") is (event == subscribed)
+
+
+@pytest.mark.parametrize(
+    ("branch_filter", "branch", "passes"),
+    [
+        ("", "main", True),
+        ("main", "main", True),
+        ("main", "maintenance", False),
+        ("release/*", "release/1.0", True),
+        ("release/*", "release/1.0/hotfix", True),
+        ("{main,release/*}", "release/1", True),
+        ("{main, dev}", "dev", True),
+        ("{main,dev}", "feature", False),
+        ("MAIN", "main", False),
+        ("v[0-9]", "v1", True),
+        ("[", "[", True),
+        ("main", "", True),
+        ("*" * 200, "m" * 200, True),
+    ],
+)
+def test_a_branch_filter_is_a_pattern_or_a_list_of_them(
+    branch_filter: str, branch: str, passes: bool
+) -> None:
+    assert wanted(["push"], branch_filter, event="push", branch=branch) is passes
+
+
+def test_naming_no_event_means_push() -> None:
+    assert selected([]) == ["push"]
+    assert selected(["no-such-event"]) == []
+
+
+def test_the_schedule_has_ten_attempts_over_three_days() -> None:
+    at, pauses = AT, []
+    for attempt in range(1, len(PAUSES)):
+        verdict = judge(500, "", attempts=attempt, at=at, jitter=0)
+        assert verdict.again_at
+        pauses.append(verdict.again_at - at)
+        at = verdict.again_at
+    assert tuple(pauses) == PAUSES[1:]
+    assert timedelta(hours=75) < at - AT < timedelta(hours=76)
+    assert judge(500, "", attempts=len(PAUSES), at=at, jitter=0).state == "failed"
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [
+        (200, "delivered"),
+        (204, "delivered"),
+        (299, "delivered"),
+        (301, "pending"),
+        (404, "pending"),
+        (0, "pending"),
+        (503, "pending"),
+        (410, "failed"),
+    ],
+)
+def test_only_2xx_is_a_success_and_410_is_the_end(status: int, state: str) -> None:
+    verdict = judge(status, "", attempts=1, at=AT, jitter=0)
+    assert verdict.state == state
+    assert verdict.gone is (status == 410)
+
+
+@pytest.mark.parametrize(
+    ("header", "pause"),
+    [
+        ("120", timedelta(seconds=120)),
+        ("1", timedelta(seconds=5)),
+        ("Wed, 04 Mar 2026 05:16:07 GMT", timedelta(minutes=10)),
+        ("Wed, 04 Mar 2020 05:16:07 GMT", timedelta(seconds=5)),
+        ("9" * 5000, LONGEST_WAIT),
+        ("-7", timedelta(seconds=5)),
+        ("²", timedelta(seconds=5)),
+        ("soon", timedelta(seconds=5)),
+        ("Wed, 99 Mar 99999 99:99:99 GMT", timedelta(seconds=5)),
+        ("Wed, 04 Mar 2026 05:16:07", timedelta(minutes=10)),
+    ],
+)
+def test_retry_after_can_only_lengthen_the_pause(header: str, pause: timedelta) -> None:
+    assert judge(503, header, attempts=1, at=AT, jitter=0).again_at == AT + pause
+
+
+def test_jitter_moves_the_pause_by_a_tenth() -> None:
+    for jitter, seconds in ((-1, 270), (1, 330)):
+        assert judge(500, "", attempts=2, at=AT, jitter=jitter).again_at == AT + timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(("days", "switched_off"), [(4, False), (5, True)])
+def test_a_hook_that_fails_for_long_is_switched_off(days: int, switched_off: bool) -> None:
+    verdict = judge(500, "", attempts=1, at=AT, jitter=0)
+    since = AT - timedelta(days=days)
+    reason = reason_to_switch_off(
+        verdict, "answered 500", failing_since=since, at=AT, limit=timedelta(days=5)
+    )
+    assert bool(reason) is switched_off
+
+
+SECRETS = ["plain", "whsec_" + base64.b64encode(b"k" * 32).decode(), "whsec_not base64!", "ключ"]
+
+
+@pytest.mark.parametrize("content_type", ["json", "form"])
+@pytest.mark.parametrize("secret", SECRETS)
+def test_standard_webhooks_libraries_accept_the_signature(secret: str, content_type: str) -> None:
+    message = Message(id="5f2c", event="push", sequence=3, text='{"a": "ü"}'.encode())
+    request = post(message, content_type=content_type, secret=secret, at=datetime.now(UTC))
+    Webhook(standard_key(secret)).verify(request.body, dict(request.headers), json_parse=False)
+
+
+def test_a_whsec_secret_is_what_libraries_take_as_it_is() -> None:
+    message = Message(id="5f2c", event="push", sequence=3, text=b"{}")
+    request = post(message, content_type="json", secret=SECRETS[1], at=datetime.now(UTC))
+    assert Webhook(SECRETS[1]).verify(request.body, dict(request.headers)) == {}
+
+
+@pytest.mark.parametrize("content_type", ["json", "form"])
+def test_older_signatures_cover_the_json_text(content_type: str) -> None:
+    message = Message(id="5f2c", event="push", sequence=3, text=b'{"a": 1}')
+    headers = post(message, content_type=content_type, secret="s", at=AT).headers
+    sha256 = hmac.new(b"s", message.text, hashlib.sha256).hexdigest()
+    assert headers["X-Gitea-Signature"] == headers["X-Gogs-Signature"] == sha256
+    assert headers["X-Hub-Signature-256"] == f"sha256={sha256}"
+    assert headers["X-Hub-Signature"] == "sha1=" + hmac.new(b"s", message.text, hashlib.sha1).hexdigest()
+
+
+def test_without_a_secret_nothing_is_signed() -> None:
+    headers = post(
+        Message(id="i", event="push", sequence=1, text=b"{}"), content_type="json", secret="", at=AT
+    ).headers
+    assert headers["X-Gitea-Signature"] == ""
+    assert "webhook-signature" not in headers
+    assert "X-Hub-Signature-256" not in headers
+
+
+def test_every_family_of_headers_names_the_delivery_and_the_event() -> None:
+    headers = post(
+        Message(id="i", event="push", sequence=9, text=b"{}"), content_type="json", secret="", at=AT
+    ).headers
+    assert {headers[f"X-{name}-Delivery"] for name in ("Gitea", "Gogs", "GitHub")} == {"i"}
+    assert {headers[f"X-{name}-Event"] for name in ("Gitea", "Gogs", "GitHub")} == {"push"}
+    assert (headers["webhook-id"], headers["X-Ingot-Sequence"]) == ("i", "9")
+
+
+REFUSED = [
+    "127.0.0.1", "127.8.9.1", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1",
+    "100.100.100.200", "224.0.0.1", "255.255.255.255", "240.0.0.1", "192.0.2.1", "198.18.0.1", "192.0.0.192",
+    "168.63.129.16", "::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "fd00:ec2::254", "ff02::1", "fec0::1",
+    "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1", "64:ff9b:1::1",
+    "2002:7f00:1::", "2001:0:7f00:1::", "2001:db8::1", "::7f00:1", "100::1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("address", REFUSED)
+def test_nothing_is_sent_to_an_address_that_is_not_public(address: str) -> None:
+    refusal = Egress([]).refusal("ci.example.org", [address])
+    assert "ci.example.org" in refusal
+    assert "INGOT_HOOKS_ALLOWED_TARGETS" in refusal
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "93.184.216.34", "2606:4700::1111", "::ffff:8.8.8.8"])
+def test_public_addresses_need_no_permission(address: str) -> None:
+    assert Egress([]).refusal("ci.example.org", [address]) == ""
+
+
+def test_one_bad_address_among_good_ones_is_enough() -> None:
+    assert Egress([]).refusal("ci.example.org", ["8.8.8.8", "10.0.0.1"])
+
+
+@pytest.mark.parametrize(
+    ("allowed", "host", "address", "passes"),
+    [
+        (["10.0.0.0/8"], "ci", "10.1.2.3", True),
+        (["10.0.0.0/8"], "ci", "::ffff:10.1.2.3", True),
+        (["10.0.0.0/8"], "ci", "192.168.0.1", False),
+        (["10.1.2.3"], "ci", "10.1.2.3", True),
+        (["fd00::/8"], "ci", "fd12::1", True),
+        (["CI.local"], "ci.LOCAL.", "10.1.2.3", True),
+        (["ci.local"], "ci.local.evil.org", "10.1.2.3", False),
+        (["*.svc.cluster.local"], "jenkins.ci.svc.cluster.local", "10.1.2.3", True),
+        (["*.svc.cluster.local"], "evilsvc.cluster.local", "10.1.2.3", False),
+    ],
+)
+def test_the_operator_allows_networks_hosts_and_domains(
+    allowed: list[str], host: str, address: str, passes: bool
+) -> None:
+    assert (Egress(allowed).refusal(host, [address]) == "") is passes
+
+
+@pytest.mark.parametrize("entry", ["10.0.0.0/99", "http://ci", "", "ci:8080"])
+def test_an_entry_that_cannot_be_read_stops_the_start(entry: str) -> None:
+    with pytest.raises(SettingsError, match="ALLOWED_TARGETS"):
+        Egress([entry])
+
+
+def test_a_bad_sealing_key_stops_the_start() -> None:
+    with pytest.raises(SettingsError, match="SEALING_KEY"):
+        Seal("short")
