@@ -1,0 +1,14 @@
+"""``ingot-issues serve|work|migrate``."""
+
+from ingot_chassis.server import service_main
+from ingot_issues.app import SCRIPTS, create_app
+from ingot_issues.settings import Settings
+
+
+def main() -> None:
+    """Run the command line."""
+    service_main("issues", Settings, create_app, scripts=SCRIPTS)
+
+
+if __name__ == "__main__":
+    main()

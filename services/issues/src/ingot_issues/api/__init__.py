@@ -1,0 +1,1 @@
+"""HTTP: routes with the structs they read and write."""

@@ -1,0 +1,22 @@
+"""Paths below a repository: the interface spells some with ``issue``, clients use ``issues``; both are served."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from litestar.handlers import HTTPRouteHandler
+
+REPOSITORY = "/api/v1/repos/{owner:str}/{repo:str}"
+
+
+def on_issue(rest: str) -> list[str]:
+    """Both spellings of a path below one issue."""
+    return [f"/issues/{{index:int}}{rest}", f"/issue/{{index:int}}{rest}"]
+
+
+def named(operation_id: str, spelling: str) -> Callable[[HTTPRouteHandler, Any, Sequence[Any]], str]:
+    """The operation id of a route with both spellings: the interface's for its own ``spelling``."""
+
+    def name(_handler: HTTPRouteHandler, _method: Any, path: Sequence[Any]) -> str:
+        return operation_id if spelling in path else f"{operation_id}Alias"
+
+    return name

@@ -1,0 +1,86 @@
+"""What issues asks repos: what the caller may do to a repository, and the git work of pull requests.
+
+``statement`` is the caller's signed principal. A *yes* is remembered for at most 5 s, a *no* never.
+"""
+
+import time
+from collections import OrderedDict
+from typing import Literal, Protocol
+
+from ingot_chassis.peers import Peer, segment
+from ingot_contracts.repos import Compare, Comparison, Merge, Merged, RepositoryAccess
+
+REMEMBERED_SECONDS = 5.0
+REMEMBERED = 10_000
+GIT_SECONDS = 60.0
+
+
+class Repos(Protocol):
+    """Raises NotFound for what is not there or not for the caller, Conflict, or Unavailable."""
+
+    def remembered(self, owner: str, name: str, statement: str) -> RepositoryAccess | None:
+        """What was answered lately, good for granting and never for refusing."""
+        ...
+
+    def forget(self, repository_id: int) -> None:
+        """Drop what is remembered about a repository."""
+        ...
+
+    async def access(self, owner: str, name: str, statement: str) -> RepositoryAccess: ...
+
+    async def access_by_id(self, repository_id: int, statement: str) -> RepositoryAccess: ...
+
+    async def compare(self, repository_id: int, wanted: Compare, statement: str = "") -> Comparison: ...
+
+    async def merge(self, repository_id: int, wanted: Merge, statement: str) -> Merged: ...
+
+    async def diff(
+        self, repository_id: int, base: str, head: str, form: Literal["diff", "patch"], statement: str
+    ) -> bytes: ...
+
+
+class ReposPeer:
+    """Asks over the internal API."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+        self._known: OrderedDict[tuple[str, str, str], tuple[RepositoryAccess, float]] = OrderedDict()
+
+    def remembered(self, owner: str, name: str, statement: str) -> RepositoryAccess | None:
+        known = self._known.get((statement, owner.lower(), name.lower()))
+        return known[0] if known and known[1] > time.monotonic() else None
+
+    def forget(self, repository_id: int) -> None:
+        for key, (access, _) in list(self._known.items()):
+            if access.repository.id == repository_id:
+                del self._known[key]
+
+    async def access(self, owner: str, name: str, statement: str) -> RepositoryAccess:
+        asked_at = time.monotonic()
+        key = (statement, owner.lower(), name.lower())
+        self._known.pop(key, None)
+        path = f"/internal/repositories/{segment(owner)}/{segment(name)}/access"
+        access = await self._peer.get(path, RepositoryAccess, principal=statement)
+        self._known[key] = (access, asked_at + REMEMBERED_SECONDS)
+        if len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+        return access
+
+    async def access_by_id(self, repository_id: int, statement: str) -> RepositoryAccess:
+        path = f"/internal/repositories/by-id/{repository_id}/access"
+        return await self._peer.get(path, RepositoryAccess, principal=statement)
+
+    async def compare(self, repository_id: int, wanted: Compare, statement: str = "") -> Comparison:
+        path = f"/internal/repositories/{repository_id}/compare"
+        return await self._peer.post(path, wanted, Comparison, principal=statement, timeout=GIT_SECONDS)
+
+    async def merge(self, repository_id: int, wanted: Merge, statement: str) -> Merged:
+        path = f"/internal/repositories/{repository_id}/merge"
+        return await self._peer.post(path, wanted, Merged, principal=statement, timeout=GIT_SECONDS)
+
+    async def diff(
+        self, repository_id: int, base: str, head: str, form: Literal["diff", "patch"], statement: str
+    ) -> bytes:
+        path = f"/internal/repositories/{repository_id}/diff?base={base}&head={head}&format={form}"
+        answer = await self._peer.call("GET", path, principal=statement, timeout=GIT_SECONDS)
+        return answer.body

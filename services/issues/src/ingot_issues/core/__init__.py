@@ -1,0 +1,1 @@
+"""Rules and use cases: what is allowed, what changes, what is announced."""

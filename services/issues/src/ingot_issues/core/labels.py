@@ -1,0 +1,99 @@
+"""Labels of a repository, and putting them on issues."""
+
+import re
+from typing import Any
+
+from ingot_chassis.database import Tx
+from ingot_chassis.errors import Invalid, NotFound
+from ingot_issues.core.site import Site
+from ingot_issues.store import issues
+from ingot_issues.store import labels as store
+from ingot_issues.store.issues import IssueRow
+from ingot_issues.store.labels import LabelRow
+
+NAME_LENGTH = 255
+
+_COLOR = re.compile(r"#?([0-9a-fA-F]{6}|[0-9a-fA-F]{3})")
+
+
+def clean_name(name: str) -> str:
+    """``name`` without space around it. Raises Invalid."""
+    name = name.strip()
+    if not name:
+        raise Invalid.field("name", "required", "is required")
+    if len(name) > NAME_LENGTH:
+        raise Invalid.field("name", "length", f"has more than {NAME_LENGTH} characters")
+    return name
+
+
+def clean_color(color: str) -> str:
+    """Six lower-case hex digits. Raises Invalid."""
+    if not color:
+        raise Invalid.field("color", "required", "is required")
+    found = _COLOR.fullmatch(color)
+    if found is None:
+        raise Invalid.field("color", "format", f"{color!r} is not '#' and six hex digits")
+    digits = found.group(1).lower()
+    return digits if len(digits) == 6 else "".join(digit * 2 for digit in digits)
+
+
+async def create_label(tx: Tx, site: Site, name: str, color: str) -> LabelRow:
+    await site.enter(tx)
+    return await store.add(
+        tx, repository_id=site.repository.id, name=clean_name(name), color=clean_color(color)
+    )
+
+
+async def change_label(tx: Tx, site: Site, label_id: int, name: str | None, color: str | None) -> LabelRow:
+    """Rename or recolour. Raises NotFound or Invalid."""
+    await site.enter(tx)
+    row = await store.get(tx, site.repository.id, label_id)
+    if row is None:
+        raise NotFound
+    values: dict[str, Any] = {}
+    if name is not None:
+        values["name"] = clean_name(name)
+    if color is not None:
+        values["color"] = clean_color(color)
+    return await store.change(tx, label_id, **values) if values else row
+
+
+async def add_to_issue(tx: Tx, site: Site, issue: IssueRow, ids: list[int], names: list[str]) -> None:
+    """Put the repository's own among ``ids`` and ``names`` on an issue."""
+    await site.enter(tx)
+    known = await store.known(tx, site.repository.id, ids, names)
+    if await issues.add_labels(tx, issue.id, known):
+        await _changed(tx, site, issue)
+
+
+async def replace_on_issue(tx: Tx, site: Site, issue: IssueRow, ids: list[int], names: list[str]) -> None:
+    """Leave exactly the repository's own among ``ids`` and ``names`` on an issue."""
+    await site.enter(tx)
+    wanted = set(await store.known(tx, site.repository.id, ids, names))
+    held = {row.id for row in (await issues.labels_of(tx, [issue.id])).get(issue.id, [])}
+    await issues.remove_labels(tx, issue.id, sorted(held - wanted))
+    await issues.add_labels(tx, issue.id, sorted(wanted - held))
+    if wanted != held:
+        await _changed(tx, site, issue)
+
+
+async def take_off_issue(tx: Tx, site: Site, issue: IssueRow, label_id: int) -> None:
+    """Take one label off, if it is on. Raises Invalid when the repository has no such label."""
+    await site.enter(tx)
+    if await store.get(tx, site.repository.id, label_id) is None:
+        raise Invalid.field("id", "unknown", "is no label of the repository")
+    if await issues.remove_labels(tx, issue.id, [label_id]):
+        await _changed(tx, site, issue)
+
+
+async def clear_issue(tx: Tx, site: Site, issue: IssueRow) -> None:
+    """Take all labels off."""
+    await site.enter(tx)
+    if await issues.remove_labels(tx, issue.id):
+        await issues.change(tx, issue.id)
+        await site.announce(tx, issue.id, "label_cleared")
+
+
+async def _changed(tx: Tx, site: Site, issue: IssueRow) -> None:
+    await issues.change(tx, issue.id)
+    await site.announce(tx, issue.id, "label_updated")

@@ -1,0 +1,231 @@
+"""Markdown to HTML that is safe to show: parsed, linked in mode gfm, highlighted, and sanitised in every mode."""
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from mdit_py_plugins.footnote import footnote_plugin
+from mdit_py_plugins.tasklists import tasklists_plugin
+from pygments import highlight  # type: ignore[import-untyped]
+from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
+from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
+from pygments.util import ClassNotFound  # type: ignore[import-untyped]
+
+LARGEST = 128 * 1024
+"""Characters. Nesting makes the time of some inputs grow faster than their length."""
+HIGHLIGHTED = 32 * 1024
+
+_WEB = r"""(?P<url>(?:https?://|www\.)[^\s<>]*[^\s<>?!.,:;*_~'")\]])"""
+_REFERENCE = re.compile(
+    r"(?<![\w/&#@.-])(?:"
+    r"(?P<issue>(?P<repo>[\w.-]+/[\w.-]+)?#(?P<number>[1-9][0-9]{0,17}))(?![\w-])"
+    r"|@(?P<user>[A-Za-z0-9][\w.-]{0,38}[A-Za-z0-9]|[A-Za-z0-9])(?![\w@/])"
+    r"|(?P<sha>(?=[0-9a-f]*[0-9])[0-9a-f]{7,40})(?![\w.-])"
+    rf"|{_WEB}"
+    r")"
+)
+_ADDRESS = re.compile(rf"(?<![\w/&#@.-]){_WEB}")
+_SHORT_LINK = re.compile(r"\[\[([^\[\]|\n]{1,255})(?:\|([^\[\]|\n]{1,255}))?\]\]")
+_CLASSES = re.compile(
+    r"(?:language-[\w+#.-]{1,40}|highlight|[a-z][a-z0-9]{0,2}|task-list-item|task-list-item-checkbox"
+    r"|contains-task-list|footnotes(?:-(?:list|sep))?|footnote-(?:item|ref|backref)|anchor|mention)"
+)
+_ID = re.compile(r"user-content-[\w%.:-]{1,200}|fn(?:ref)?[0-9]{1,6}(?::[0-9]{1,6})?")
+
+_TAGS = nh3.ALLOWED_TAGS | {"input", "section"}
+_ATTRIBUTES = {
+    **{tag: set(names) for tag, names in nh3.ALLOWED_ATTRIBUTES.items()},
+    "*": {"class", "id"},
+    "input": {"type", "checked", "disabled"},
+    "a": {"href", "title", "hreflang"},
+    "td": {"align"},
+    "th": {"align"},
+}
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where relative links lead: below ``base``, the root of all pages being ``root``. Both end with a slash."""
+
+    root: str
+    base: str
+    wiki: bool = False
+
+    @classmethod
+    def of(cls, root: str, path: str, *, wiki: bool) -> "Context":
+        """``path`` is such as ``owner/name``, or a whole URL below ``root``; anything else is the root."""
+        path = path.strip().removeprefix(root).strip("/")
+        if "://" in path or any(part in (".", "..") for part in path.split("/")):
+            path = ""
+        return cls(root, f"{root}{path}/" if path else root, wiki)
+
+    def link(self, target: str) -> str:
+        return _below(self.base + ("wiki/" if self.wiki else ""), target)
+
+    def image(self, target: str) -> str:
+        return _below(self.base + ("wiki/raw/" if self.wiki else ""), target)
+
+    def page(self, target: str) -> str:
+        return f"{self.base}{'wiki/' if self.wiki else ''}{target.strip().replace(' ', '-')}"
+
+
+def render(text: str, context: Context | None = None) -> str:
+    """HTML for ``text``; with a context, references become links. Empty for empty text."""
+    if not text.strip():
+        return ""
+    env: dict[str, Any] = {"context": context} if context else {}
+    return _sanitised(_PARSER.render(text, env))
+
+
+def _sanitised(html: str) -> str:
+    return nh3.clean(
+        html,
+        tags=_TAGS,
+        clean_content_tags={"script", "style"},
+        attributes=_ATTRIBUTES,
+        attribute_filter=_attribute,
+        url_schemes={"http", "https", "mailto"},
+        link_rel="nofollow noopener",
+    )
+
+
+def _attribute(tag: str, name: str, value: str) -> str | None:
+    """The value that may stay, if any: nothing of an author's reaches scripts or styles of the page."""
+    if name == "class":
+        return " ".join(part for part in value.split() if _CLASSES.fullmatch(part)) or None
+    if name == "id":
+        return value if _ID.fullmatch(value) else None
+    if tag == "input" and name == "type":
+        return "checkbox"
+    return value
+
+
+def _below(base: str, target: str) -> str:
+    parts = urlsplit(target)
+    if parts.scheme or parts.netloc or target.startswith("#"):
+        return target
+    return urljoin(base, target.lstrip("/"))
+
+
+def _highlighted(code: str, language: str, _attributes: str) -> str:
+    """The inside of a code block; plain when the language is unknown or the block is long."""
+    if not language or len(code) > HIGHLIGHTED:
+        return ""
+    try:
+        lexer = get_lexer_by_name(language)
+    except ClassNotFound:
+        return ""
+    return str(highlight(code, lexer, HtmlFormatter(nowrap=True)))
+
+
+def _resolve_links(state: Any) -> None:
+    """The core rule of links: bare addresses; in mode gfm also relative targets, images and references."""
+    context: Context | None = state.env.get("context")
+    for block in state.tokens:
+        if block.type == "inline" and block.children:
+            block.children = list(_linked(block.children, context))
+
+
+def _linked(tokens: Sequence[Token], context: Context | None) -> Iterable[Token]:
+    depth = 0
+    for token in tokens:
+        depth += {"link_open": 1, "link_close": -1}.get(token.type, 0)
+        if token.type == "text" and depth == 0:
+            yield from _short_links(token.content, context) if context else _references(token.content, None)
+        elif token.type == "image" and context:
+            target = _resolved(context.image, str(token.attrGet("src") or ""))
+            token.attrSet("src", target)
+            yield from _link(target, [token]) if depth == 0 else [token]
+        else:
+            if token.type == "link_open" and context:
+                token.attrSet("href", _resolved(context.link, str(token.attrGet("href") or "")))
+            yield token
+
+
+def _resolved(resolve: Any, target: str) -> str:
+    try:
+        return str(resolve(target))
+    except ValueError:  # such as an unfinished IPv6 address
+        return ""
+
+
+def _short_links(text: str, context: Context) -> Iterable[Token]:
+    """``text`` with links for ``[[pages]]`` and whatever else it refers to."""
+    position = 0
+    for found in _SHORT_LINK.finditer(text):
+        yield from _references(text[position : found.start()], context)
+        shown, target = found.group(1), found.group(2) or found.group(1)
+        yield from _link(context.page(target), [_text(shown)])
+        position = found.end()
+    yield from _references(text[position:], context)
+
+
+def _references(text: str, context: Context | None) -> Iterable[Token]:
+    """``text`` with links for addresses; with a context also for issues, people and commits."""
+    position = 0
+    for found in (_REFERENCE if context else _ADDRESS).finditer(text):
+        if found.start() > position:
+            yield _text(text[position : found.start()])
+        yield from _link(_target(found, context), [_text(_shown(found))])
+        position = found.end()
+    if position < len(text):
+        yield _text(text[position:])
+
+
+def _target(found: re.Match[str], context: Context | None) -> str:
+    if context is None or found["url"]:
+        return found["url"] if "://" in found["url"] else f"http://{found['url']}"
+    if found["user"]:
+        return context.root + found["user"]
+    if found["sha"]:
+        return f"{context.base}commit/{found['sha']}"
+    base = f"{context.root}{found['repo']}/" if found["repo"] else context.base
+    return f"{base}issues/{found['number']}"
+
+
+def _shown(found: re.Match[str]) -> str:
+    sha = found.groupdict().get("sha")
+    return sha[:10] if sha else found.group()
+
+
+def _link(target: str, inside: Iterable[Token]) -> Iterable[Token]:
+    yield Token("link_open", "a", 1, attrs={"href": target})
+    yield from inside
+    yield Token("link_close", "a", -1)
+
+
+def _text(content: str) -> Token:
+    return Token("text", "", 0, content=content)
+
+
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt(
+        "commonmark", {"html": True, "linkify": False, "typographer": False, "highlight": _highlighted}
+    )
+    parser.enable(["table", "strikethrough"])
+    parser.use(tasklists_plugin).use(footnote_plugin)
+    parser.core.ruler.push("ingot_marks", _mark_blocks)
+    parser.core.ruler.push("ingot_links", _resolve_links)
+    return parser
+
+
+def _mark_blocks(state: Any) -> None:
+    """The core rule of blocks: headings get ids of their own, cells say their alignment without a style."""
+    seen: Counter[str] = Counter()
+    for token, following in itertools.pairwise(state.tokens):
+        if token.type == "heading_open":
+            slug = re.sub(r"[^\w -]", "", following.content.strip().lower()).replace(" ", "-")[:180]
+            token.attrSet("id", f"user-content-{slug}-{seen[slug]}" if seen[slug] else f"user-content-{slug}")
+            seen[slug] += 1
+        elif token.type in ("th_open", "td_open") and token.attrGet("style"):
+            token.attrSet("align", str(token.attrGet("style")).removeprefix("text-align:"))
+
+
+_PARSER = _parser()

@@ -1,0 +1,183 @@
+"""Proposing, following and merging pull requests. Git itself is asked before, by route or worker."""
+
+from datetime import timedelta
+from typing import Any, Literal
+
+import msgspec
+
+from ingot_chassis.database import Tx
+from ingot_chassis.errors import Conflict, Invalid, NotAllowed, NotFound
+from ingot_chassis.jobs import Jobs
+from ingot_chassis.tables import now
+from ingot_contracts.repos import Comparison, Merge, MergeStyle, PushReceived, Repository
+from ingot_issues.core.issues import Opening, refuse_twin, write_opened
+from ingot_issues.core.site import Site
+from ingot_issues.store import comments, issues, repositories
+from ingot_issues.store import pulls as store
+from ingot_issues.store.issues import IssueRow
+
+CHECK = "pull.check"
+MERGE_LEASE = timedelta(seconds=90)
+"""Longer than a merge may take in repos. Whoever finds a claim that old may try again: merging is idempotent."""
+
+
+class CheckPull(msgspec.Struct, frozen=True, kw_only=True):
+    """The job: compare again, since ``pushed`` is the tip of a branch. ``pusher_id`` pushed it."""
+
+    issue_id: int
+    pushed: str
+    pusher_id: int
+    side: Literal["base", "head"]
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+    """Branches to be joined. ``number`` comes later."""
+
+    base_branch: str
+    head_repository: Repository
+    head_branch: str
+    comparison: Comparison
+
+    @property
+    def head_repository_id(self) -> int:
+        return self.head_repository.id
+
+
+class Outdated(Exception):
+    """Another comparison was noted meanwhile; compare again."""
+
+
+async def open_pull(tx: Tx, jobs: Jobs, site: Site, opening: Opening, proposal: Proposal) -> IssueRow:
+    """Open a pull request. A job then has its commits kept in the base repository under its number."""
+    compared = proposal.comparison
+    if compared.commits == 0:
+        raise Invalid.field("head", "no_commits", "has no commits that the base lacks")
+    await site.enter(tx)
+    await refuse_twin(tx, site.repository.id, proposal)
+    number = await repositories.next_number(tx, site.repository.id)
+    issue_id = await write_opened(tx, site, opening, number=number, is_pull=True)
+    pull_id = await store.add(
+        tx,
+        issue_id=issue_id,
+        base_branch=proposal.base_branch,
+        base_sha=compared.base_sha,
+        head_repository_id=proposal.head_repository_id,
+        head_branch=proposal.head_branch,
+        head_sha=compared.head_sha,
+        merge_base=compared.merge_base,
+        mergeable=compared.mergeable,
+    )
+    await repositories.save(tx, site.repository)
+    if proposal.head_repository_id != site.repository.id:
+        await repositories.save(tx, proposal.head_repository)
+    await site.count_open(tx, 1, is_pull=True)
+    check = CheckPull(issue_id=issue_id, pushed=compared.head_sha, pusher_id=site.actor_id, side="head")
+    await jobs.add(tx, CHECK, f"{pull_id}:{compared.head_sha}", check)
+    return await site.announce(tx, issue_id, "opened")
+
+
+async def follow_push(tx: Tx, jobs: Jobs, push: PushReceived) -> None:
+    """A branch moved: the open pull requests that it is base or head of are to be checked."""
+    branch = push.ref.removeprefix("refs/heads/")
+    found = await store.open_on(tx, push.repository.id, branch)
+    on_base = [
+        row.id for row in found if row.repository_id == push.repository.id and row.base_branch == branch
+    ]
+    if found:
+        await store.forget_mergeable(tx, [row.id for row in found])
+    for row in found:
+        check = CheckPull(
+            issue_id=row.issue_id,
+            pushed=push.after,
+            pusher_id=push.pusher.id,
+            side="base" if row.id in on_base else "head",
+        )
+        await jobs.add(tx, CHECK, f"{row.id}:{push.after}", check)
+
+
+async def note_comparison(tx: Tx, site: Site, seen: IssueRow, compared: Comparison) -> None:
+    """Keep what a comparison found, and tell when the head has moved. Raises Outdated."""
+    await site.enter(tx)
+    kept = await store.compared(
+        tx,
+        seen,
+        base_sha=compared.base_sha,
+        head_sha=compared.head_sha,
+        merge_base=compared.merge_base,
+        mergeable=compared.mergeable,
+    )
+    if not kept:
+        raise Outdated
+    if compared.head_sha != seen.head_sha:
+        await issues.change(tx, seen.id)
+        await site.announce(tx, seen.id, "synchronized")
+
+
+def is_merged_by_push(seen: IssueRow, compared: Comparison, side: str) -> bool:
+    """Whether a push to the base brought all of the head, which has not moved meanwhile."""
+    return side == "base" and compared.commits == 0 and compared.head_sha == seen.head_sha
+
+
+def refuse_ended(seen: IssueRow) -> None:
+    """Raises NotAllowed for what is merged or closed."""
+    if seen.merged:
+        raise NotAllowed("the pull request is merged")
+    if seen.state == "closed":
+        raise NotAllowed("the pull request is closed")
+
+
+async def claim_merge(tx: Tx, site: Site, seen: IssueRow, compared: Comparison | None, claim: str) -> None:
+    """Be the only one that merges it. Raises NotAllowed or Conflict."""
+    await site.enter(tx)
+    row = await issues.get_by_id(tx, seen.id)
+    if row is None:
+        raise NotFound
+    refuse_ended(row)
+    if compared is not None:
+        try:
+            await note_comparison(tx, site, row, compared)
+        except Outdated:
+            raise Conflict("a branch of the pull request moved; try again") from None
+    mergeable = row.mergeable if compared is None else compared.mergeable
+    if not mergeable:
+        raise NotAllowed("the pull request cannot be merged: the branches conflict")
+    if not await store.claim_merge(tx, row.pull_id, claim, MERGE_LEASE):
+        raise Conflict("the pull request is being merged")
+
+
+def merge_of(row: IssueRow, head_sha: str, style: MergeStyle, title: str, message: str) -> Merge:
+    """What repos is asked to do; with the usual title unless there is one."""
+    usual = (
+        f"{row.title} (#{row.number})"
+        if style == "squash"
+        else f"Merge pull request '{row.title}' (#{row.number}) from {row.head_branch} into {row.base_branch}"
+    )
+    return Merge(
+        number=row.number,
+        base_branch=row.base_branch,
+        head_sha=head_sha,
+        style=style,
+        title=title or usual,
+        message=message,
+    )
+
+
+async def record_merge(tx: Tx, site: Site, seen: IssueRow, sha: str) -> bool:
+    """Note and tell that it is merged, once; False when it was noted before."""
+    await site.enter(tx)
+    if not await store.mark_merged(tx, seen.pull_id, sha=sha, merged_by=site.actor_id):
+        return False
+    row: Any = await issues.get_by_id(tx, seen.id)
+    if row.state == "open":
+        await issues.change(tx, row.id, state="closed", closed_at=now())
+        await comments.add(
+            tx,
+            repository_id=site.repository.id,
+            issue_id=row.id,
+            author_id=site.actor_id,
+            body="",
+            kind=comments.CLOSED,
+        )
+        await site.count_open(tx, -1, is_pull=True)
+    await site.announce(tx, row.id, "closed")
+    return True

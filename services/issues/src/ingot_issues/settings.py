@@ -1,0 +1,19 @@
+"""Settings of issues; the only reader of its environment."""
+
+from typing import Annotated
+
+import msgspec
+
+from ingot_chassis.settings import ServiceSettings
+
+
+class Settings(ServiceSettings, kw_only=True):
+    """What issues needs beyond every service's settings."""
+
+    identity_url: Annotated[str, msgspec.Meta(description="Where identity answers.")] = (
+        "http://127.0.0.1:8081"
+    )
+    repos_url: Annotated[str, msgspec.Meta(description="Where repos answers.")] = "http://127.0.0.1:8082"
+    worker_concurrency: Annotated[
+        int, msgspec.Meta(ge=1, le=100, description="Checks of pull requests that run at once.")
+    ] = 4

@@ -1,0 +1,38 @@
+"""SQL for tracked times."""
+
+from typing import Any
+
+from sqlalchemy import Row, func, select
+
+from ingot_chassis.database import Executor
+from ingot_chassis.paging import Page
+from ingot_chassis.tables import now
+from ingot_issues.store.tables import tracked_time
+
+
+async def add(db: Executor, *, issue_id: int, repository_id: int, account_id: int, seconds: int) -> Row[Any]:
+    values = {
+        "issue_id": issue_id,
+        "repository_id": repository_id,
+        "account_id": account_id,
+        "seconds": seconds,
+        "created_at": now(),
+    }
+    return (await db.execute(tracked_time.insert().values(values).returning(tracked_time))).one()
+
+
+async def list_of(
+    db: Executor,
+    page: Page,
+    *,
+    issue_id: int | None = None,
+    repository_id: int | None = None,
+    account_id: int | None = None,
+) -> tuple[list[Row[Any]], int]:
+    """A page of the times of an issue, a repository or a person, in the order they came; and how many."""
+    columns = {"issue_id": issue_id, "repository_id": repository_id, "account_id": account_id}
+    where = [tracked_time.c[name] == value for name, value in columns.items() if value is not None]
+    listed = select(tracked_time).where(*where).order_by(tracked_time.c.id)
+    rows = await db.execute(listed.limit(page.limit).offset(page.offset))
+    total = await db.execute(select(func.count()).select_from(tracked_time).where(*where))
+    return list(rows.all()), int(total.scalar_one())
