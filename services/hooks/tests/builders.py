@@ -95,7 +95,14 @@ def comment() -> Comment:
 def pull_request(number: int = 4) -> PullRequest:
     side = PullRequestBranch(label="main", ref="main", sha=NEW, repo_id=7, repo=repository())
     return PullRequest(
-        id=60, url="http://forge/p", number=number, user=ANN, title="Fix", base=side, head=side
+        id=60,
+        url="http://forge/p",
+        html_url="http://forge/p",
+        number=number,
+        user=ANN,
+        title="Fix",
+        base=side,
+        head=side,
     )
 
 

@@ -1,14 +1,110 @@
 """The body of a delivery by the type of the hook: the native payload, or a message for a chat."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
 
 from ingot_hooks.core import payloads
 from ingot_hooks.core.payloads import Notice
+from ingot_hooks.core.summaries import Line, Summary, clipped, rendered, summary_of
 
-TYPES = ("gitea", "gogs")
+MOST_TITLE = 256
+MOST_DESCRIPTION = 4000
 
 
 def body_for(type_: str, settings: Mapping[str, str], notice: Notice) -> bytes:
     """The JSON text that a hook of ``type_`` gets for ``notice``."""
-    del type_, settings
-    return payloads.native(notice)
+    message = CHATS.get(type_)
+    if message is None:
+        return payloads.native(notice)
+    return msgspec.json.encode(message(summary_of(notice), settings, notice.event))
+
+
+def slack(summary: Summary, settings: Mapping[str, str], event: str) -> dict[str, Any]:
+    """A Slack message. Nothing in it can call a person or a channel."""
+    text = "\n".join(_slack(line) for line in summary.detail)
+    attachment = {
+        "fallback": _slack(summary.headline),
+        "color": settings.get("color") or f"#{summary.color}",
+        "title": "",
+        "text": text,
+    }
+    return {
+        "channel": settings.get("channel", ""),
+        "text": _slack(summary.headline),
+        "username": settings.get("username", ""),
+        "icon_url": settings.get("icon_url", ""),
+        "unfurl_links": 0,
+        "link_names": 0,
+        "attachments": None if event == "create" else [attachment] if text else [],
+    }
+
+
+def discord(summary: Summary, settings: Mapping[str, str], _event: str) -> dict[str, Any]:
+    """A Discord message: all of it in an embed, where mentions call nobody."""
+    sender, repository = summary.sender, summary.repository
+    embed: dict[str, Any] = {
+        "title": clipped(_plain(summary.headline), MOST_TITLE),
+        "description": clipped("\n".join(_markdown(line) for line in summary.detail), MOST_DESCRIPTION),
+        "url": summary.url or None,
+        "color": int(summary.color, 16),
+        "footer": {"text": ""},
+        "author": {
+            "name": clipped(sender.login, MOST_TITLE),
+            "url": repository.html_url.removesuffix(repository.full_name) + sender.login,
+            "icon_url": sender.avatar_url or None,
+        },
+        "fields": [],
+    }
+    return {
+        "wait": False,
+        "content": "",
+        "username": settings.get("username", ""),
+        "avatar_url": settings.get("icon_url", ""),
+        "tts": False,
+        "embeds": [embed],
+    }
+
+
+def dingtalk(summary: Summary, _settings: Mapping[str, str], _event: str) -> dict[str, Any]:
+    """A DingTalk card, or plain text when there is nowhere to go."""
+    title = _plain(summary.headline)
+    if not summary.url:
+        return {"msgtype": "text", "text": {"content": title}}
+    return {
+        "msgtype": "actionCard",
+        "actionCard": {
+            "text": "\n\n".join([_markdown(summary.headline), *(_markdown(line) for line in summary.detail)]),
+            "title": title,
+            "hideAvatar": "0",
+            "btnOrientation": "",
+            "singleTitle": "view",
+            "singleURL": summary.url,
+            "btns": None,
+        },
+    }
+
+
+CHATS: Mapping[str, Callable[[Summary, Mapping[str, str], str], dict[str, Any]]] = {
+    "slack": slack,
+    "discord": discord,
+    "dingtalk": dingtalk,
+}
+TYPES = ("gitea", "gogs", *CHATS)
+
+
+def _slack(line: Line) -> str:
+    return rendered(line, _escaped, lambda url, text: f"<{url}|{text}>")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _markdown(line: Line) -> str:
+    return rendered(line, lambda text: text, lambda url, text: f"[{text.replace(']', '')}]({url})")
+
+
+def _plain(line: Line) -> str:
+    return rendered(line, lambda text: text, lambda _url, text: text)

@@ -1,0 +1,149 @@
+"""What a person reads in a chat about a notice, before the chat's own markup."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from ingot_contracts.identity import User
+from ingot_contracts.repos import NO_COMMIT, Commit, Repository
+from ingot_hooks.core.payloads import (
+    BRANCHES,
+    TAGS,
+    CreatePayload,
+    DeletePayload,
+    ForkPayload,
+    IssueCommentPayload,
+    IssuePayload,
+    Notice,
+    PullRequestPayload,
+    PushPayload,
+    RepositoryPayload,
+)
+
+SUCCESS, WARNING, FAILURE = "1ac600", "ffd930", "ff3232"
+MOST_TEXT = 2000
+
+
+class Link(msgspec.Struct, frozen=True):
+    """Text that leads somewhere."""
+
+    url: str
+    text: str
+
+
+Line = Sequence[str | Link]
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """``color`` is six hex digits; ``url`` is where the thing can be seen, empty when it is gone."""
+
+    headline: Line
+    detail: list[Line] = []
+    url: str
+    color: str = SUCCESS
+    sender: User
+    repository: Repository
+
+
+def summary_of(notice: Notice) -> Summary:
+    """The few lines that tell of ``notice``."""
+    payload = notice.payload
+    repository = Link(payload.repository.html_url, payload.repository.full_name)
+    headline, detail, url, color = _told(payload, repository)
+    return Summary(
+        headline=[*headline, f" by {payload.sender.login}"],
+        detail=detail,
+        url=url,
+        color=color,
+        sender=payload.sender,
+        repository=payload.repository,
+    )
+
+
+def rendered(line: Line, escape: Callable[[str], str], link: Callable[[str, str], str]) -> str:
+    """``line`` in the markup of a chat: ``link`` gets a URL and its escaped text."""
+    return "".join(
+        link(part.url, escape(part.text)) if isinstance(part, Link) else escape(part) for part in line
+    )
+
+
+def clipped(text: str, most: int = MOST_TEXT) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+_Told = tuple[Line, list[Line], str, str]
+
+
+def _told(payload: object, repository: Link) -> _Told:  # noqa: PLR0911 - one return per kind of payload
+    headline: Line
+    match payload:
+        case CreatePayload():
+            return (
+                ["[", repository, f"] {payload.ref_type} {payload.ref} created"],
+                [],
+                repository.url,
+                SUCCESS,
+            )
+        case DeletePayload():
+            return (
+                ["[", repository, f"] {payload.ref_type} {payload.ref} deleted"],
+                [],
+                repository.url,
+                FAILURE,
+            )
+        case ForkPayload():
+            original = Link(payload.forkee.html_url, payload.forkee.full_name)
+            return [original, " forked to ", repository], [], repository.url, SUCCESS
+        case RepositoryPayload(action="deleted"):
+            return [f"[{repository.text}] repository deleted"], [], "", FAILURE
+        case RepositoryPayload():
+            return ["[", repository, f"] repository {payload.action}"], [], repository.url, SUCCESS
+        case PushPayload():
+            return _told_push(payload, repository)
+        case IssuePayload(issue=issue):
+            url = f"{repository.url}/issues/{issue.number}"
+            headline = [
+                "[",
+                repository,
+                "] issue ",
+                Link(url, f"#{issue.number} {issue.title}"),
+                f" {payload.action}",
+            ]
+            return headline, _quoted(issue.body, payload.action), url, _color(payload.action)
+        case IssueCommentPayload(issue=issue, comment=comment):
+            subject = Link(comment.html_url, f"#{issue.number} {issue.title}")
+            headline = ["[", repository, "] comment on ", subject, f" {payload.action}"]
+            detail: list[Line] = [[clipped(comment.body)]] if payload.action != "deleted" else []
+            return headline, detail, comment.html_url, _color(payload.action)
+        case PullRequestPayload(pull_request=pull):
+            action = "merged" if payload.action == "closed" and pull.merged else payload.action
+            subject = Link(pull.html_url, f"#{pull.number} {pull.title}")
+            headline = ["[", repository, "] pull request ", subject, f" {action}"]
+            return headline, _quoted(pull.body, action), pull.html_url, _color(action)
+    raise TypeError(f"nothing to say about {type(payload).__name__}")
+
+
+def _told_push(payload: PushPayload, repository: Link) -> _Told:
+    ref = payload.ref.removeprefix(BRANCHES).removeprefix(TAGS)
+    if payload.after == NO_COMMIT:
+        return ["[", repository, f"] {ref} removed by a push"], [], repository.url, FAILURE
+    count = len(payload.commits)
+    what = f"{count} new commit{'' if count == 1 else 's'} pushed" if count else "pushed"
+    detail: list[Line] = [_commit_line(commit) for commit in payload.commits]
+    return ["[", repository, f":{ref}] {what}"], detail, payload.compare_url or repository.url, SUCCESS
+
+
+def _commit_line(commit: Commit) -> Line:
+    subject = commit.message.split("\n", 1)[0]
+    return [Link(commit.url, commit.id[:7]), f": {clipped(subject, 200)} - {commit.author.name}"]
+
+
+def _quoted(body: str, action: str) -> list[Line]:
+    """The text of an issue, when it is new."""
+    return [[clipped(body)]] if body and action in ("opened", "edited") else []
+
+
+def _color(action: str) -> str:
+    return {"closed": FAILURE, "deleted": FAILURE, "edited": WARNING, "reopened": WARNING}.get(
+        action, SUCCESS
+    )
