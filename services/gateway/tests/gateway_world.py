@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
 
+import aiohttp
 import uvicorn
 from uvicorn.server import ServerState
 
@@ -127,7 +128,8 @@ class StandIn:
     async def _flood(self, scope: Any, _receive: Any, send: Any) -> None:
         megabytes = int(parse_qs(scope["query_string"].decode())["mb"][0])
         part = b"x" * 2**16
-        await send({"type": "http.response.start", "status": 200, "headers": []})
+        length = str(megabytes * 2**20).encode()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
         for _ in range(megabytes * 16):
             await send({"type": "http.response.body", "body": part, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
@@ -211,7 +213,7 @@ async def world(transport: str, **changed: Any) -> AsyncIterator[World]:
     services["identity"] = identity
     configured = settings(**changed)
     own = ServiceIdentity("gateway", SigningKey.read(configured.private_key))
-    peers = Peers({"identity": Peer("identity", AsgiTransport(identity), own)})
+    peers = Peers({name: Peer(name, AsgiTransport(app), own) for name, app in services.items()})
     async with AsyncExitStack() as stack:
         upstreams: dict[str, Upstream] = {}
         for name, app in services.items():
@@ -224,6 +226,13 @@ async def world(transport: str, **changed: Any) -> AsyncIterator[World]:
         await stack.enter_async_context(living(gateway))
         url = await stack.enter_async_context(serving(gateway))
         yield World(url, services)
+
+
+@asynccontextmanager
+async def client_of_world(transport: str, **changed: Any) -> AsyncIterator[aiohttp.ClientSession]:
+    """A client of a gateway with these settings."""
+    async with world(transport, **changed) as made, aiohttp.ClientSession(made.url) as client:
+        yield client
 
 
 async def raw(url: str, request: bytes) -> bytes:

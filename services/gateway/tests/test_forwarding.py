@@ -6,7 +6,7 @@ import hashlib
 
 import aiohttp
 import pytest
-from gateway_world import World, raw, world
+from gateway_world import World, client_of_world, raw, world
 
 TOKEN = "t" * 40
 REPO = "/api/v1/repos/ann/app"
@@ -274,27 +274,33 @@ async def chunks(count: int, size: int = 2**16):
 
 @pytest.mark.parametrize("chunked", [False, True])
 async def test_a_body_beyond_the_limit_is_refused(transport, chunked):
-    async with world(transport, api_body_limit=200_000) as forge, aiohttp.ClientSession(forge.url) as client:
-        async with client.post(REPO, data=chunks(8) if chunked else b"x" * 200_001) as answer:
-            assert answer.status == 413
-            assert (await answer.json())["message"]
-            assert answer.headers["X-Request-Id"]
+    async with (
+        client_of_world(transport, api_body_limit=200_000) as client,
+        client.post(REPO, data=chunks(8) if chunked else b"x" * 200_001) as answer,
+    ):
+        assert answer.status == 413
+        assert (await answer.json())["message"]
+        assert answer.headers["X-Request-Id"]
 
 
 @pytest.mark.parametrize("chunked", [False, True])
 async def test_a_body_within_the_limit_arrives_whole(transport, chunked):
-    async with world(transport, api_body_limit=2**19) as forge, aiohttp.ClientSession(forge.url) as client:
-        async with client.post(REPO, data=chunks(8) if chunked else b"x" * 2**19) as answer:
-            told = await answer.json()
+    async with (
+        client_of_world(transport, api_body_limit=2**19) as client,
+        client.post(REPO, data=chunks(8) if chunked else b"x" * 2**19) as answer,
+    ):
+        told = await answer.json()
 
     assert told["size"] == 2**19
     assert ("content-length" in headers_of(told)) != chunked
 
 
 async def test_git_has_no_limit(transport):
-    async with world(transport, api_body_limit=1) as forge, aiohttp.ClientSession(forge.url) as client:
-        async with client.post("/ann/app.git/git-receive-pack", data=chunks(100)) as answer:
-            assert (await answer.json())["size"] == 100 * 2**16
+    async with (
+        client_of_world(transport, api_body_limit=1) as client,
+        client.post("/ann/app.git/git-receive-pack", data=chunks(100)) as answer,
+    ):
+        assert (await answer.json())["size"] == 100 * 2**16
 
 
 async def test_an_answer_before_the_body_is_read_comes_through(forge: World, client):
@@ -315,10 +321,9 @@ async def test_after_an_early_answer_the_next_request_is_served(client):
 
 
 async def test_a_service_that_stays_silent_times_out(transport):
-    async with world(transport, api_seconds=0.2) as forge, aiohttp.ClientSession(forge.url) as client:
-        async with client.get(REPO + "?do=hang") as answer:
-            assert answer.status == 504
-            assert (await answer.json())["message"]
+    async with client_of_world(transport, api_seconds=0.2) as client, client.get(REPO + "?do=hang") as answer:
+        assert answer.status == 504
+        assert (await answer.json())["message"]
 
 
 async def test_a_client_that_stays_silent_times_out(transport):
@@ -337,9 +342,11 @@ async def test_what_keeps_moving_does_not_time_out(transport):
             await asyncio.sleep(0.1)
             yield b"x"
 
-    async with world(transport, git_seconds=0.4) as forge, aiohttp.ClientSession(forge.url) as client:
-        async with client.post("/ann/app/git-receive-pack", data=slowly()) as answer:
-            assert (await answer.json())["size"] == 6
+    async with (
+        client_of_world(transport, git_seconds=0.4) as client,
+        client.post("/ann/app/git-receive-pack", data=slowly()) as answer,
+    ):
+        assert (await answer.json())["size"] == 6
 
 
 @pytest.mark.parametrize("do", ["hang", "drip"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from gateway_world import StandIn, living, serving, settings, world
+from gateway_world import StandIn, client_of_world, living, serving, settings
 
 from ingot_chassis.testing.processes import free_port
 from ingot_gateway.app import create_app
@@ -35,11 +35,13 @@ async def listening(on_connection: Callable[[Any, Any], Any]) -> AsyncIterator[s
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_a_service_that_is_not_there_is_a_bad_gateway(method):
-    async with gateway_to(f"http://127.0.0.1:{free_port()}", connect_seconds=0) as client:
-        async with client.request(method, REPO) as answer:
-            assert answer.status == 502
-            assert (await answer.json())["message"]
-            assert answer.headers["X-Request-Id"]
+    async with (
+        gateway_to(f"http://127.0.0.1:{free_port()}", connect_seconds=0) as client,
+        client.request(method, REPO) as answer,
+    ):
+        assert answer.status == 502
+        assert (await answer.json())["message"]
+        assert answer.headers["X-Request-Id"]
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
@@ -114,9 +116,12 @@ async def test_a_refusal_that_hangs_up_on_the_body_comes_through():
         for _ in range(64):
             yield b"x" * 2**16
 
-    async with listening(refuse) as url, gateway_to(url) as client:
-        async with client.post("/ann/app/git-receive-pack", data=body()) as answer:
-            assert (answer.status, await answer.read()) == (413, b"big")
+    async with (
+        listening(refuse) as url,
+        gateway_to(url) as client,
+        client.post("/ann/app/git-receive-pack", data=body()) as answer,
+    ):
+        assert (answer.status, await answer.read()) == (413, b"big")
 
 
 async def test_connections_are_used_again():
@@ -137,8 +142,7 @@ async def test_connections_are_used_again():
 
 
 async def test_a_header_that_is_no_ascii_arrives():
-    async with world("http") as made, aiohttp.ClientSession(made.url) as client:
-        async with client.get(REPO, headers={"X-Name": "Zoë"}) as answer:
-            told = dict((await answer.json())["headers"])
+    async with client_of_world("http") as client, client.get(REPO, headers={"X-Name": "Zoë"}) as answer:
+        told = dict((await answer.json())["headers"])
 
     assert told["x-name"].encode("utf-8")

@@ -42,7 +42,7 @@ class Exchange:
         bounds: Bounds,
         *,
         has_body: bool,
-        on_status: Callable[[int], None] | None = None,
+        on_status: Callable[[int], None],
     ) -> None:
         self._receive, self._send, self._bounds = receive, send, bounds
         self._on_status = on_status
@@ -95,7 +95,7 @@ class Exchange:
 
     async def send(self, message: Message) -> None:
         """The next part of the answer, unless the request has failed already."""
-        if message["type"] == "http.response.start" and self._on_status is not None:
+        if message["type"] == "http.response.start":
             self._on_status(message["status"])
         if self._failure is not None and not self.started:
             return

@@ -70,6 +70,7 @@ class Merged:
     def __init__(self, descriptions: Descriptions, public_url: str, seconds: float) -> None:
         self._descriptions, self._public_url, self._seconds = descriptions, public_url, seconds
         self._last: dict[str, Document] = {}
+        self._merged_from: dict[str, Document] = {}
         self._encoded, self._until = b"", 0.0
         self._making = asyncio.Lock()
 
@@ -79,7 +80,9 @@ class Merged:
             if time.monotonic() >= self._until:
                 complete = all(await asyncio.gather(*map(self._refreshed, SERVICES)))
                 parts = {name: self._last[name] for name in SERVICES if name in self._last}
-                self._encoded = msgspec.json.encode(merge({"gateway": own, **parts}, self._public_url))
+                if parts != self._merged_from or not self._encoded:
+                    self._encoded = msgspec.json.encode(merge({"gateway": own, **parts}, self._public_url))
+                    self._merged_from = parts
                 seconds = self._seconds if complete else min(self._seconds, RETRY_SECONDS)
                 self._until = time.monotonic() + seconds
             return self._encoded

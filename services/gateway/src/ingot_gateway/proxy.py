@@ -106,18 +106,20 @@ class Proxy:
             client=client,
         )
 
-        def forget_after_success(status: int) -> None:
-            if status < 400:
+        changes = _changes_identity(request.method, route)
+
+        def forget_unless_refused(status: int) -> None:
+            if changes and status < 400:
                 self._authenticator.drop(caller.user_id)
 
-        async with Exchange(
-            receive,
-            send,
-            bounds,
-            has_body=request.has_body,
-            on_status=forget_after_success if _changes_identity(request.method, route) else None,
-        ) as exchange:
-            await self._upstreams[route.service].forward(request, exchange)
+        try:
+            async with Exchange(
+                receive, send, bounds, has_body=request.has_body, on_status=forget_unless_refused
+            ) as exchange:
+                await self._upstreams[route.service].forward(request, exchange)
+        except (ApiError, ClientGone):
+            forget_unless_refused(200)  # nobody heard the answer, but it may have happened
+            raise
 
 
 def _changes_identity(method: str, route: Route) -> bool:
