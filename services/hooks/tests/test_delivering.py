@@ -12,9 +12,12 @@ from standardwebhooks import Webhook
 
 from ingot_chassis.tables import now
 from ingot_chassis.testing.receiver import Answer, Receiver
+from ingot_hooks.bell import Bell
+from ingot_hooks.clients.endpoints import HttpEndpoints
+from ingot_hooks.core.egress import Egress
 from ingot_hooks.core.schedule import PAUSES
 from ingot_hooks.store import deliveries as store
-from ingot_hooks.workers import Retention
+from ingot_hooks.workers import Deliverer, Retention
 
 from .builders import config, hook, push
 from .conftest import World
@@ -176,16 +179,18 @@ async def test_only_the_beginning_of_an_answer_is_kept(world: World, receiver: R
 
 
 async def test_a_hanging_endpoint_does_not_delay_a_good_one(world: World, receiver: Receiver) -> None:
+    world.settings.delivery_workers = world.settings.endpoint_concurrency + 1
     async with Receiver() as dead:
         dead.answer(200, delay=3600)
-        await make(world, dead.url)
-        for _ in range(20):
-            await world.hear(push())
-        await make(world, receiver.url)
+        for _ in range(10):
+            await make(world, dead.url)
         await world.hear(push())
         delivering = asyncio.create_task(world.deliverer.run())
+        await dead.wait_for(world.settings.endpoint_concurrency)
+        await make(world, receiver.url)
+        await world.hear(push())
         await receiver.wait_for(1)
-        assert 1 <= len(dead.requests) <= world.settings.endpoint_concurrency
+        assert len(dead.requests) == world.settings.endpoint_concurrency
         delivering.cancel()
         await asyncio.gather(delivering, return_exceptions=True)
 
@@ -274,3 +279,16 @@ async def test_old_history_is_dropped_and_what_waits_is_kept(world: World, recei
     await change_all(world, created_at=now() - timedelta(days=31))
     assert await Retention(world.db, world.settings).step() == 1
     assert [row["state"] for row in await history(world, id_)] == ["pending"]
+
+
+async def test_two_workers_send_everything_once(world: World, receiver: Receiver) -> None:
+    for _ in range(5):
+        await make(world, receiver.url)
+    for _ in range(4):
+        await world.hear(push())
+    parts = (HttpEndpoints(Egress(["127.0.0.1"]).refusal, 10), world.app.state.seal, Bell())
+    other = Deliverer(world.db, world.settings, *parts)
+    await asyncio.gather(world.deliverer.step(), other.step())
+    await world.deliverer.step()
+    ids = [request.headers["webhook-id"] for request in receiver.requests]
+    assert len(ids) == len(set(ids)) == 20

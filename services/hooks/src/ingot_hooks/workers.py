@@ -91,13 +91,12 @@ class Deliverer:
     async def _claim(self, limit: int) -> list[DeliveryRow]:
         if limit <= 0:
             return []
+        per_endpoint = self._settings.endpoint_concurrency
         async with self._db.read() as db:
-            if not await deliveries.any_due(db):
+            if not await deliveries.any_to_claim(db, per_endpoint):
                 return []
         async with self._db.transaction() as tx:
-            return await deliveries.claim(
-                tx, limit, lease=self._lease, per_endpoint=self._settings.endpoint_concurrency
-            )
+            return await deliveries.claim(tx, limit, lease=self._lease, per_endpoint=per_endpoint)
 
     async def _attempt(self, row: DeliveryRow) -> None:
         with continued_span(f"deliver {row.event}", row.traceparent):

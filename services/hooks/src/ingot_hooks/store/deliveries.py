@@ -5,7 +5,19 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, exists, func, literal_column, or_, select, text, update
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    Select,
+    and_,
+    exists,
+    func,
+    literal_column,
+    or_,
+    select,
+    text,
+    update,
+)
 from sqlalchemy import delete as delete_from
 
 from ingot_chassis.database import Executor, Tx, insert
@@ -48,23 +60,22 @@ def _due(at: datetime) -> ColumnElement[bool]:
     )
 
 
-async def any_due(db: Executor) -> bool:
-    return (await db.execute(select(delivery.c.number).where(_due(now())).limit(1))).first() is not None
+async def any_to_claim(db: Executor, per_endpoint: int) -> bool:
+    """Whether ``claim`` would find something; a read, so that looking often keeps nobody from writing."""
+    chosen, _ = await _claimable(db, now(), per_endpoint)
+    return (await db.execute(chosen.limit(1))).first() is not None
 
 
-async def claim(tx: Tx, limit: int, *, lease: timedelta, per_endpoint: int) -> list[DeliveryRow]:
-    """Take up to ``limit`` due deliveries: one per hook and repository, ``per_endpoint`` per host and port.
-
-    The bounds keep the order per repository as far as it can be kept, and a dead endpoint from taking all
-    workers. Two processes that claim in the same moment may together exceed them.
-    """
-    at = now()
-    live = and_(delivery.c.state == RUNNING, delivery.c.lease_until >= at)
-    counted = await tx.execute(
-        select(delivery.c.endpoint, func.count().label("running")).where(live).group_by(delivery.c.endpoint)
+async def _claimable(
+    db: Executor, at: datetime, per_endpoint: int
+) -> tuple[Select[tuple[Any, ...]], Counter[str]]:
+    """The query for what is due and not held up, oldest first; and how many are under way per endpoint."""
+    counted = await db.execute(
+        select(delivery.c.endpoint, func.count().label("running"))
+        .where(delivery.c.state == RUNNING, delivery.c.lease_until >= at)
+        .group_by(delivery.c.endpoint)
     )
     running = Counter({row.endpoint: row.running for row in counted})
-    full = [endpoint for endpoint, count in running.items() if count >= per_endpoint]
     other = delivery.alias("other")
     lane_is_free = ~exists().where(
         other.c.state == RUNNING,
@@ -78,8 +89,18 @@ async def claim(tx: Tx, limit: int, *, lease: timedelta, per_endpoint: int) -> l
         .order_by(delivery.c.next_attempt_at, delivery.c.number)
         .limit(CANDIDATES)
     )
-    if full:
-        chosen = chosen.where(delivery.c.endpoint.not_in(full))
+    full = [endpoint for endpoint, count in running.items() if count >= per_endpoint]
+    return (chosen.where(delivery.c.endpoint.not_in(full)) if full else chosen), running
+
+
+async def claim(tx: Tx, limit: int, *, lease: timedelta, per_endpoint: int) -> list[DeliveryRow]:
+    """Take up to ``limit`` due deliveries: one per hook and repository, ``per_endpoint`` per host and port.
+
+    The bounds keep the order per repository as far as it can be kept, and a dead endpoint from taking all
+    workers. Two processes that claim in the same moment may together exceed them.
+    """
+    at = now()
+    chosen, running = await _claimable(tx, at, per_endpoint)
     taken: list[DeliveryRow] = []
     lanes: set[tuple[int, int]] = set()
     for row in (await tx.execute(chosen.with_for_update(skip_locked=True, of=delivery))).all():
