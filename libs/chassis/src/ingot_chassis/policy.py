@@ -10,7 +10,7 @@ import msgspec
 from litestar.connection import ASGIConnection
 from litestar.handlers.base import BaseRouteHandler
 
-from ingot_chassis.errors import Denied, NotFound, Unauthenticated
+from ingot_chassis.errors import BadRequest, Denied, NotFound, Unauthenticated
 from ingot_chassis.principal import ANONYMOUS, PRINCIPAL_HEADER, SERVICE_HEADER, Principal
 
 MAX_ID = 2**63 - 1
@@ -60,8 +60,10 @@ async def enforce(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseR
     policy: Policy | None = handler.opt.get("policy")
     if policy is None:
         raise NotFound
-    if any(isinstance(value, int) and not 0 < value <= MAX_ID for value in connection.path_params.values()):
+    if not all(_storable(value) for value in connection.path_params.values()):
         raise NotFound
+    if b"%00" in connection.scope["query_string"]:
+        raise BadRequest("a parameter holds a character that cannot be stored")
     state = connection.app.state
     headers = connection.headers
     if policy.caller == "service":
@@ -72,6 +74,15 @@ async def enforce(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseR
     principal: Principal = await state.principal_verifier.verify(statement) if statement else ANONYMOUS
     connection.scope["principal"] = principal  # type: ignore[typeddict-unknown-key]
     _require(policy, principal)
+
+
+def _storable(value: object) -> bool:
+    """Whether a column could hold the path parameter; what no column holds names nothing that exists."""
+    if isinstance(value, int):
+        return 0 < value <= MAX_ID
+    return not isinstance(value, str) or not (
+        "\x00" in value or any("\ud800" <= c <= "\udfff" for c in value)
+    )
 
 
 def _require(policy: Policy, principal: Principal) -> None:

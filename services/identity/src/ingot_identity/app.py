@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
+from litestar import Litestar
+
 from ingot_chassis.app import service_app
 from ingot_chassis.assembly import assemble
 from ingot_chassis.bus import Bus
 from ingot_chassis.keys import Jwks
 from ingot_chassis.peers import Peers
-from litestar import Litestar
-
 from ingot_identity.api import admin, avatars, internal, organizations, teams, tokens, users
 from ingot_identity.api.call import Call
 from ingot_identity.core import accounts
@@ -28,7 +28,8 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         return await signing_keys.published()
 
     parts = assemble("identity", settings, metadata=metadata, bus=bus, peers=peers, fetch_keys=own_keys)
-    database, passwords = parts.require_database(), Passwords()
+    database = parts.require_database()
+    passwords = Passwords(memory_kib=settings.password_memory_kib, rounds=settings.password_rounds)
     signing_keys = SigningKeys(database, settings)
 
     async def first_administrator() -> None:

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 import msgspec
+
 from ingot_chassis.settings import ServiceSettings
 
 
@@ -16,6 +17,10 @@ class Settings(ServiceSettings, kw_only=True):
     signing_key_days: Annotated[
         int, msgspec.Meta(ge=1, description="Age at which the key that signs principals is replaced.")
     ] = 30
+    password_memory_kib: Annotated[
+        int, msgspec.Meta(ge=8, description="Memory of one argon2id hash, in KiB.")
+    ] = 65_536
+    password_rounds: Annotated[int, msgspec.Meta(ge=1, description="Passes of one argon2id hash.")] = 3
     admin_username: Annotated[
         str, msgspec.Meta(description="Name of the first administrator, made at start if there is none.")
     ] = "root"

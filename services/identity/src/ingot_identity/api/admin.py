@@ -3,10 +3,10 @@
 from typing import Annotated
 
 import msgspec
-from ingot_chassis.policy import admin
-from ingot_contracts.identity import User
 from litestar import post
 
+from ingot_chassis.policy import admin
+from ingot_contracts.identity import User
 from ingot_identity.api.call import Call
 from ingot_identity.api.organizations import CreateOrganization, Organization, view
 from ingot_identity.core import accounts, organizations

@@ -2,9 +2,10 @@
 
 import hashlib
 
+from litestar import Response, get
+
 from ingot_chassis.errors import NotFound
 from ingot_chassis.policy import anyone
-from litestar import Response, get
 
 CELLS = 5
 

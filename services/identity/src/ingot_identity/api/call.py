@@ -2,7 +2,6 @@
 
 from ingot_chassis.body import ApiRequest
 from ingot_chassis.errors import NotFound
-
 from ingot_identity.core.passwords import Passwords
 from ingot_identity.core.signing import SigningKeys
 from ingot_identity.core.views import Viewing

@@ -1,13 +1,13 @@
 """For sister services only: who is this, which keys sign, what is the account of that name."""
 
+from litestar import get, post
+
 from ingot_chassis.errors import NotFound
 from ingot_chassis.keys import Jwks
 from ingot_chassis.policy import anyone, services
 from ingot_chassis.principal import Membership, sign_principal
 from ingot_contracts.identity import Account, Authenticate, Authenticated
 from ingot_contracts.topology import AUDIENCE
-from litestar import get, post
-
 from ingot_identity.api.call import Call
 from ingot_identity.core import organizations
 from ingot_identity.core.credentials import identify

@@ -3,10 +3,10 @@
 from typing import Annotated, Any
 
 import msgspec
-from ingot_chassis.policy import anyone, signed_in
-from ingot_contracts.identity import User, Visibility
 from litestar import Response, get, post
 
+from ingot_chassis.policy import anyone, signed_in
+from ingot_contracts.identity import User, Visibility
 from ingot_identity.api.call import Call
 from ingot_identity.core import organizations
 from ingot_identity.store import organizations as store

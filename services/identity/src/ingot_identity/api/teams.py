@@ -3,11 +3,11 @@
 from typing import Annotated, Any
 
 import msgspec
+from litestar import Response, delete, get, post, put
+
 from ingot_chassis.errors import NotFound
 from ingot_chassis.policy import signed_in
 from ingot_contracts.identity import User
-from litestar import Response, delete, get, post, put
-
 from ingot_identity.api.call import Call
 from ingot_identity.core import organizations
 from ingot_identity.store import organizations as store

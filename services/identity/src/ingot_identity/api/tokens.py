@@ -4,10 +4,10 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
-from ingot_chassis.errors import NotFound
-from ingot_chassis.policy import basic
 from litestar import Response, delete, get, post
 
+from ingot_chassis.errors import NotFound
+from ingot_chassis.policy import basic
 from ingot_identity.api.call import Call
 from ingot_identity.core import tokens
 from ingot_identity.store import tokens as store

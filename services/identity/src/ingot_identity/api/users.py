@@ -1,11 +1,11 @@
 """Users, and oneself."""
 
 import msgspec
+from litestar import Response, get
+
 from ingot_chassis.errors import NotFound
 from ingot_chassis.policy import anyone, signed_in
 from ingot_contracts.identity import User
-from litestar import Response, get
-
 from ingot_identity.api.call import Call
 from ingot_identity.store import accounts
 

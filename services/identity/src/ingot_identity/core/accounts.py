@@ -5,7 +5,6 @@ from typing import Any
 from ingot_chassis.database import Database, Tx
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_contracts.identity import CredentialsRevoked, UserCreated
-
 from ingot_identity.core import names
 from ingot_identity.core.passwords import Passwords
 from ingot_identity.core.views import Viewing

@@ -6,7 +6,6 @@ from ingot_chassis.database import Database
 from ingot_chassis.errors import Denied, NotFound
 from ingot_chassis.principal import Principal
 from ingot_contracts.identity import Authenticate
-
 from ingot_identity.core import organizations, tokens
 from ingot_identity.core.passwords import Passwords
 from ingot_identity.store import accounts

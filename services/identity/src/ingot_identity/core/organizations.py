@@ -6,7 +6,6 @@ from ingot_chassis.database import Executor, Tx
 from ingot_chassis.errors import Denied, Invalid, NotFound
 from ingot_chassis.principal import Membership, Principal
 from ingot_contracts.identity import MembershipChanged, OrganizationCreated
-
 from ingot_identity.core import names
 from ingot_identity.core.views import Viewing
 from ingot_identity.store import accounts

@@ -5,6 +5,7 @@ import secrets
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
+
 from ingot_chassis.errors import Invalid
 
 LONGEST = 255
@@ -12,10 +13,10 @@ AT_ONCE = 2
 
 
 class Passwords:
-    """Hashes and checks. ``AT_ONCE`` at a time, because each takes 64 MiB for its moment."""
+    """Hashes and checks. ``AT_ONCE`` at a time, because each takes ``memory_kib`` for its moment."""
 
-    def __init__(self) -> None:
-        self._hasher = PasswordHasher()
+    def __init__(self, *, memory_kib: int = 65_536, rounds: int = 3) -> None:
+        self._hasher = PasswordHasher(memory_cost=memory_kib, time_cost=rounds)
         self._room = asyncio.Semaphore(AT_ONCE)
         self._nobody: str | None = None
 

@@ -5,11 +5,11 @@ import time
 from datetime import timedelta
 
 from cryptography.fernet import Fernet, InvalidToken
+
 from ingot_chassis.database import Database
 from ingot_chassis.keys import Jwk, Jwks, SigningKey
 from ingot_chassis.settings import SettingsError
 from ingot_chassis.tables import now
-
 from ingot_identity.settings import Settings
 from ingot_identity.store import signing_keys as store
 

@@ -9,7 +9,6 @@ from ingot_chassis.database import Tx
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_chassis.tables import now
 from ingot_contracts.identity import CredentialsRevoked
-
 from ingot_identity.store import tokens as store
 
 GROUPS = ("user", "organization", "repository", "issue", "hook", "admin", "misc")

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from sqlalchemy import Row, func, or_, select, update
+
 from ingot_chassis.database import Executor, insert
 from ingot_chassis.paging import Page
 from ingot_chassis.tables import now
-from sqlalchemy import Row, func, or_, select, update
-
 from ingot_identity.store.tables import account, email
 
 AccountRow = Row[Any]

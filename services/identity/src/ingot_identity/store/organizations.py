@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from ingot_chassis.database import Executor, insert
-from ingot_chassis.paging import Page
 from sqlalchemy import Row, and_, delete, func, select
 
+from ingot_chassis.database import Executor, insert
+from ingot_chassis.paging import Page
 from ingot_identity.store.tables import account, membership, team, team_member
 
 

@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Any
 
-from ingot_chassis.database import Executor, insert
 from sqlalchemy import Row, delete, select
 
+from ingot_chassis.database import Executor, insert
 from ingot_identity.store.tables import signing_key
 
 

@@ -3,7 +3,6 @@
 Users and organizations share one table, hence one sequence of ids and one set of names.
 """
 
-from ingot_chassis.tables import NAMING, BigId, UtcDateTime, chassis_tables
 from sqlalchemy import (
     Boolean,
     CheckConstraint,
@@ -17,6 +16,8 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
 )
+
+from ingot_chassis.tables import NAMING, BigId, UtcDateTime, chassis_tables
 
 metadata = MetaData(naming_convention=NAMING)
 chassis_tables(metadata)

@@ -3,11 +3,11 @@
 from datetime import timedelta
 from typing import Any
 
+from sqlalchemy import Row, delete, func, insert, select, update
+
 from ingot_chassis.database import Executor
 from ingot_chassis.paging import Page
 from ingot_chassis.tables import now
-from sqlalchemy import Row, delete, func, insert, select, update
-
 from ingot_identity.store.tables import access_token, account
 
 USED_GRAIN = timedelta(minutes=1)

@@ -1,0 +1,165 @@
+"""Who a credential belongs to, and for how long."""
+
+import jwt
+import pytest
+from sqlalchemy import update
+
+from ingot_identity.core import accounts
+from ingot_identity.store.tables import account
+
+SECRET = "correct horse"
+
+
+def principal(answer):
+    return jwt.decode(answer.json()["statement"], options={"verify_signature": False})["principal"]
+
+
+async def make_token(identity, **body):
+    answer = await identity.call("POST", "/users/ann/tokens", {"name": "t"} | body, as_="ann")
+    assert answer.status_code == 201
+    return answer.json()
+
+
+async def test_a_password_is_swapped_for_a_principal_of_a_minute(identity):
+    await identity.add_user("ann")
+    answer = await identity.authenticate(name="Ann", password=SECRET)
+    assert principal(answer)["name"] == "ann"
+    assert principal(answer)["via"] == "basic"
+    claims = jwt.decode(answer.json()["statement"], options={"verify_signature": False})
+    assert claims["exp"] - claims["iat"] == 60
+
+
+async def test_the_primary_address_signs_in_too(identity):
+    await identity.add_user("ann")
+    assert (await identity.authenticate(name="ANN@example.com", password=SECRET)).json()["user_id"] > 0
+
+
+@pytest.mark.parametrize(
+    "credential",
+    [
+        {"name": "ann", "password": "wrong"},
+        {"name": "nobody", "password": SECRET},
+        {"name": "ann", "password": ""},
+        {"name": "acme", "password": ""},
+        {"name": "ann", "password": "x" * 100_000},
+        {"token": "0" * 40},
+        {"token": "' OR 1=1 --"},
+        {},
+    ],
+)
+async def test_a_wrong_credential_is_nobodys(identity, credential):
+    await identity.add_user("ann")
+    await identity.call("POST", "/orgs", {"username": "acme"}, as_="ann")
+    answer = await identity.authenticate(**credential)
+    assert (answer.status_code, answer.json()) == (200, {"statement": "", "user_id": 0})
+
+
+@pytest.mark.parametrize("place", ["token", "password", "name"])
+async def test_a_token_works_as_token_as_password_and_as_name(identity, place):
+    await identity.add_user("ann")
+    secret = (await make_token(identity))["sha1"]
+    credential = {
+        "token": {"token": secret},
+        "password": {"name": "ann", "password": secret},
+        "name": {"name": secret, "password": "x"},
+    }
+    found = principal(await identity.authenticate(**credential[place]))
+    assert (found["name"], found["via"]) == ("ann", "token")
+
+
+async def test_a_token_reaches_no_further_than_its_scopes(identity):
+    await identity.add_user("ann")
+    secret = (await make_token(identity, scopes=["read:organization"]))["sha1"]
+    assert (await identity.call("GET", "/user/orgs", token=secret)).status_code == 200
+    assert (await identity.call("GET", "/user", token=secret)).status_code == 403
+    assert (await identity.call("POST", "/orgs", {"username": "x"}, token=secret)).status_code == 403
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_tokens_are_handed_out_for_a_password_only(identity, method):
+    await identity.add_user("ann")
+    secret = (await make_token(identity))["sha1"]
+    assert (await identity.call(method, "/users/ann/tokens", {"name": "x"}, token=secret)).status_code == 401
+
+
+async def test_a_list_of_tokens_never_shows_the_secret(identity):
+    await identity.add_user("ann")
+    made = await make_token(identity)
+    listed = await identity.call("GET", "/users/ann/tokens", as_="ann")
+    assert made["sha1"] not in listed.text
+    assert listed.json()[0]["token_last_eight"] == made["sha1"][-8:]
+
+
+async def test_nobody_lists_or_deletes_the_tokens_of_another(identity):
+    await identity.add_user("ann")
+    await identity.add_user("bob")
+    made = await make_token(identity)
+    assert (await identity.call("GET", "/users/ann/tokens", as_="bob")).status_code == 404
+    assert (await identity.call("DELETE", f"/users/bob/tokens/{made['id']}", as_="bob")).status_code == 404
+    assert (await identity.authenticate(token=made["sha1"])).json()["user_id"] > 0
+
+
+async def test_a_deleted_token_is_nobodys_and_everybody_hears_of_it(identity):
+    await identity.add_user("ann")
+    made = await make_token(identity)
+    assert (await identity.call("DELETE", f"/users/ann/tokens/{made['id']}", as_="ann")).status_code == 204
+    assert (await identity.authenticate(token=made["sha1"])).json()["user_id"] == 0
+    assert (await identity.events())[-1] == "identity.credentials.revoked.v1"
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [({"name": " "}, "name"), ({"name": "x" * 256}, "name"), ({"scopes": ["own:everything"]}, "scopes")],
+)
+async def test_a_bad_token_request_names_the_field(identity, body, field):
+    await identity.add_user("ann")
+    answer = await identity.call("POST", "/users/ann/tokens", {"name": "t"} | body, as_="ann")
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
+
+
+@pytest.mark.parametrize("state", [{"login_prohibited": True}, {"active": False}])
+async def test_an_account_that_may_not_sign_in_is_told_so(identity, state):
+    user_id = await identity.add_user("ann")
+    async with identity.app.state.database.transaction() as tx:
+        await tx.execute(update(account).where(account.c.id == user_id).values(**state))
+    assert (await identity.authenticate(name="ann", password=SECRET)).status_code == 403
+
+
+async def test_a_new_password_replaces_the_old_one(identity):
+    user_id = await identity.add_user("ann")
+    password_hash = await identity.app.state.passwords.hash("new one")
+    async with identity.app.state.database.transaction() as tx:
+        await accounts.set_password(tx, user_id, password_hash)
+    assert (await identity.authenticate(name="ann", password=SECRET)).json()["user_id"] == 0
+    assert (await identity.authenticate(name="ann", password="new one")).json()["user_id"] == user_id
+
+
+async def test_an_administrator_acts_as_somebody_and_nobody_else_does(identity):
+    await identity.add_user("ann")
+    acting = principal(await identity.authenticate(name="root", password=SECRET, sudo="ann"))
+    assert (acting["name"], acting["sudo_by"]) == ("ann", "root")
+    assert "admin" not in acting
+    assert (await identity.authenticate(name="ann", password=SECRET, sudo="root")).status_code == 403
+    assert (await identity.authenticate(name="root", password=SECRET, sudo="nobody")).status_code == 404
+
+
+async def test_only_the_gateway_may_swap_credentials(identity):
+    assert (await identity.http.post("/internal/authenticate", json={})).status_code == 404
+
+
+async def test_keys_rotate_and_the_old_one_stays_published(identity):
+    keys = identity.app.state.signing_keys
+    first = (await keys.current()).kid
+    keys._age *= 0
+    await keys.rotate()
+    published = [key["kid"] for key in (await identity.http.get("/internal/jwks")).json()["keys"]]
+    assert (await keys.current()).kid != first
+    assert first in published
+
+
+async def test_the_private_half_of_a_key_is_not_in_the_database_in_clear(identity):
+    key = await identity.app.state.signing_keys.current()
+    table = identity.app.state.database.metadata.tables["signing_key"]
+    async with identity.app.state.database.read() as db:
+        sealed = (await db.execute(table.select())).one().sealed
+    assert key.text().encode() not in sealed
