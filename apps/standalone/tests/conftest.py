@@ -1,4 +1,4 @@
-"""A data folder, and the real command running on it."""
+"""Data folders, and the real command running on them."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -11,6 +11,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from ingot_command import RunningIngot
 
+Start = Callable[..., RunningIngot]
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -18,21 +20,22 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def start(folder: Path) -> Iterator[Callable[..., RunningIngot]]:
-    """Starts `ingot up` on the folder; whatever still runs in the end is killed."""
+def start(folder: Path) -> Iterator[Start]:
+    """Starts `ingot up` on the folder of the test; whatever still runs in the end is killed."""
     with ExitStack() as ends:
 
         def started(*options: str, **variables: str) -> RunningIngot:
-            running = RunningIngot("--data", str(folder), *options, **variables)
+            running = RunningIngot(folder, *options, **variables)
             ends.callback(running.kill)
             return running
 
         yield started
 
 
-@pytest.fixture
-def running(start: Callable[..., RunningIngot]) -> RunningIngot:
-    """`ingot up` that has said it is ready."""
-    ingot = start()
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningIngot]:
+    """`ingot up` that is ready; tests share it and leave it running."""
+    ingot = RunningIngot(tmp_path_factory.mktemp("ingot") / "data")
     ingot.wait_ready()
-    return ingot
+    yield ingot
+    ingot.kill()

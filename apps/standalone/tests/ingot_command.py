@@ -57,11 +57,12 @@ def ingot(
 class RunningIngot:
     """`ingot up` on a free port."""
 
-    def __init__(self, *options: str, **variables: str) -> None:
+    def __init__(self, folder: Path, *options: str, **variables: str) -> None:
+        self.folder = folder
         self.lines: list[str] = []
         self._told = threading.Condition()
         self.process = subprocess.Popen(
-            [INGOT, "up", "--port", "0", *options],
+            [INGOT, "up", "--port", "0", "--data", folder, *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

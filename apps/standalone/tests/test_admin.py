@@ -6,70 +6,66 @@ from pathlib import Path
 import pytest
 from ingot_command import Ended, RunningIngot, ingot
 
-CREATE_ANN = ("admin", "create-user", "ann", "--email", "ann@example.org")
-
 
 @pytest.fixture
-def admin(running: RunningIngot, folder: Path) -> Callable[..., Ended]:
+def admin(running: RunningIngot) -> Callable[..., Ended]:
     def command(*arguments: str, stdin: str = "") -> Ended:
-        return ingot(*arguments, "--data", str(folder), stdin=stdin)
+        return ingot("admin", *arguments, "--data", str(running.folder), stdin=stdin)
 
     return command
+
+
+def create(name: str, *options: str) -> tuple[str, ...]:
+    return ("create-user", name, "--email", f"{name}@example.org", *options)
 
 
 def test_a_user_made_beside_the_server_can_sign_in(
     running: RunningIngot, admin: Callable[..., Ended]
 ) -> None:
-    made = admin(*CREATE_ANN)
+    made = admin(*create("ann"))
 
     assert made.code == 0
     assert running.who_am_i("ann", made.out.split()[-1]) == 200
 
 
 def test_the_password_of_a_new_user_can_be_given(running: RunningIngot, admin: Callable[..., Ended]) -> None:
-    made = admin(*CREATE_ANN, "--password", "what ann knows")
+    made = admin(*create("bob", "--password", "what bob knows"))
 
-    assert "what ann knows" not in made.out
-    assert running.who_am_i("ann", "what ann knows") == 200
+    assert "what bob knows" not in made.out
+    assert running.who_am_i("bob", "what bob knows") == 200
 
 
 def test_a_password_can_come_on_standard_input(running: RunningIngot, admin: Callable[..., Ended]) -> None:
-    admin(*CREATE_ANN, "--password", "-", stdin="what ann knows\n")
+    admin(*create("cleo", "--password", "-"), stdin="what cleo knows\n")
 
-    assert running.who_am_i("ann", "what ann knows") == 200
+    assert running.who_am_i("cleo", "what cleo knows") == 200
 
 
 def test_only_an_administrator_made_so_is_one(running: RunningIngot, admin: Callable[..., Ended]) -> None:
-    admin(*CREATE_ANN, "--password", "what ann knows", "--admin")
-    admin("admin", "create-user", "bob", "--email", "bob@example.org", "--password", "what bob knows")
+    admin(*create("dora", "--password", "what dora knows", "--admin"))
+    admin(*create("emil", "--password", "what emil knows"))
 
-    statuses = [
-        running.create_user(as_user=name, password=password, name=f"made-by-{name}")
-        for name, password in (("ann", "what ann knows"), ("bob", "what bob knows"))
-    ]
-
-    assert statuses == [201, 403]
+    assert running.create_user(as_user="dora", password="what dora knows", name="made-by-dora") == 201
+    assert running.create_user(as_user="emil", password="what emil knows", name="made-by-emil") == 403
 
 
 def test_a_new_password_replaces_the_old_one(running: RunningIngot, admin: Callable[..., Ended]) -> None:
-    old = running.password
+    old = admin(*create("fritz")).out.split()[-1]
+    assert running.who_am_i("fritz", old) == 200
 
-    new = admin("admin", "reset-password", "root").out.split()[-1]
+    new = admin("reset-password", "fritz").out.split()[-1]
 
-    assert running.who_am_i("root", new) == 200
-    running.wait_status(401, "root", old)
+    assert running.who_am_i("fritz", new) == 200
+    running.wait_status(401, "fritz", old)
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("admin", "create-user", "root", "--email", "r@example.org"), "ingot: username 'root' is taken"),
-        (
-            ("admin", "create-user", "ann", "--email", "nowhere"),
-            "ingot: email 'nowhere' is no e-mail address",
-        ),
-        ((*CREATE_ANN, "--password", ""), "ingot: password is required"),
-        (("admin", "reset-password", "nobody"), "ingot: there is no user 'nobody'"),
+        (create("root"), "ingot: username 'root' is taken"),
+        (("create-user", "gerd", "--email", "nowhere"), "ingot: email 'nowhere' is no e-mail address"),
+        (create("gerd", "--password", ""), "ingot: password is required"),
+        (("reset-password", "nobody"), "ingot: there is no user 'nobody'"),
     ],
 )
 def test_what_identity_refuses_is_one_line(
@@ -79,7 +75,7 @@ def test_what_identity_refuses_is_one_line(
 
 
 def test_a_folder_without_data_is_not_made(tmp_path: Path) -> None:
-    told = ingot(*CREATE_ANN, "--data", str(tmp_path / "nothing")).complaint
+    told = ingot("admin", *create("ann"), "--data", str(tmp_path / "nothing")).complaint
 
     assert (
         told

@@ -21,10 +21,10 @@ main()
 """
 
 
-def test_a_data_folder_has_one_user_at_a_time(running: RunningIngot, folder: Path) -> None:
-    told = ingot("up", "--port", "0", "--data", str(folder)).complaint
+def test_a_data_folder_has_one_user_at_a_time(running: RunningIngot) -> None:
+    told = ingot("up", "--port", "0", "--data", str(running.folder)).complaint
 
-    assert told == f"ingot: {folder} is in use by another `ingot up`"
+    assert told == f"ingot: {running.folder} is in use by another `ingot up`"
 
 
 def test_a_port_that_is_taken(folder: Path) -> None:

@@ -3,7 +3,6 @@
 import signal
 import stat
 from collections.abc import Callable
-from pathlib import Path
 
 import httpx
 import pytest
@@ -46,14 +45,17 @@ def test_a_password_is_made_only_once(start: Callable[..., RunningIngot]) -> Non
     assert second.who_am_i("root", password) == 200
 
 
-def test_what_it_keeps_is_private(running: RunningIngot, folder: Path) -> None:
-    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.rglob("*"))}
+def test_what_it_keeps_is_private(running: RunningIngot) -> None:
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (running.folder, *running.folder.rglob("*"))}
 
     assert not [path for path, mode in modes.items() if mode & 0o077]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_ends_with_everything_it_started(running: RunningIngot, number: signal.Signals) -> None:
+def test_it_ends_with_everything_it_started(
+    start: Callable[..., RunningIngot], number: signal.Signals
+) -> None:
+    running = start().wait_ready()
     children = running.children()
 
     assert running.stop(number) == 0

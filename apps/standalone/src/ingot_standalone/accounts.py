@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import NamedTuple
 
 from sqlalchemy.exc import DatabaseError
 
@@ -13,33 +14,37 @@ from ingot_identity.app import SCRIPTS
 from ingot_identity.core import accounts
 from ingot_identity.core.passwords import Passwords
 from ingot_identity.core.views import Viewing
-from ingot_identity.settings import Settings as IdentitySettings
+from ingot_identity.settings import Settings
 from ingot_identity.store import accounts as store
 from ingot_identity.store.tables import metadata
 from ingot_standalone.data_folder import DataFolder
 from ingot_standalone.settings import ForServices
 
 
-async def ensure_administrator(
-    folder: DataFolder, public_url: str, *, name: str, email: str, password: str
-) -> bool:
+class Identity(NamedTuple):
+    """What the rules of identity work with."""
+
+    database: Database
+    viewing: Viewing
+    passwords: Passwords
+
+
+async def ensure_administrator(folder: DataFolder, *, name: str, email: str, password: str) -> bool:
     """Create the first administrator; False when there is one. Raises CannotStart."""
-    async with _database(folder) as database:
-        return await accounts.ensure_administrator(
-            database, _viewing(public_url), Passwords(), login=name, email=email, password=password
-        )
+    async with _identity(folder) as identity:
+        return await accounts.ensure_administrator(*identity, login=name, email=email, password=password)
 
 
 async def create_user(
     folder: DataFolder, *, name: str, email: str, full_name: str, password: str, admin: bool
 ) -> None:
     """Create a user who may sign in at once. Raises CannotStart."""
-    async with _database(folder) as database:
-        password_hash = await Passwords().hash(password)
-        async with database.transaction() as tx:
+    async with _identity(folder) as identity:
+        password_hash = await identity.passwords.hash(password)
+        async with identity.database.transaction() as tx:
             await accounts.create_user(
                 tx,
-                _viewing(folder.public_url()),
+                identity.viewing,
                 login=name,
                 email=email,
                 full_name=full_name,
@@ -50,9 +55,9 @@ async def create_user(
 
 async def reset_password(folder: DataFolder, *, name: str, password: str) -> None:
     """Replace the password of a user. Raises CannotStart."""
-    async with _database(folder) as database:
-        password_hash = await Passwords().hash(password)
-        async with database.transaction() as tx:
+    async with _identity(folder) as identity:
+        password_hash = await identity.passwords.hash(password)
+        async with identity.database.transaction() as tx:
             row = await store.get_by_login(tx, name)
             if row is None or row.kind != "user":
                 raise CannotStart(f"there is no user {name!r}")
@@ -60,9 +65,12 @@ async def reset_password(folder: DataFolder, *, name: str, password: str) -> Non
 
 
 @asynccontextmanager
-async def _database(folder: DataFolder) -> AsyncIterator[Database]:
-    """Identity's database; what its rules refuse becomes a line for the operator."""
+async def _identity(folder: DataFolder) -> AsyncIterator[Identity]:
+    """Identity on the data folder; what its rules refuse becomes a line for the operator."""
     url = folder.existing_database_url("identity")
+    reading = ForServices({"public_url": folder.public_url()})
+    settings = reading.read(Settings, "identity")
+    reading.check()
     try:
         if await pending(url, SCRIPTS):
             raise CannotStart(
@@ -70,7 +78,11 @@ async def _database(folder: DataFolder) -> AsyncIterator[Database]:
             )
         database = Database(url, metadata)
         try:
-            yield database
+            yield Identity(
+                database,
+                Viewing(settings.public_url, settings.noreply_address),
+                Passwords(memory_kib=settings.password_memory_kib, rounds=settings.password_rounds),
+            )
         finally:
             await database.close()
     except ApiError as error:
@@ -80,8 +92,3 @@ async def _database(folder: DataFolder) -> AsyncIterator[Database]:
         raise CannotStart(f"{folder.path}: {error}; use the release that wrote it") from error
     except DatabaseError as error:
         raise CannotStart(f"cannot use {folder.database_file('identity')}: {error.orig}") from error
-
-
-def _viewing(public_url: str) -> Viewing:
-    settings = ForServices({}).read(IdentitySettings, "identity")
-    return Viewing(public_url or settings.public_url, settings.noreply_address)

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from litestar import Litestar
+
 import ingot_gateway.app
 import ingot_gateway.settings
 import ingot_hooks.app
@@ -20,8 +22,6 @@ from ingot_chassis.peers import Peers
 from ingot_chassis.principal import ServiceIdentity
 from ingot_contracts.topology import CALLS
 from ingot_gateway.upstreams import AsgiUpstream
-from litestar import Litestar
-
 from ingot_standalone.data_folder import DataFolder
 from ingot_standalone.settings import ForServices, Settings
 

@@ -68,7 +68,7 @@ async def _run(settings: Settings, folder: DataFolder, listener: socket.socket, 
     services = Services(settings, folder, public_url=public_url)
     folder.remember_public_url(public_url)
     await _migrate(folder)
-    await _first_administrator(settings, folder, public_url)
+    await _first_administrator(settings, folder)
     async with _nats(folder) as nats_url:
         bus = Bus(nats_url, name="ingot")
         try:
@@ -107,10 +107,10 @@ async def _migrate(folder: DataFolder) -> None:
     say(f"Databases      {', '.join(SCHEMAS)}: ready")
 
 
-async def _first_administrator(settings: Settings, folder: DataFolder, public_url: str) -> None:
+async def _first_administrator(settings: Settings, folder: DataFolder) -> None:
     password = settings.admin_password or secrets.token_urlsafe(15)
     made = await accounts.ensure_administrator(
-        folder, public_url, name=settings.admin_username, email=settings.admin_email, password=password
+        folder, name=settings.admin_username, email=settings.admin_email, password=password
     )
     if made:
         shown = "the one you gave" if settings.admin_password else f"{password}   (shown only now)"
