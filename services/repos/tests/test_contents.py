@@ -7,6 +7,9 @@ import zipfile
 import pytest
 from repos_world import commit, git, work_tree
 
+# Nothing here depends on the kind of database.
+pytestmark = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+
 
 @pytest.fixture
 async def pushed(world, ann, door, tmp_path):
@@ -92,7 +95,8 @@ async def test_archives_hold_one_folder(ann, pushed):
     assert "app/dir/a b.txt" in zipfile.ZipFile(io.BytesIO(packed.content)).namelist()
     assert 'filename="app-feature-one.zip"' in packed.headers["content-disposition"]
     packed = await ann.get(f"/repos/ann/app/archive/{pushed[:10]}.tar.gz")
-    assert "app/later.txt" in tarfile.open(fileobj=io.BytesIO(packed.content)).getnames()
+    with tarfile.open(fileobj=io.BytesIO(packed.content)) as files:
+        assert "app/later.txt" in files.getnames()
     for wrong in ("master.rar", "nothing.zip", ".zip"):
         assert (await ann.get(f"/repos/ann/app/archive/{wrong}")).status_code == 404
 

@@ -158,6 +158,7 @@ async def test_the_ledger_takes_many_refs_at_once(world, ann):
         assert await refs.ledger(tx, created["id"], list(tips)) == {}
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     ("body", "headers", "status"),
     [
@@ -176,6 +177,7 @@ async def test_what_is_no_push_is_refused(ann, body, headers, status):
     assert answer.status_code == status
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     "path",
     ["ann/app/info/refs", "ann/app/info/refs?service=git-evil", "ann/app/info/refs?service=upload-pack"],

@@ -32,6 +32,7 @@ async def test_auto_init_commits_a_readme(ann):
     assert branch["commit"]["author"]["username"] == "ann"
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     ("body", "field"),
     [

@@ -42,7 +42,7 @@ def content_type(start: bytes) -> str:
             return known
     if start[:4] == b"RIFF" and start[8:12] == b"WEBP":
         return "image/webp"
-    return "application/octet-stream" if b"\0" in start[:SNIFFED] else "text/plain; charset=utf-8"
+    return "application/octet-stream" if b"\0" in start[:SNIFFED] else "text/plain"
 
 
 async def commit_at(request: Call, found: Found, resolved: Resolved) -> str:

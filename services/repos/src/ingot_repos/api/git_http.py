@@ -1,15 +1,16 @@
 """Git over HTTP: the two requests of a client, streamed both ways between the socket and git.
 
-Raw ASGI, because an answer begins while its request is still being read.
+The handlers decide; what they return speaks raw ASGI, because such an answer begins while its request is read.
 """
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import structlog
-from litestar import asgi
+from litestar import Response, get, post
 from litestar.types import Receive, Scope, Send
 
 from ingot_chassis.errors import ApiError, BadRequest, Denied, NotFound, Unauthenticated, Unavailable
@@ -32,46 +33,14 @@ class ClientGone(GitError):
 class Exchange:
     """One request of a git client and its answer."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self.request = Call(scope, receive=receive, send=send)
+    def __init__(self, request: Call, receive: Receive, send: Send) -> None:
+        self.request = request
         self._receive, self._send = receive, send
         self.body_ended = asyncio.Event()
 
     @property
-    def method(self) -> str:
-        return str(self.request.scope["method"])
-
-    @property
     def is_gzip(self) -> bool:
         return self.request.headers.get("content-encoding", "").lower() in ("gzip", "x-gzip")
-
-    async def found(self, service: Service) -> Found:
-        """The repository of the path, for fetching or pushing.
-
-        Anonymous callers are asked for a password whenever something is missing, so nothing shows what exists.
-        """
-        writing = service == "git-receive-pack"
-        request = self.request
-        params = request.path_params
-        name = str(params["repo"]).removesuffix(".git")
-        if request.who.signed_in and not request.who.may(f"{'write' if writing else 'read'}:repository"):
-            raise Denied("the token lacks the scope for that")
-        try:
-            if writing:
-                found = await request.writable(str(params["owner"]), name)
-            else:
-                found = await request.repository(str(params["owner"]), name)
-        except (NotFound, Denied, Unauthenticated):
-            if request.who.signed_in:
-                raise
-            raise Unauthenticated("sign in to do that", headers=ASK_FOR_PASSWORD) from None
-        if writing and found.row.mirror:
-            raise Denied("a mirror takes no pushes")
-        if found.row.state == "failed":
-            raise NotFound("the fork failed; delete it")
-        if found.row.state != "ready":
-            raise Unavailable("the fork is not ready yet")
-        return found
 
     async def body(self) -> AsyncIterator[bytes]:
         """The request body as it comes. Raises ClientGone."""
@@ -99,29 +68,92 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": chunk, "more_body": more})
 
 
-@asgi("/{owner:str}/{repo:str}/info/refs", policy=anyone(), copy_scope=False)
-async def info_refs(scope: Scope, receive: Receive, send: Send) -> None:
+class GitAnswer(Response[None]):
+    """An answer that takes the exchange over from the framework."""
+
+    def __init__(self, speak: Callable[[Exchange], Awaitable[None]], request: Call) -> None:
+        super().__init__(None)
+        self._speak, self._request = speak, request
+
+    def to_asgi_response(self, *_: Any, **__: Any) -> Any:
+        async def app(_scope: Scope, receive: Receive, send: Send) -> None:
+            await self._speak(Exchange(self._request, receive, send))
+
+        return app
+
+
+@get("/{owner:str}/{repo:str}/info/refs", policy=anyone(), include_in_schema=False)
+async def info_refs(request: Call) -> Response[bytes]:
     """What refs there are: the beginning of every fetch and push."""
-    exchange = Exchange(scope, receive, send)
-    service = _service(exchange.request.query_params.get("service", ""))
-    if exchange.method != "GET" or service is None:
+    service = _service(request.query_params.get("service", ""))
+    if service is None:
         raise NotFound
-    found = await exchange.found(service)
-    path = exchange.request.storage.path(found.id)
+    found = await _found(request, service)
     try:
-        answer = await advertise(path, service, exchange.request.headers.get("git-protocol"))
+        answer = await advertise(request.storage.path(found.id), service, request.headers.get("git-protocol"))
     except RepositoryNotFound:
         raise NotFound from None
-    await exchange.start(f"application/x-{service}-advertisement")
-    await exchange.write(answer, more=False)
+    headers = {name.decode(): value.decode() for name, value in NEVER_CACHED}
+    return Response(answer, media_type=f"application/x-{service}-advertisement", headers=headers)
 
 
-@asgi("/{owner:str}/{repo:str}/git-upload-pack", policy=anyone(), copy_scope=False)
-async def upload_pack(scope: Scope, receive: Receive, send: Send) -> None:
+@post(
+    "/{owner:str}/{repo:str}/git-upload-pack",
+    policy=anyone(),
+    include_in_schema=False,
+    request_max_body_size=None,
+)
+async def upload_pack(request: Call) -> GitAnswer:
     """A fetch."""
-    exchange = Exchange(scope, receive, send)
-    _require_post(exchange, "git-upload-pack")
-    found = await exchange.found("git-upload-pack")
+    _require_type(request, "git-upload-pack")
+    found = await _found(request, "git-upload-pack")
+    return GitAnswer(partial(_fetch, found), request)
+
+
+@post(
+    "/{owner:str}/{repo:str}/git-receive-pack",
+    policy=anyone(),
+    include_in_schema=False,
+    request_max_body_size=None,
+)
+async def receive_pack(request: Call) -> GitAnswer:
+    """A push."""
+    _require_type(request, "git-receive-pack")
+    found = await _found(request, "git-receive-pack")
+    pusher = await request.own_account()
+    return GitAnswer(partial(_push, found, pusher.id), request)
+
+
+async def _found(request: Call, service: Service) -> Found:
+    """The repository of the path, for fetching or pushing.
+
+    Anonymous callers are asked for a password whenever something is missing, so nothing shows what exists.
+    """
+    writing = service == "git-receive-pack"
+    params = request.path_params
+    name = str(params["repo"]).removesuffix(".git")
+    if request.who.signed_in and not request.who.may(f"{'write' if writing else 'read'}:repository"):
+        raise Denied("the token lacks the scope for that")
+    try:
+        if writing:
+            found = await request.writable(str(params["owner"]), name)
+        else:
+            found = await request.repository(str(params["owner"]), name)
+    except (NotFound, Denied, Unauthenticated):
+        if request.who.signed_in:
+            raise
+        raise Unauthenticated("sign in to do that", headers=ASK_FOR_PASSWORD) from None
+    if writing and found.row.mirror:
+        raise Denied("a mirror takes no pushes")
+    if found.row.state == "failed":
+        raise NotFound("the fork failed; delete it")
+    if found.row.state != "ready":
+        raise Unavailable("the fork is not ready yet")
+    return found
+
+
+async def _fetch(found: Found, exchange: Exchange) -> None:
+    """Stream a pack; stop git when the client goes away."""
     stream = serve(
         exchange.request.storage.path(found.id),
         "git-upload-pack",
@@ -150,22 +182,16 @@ async def upload_pack(scope: Scope, receive: Receive, send: Send) -> None:
         watch.cancel()
 
 
-@asgi("/{owner:str}/{repo:str}/git-receive-pack", policy=anyone(), copy_scope=False)
-async def receive_pack(scope: Scope, receive: Receive, send: Send) -> None:
-    """A push: written down before refs move, announced before the client hears the end of it."""
-    exchange = Exchange(scope, receive, send)
-    _require_post(exchange, "git-receive-pack")
-    found = await exchange.found("git-receive-pack")
+async def _push(found: Found, pusher_id: int, exchange: Exchange) -> None:
+    """Take a push in: written down before refs move, announced before the client hears the end of it."""
     request = exchange.request
-    pusher = await request.own_account()
     body = exchange.body()
     try:
         push = await read_push_commands(inflate(body, MAX_INFLATED) if exchange.is_gzip else body)
     except BodyRefused as error:
         raise BadRequest(str(error)) from error
     names = [command.name for command in push.commands]
-    pushes = request.parts.pushes
-    async with pushes.journaled(found.id, pusher.id, names) as push_id:
+    async with request.parts.pushes.journaled(found.id, pusher_id, names) as push_id:
         stream = serve(
             request.storage.path(found.id),
             "git-receive-pack",
@@ -231,10 +257,8 @@ def _service(name: str) -> Service | None:
             return None
 
 
-def _require_post(exchange: Exchange, service: Service) -> None:
-    if exchange.method != "POST":
-        raise NotFound
-    if exchange.request.headers.get("content-type") != f"application/x-{service}-request":
+def _require_type(request: Call, service: Service) -> None:
+    if request.headers.get("content-type") != f"application/x-{service}-request":
         raise UnsupportedRequest
 
 
@@ -244,4 +268,4 @@ class UnsupportedRequest(ApiError):
     status = 415
 
 
-routes: list[Any] = [info_refs, upload_pack, receive_pack]
+routes = [info_refs, upload_pack, receive_pack]

@@ -82,7 +82,7 @@ async def act(request: Call, first: str, second: str, unattended: bool = False) 
     "/internal/repositories/{first:str}/{second:str}",
     policy=SISTERS,
     include_in_schema=False,
-    media_type="text/plain; charset=utf-8",
+    media_type="text/plain",
 )
 async def diff(request: Call, first: str, second: str, base: str, head: str) -> Response[bytes]:
     """``{id}/diff?base=&head=&format=diff|patch``: the text between two commits of the history."""
@@ -99,7 +99,7 @@ async def diff(request: Call, first: str, second: str, base: str, head: str) -> 
         raise NotFound from None
     except (OutputTooLarge, GitTimedOut) as error:
         raise Unavailable("the text is too large") from error
-    return Response(text, media_type="text/plain; charset=utf-8")
+    return Response(text, media_type="text/plain")
 
 
 async def _access(request: Call, found: Found) -> RepositoryAccess:
