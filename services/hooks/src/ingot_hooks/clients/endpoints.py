@@ -7,7 +7,7 @@ Redirects are not followed and proxies of the environment not used, since both w
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 import aiohttp
@@ -34,6 +34,10 @@ Refusal = Callable[[str, Sequence[str]], str]
 """``(host, addresses)``: why nothing may be sent there, in words; empty when it may."""
 
 
+Resolve = Callable[[str, int], Awaitable[list[ResolveResult]]]
+"""``(host, port)``: every address of the host. Raises OSError."""
+
+
 class Endpoints(Protocol):
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
         """Send once. Never raises for what the other side does."""
@@ -58,8 +62,8 @@ class Judged(AbstractResolver):
 class HttpEndpoints:
     """Over sockets, within ``seconds`` from looking up the name to the head of the answer."""
 
-    def __init__(self, refusal: Refusal, seconds: float) -> None:
-        self._refusal, self._seconds = refusal, seconds
+    def __init__(self, refusal: Refusal, seconds: float, *, resolve: Resolve | None = None) -> None:
+        self._refusal, self._seconds, self._resolve = refusal, seconds, resolve or _resolved
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
         try:
@@ -68,6 +72,8 @@ class HttpEndpoints:
             return Reply(error=f"no answer within {self._seconds:g} s")
         except ssl.SSLError as error:
             return Reply(error=_words(f"TLS failed: {error}"))
+        except (aiohttp.ClientResponseError, aiohttp.ClientPayloadError) as error:
+            return Reply(error=_words(f"the answer cannot be read: {error}"))
         except (aiohttp.ClientError, OSError) as error:
             return Reply(error=_words(f"no connection: {error}"))
         except ValueError as error:
@@ -78,7 +84,7 @@ class HttpEndpoints:
         if url.scheme not in ("http", "https") or not host or port is None:
             return Reply(error="the URL is not one of http or https")
         async with asyncio.timeout(self._seconds) as limit:
-            addresses = await _resolved(host, port)
+            addresses = await self._resolve(host, port)
             refusal = self._refusal(host, [address["host"] for address in addresses])
             if refusal:
                 return Reply(error=refusal)
