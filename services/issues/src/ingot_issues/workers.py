@@ -38,7 +38,7 @@ class Checking:
             number=row.number,
         )
         try:
-            compared = await self._repos.compare(repository.id, branches)
+            compared = await self._repos.compare(repository.id, branches, None)
         except NotFound:
             return  # a branch is gone: what was known of it last stays
         site = Site(repository, wanted.pusher_id, self._viewing)

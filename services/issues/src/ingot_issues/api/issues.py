@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 from litestar import Response, get, patch, post
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 from msgspec import UNSET, UnsetType
 
 from ingot_chassis.errors import Denied
@@ -104,7 +104,7 @@ async def list_issues(
     milestones: list[str] | None = None,
     milestone: list[str] | None = None,
     q: str = "",
-    of_type: Annotated[str, Parameter(query="type")] = "",
+    of_type: Annotated[str, QueryParameter(name="type")] = "",
     since: str = "",
     before: str = "",
     created_by: str = "",

@@ -63,7 +63,7 @@ async def _answer(text: str, linking: Context | None) -> Response[str]:
         if len(text) <= INLINE
         else await loop.run_in_executor(_ROOM, render, text, linking)
     )
-    return Response(html, media_type="text/html; charset=utf-8")
+    return Response(html, media_type="text/html")
 
 
 routes = [render_markdown, render_markdown_raw]

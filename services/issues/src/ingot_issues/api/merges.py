@@ -53,7 +53,7 @@ async def is_merged(request: Call, index: int) -> None:
     tags=["repository"],
     status_code=200,
 )
-async def merge(request: Call, index: int, data: MergePullRequest) -> Response[None]:
+async def merge(request: Call, index: int, data: MergePullRequest) -> Response[bytes]:
     """Merge a pull request; 405 when that is not possible, 409 when a branch moved meanwhile."""
     row = await pull_row(request, index)
     pulls.refuse_ended(row)
@@ -82,7 +82,7 @@ async def merge(request: Call, index: int, data: MergePullRequest) -> Response[N
         raise
     async with request.db.transaction() as tx:
         await pulls.record_merge(tx, site, row, merged.sha)
-    return Response(None)
+    return Response(b"", media_type="text/plain")
 
 
 async def _compared(request: Call, row: IssueRow) -> Comparison | None:

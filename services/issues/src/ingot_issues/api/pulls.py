@@ -171,7 +171,7 @@ async def _text(
     text = await request.repos.diff(
         request.repository_id, row.merge_base, row.head_sha, form, request.statement
     )
-    return Response(text, media_type="text/plain; charset=utf-8")
+    return Response(text, media_type="text/plain")
 
 
 @patch(

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 import msgspec
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from ingot_chassis.policy import MAX_ID
 
-InState = Annotated[str, Parameter(query="state")]
+InState = Annotated[str, QueryParameter(name="state")]
 """The parameter ``state``, a name that litestar keeps for itself."""
 
 

@@ -12,7 +12,7 @@ from ingot_contracts.repos import Compare, Comparison, Merge, Merged, Repository
 
 REMEMBERED_SECONDS = 5.0
 REMEMBERED = 10_000
-GIT_SECONDS = 60.0
+GIT_SECONDS = 130.0
 
 
 class Repos(Protocol):
@@ -30,7 +30,9 @@ class Repos(Protocol):
 
     async def access_by_id(self, repository_id: int, statement: str) -> RepositoryAccess: ...
 
-    async def compare(self, repository_id: int, wanted: Compare, statement: str = "") -> Comparison: ...
+    async def compare(self, repository_id: int, wanted: Compare, statement: str | None) -> Comparison:
+        """``statement`` None: a worker compares, for nobody in particular."""
+        ...
 
     async def merge(self, repository_id: int, wanted: Merge, statement: str) -> Merged: ...
 
@@ -42,8 +44,8 @@ class Repos(Protocol):
 class ReposPeer:
     """Asks over the internal API."""
 
-    def __init__(self, peer: Peer) -> None:
-        self._peer = peer
+    def __init__(self, peer: Peer, *, remembered_seconds: float = REMEMBERED_SECONDS) -> None:
+        self._peer, self._remembered_seconds = peer, remembered_seconds
         self._known: OrderedDict[tuple[str, str, str], tuple[RepositoryAccess, float]] = OrderedDict()
 
     def remembered(self, owner: str, name: str, statement: str) -> RepositoryAccess | None:
@@ -61,7 +63,7 @@ class ReposPeer:
         self._known.pop(key, None)
         path = f"/internal/repositories/{segment(owner)}/{segment(name)}/access"
         access = await self._peer.get(path, RepositoryAccess, principal=statement)
-        self._known[key] = (access, asked_at + REMEMBERED_SECONDS)
+        self._known[key] = (access, asked_at + self._remembered_seconds)
         if len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
         return access
@@ -70,9 +72,11 @@ class ReposPeer:
         path = f"/internal/repositories/by-id/{repository_id}/access"
         return await self._peer.get(path, RepositoryAccess, principal=statement)
 
-    async def compare(self, repository_id: int, wanted: Compare, statement: str = "") -> Comparison:
+    async def compare(self, repository_id: int, wanted: Compare, statement: str | None) -> Comparison:
         path = f"/internal/repositories/{repository_id}/compare"
-        return await self._peer.post(path, wanted, Comparison, principal=statement, timeout=GIT_SECONDS)
+        if statement is None:
+            path += "?unattended=true"
+        return await self._peer.post(path, wanted, Comparison, principal=statement or "", timeout=GIT_SECONDS)
 
     async def merge(self, repository_id: int, wanted: Merge, statement: str) -> Merged:
         path = f"/internal/repositories/{repository_id}/merge"

@@ -17,7 +17,7 @@ from ingot_issues.store import pulls as store
 from ingot_issues.store.issues import IssueRow
 
 CHECK = "pull.check"
-MERGE_LEASE = timedelta(seconds=90)
+MERGE_LEASE = timedelta(seconds=150)
 """Longer than a merge may take in repos. Whoever finds a claim that old may try again: merging is idempotent."""
 
 

@@ -1,0 +1,76 @@
+"""Asking repos: a yes is remembered for a while, a no never."""
+
+import msgspec
+import pytest
+
+from ingot_chassis.errors import Conflict, ErrorObject, NotFound
+from ingot_chassis.keys import SigningKey
+from ingot_chassis.peers import Peer, PeerAnswer
+from ingot_chassis.principal import ServiceIdentity
+from ingot_contracts.repos import Compare, Merge, RepositoryAccess
+from ingot_issues.clients.repos import ReposPeer
+
+from .builders import HEAD, comparison, repository
+
+
+class Wire:
+    """Answers every call with the same, and keeps the paths."""
+
+    def __init__(self, status: int, body: object) -> None:
+        self.status, self.body, self.paths = status, msgspec.json.encode(body), list[str]()
+
+    async def send(self, method: str, path: str, headers: object, body: bytes, timeout: float) -> PeerAnswer:  # noqa: ASYNC109
+        self.paths.append(path)
+        return PeerAnswer(self.status, {}, self.body)
+
+    async def close(self) -> None: ...
+
+
+def repos(wire: Wire, **options: float) -> ReposPeer:
+    return ReposPeer(Peer("repos", wire, ServiceIdentity("issues", SigningKey.generate())), **options)
+
+
+async def test_a_yes_is_remembered_for_the_same_caller_until_it_is_dropped() -> None:
+    wire = Wire(200, RepositoryAccess(repository=repository(), level="write"))
+    asked = repos(wire)
+    assert asked.remembered("ann", "app", "one") is None
+    await asked.access("ann", "app", "one")
+    assert asked.remembered("Ann", "APP", "one") is not None
+    assert asked.remembered("ann", "app", "two") is None
+    asked.forget(7)
+    assert asked.remembered("ann", "app", "one") is None
+
+
+async def test_a_yes_is_forgotten_in_time() -> None:
+    wire = Wire(200, RepositoryAccess(repository=repository(), level="write"))
+    asked = repos(wire, remembered_seconds=0.0)
+    await asked.access("ann", "app", "one")
+    assert asked.remembered("ann", "app", "one") is None
+
+
+async def test_a_no_drops_what_is_remembered() -> None:
+    wire = Wire(200, RepositoryAccess(repository=repository(), level="write"))
+    asked = repos(wire)
+    await asked.access("ann", "app", "one")
+    wire.status, wire.body = 404, msgspec.json.encode(ErrorObject(message="no", url=""))
+    with pytest.raises(NotFound):
+        await asked.access("ann", "app", "one")
+    assert asked.remembered("ann", "app", "one") is None
+
+
+async def test_names_are_one_segment_of_the_path() -> None:
+    wire = Wire(200, RepositoryAccess(repository=repository(), level="read"))
+    await repos(wire).access("a/b", "..?x", "")
+    assert wire.paths == ["/internal/repositories/a%2Fb/..%3Fx/access"]
+
+
+async def test_a_worker_compares_unattended() -> None:
+    wire = Wire(200, comparison())
+    await repos(wire).compare(7, Compare(base_branch="main", head_repository_id=7, head_branch="x"), None)
+    assert wire.paths == ["/internal/repositories/7/compare?unattended=true"]
+
+
+async def test_a_refused_merge_is_a_conflict() -> None:
+    wire = Wire(409, ErrorObject(message="moved", url=""))
+    with pytest.raises(Conflict, match="moved"):
+        await repos(wire).merge(7, Merge(number=1, base_branch="main", head_sha=HEAD), "one")

@@ -1,0 +1,245 @@
+"""Issues through the API: numbers, lists, editing, and what is told about it."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from ingot_chassis.database import engines
+from ingot_contracts.repos import RepositoryAccess
+
+from .builders import fill, repository
+from .conftest import World
+
+
+async def open_issue(world: World, title: str = "It burns", *, as_: int = 1, **fields: Any) -> dict[str, Any]:
+    answer = await world.call("POST", "/issues", {"title": title, **fields}, as_=as_)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+async def test_an_opened_issue_has_the_declared_shape(world: World) -> None:
+    opened = await open_issue(world, "  It burns ", body="help", as_=3)
+    assert opened["number"] == 1
+    assert opened["title"] == "It burns"
+    assert opened["user"]["login"] == "cat"
+    assert opened["url"] == "http://127.0.0.1:3000/api/v1/repos/ann/app/issues/1"
+    assert (opened["labels"], opened["milestone"], opened["assignee"]) == ([], None, None)
+    assert opened["pull_request"] is None
+    assert (await world.call("GET", "/issues/1", as_=0)).json() == opened | {
+        "user": opened["user"] | {"email": ""}
+    }
+
+
+async def test_an_opened_issue_is_told_with_its_count(world: World) -> None:
+    await open_issue(world)
+    counted, opened = await world.events("issues.open.counted.v1", "issues.issue.changed.v1")
+    assert (counted["repository_id"], counted["open_issues"], counted["open_pulls"]) == (7, 1, 0)
+    assert (opened["action"], opened["issue"]["number"], opened["sender"]["login"]) == ("opened", 1, "ann")
+    assert opened["repository"]["full_name"] == "ann/app"
+
+
+async def test_issues_opened_at_once_get_numbers_without_gap_or_clash(world: World) -> None:
+    await asyncio.gather(*(open_issue(world, f"number {n}", as_=1 + n % 3) for n in range(12)))
+    listed = (await world.call("GET", "/issues")).json()
+    assert [issue["number"] for issue in listed] == list(range(12, 0, -1))
+
+
+async def test_a_refused_issue_takes_no_number(world: World) -> None:
+    assert (await world.call("POST", "/issues", {"title": " "})).status_code == 422
+    assert (await open_issue(world))["number"] == 1
+
+
+async def test_issues_closed_at_once_are_counted_right(world: World) -> None:
+    for n in range(6):
+        await open_issue(world, f"number {n}")
+    await asyncio.gather(*(world.call("PATCH", f"/issues/{n}", {"state": "closed"}) for n in range(1, 6)))
+    assert (await world.events("issues.open.counted.v1"))[-1]["open_issues"] == 1
+
+
+async def test_closing_twice_tells_once(world: World) -> None:
+    await open_issue(world)
+    for _ in range(2):
+        answer = await world.call("PATCH", "/issues/1", {"state": "closed"})
+        assert (answer.status_code, answer.json()["state"]) == (201, "closed")
+    told = [told["action"] for told in await world.events("issues.issue.changed.v1")]
+    assert told == ["opened", "closed"]
+
+
+async def test_reopening_clears_the_closing_time(world: World) -> None:
+    await open_issue(world, closed=True)
+    assert (await world.call("GET", "/issues/1")).json()["closed_at"]
+    assert (await world.call("PATCH", "/issues/1", {"state": "open"})).json()["closed_at"] is None
+
+
+async def test_a_reader_sets_neither_assignee_nor_label_nor_state_when_opening(world: World) -> None:
+    opened = await open_issue(world, as_=3, assignee="nobody", labels=[1], milestone=5, closed=True)
+    assert (opened["assignee"], opened["state"]) == (None, "open")
+
+
+async def test_a_writer_naming_an_unknown_assignee_is_refused(world: World) -> None:
+    answer = await world.call("POST", "/issues", {"title": "x", "assignee": "nobody"}, as_=2)
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == "assignee"
+
+
+async def test_assignees_are_set_and_cleared(world: World) -> None:
+    opened = await open_issue(world, assignees=["bob", "Cat"])
+    assert [user["login"] for user in opened["assignees"]] == ["bob", "cat"]
+    cleared = (await world.call("PATCH", "/issues/1", {"assignee": ""})).json()
+    assert cleared["assignees"] == []
+    told = [told["action"] for told in await world.events("issues.issue.changed.v1")]
+    assert told == ["opened", "unassigned"]
+
+
+async def test_editing_tells_the_former_text(world: World) -> None:
+    await open_issue(world, "old", body="was")
+    edited = await world.call("PATCH", "/issues/1", {"title": "new", "body": "is"})
+    assert (edited.json()["title"], edited.json()["body"]) == ("new", "is")
+    told = (await world.events("issues.issue.changed.v1"))[-1]
+    assert told["action"] == "edited"
+    assert told["changes"] == {"title": {"from": "old"}, "body": {"from": "was"}}
+
+
+async def test_only_author_and_writers_edit(world: World) -> None:
+    await open_issue(world, as_=3)
+    assert (await world.call("PATCH", "/issues/1", {"title": "a"}, as_=3)).status_code == 201
+    assert (await world.call("PATCH", "/issues/1", {"title": "b"}, as_=2)).status_code == 201
+    assert (await world.call("PATCH", "/issues/1", {"title": "c"}, as_=4)).status_code == 403
+    assert (await world.call("PATCH", "/issues/1", {"title": "d"}, as_=0)).status_code == 401
+
+
+async def test_lists_filter(world: World) -> None:
+    await world.call("POST", "/labels", {"name": "bug", "color": "#ff0000"})
+    milestone = (await world.call("POST", "/milestones", {"title": "one"})).json()["id"]
+    await open_issue(world, "first fire", labels=["bug"])
+    await open_issue(world, "second", as_=3, body="FIRE")
+    await open_issue(world, "third", assignee="bob", milestone=milestone)
+    await open_issue(world, "fourth", closed=True)
+    for query, numbers in {
+        "": [3, 2, 1],
+        "state=closed": [4],
+        "state=all": [4, 3, 2, 1],
+        "state=strange": [3, 2, 1],
+        "q=fire": [2, 1],
+        "labels=bug": [1],
+        "labels=none": [],
+        f"milestones={milestone}": [3],
+        "milestones=ONE": [3],
+        "created_by=cat": [2],
+        "assigned_by=bob": [3],
+        "type=pulls": [],
+        "type=issues&sort=oldest": [1, 2, 3],
+        "since=2000-01-01T00:00:00Z": [3, 2, 1],
+        "since=2999-01-01T00:00:00Z": [],
+        "since=rubbish": [3, 2, 1],
+    }.items():
+        answer = await world.call("GET", f"/issues?{query}")
+        assert [issue["number"] for issue in answer.json()] == numbers, query
+        assert answer.headers["x-total-count"] == str(len(numbers)), query
+
+
+async def test_lists_are_paged(world: World) -> None:
+    for n in range(5):
+        await open_issue(world, f"number {n}")
+    answer = await world.call("GET", "/issues?limit=2&page=2&state=open")
+    assert [issue["number"] for issue in answer.json()] == [3, 2]
+    assert 'rel="next"' in answer.headers["link"]
+    assert "state=open" in answer.headers["link"]
+
+
+async def statements(world: World, path: str) -> int:
+    """How many SQL statements one GET takes."""
+    counted: list[str] = []
+
+    def count(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        counted.append(statement)
+
+    for engine in engines(world.db):
+        event.listen(engine.sync_engine, "before_cursor_execute", count)
+    assert (await world.call("GET", path)).status_code == 200
+    for engine in engines(world.db):
+        event.remove(engine.sync_engine, "before_cursor_execute", count)
+    return len(counted)
+
+
+async def test_a_list_takes_as_many_statements_for_200_rows_as_for_10(world: World) -> None:
+    await world.call("POST", "/labels", {"name": "bug", "color": "#ff0000"})
+    await world.call("POST", "/milestones", {"title": "one"})
+    paths = ["/issues", "/pulls", "/milestones", "/labels", "/issues/comments"]
+    seen: list[list[int]] = []
+    for first, count in ((1, 10), (11, 190)):
+        await fill(world.db, first, count)
+        seen.append([await statements(world, f"{path}?limit=50") for path in paths])
+    assert seen[0] == seen[1]
+    assert max(seen[0]) <= 7
+    assert "compare" not in world.repos.asked
+
+
+async def test_what_is_remembered_lets_in_and_never_refuses(world: World) -> None:
+    world.repos.lately = RepositoryAccess(repository=repository(), level="read")
+    assert (
+        await world.call("POST", "/labels", {"name": "bug", "color": "#ff0000"}, as_=2)
+    ).status_code == 201
+    asked = len(world.repos.asked)
+    assert (await world.call("GET", "/labels", as_=2)).status_code == 200
+    assert len(world.repos.asked) == asked
+
+
+@pytest.mark.parametrize(
+    ("path", "private", "enabled", "as_", "status"),
+    [
+        ("/issues", True, True, 0, 404),
+        ("/issues", True, True, 3, 404),
+        ("/issues", False, False, 0, 404),
+        ("/issues", False, False, 3, 404),
+        ("/issues", False, True, 0, 401),
+        ("/issues", False, True, 3, 422),
+        ("/labels", False, False, 0, 401),
+        ("/labels", False, True, 3, 403),
+        ("/labels", False, True, 2, 422),
+    ],
+)
+async def test_access_is_decided_before_the_body(
+    world: World, path: str, private: bool, enabled: bool, as_: int, status: int
+) -> None:
+    world.repos.repositories[7] = repository(private=private)
+    world.repos.issues_enabled = enabled
+    assert (await world.call("POST", path, {}, as_=as_)).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/issues", {"title": "\x00"}),
+        ("POST", "/issues", {"title": "x" * 256}),
+        ("POST", "/issues", {"title": 5}),
+        ("POST", "/issues", {"title": "x", "labels": ["\x00"]}),
+        ("POST", "/issues", {"title": "x", "labels": [2**70]}),
+        ("POST", "/issues", {"title": "x", "milestone": -1}),
+        ("POST", "/issues", {"title": "x", "due_date": "0001-01-01T00:00:00+14:00"}),
+        ("POST", "/issues", {"title": "x", "due_date": "9999-12-31T23:59:59-14:00"}),
+        ("POST", "/issues", []),
+        ("PATCH", "/issues/1", {"milestone": 2**62}),
+        ("PATCH", "/issues/1", {"assignees": [""]}),
+        ("PATCH", "/issues/0", {}),
+        ("GET", f"/issues/{2**63}", None),
+        ("GET", "/issues/abc", None),
+        ("GET", "/issues?q=%00&labels=%00,%F0%28&created_by=%00&milestones=%00", None),
+        ("GET", "/issues?labels=99999999999999999999&milestones=-1&page=-1&limit=zzz", None),
+        ("GET", "/issues?since=0001-01-01T00:00:00%2B14:00", None),
+        ("GET", "/issues?q=%25_%5C'", None),
+        ("GET", "/labels/%00", None),
+        ("GET", "/labels/99999999999999999999", None),
+        ("POST", "/labels", {"name": "x", "color": "#12345"}),
+        ("POST", "/milestones", {"title": "x", "due_on": "never"}),
+        ("PATCH", "/issues/comments/1", {"body": ""}),
+        ("GET", "/pulls/1.exe", None),
+        ("GET", "/pulls/\u0663", None),
+        ("POST", "/issues/1/times", {"time": 2**62}),
+    ],
+)
+async def test_bad_input_is_never_a_crash(world: World, method: str, path: str, body: Any) -> None:
+    await open_issue(world)
+    assert (await world.call(method, path, body)).status_code < 500
