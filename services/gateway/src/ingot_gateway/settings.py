@@ -12,11 +12,11 @@ class Settings(ServiceSettings, kw_only=True):
 
     port: Annotated[int, msgspec.Meta(ge=0, le=65535, description="Port to listen on.")] = 3000
     identity_url: Annotated[str, msgspec.Meta(description="Where identity listens.")] = (
-        "http://127.0.0.1:3001"
+        "http://127.0.0.1:8081"
     )
-    repos_url: Annotated[str, msgspec.Meta(description="Where repos listens.")] = "http://127.0.0.1:3002"
-    issues_url: Annotated[str, msgspec.Meta(description="Where issues listens.")] = "http://127.0.0.1:3003"
-    hooks_url: Annotated[str, msgspec.Meta(description="Where hooks listens.")] = "http://127.0.0.1:3004"
+    repos_url: Annotated[str, msgspec.Meta(description="Where repos listens.")] = "http://127.0.0.1:8082"
+    issues_url: Annotated[str, msgspec.Meta(description="Where issues listens.")] = "http://127.0.0.1:8083"
+    hooks_url: Annotated[str, msgspec.Meta(description="Where hooks listens.")] = "http://127.0.0.1:8084"
     api_body_limit: Annotated[
         int, msgspec.Meta(ge=1, description="Largest body of a call of the API, in bytes; git has no limit.")
     ] = 10_000_000
