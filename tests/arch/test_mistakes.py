@@ -1,0 +1,155 @@
+"""The few mistakes that would leak data or lose events, looked for in the syntax trees of all modules."""
+
+import ast
+import re
+
+import pytest
+from sources import Source, called, dotted, sources
+
+CHASSIS = "libs/chassis/src/ingot_chassis/"
+READS_ENVIRONMENT = {
+    f"{CHASSIS}server.py",  # hands it to `settings.load`
+    "apps/standalone/src/ingot_standalone/settings.py",
+    "services/repos/src/ingot_repos/git/command.py",  # PATH alone, for the clean environment of git
+}
+STARTS_PROCESSES = ("services/repos/src/ingot_repos/git/", f"{CHASSIS}nats_server.py", f"{CHASSIS}testing/")
+ENDS_TRANSACTION = re.compile(
+    r"\b(tx|db|conn|connection|session|engine|writing|reading)\.(commit|rollback|begin)$"
+)
+PUBLISHES = {f"{CHASSIS}bus.py", f"{CHASSIS}outbox.py"}
+ROUTES = {"get", "post", "put", "patch", "delete", "head", "route", "asgi"}
+LONGEST_FILE = 400
+VAGUE_NAMES = {"utils", "util", "helpers", "helper", "manager", "managers", "common", "misc", "base", "stuff"}
+FORGE_NOUNS = re.compile(
+    r"\b(repository|repositories|issue|issues|webhook|branch|pull request|organization)\b", re.IGNORECASE
+)
+NOUNS_ALLOWED = {f"{CHASSIS}principal.py", f"{CHASSIS}policy.py"}
+
+
+def found(looks_wrong, *, where=lambda source: True) -> list[str]:
+    """Places of the nodes that ``looks_wrong``."""
+    return [
+        f"{source.place}:{node.lineno}"
+        for source in sources()
+        if where(source)
+        for node in ast.walk(source.tree)
+        if looks_wrong(node)
+    ]
+
+
+def outside(*places: str):
+    return lambda source: not source.place.startswith(places)
+
+
+def test_only_the_chassis_commits():
+    """A commit elsewhere ends a transaction whose events are not in the outbox yet. Leave the `transaction()` block."""
+    assert not found(lambda node: bool(ENDS_TRANSACTION.search(called(node))), where=outside(CHASSIS))
+
+
+def test_only_settings_read_the_environment():
+    """A setting that is read elsewhere is neither checked at start nor documented. Add a field to settings.py."""
+
+    def reads(node: ast.AST) -> bool:
+        return isinstance(node, ast.Attribute) and dotted(node) in ("os.environ", "os.getenv", "os.environb")
+
+    def elsewhere(source: Source) -> bool:
+        return source.place not in READS_ENVIRONMENT and "/testing/" not in source.place
+
+    assert not found(reads, where=elsewhere)
+
+
+def test_git_is_started_in_its_own_room():
+    """Elsewhere nothing cleans its environment or keeps user values out of option positions. Use `run_git`."""
+
+    def starts(node: ast.AST) -> bool:
+        name = called(node)
+        return name.startswith(
+            ("subprocess.", "os.exec", "os.spawn", "os.popen", "os.system")
+        ) or name.endswith(
+            (".create_subprocess_exec", ".create_subprocess_shell", ".subprocess_exec", ".posix_spawn")
+        )
+
+    def imports(node: ast.AST) -> bool:
+        return isinstance(node, ast.Import) and any(
+            alias.name in ("subprocess", "git") for alias in node.names
+        )
+
+    assert not found(lambda node: starts(node) or imports(node), where=outside(*STARTS_PROCESSES))
+
+
+def test_no_shell_is_started():
+    assert not found(
+        lambda node: (
+            isinstance(node, ast.keyword) and node.arg == "shell" and getattr(node.value, "value", None)
+        )
+    )
+
+
+def test_every_route_declares_its_policy():
+    """A route without one answers 404; say who may call it."""
+
+    def undeclared(node: ast.AST) -> bool:
+        return called(node) in ROUTES and not any(keyword.arg == "policy" for keyword in node.keywords)
+
+    assert not found(
+        undeclared, where=lambda source: "/api/" in source.place or source.place.endswith("app.py")
+    )
+
+
+def test_only_the_relay_publishes():
+    """An event that is published before its transaction commits may tell of what never happened. Use `tx.emit`."""
+    assert not found(
+        lambda node: called(node).endswith((".publish", ".publish_async")),
+        where=lambda source: source.place not in PUBLISHES and "/testing/" not in source.place,
+    )
+
+
+def test_every_task_has_an_owner():
+    """A task that nobody holds may be collected while it runs, and its error is seen by nobody."""
+    assert not found(
+        lambda node: (
+            isinstance(node, ast.Expr) and called(node.value).endswith((".create_task", ".ensure_future"))
+        )
+    )
+
+
+def test_time_is_read_in_one_place():
+    """Naive or local times end up in answers. Use `ingot_chassis.tables.now`."""
+    assert not found(
+        lambda node: called(node) in ("datetime.now", "datetime.utcnow", "datetime.datetime.now"),
+        where=lambda source: source.place != f"{CHASSIS}tables.py",
+    )
+
+
+def test_bodies_and_headers_are_never_logged():
+    assert not found(
+        lambda node: (
+            called(node).startswith("log.")
+            and any(
+                keyword.arg in ("body", "headers", "password", "token", "secret") for keyword in node.keywords
+            )
+        )
+    )
+
+
+@pytest.mark.parametrize("source", sources(), ids=lambda source: source.place)
+def test_a_module_says_what_it_is_for_and_stays_readable(source):
+    lines = source.text.count("\n")
+    name = source.place.rsplit("/", 1)[-1].removesuffix(".py")
+    assert ast.get_docstring(source.tree), "no docstring"
+    assert lines <= LONGEST_FILE, f"{lines} lines"
+    assert name not in VAGUE_NAMES, "a vague name"
+
+
+def test_the_chassis_knows_no_forge():
+    """What a forge is belongs to the services; what is here must fit any of them."""
+    told = [
+        f"{source.place}: {match.group()}"
+        for source in sources()
+        if source.place.startswith(CHASSIS)
+        and source.place not in NOUNS_ALLOWED
+        and "/testing/" not in source.place
+        for match in [FORGE_NOUNS.search(source.text)]
+        if match
+    ]
+    assert not told
