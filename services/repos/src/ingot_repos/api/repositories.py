@@ -55,6 +55,11 @@ async def create_for(request: Call, owner: Any, data: CreateRepository) -> Repos
     return request.viewing.repository(row, "owner")
 
 
+def _create_in_organization_id(_handler: Any, _method: Any, path: list[Any]) -> str:
+    """Ids are unique in a description: the plural spelling has its own."""
+    return "createOrgRepo" if "org" in path else "orgCreateRepo"
+
+
 @post(
     "/api/v1/user/repos",
     policy=signed_in("write:repository"),
@@ -70,7 +75,7 @@ async def create_own(request: Call, data: CreateRepository) -> Repository:
 @post(
     ["/api/v1/org/{org:str}/repos", "/api/v1/orgs/{org:str}/repos"],
     policy=signed_in("write:repository"),
-    operation_id="createOrgRepo",
+    operation_id=_create_in_organization_id,
     tags=["organization"],
     status_code=201,
 )

@@ -126,13 +126,18 @@ async def list_statuses(request: Call, owner: str, repo: str, sha: str) -> Respo
     return Response([_view(request, found, row) for row in rows], headers=request.page_headers(page, total))
 
 
+def _combined_id(_handler: Any, _method: Any, path: list[Any]) -> str:
+    """Ids are unique in a description: the younger spelling has its own."""
+    return "repoGetCombinedStatusByRef" if "statuses" in path else "repoGetCombinedStatus"
+
+
 @get(
     [
         "/api/v1/repos/{owner:str}/{repo:str}/commits/{ref:str}/statuses",
         "/api/v1/repos/{owner:str}/{repo:str}/commits/{ref:str}/status",
     ],
     policy=resource("read", "read:repository"),
-    operation_id="repoGetCombinedStatusByRef",
+    operation_id=_combined_id,
     tags=["repository"],
 )
 async def combined_status(request: Call, owner: str, repo: str, ref: str) -> CombinedStatus:

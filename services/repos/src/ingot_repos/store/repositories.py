@@ -1,16 +1,19 @@
 """SQL for repositories, read together with their owner and what one principal was granted."""
 
 from collections.abc import Collection
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     FromClause,
     Row,
     Select,
     String,
     and_,
+    bindparam,
     cast,
     delete,
     false,
@@ -51,21 +54,24 @@ class Viewer(msgspec.Struct, frozen=True):
     teams: list[int] = []
 
 
-def _joined(viewer: Viewer) -> tuple[Select[Any], FromClause]:
-    """Repository and owner, with ``mode`` (collaboration) and ``granted`` (team ids by comma) of the viewer."""
+def _joined(viewer_id: Any, teams: Any) -> tuple[Select[Any], FromClause]:
+    """Repository and owner, with ``mode`` (collaboration) and ``granted`` (team ids by comma) of the viewer.
+
+    Both arguments are values or parameters of the statement, or None where there is nobody or no team.
+    """
     source = repository.join(account, account.c.id == repository.c.owner_id)
     mode: ColumnElement[Any] = literal(None)
     granted: ColumnElement[Any] = literal(None)
-    if viewer.id:
+    if viewer_id is not None:
         source = source.outerjoin(
             collaboration,
-            and_(collaboration.c.repository_id == repository.c.id, collaboration.c.user_id == viewer.id),
+            and_(collaboration.c.repository_id == repository.c.id, collaboration.c.user_id == viewer_id),
         )
         mode = collaboration.c.mode
-    if viewer.teams:
+    if teams is not None:
         granted = (
-            select(func.aggregate_strings(_team_text(), ","))
-            .where(team_grant.c.repository_id == repository.c.id, team_grant.c.team_id.in_(viewer.teams))
+            select(func.aggregate_strings(cast(team_grant.c.team_id, String), ","))
+            .where(team_grant.c.repository_id == repository.c.id, team_grant.c.team_id.in_(teams))
             .correlate(repository)
             .scalar_subquery()
         )
@@ -73,29 +79,44 @@ def _joined(viewer: Viewer) -> tuple[Select[Any], FromClause]:
     return select(*columns).select_from(source), source
 
 
-def _team_text() -> ColumnElement[str]:
-    return cast(team_grant.c.team_id, String)
+@lru_cache
+def _one(*, signed_in: bool, teams: bool, by_name: bool) -> Select[Any]:
+    """The statement for one repository, built once: building it costs more than running it."""
+    statement, _ = _joined(
+        bindparam("viewer_id", type_=BigInteger) if signed_in else None,
+        bindparam("viewer_teams", expanding=True) if teams else None,
+    )
+    if by_name:
+        return statement.where(
+            account.c.lower_login == bindparam("owner"), repository.c.lower_name == bindparam("name"), _SEEN
+        )
+    return statement.where(repository.c.id == bindparam("repository_id", type_=BigInteger), _SEEN)
+
+
+def _parameters(viewer: Viewer) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    if viewer.id:
+        given["viewer_id"] = viewer.id
+    if viewer.teams:
+        given["viewer_teams"] = viewer.teams
+    return given
 
 
 async def get_by_name(db: Executor, viewer: Viewer, owner: str, name: str) -> RepositoryRow | None:
     """One statement for a repository, its owner and the viewer's grants."""
-    statement, _ = _joined(viewer)
-    found = await db.execute(
-        statement.where(
-            account.c.lower_login == owner.lower(), repository.c.lower_name == name.lower(), _SEEN
-        )
-    )
-    return found.first()
+    statement = _one(signed_in=viewer.id > 0, teams=bool(viewer.teams), by_name=True)
+    given = _parameters(viewer) | {"owner": owner.lower(), "name": name.lower()}
+    return (await db.execute(statement, given)).first()
 
 
 async def get(db: Executor, viewer: Viewer, repository_id: int) -> RepositoryRow | None:
-    statement, _ = _joined(viewer)
-    return (await db.execute(statement.where(repository.c.id == repository_id, _SEEN))).first()
+    statement = _one(signed_in=viewer.id > 0, teams=bool(viewer.teams), by_name=False)
+    return (await db.execute(statement, _parameters(viewer) | {"repository_id": repository_id})).first()
 
 
 async def get_raw(db: Executor, repository_id: int) -> RepositoryRow | None:
     """With its owner, in whatever state it is."""
-    statement, _ = _joined(Viewer())
+    statement, _ = _joined(None, None)
     return (await db.execute(statement.where(repository.c.id == repository_id))).first()
 
 
@@ -103,7 +124,7 @@ async def parents(db: Executor, viewer: Viewer, ids: Collection[int]) -> dict[in
     """The repositories of these ids that the viewer may see, for ``parent`` in answers."""
     if not ids:
         return {}
-    statement, _ = _joined(viewer)
+    statement, _ = _joined(viewer.id or None, viewer.teams or None)
     rows = await db.execute(statement.where(repository.c.id.in_(ids), visible(viewer)))
     return {row.id: row for row in rows}
 
@@ -144,7 +165,7 @@ def _held(viewer: Viewer) -> ColumnElement[bool]:
 async def _page(
     db: Executor, viewer: Viewer, wanted: ColumnElement[bool], page: Page, *order: Any
 ) -> tuple[list[RepositoryRow], int]:
-    statement, source = _joined(viewer)
+    statement, source = _joined(viewer.id or None, viewer.teams or None)
     condition = and_(visible(viewer), wanted)
     rows = await db.execute(statement.where(condition).order_by(*order).limit(page.limit).offset(page.offset))
     total = await db.execute(select(func.count()).select_from(source).where(condition))
