@@ -14,7 +14,7 @@ from ingot_chassis.errors import ApiError, GatewayTimeout, TooLarge
 from ingot_gateway.admission import answered
 from ingot_gateway.errors import ClientTooSlow
 
-FIRST_LOOK = 0.05
+FIRST_LOOK = 0.25
 LOOK = 0.5
 
 
