@@ -94,9 +94,7 @@ async def test_a_client_that_reads_nothing_holds_the_service_up(transport):
         before = gateway.peak_memory()
         _, writer = await asyncio.open_connection("127.0.0.1", gateway._port)
         writer.transport.pause_reading()
-        writer.write(
-            b"GET /ann/app.git/info/refs?do=flood&mb=64 HTTP/1.0\r\nHost: x\r\n\r\n"
-        )
+        writer.write(b"GET /ann/app.git/info/refs?do=flood&mb=64 HTTP/1.0\r\nHost: x\r\n\r\n")
         await gateway.fetch(64)  # enough time for the other answer to pile up, if it did
 
         assert gateway.peak_memory() - before < MOST_GROWTH
