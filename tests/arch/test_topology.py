@@ -72,7 +72,7 @@ def test_an_event_is_named_by_its_owner_and_its_version(event):
 def test_an_event_is_emitted_by_its_owner_and_heard_by_somebody(event):
     owner = event.__module__.rsplit(".", 1)[-1]
     made = re.compile(rf"\b{event.__name__}\(")
-    used = re.compile(rf"\b{event.__name__}\b")
+    used = re.compile(rf"\b{event.__name__}\b|{re.escape(event.__struct_config__.tag)}")
     emitters = {
         s.place.split("/")[1] for s in sources() if s.place.startswith("services/") and made.search(s.text)
     }

@@ -31,7 +31,11 @@ NAMING = {
 }
 
 BigId = BigInteger().with_variant(Integer, "sqlite")
-"""64-bit id; SQLite numbers rows by itself only for a column declared INTEGER."""
+"""64-bit id; SQLite numbers rows by itself only for a column declared INTEGER.
+
+Tables whose ids mean something outside also say ``sqlite_autoincrement=True``: SQLite would otherwise give the
+id of a deleted last row to the next one, with all that was granted to it.
+"""
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -75,6 +79,7 @@ def chassis_tables(metadata: MetaData) -> None:
             postgresql_where=text("sent_at IS NULL"),
             sqlite_where=text("sent_at IS NULL"),
         ),
+        sqlite_autoincrement=True,
     )
     Table(
         "relay",
@@ -111,4 +116,5 @@ def chassis_tables(metadata: MetaData) -> None:
         Column("finished_at", UtcDateTime),
         UniqueConstraint("kind", "key"),
         Index("ix_job_due", "state", "run_at"),
+        sqlite_autoincrement=True,
     )

@@ -7,11 +7,12 @@ from litestar import Litestar, Router
 from ingot_chassis.app import service_app
 from ingot_chassis.assembly import assemble
 from ingot_chassis.bus import Bus
-from ingot_chassis.events import decode_envelope
+from ingot_chassis.events import decode_envelope, event_type, subject
 from ingot_chassis.inbox import Consumers
 from ingot_chassis.jobs import Jobs, Workers
 from ingot_chassis.loops import Loop
 from ingot_chassis.peers import Peers
+from ingot_contracts.repos import AccessChanged, RepositoryDeleted, RepositoryEdited, RepositoryForked
 from ingot_issues.api import (
     comments,
     issue_labels,
@@ -34,7 +35,10 @@ from ingot_issues.store.tables import metadata
 from ingot_issues.workers import Checking
 
 SCRIPTS = Path(__file__).parent / "store" / "migrations"
-FORGET_ON = ("ingot.repos.access.>", "ingot.repos.repository.>")
+FORGET_ON = [
+    subject(event_type(event))
+    for event in (AccessChanged, RepositoryEdited, RepositoryDeleted, RepositoryForked)
+]
 """Events, keyed by repository, after which nothing may be remembered about it."""
 
 

@@ -43,6 +43,7 @@ account = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
     CheckConstraint("kind IN ('user', 'organization')", name="kind"),
+    sqlite_autoincrement=True,
 )
 
 email = Table(
@@ -53,6 +54,7 @@ email = Table(
     Column("address", String(254), nullable=False, unique=True),
     Column("is_primary", Boolean, nullable=False, default=False),
     Column("verified", Boolean, nullable=False, default=True),
+    sqlite_autoincrement=True,
 )
 
 access_token = Table(
@@ -66,6 +68,7 @@ access_token = Table(
     Column("scopes", Text, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("last_used_at", UtcDateTime),
+    sqlite_autoincrement=True,
 )
 
 membership = Table(
@@ -86,6 +89,7 @@ team = Table(
     Column("description", String(255), nullable=False, default=""),
     Column("permission", String(10), nullable=False),
     UniqueConstraint("organization_id", "lower_name"),
+    sqlite_autoincrement=True,
 )
 
 team_member = Table(

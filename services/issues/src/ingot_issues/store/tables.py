@@ -65,6 +65,7 @@ milestone = Table(
     Column("state", String(6), nullable=False),
     Column("due_on", UtcDateTime),
     Column("closed_at", UtcDateTime),
+    sqlite_autoincrement=True,
 )
 
 issue = Table(
@@ -86,6 +87,7 @@ issue = Table(
     Column("closed_at", UtcDateTime),
     UniqueConstraint("repository_id", "number"),
     Index("ix_issue_listed", "repository_id", "state", "is_pull", "number"),
+    sqlite_autoincrement=True,
 )
 
 pull = Table(
@@ -107,6 +109,7 @@ pull = Table(
     Column("merge_claim", String(36)),
     Column("merge_claimed_until", UtcDateTime),
     Index("ix_pull_head", "head_repository_id", "head_branch"),
+    sqlite_autoincrement=True,
 )
 
 assignee = Table(
@@ -125,6 +128,7 @@ label = Table(
     Column("name", String(255), nullable=False),
     Column("color", String(6), nullable=False),
     Index("ix_label_listed", "repository_id", "name"),
+    sqlite_autoincrement=True,
 )
 
 issue_label = Table(
@@ -147,6 +151,7 @@ comment = Table(
     Column("updated_at", UtcDateTime, nullable=False),
     Index("ix_comment_of_issue", "issue_id", "id"),
     Index("ix_comment_of_repository", "repository_id", "id"),
+    sqlite_autoincrement=True,
 )
 
 tracked_time = Table(
@@ -158,4 +163,5 @@ tracked_time = Table(
     Column("account_id", BigId, nullable=False, index=True),
     Column("seconds", BigId, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,
 )

@@ -106,6 +106,7 @@ push = Table(
     Column("merged_pull", BigInteger, nullable=False, default=0),
     Column("lease_until", UtcDateTime, nullable=False, index=True),
     Column("created_at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,
 )
 
 commit_status = Table(
@@ -122,6 +123,7 @@ commit_status = Table(
     Column("creator_id", BigInteger, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     UniqueConstraint("repository_id", "sha", "number"),
+    sqlite_autoincrement=True,
 )
 
 star = Table(

@@ -103,7 +103,8 @@ def upgrade() -> None:
     sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
     sa.Column('finished_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_job')),
-    sa.UniqueConstraint('kind', 'key', name=op.f('uq_job_kind_key'))
+    sa.UniqueConstraint('kind', 'key', name=op.f('uq_job_kind_key')),
+    sqlite_autoincrement=True
     )
     with op.batch_alter_table('job', schema=None) as batch_op:
         batch_op.create_index('ix_job_due', ['state', 'run_at'], unique=False)
@@ -118,7 +119,8 @@ def upgrade() -> None:
     sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
     sa.Column('sent_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
     sa.PrimaryKeyConstraint('seq', name=op.f('pk_outbox')),
-    sa.UniqueConstraint('id', name=op.f('uq_outbox_id'))
+    sa.UniqueConstraint('id', name=op.f('uq_outbox_id')),
+    sqlite_autoincrement=True
     )
     with op.batch_alter_table('outbox', schema=None) as batch_op:
         batch_op.create_index('ix_outbox_unsent', ['seq'], unique=False, postgresql_where=sa.text('sent_at IS NULL'), sqlite_where=sa.text('sent_at IS NULL'))

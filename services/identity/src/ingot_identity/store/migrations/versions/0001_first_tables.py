@@ -32,7 +32,8 @@ def upgrade() -> None:
     sa.Column('updated_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
     sa.CheckConstraint("kind IN ('user', 'organization')", name=op.f('ck_account_kind')),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_account')),
-    sa.UniqueConstraint('lower_login', name=op.f('uq_account_lower_login'))
+    sa.UniqueConstraint('lower_login', name=op.f('uq_account_lower_login')),
+    sqlite_autoincrement=True
     )
     op.create_table('inbox',
     sa.Column('consumer', sa.String(length=60), nullable=False),
@@ -62,7 +63,8 @@ def upgrade() -> None:
     sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
     sa.Column('finished_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_job')),
-    sa.UniqueConstraint('kind', 'key', name=op.f('uq_job_kind_key'))
+    sa.UniqueConstraint('kind', 'key', name=op.f('uq_job_kind_key')),
+    sqlite_autoincrement=True
     )
     with op.batch_alter_table('job', schema=None) as batch_op:
         batch_op.create_index('ix_job_due', ['state', 'run_at'], unique=False)
@@ -77,7 +79,8 @@ def upgrade() -> None:
     sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
     sa.Column('sent_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
     sa.PrimaryKeyConstraint('seq', name=op.f('pk_outbox')),
-    sa.UniqueConstraint('id', name=op.f('uq_outbox_id'))
+    sa.UniqueConstraint('id', name=op.f('uq_outbox_id')),
+    sqlite_autoincrement=True
     )
     with op.batch_alter_table('outbox', schema=None) as batch_op:
         batch_op.create_index('ix_outbox_unsent', ['seq'], unique=False, postgresql_where=sa.text('sent_at IS NULL'), sqlite_where=sa.text('sent_at IS NULL'))
@@ -107,7 +110,8 @@ def upgrade() -> None:
     sa.Column('last_used_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
     sa.ForeignKeyConstraint(['account_id'], ['account.id'], name=op.f('fk_access_token_account_id'), ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_access_token')),
-    sa.UniqueConstraint('sha256', name=op.f('uq_access_token_sha256'))
+    sa.UniqueConstraint('sha256', name=op.f('uq_access_token_sha256')),
+    sqlite_autoincrement=True
     )
     with op.batch_alter_table('access_token', schema=None) as batch_op:
         batch_op.create_index(batch_op.f('ix_access_token_account_id'), ['account_id'], unique=False)
@@ -120,7 +124,8 @@ def upgrade() -> None:
     sa.Column('verified', sa.Boolean(), nullable=False),
     sa.ForeignKeyConstraint(['account_id'], ['account.id'], name=op.f('fk_email_account_id'), ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_email')),
-    sa.UniqueConstraint('address', name=op.f('uq_email_address'))
+    sa.UniqueConstraint('address', name=op.f('uq_email_address')),
+    sqlite_autoincrement=True
     )
     with op.batch_alter_table('email', schema=None) as batch_op:
         batch_op.create_index(batch_op.f('ix_email_account_id'), ['account_id'], unique=False)
@@ -145,7 +150,8 @@ def upgrade() -> None:
     sa.Column('permission', sa.String(length=10), nullable=False),
     sa.ForeignKeyConstraint(['organization_id'], ['account.id'], name=op.f('fk_team_organization_id'), ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_team')),
-    sa.UniqueConstraint('organization_id', 'lower_name', name=op.f('uq_team_organization_id_lower_name'))
+    sa.UniqueConstraint('organization_id', 'lower_name', name=op.f('uq_team_organization_id_lower_name')),
+    sqlite_autoincrement=True
     )
     op.create_table('team_member',
     sa.Column('team_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),

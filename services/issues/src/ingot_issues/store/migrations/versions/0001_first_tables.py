@@ -61,7 +61,8 @@ def upgrade() -> None:
     sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
     sa.Column('finished_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_job')),
-    sa.UniqueConstraint('kind', 'key', name=op.f('uq_job_kind_key'))
+    sa.UniqueConstraint('kind', 'key', name=op.f('uq_job_kind_key')),
+    sqlite_autoincrement=True
     )
     with op.batch_alter_table('job', schema=None) as batch_op:
         batch_op.create_index('ix_job_due', ['state', 'run_at'], unique=False)
@@ -71,7 +72,8 @@ def upgrade() -> None:
     sa.Column('repository_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
     sa.Column('name', sa.String(length=255), nullable=False),
     sa.Column('color', sa.String(length=6), nullable=False),
-    sa.PrimaryKeyConstraint('id', name=op.f('pk_label'))
+    sa.PrimaryKeyConstraint('id', name=op.f('pk_label')),
+    sqlite_autoincrement=True
     )
     with op.batch_alter_table('label', schema=None) as batch_op:
         batch_op.create_index('ix_label_listed', ['repository_id', 'name'], unique=False)
@@ -84,7 +86,8 @@ def upgrade() -> None:
     sa.Column('state', sa.String(length=6), nullable=False),
     sa.Column('due_on', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
     sa.Column('closed_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
-    sa.PrimaryKeyConstraint('id', name=op.f('pk_milestone'))
+    sa.PrimaryKeyConstraint('id', name=op.f('pk_milestone')),
+    sqlite_autoincrement=True
     )
     with op.batch_alter_table('milestone', schema=None) as batch_op:
         batch_op.create_index(batch_op.f('ix_milestone_repository_id'), ['repository_id'], unique=False)
@@ -99,7 +102,8 @@ def upgrade() -> None:
     sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
     sa.Column('sent_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
     sa.PrimaryKeyConstraint('seq', name=op.f('pk_outbox')),
-    sa.UniqueConstraint('id', name=op.f('uq_outbox_id'))
+    sa.UniqueConstraint('id', name=op.f('uq_outbox_id')),
+    sqlite_autoincrement=True
     )
     with op.batch_alter_table('outbox', schema=None) as batch_op:
         batch_op.create_index('ix_outbox_unsent', ['seq'], unique=False, postgresql_where=sa.text('sent_at IS NULL'), sqlite_where=sa.text('sent_at IS NULL'))
@@ -136,7 +140,8 @@ def upgrade() -> None:
     sa.Column('closed_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
     sa.ForeignKeyConstraint(['milestone_id'], ['milestone.id'], name=op.f('fk_issue_milestone_id'), ondelete='SET NULL'),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_issue')),
-    sa.UniqueConstraint('repository_id', 'number', name=op.f('uq_issue_repository_id_number'))
+    sa.UniqueConstraint('repository_id', 'number', name=op.f('uq_issue_repository_id_number')),
+    sqlite_autoincrement=True
     )
     with op.batch_alter_table('issue', schema=None) as batch_op:
         batch_op.create_index('ix_issue_listed', ['repository_id', 'state', 'is_pull', 'number'], unique=False)
@@ -162,7 +167,8 @@ def upgrade() -> None:
     sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
     sa.Column('updated_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
     sa.ForeignKeyConstraint(['issue_id'], ['issue.id'], name=op.f('fk_comment_issue_id'), ondelete='CASCADE'),
-    sa.PrimaryKeyConstraint('id', name=op.f('pk_comment'))
+    sa.PrimaryKeyConstraint('id', name=op.f('pk_comment')),
+    sqlite_autoincrement=True
     )
     with op.batch_alter_table('comment', schema=None) as batch_op:
         batch_op.create_index('ix_comment_of_issue', ['issue_id', 'id'], unique=False)
@@ -196,7 +202,8 @@ def upgrade() -> None:
     sa.Column('merge_claimed_until', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
     sa.ForeignKeyConstraint(['issue_id'], ['issue.id'], name=op.f('fk_pull_issue_id'), ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_pull')),
-    sa.UniqueConstraint('issue_id', name=op.f('uq_pull_issue_id'))
+    sa.UniqueConstraint('issue_id', name=op.f('uq_pull_issue_id')),
+    sqlite_autoincrement=True
     )
     with op.batch_alter_table('pull', schema=None) as batch_op:
         batch_op.create_index('ix_pull_head', ['head_repository_id', 'head_branch'], unique=False)
@@ -209,7 +216,8 @@ def upgrade() -> None:
     sa.Column('seconds', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
     sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
     sa.ForeignKeyConstraint(['issue_id'], ['issue.id'], name=op.f('fk_tracked_time_issue_id'), ondelete='CASCADE'),
-    sa.PrimaryKeyConstraint('id', name=op.f('pk_tracked_time'))
+    sa.PrimaryKeyConstraint('id', name=op.f('pk_tracked_time')),
+    sqlite_autoincrement=True
     )
     with op.batch_alter_table('tracked_time', schema=None) as batch_op:
         batch_op.create_index(batch_op.f('ix_tracked_time_account_id'), ['account_id'], unique=False)

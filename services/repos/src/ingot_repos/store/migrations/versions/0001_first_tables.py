@@ -56,7 +56,8 @@ def upgrade() -> None:
     sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
     sa.Column('finished_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_job')),
-    sa.UniqueConstraint('kind', 'key', name=op.f('uq_job_kind_key'))
+    sa.UniqueConstraint('kind', 'key', name=op.f('uq_job_kind_key')),
+    sqlite_autoincrement=True
     )
     with op.batch_alter_table('job', schema=None) as batch_op:
         batch_op.create_index('ix_job_due', ['state', 'run_at'], unique=False)
@@ -71,7 +72,8 @@ def upgrade() -> None:
     sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
     sa.Column('sent_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
     sa.PrimaryKeyConstraint('seq', name=op.f('pk_outbox')),
-    sa.UniqueConstraint('id', name=op.f('uq_outbox_id'))
+    sa.UniqueConstraint('id', name=op.f('uq_outbox_id')),
+    sqlite_autoincrement=True
     )
     with op.batch_alter_table('outbox', schema=None) as batch_op:
         batch_op.create_index('ix_outbox_unsent', ['seq'], unique=False, postgresql_where=sa.text('sent_at IS NULL'), sqlite_where=sa.text('sent_at IS NULL'))
@@ -137,7 +139,8 @@ def upgrade() -> None:
     sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
     sa.ForeignKeyConstraint(['repository_id'], ['repository.id'], name=op.f('fk_commit_status_repository_id'), ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_commit_status')),
-    sa.UniqueConstraint('repository_id', 'sha', 'number', name=op.f('uq_commit_status_repository_id_sha_number'))
+    sa.UniqueConstraint('repository_id', 'sha', 'number', name=op.f('uq_commit_status_repository_id_sha_number')),
+    sqlite_autoincrement=True
     )
     op.create_table('push',
     sa.Column('id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), autoincrement=True, nullable=False),
@@ -148,7 +151,8 @@ def upgrade() -> None:
     sa.Column('lease_until', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
     sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
     sa.ForeignKeyConstraint(['repository_id'], ['repository.id'], name=op.f('fk_push_repository_id'), ondelete='CASCADE'),
-    sa.PrimaryKeyConstraint('id', name=op.f('pk_push'))
+    sa.PrimaryKeyConstraint('id', name=op.f('pk_push')),
+    sqlite_autoincrement=True
     )
     with op.batch_alter_table('push', schema=None) as batch_op:
         batch_op.create_index(batch_op.f('ix_push_lease_until'), ['lease_until'], unique=False)

@@ -1,0 +1,44 @@
+"""The tables that a service declares are the ones that its migrations make."""
+
+import asyncio
+import importlib
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from ingot_chassis.migrations import pending, upgrade
+from sqlalchemy import create_engine, inspect
+
+WITH_DATABASE = ("identity", "repos", "issues", "hooks")
+
+
+@pytest.fixture(params=WITH_DATABASE)
+def migrated(request, tmp_path):
+    """A service's declared tables, and an engine on a new database with its migrations applied."""
+    scripts = importlib.import_module(f"ingot_{request.param}.app").SCRIPTS
+    url = f"sqlite+aiosqlite:///{tmp_path}/x.db"
+    asyncio.run(upgrade(url, scripts))
+    assert not asyncio.run(pending(url, scripts))
+    engine = create_engine(f"sqlite:///{tmp_path}/x.db")
+    yield importlib.import_module(f"ingot_{request.param}.store.tables").metadata, engine
+    engine.dispose()
+
+
+def test_migrations_make_the_declared_tables(migrated):
+    metadata, engine = migrated
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, metadata) == []
+
+
+def test_the_id_of_a_deleted_row_is_never_given_again(migrated):
+    """SQLite gives the id of a deleted last row to the next one, with all that was granted to it, unless told not to."""
+    metadata, engine = migrated
+    reusing = [
+        table.name
+        for table in metadata.tables.values()
+        if table.autoincrement_column is not None and table.autoincrement_column.autoincrement is True
+        if not table.dialect_options["sqlite"]["autoincrement"]
+    ]
+    assert not reusing
+    assert inspect(engine).get_table_names()
