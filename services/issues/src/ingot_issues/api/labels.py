@@ -50,16 +50,19 @@ async def create_label(request: Call, data: CreateLabel) -> Label:
 
 
 @get(
-    "/labels/{label:str}", policy=resource("read", "read:issue"), operation_id="issueGetLabel", tags=["issue"]
+    "/labels/{label_id:str}",
+    policy=resource("read", "read:issue"),
+    operation_id="issueGetLabel",
+    tags=["issue"],
 )
-async def get_label(request: Call, label: str) -> Label:
+async def get_label(request: Call, label_id: str) -> Label:
     """A label by its id, or else by its name."""
     async with request.db.read() as db:
         row = None
-        if label.isascii() and label.isdigit() and 0 < int(label[:20]) <= MAX_ID:
-            row = await store.get(db, request.repository_id, int(label))
-        elif label == queries.storable(label):
-            row = await store.get_by_name(db, request.repository_id, label)
+        if label_id.isascii() and label_id.isdigit() and 0 < int(label_id[:20]) <= MAX_ID:
+            row = await store.get(db, request.repository_id, int(label_id))
+        elif label_id == queries.storable(label_id):
+            row = await store.get_by_name(db, request.repository_id, label_id)
     if row is None:
         raise NotFound
     return request.viewing.label(row, request.access.repository)

@@ -144,15 +144,15 @@ async def _related(request: Call, owner: str) -> RepositoryAccess:
 
 
 @get(
-    "/pulls/{name:str}",
+    "/pulls/{index:str}",
     policy=resource("read", "read:repository"),
     unit="pulls",
     operation_id="repoGetPullRequest",
     tags=["repository"],
 )
-async def get_pull(request: Call, name: str) -> Response[PullRequest | bytes]:
+async def get_pull(request: Call, index: str) -> Response[PullRequest | bytes]:
     """A pull request by its number; with `.diff` or `.patch` behind it, what it changes as text."""
-    number, _, form = name.partition(".")
+    number, _, form = index.partition(".")
     if not (number.isascii() and number.isdigit() and 0 < int(number[:20]) <= MAX_ID):
         raise NotFound
     row = await pull_row(request, int(number))
@@ -160,7 +160,7 @@ async def get_pull(request: Call, name: str) -> Response[PullRequest | bytes]:
         return await _text(request, row, "diff")
     if form == "patch":
         return await _text(request, row, "patch")
-    if "." in name:
+    if "." in index:
         raise NotFound
     return Response(await view(request, row))
 
