@@ -134,6 +134,20 @@ async def test_a_push_whose_lease_is_kept_is_left_alone(world, ann):
         assert len(await world.rows("push")) == 1
 
 
+async def test_a_push_that_lost_its_lease_is_announced_all_the_same(world, ann, work, door):
+    first = await commit(work)
+    await push(work, door, ann, "master")
+    row = (await world.rows("repository"))[0]
+    slow = Pushes(world.database, world.parts.storage, world.parts.viewing, lease_seconds=60)
+    async with slow.journaled(row.id, 1, ["refs/heads/topic"]) as push_id:
+        await world.parts.pushes.settle(push_id)
+        path = world.parts.storage.path(row.id)
+        update_refs(path, [RefChange("refs/heads/topic", ZERO, first)])
+        await slow.settle(push_id)
+    assert (await world.events("push"))[-1]["ref"] == "refs/heads/topic"
+    assert await world.rows("push") == []
+
+
 async def test_an_interrupted_creation_frees_its_name(world, ann):
     created = await ann.create("app")
     table = world.database.metadata.tables["repository"]

@@ -10,6 +10,7 @@ from ingot_chassis.settings import ServiceSettings
 class Settings(ServiceSettings, kw_only=True):
     """What repos needs beyond every service's settings."""
 
+    port: Annotated[int, msgspec.Meta(ge=0, le=65535, description="Port to listen on.")] = 8082
     storage_root: Annotated[str, msgspec.Meta(description="Folder that holds the git repositories.")] = ""
     identity_url: Annotated[str, msgspec.Meta(description="Root URL of identity.")] = "http://127.0.0.1:8081"
     shard: Annotated[str, msgspec.Meta(description="Name of the storage shard that this process serves.")] = (

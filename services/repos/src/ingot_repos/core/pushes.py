@@ -7,7 +7,6 @@ is over, another process settles it.
 """
 
 import asyncio
-import contextlib
 import weakref
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -42,6 +41,7 @@ class Pushes:
     def __init__(self, database: Database, storage: Storage, viewing: Viewing, *, lease_seconds: int) -> None:
         self._db, self._storage, self._viewing = database, storage, viewing
         self._lease = timedelta(seconds=lease_seconds)
+        self._open: dict[int, dict[str, Any]] = {}
         self._locks = weakref.WeakValueDictionary[int, asyncio.Lock]()
 
     def turn(self, repository_id: int) -> asyncio.Lock:
@@ -59,25 +59,40 @@ class Pushes:
 
         The entry is on disk before the block begins and its lease is kept while it runs.
         """
+        written: dict[str, Any] = {
+            "repository_id": repository_id,
+            "user_id": user_id,
+            "refs": [name for name in names if _is_announced(name)],
+            "merged_pull": merged_pull,
+        }
         async with self._db.transaction() as tx:
-            push_id = await refs.add_push(
-                tx,
-                repository_id=repository_id,
-                user_id=user_id,
-                refs=[name for name in names if _is_announced(name)],
-                merged_pull=merged_pull,
-                lease=now() + self._lease,
-            )
+            push_id = await refs.add_push(tx, **written, lease=now() + self._lease)
+        self._open[push_id] = written
         keeping = asyncio.create_task(self._keep(push_id))
         try:
             yield push_id
         finally:
             keeping.cancel()
+            del self._open[push_id]
 
     async def settle(self, push_id: int) -> None:
         """Announce what the refs of this entry did, and take it out. Once is as good as twice."""
+        push_id = await self._still_written(push_id)
         while not await self._settle_once(push_id):
             await asyncio.sleep(0)
+
+    async def _still_written(self, push_id: int) -> int:
+        """The entry of a push of this process; written anew if its lease was lost and it was settled too early."""
+        written = self._open.get(push_id)
+        if written is None:
+            return push_id
+        async with self._db.read() as db:
+            if await refs.get_push(db, push_id) is not None:
+                return push_id
+            if await repositories.get_raw(db, written["repository_id"]) is None:
+                return push_id
+        async with self._db.transaction() as tx:
+            return await refs.add_push(tx, **written, lease=now() + self._lease)
 
     async def sweep(self) -> int:
         """Settle what dead processes left; how many entries that were."""
@@ -112,9 +127,11 @@ class Pushes:
     async def _keep(self, push_id: int) -> None:
         while True:
             await asyncio.sleep(self._lease.total_seconds() / 3)
-            with contextlib.suppress(OSError):
+            try:
                 async with self._db.transaction() as tx:
                     await refs.extend_push(tx, push_id, now() + self._lease)
+            except Exception as error:  # noqa: BLE001 - tried again soon; `settle` copes with a lost lease
+                log.warning("lease of a push not extended", push=push_id, error=repr(error))
 
     async def _settle_once(self, push_id: int) -> bool:
         """False when somebody else changed the ledger meanwhile, and it has to be read again."""
