@@ -6,8 +6,9 @@ import importlib
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from ingot_chassis.migrations import pending, upgrade
 from sqlalchemy import create_engine, inspect
+
+from ingot_chassis.migrations import pending, upgrade
 
 WITH_DATABASE = ("identity", "repos", "issues", "hooks")
 

@@ -10,6 +10,7 @@ from ingot_chassis.settings import ServiceSettings
 class Settings(ServiceSettings, kw_only=True):
     """What identity needs beyond every service's settings."""
 
+    port: Annotated[int, msgspec.Meta(ge=0, le=65535, description="Port to listen on.")] = 8081
     sealing_key: Annotated[
         str,
         msgspec.Meta(description="Fernet key (32 bytes, base64url) that seals the signing keys at rest."),

@@ -1,0 +1,56 @@
+"""What a distribution imports it also declares; what everything declares is explained once."""
+
+import ast
+import re
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+
+import pytest
+from sources import ROOT, sources
+
+MEMBERS = sorted(
+    file.parent for part in ("libs", "services", "apps") for file in (ROOT / part).glob("*/pyproject.toml")
+)
+PROVIDES = packages_distributions()
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", re.split(r"[\s\[<>=!~;]", name)[0]).lower()
+
+
+def declared(member) -> set[str]:
+    project = tomllib.loads((member / "pyproject.toml").read_text())["project"]
+    optional = [line for lines in project.get("optional-dependencies", {}).values() for line in lines]
+    return {canonical(line) for line in [*project["dependencies"], *optional]}
+
+
+def imported(tree: ast.Module) -> set[str]:
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.split(".")[0])
+    return names
+
+
+@pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.relative_to(ROOT).as_posix())
+def test_a_distribution_declares_what_it_imports(member):
+    place = member.relative_to(ROOT).as_posix() + "/"
+    own = {folder.name for folder in (member / "src").iterdir()}
+    names = set().union(*(imported(source.tree) for source in sources() if source.place.startswith(place)))
+    foreign = names - own - set(sys.stdlib_module_names)
+    missing = {
+        name for name in foreign if not {canonical(d) for d in PROVIDES.get(name, [name])} & declared(member)
+    }
+    assert not missing
+
+
+@pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.relative_to(ROOT).as_posix())
+def test_every_dependency_has_its_reason(member):
+    explained = {
+        canonical(name)
+        for name in re.findall(r"`([A-Za-z0-9_.\[\]-]+)`", (ROOT / "docs/dependencies.md").read_text())
+    }
+    assert not {name for name in declared(member) if not name.startswith("ingot-")} - explained
