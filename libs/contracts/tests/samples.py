@@ -1,0 +1,33 @@
+"""One event of every type, filled in; what a golden file is first written from."""
+
+import types
+from datetime import UTC, datetime
+from typing import Any, Literal, Union, get_args, get_origin
+
+import msgspec
+
+from ingot_contracts import identity, issues, repos
+
+OWNERS = (identity, repos, issues)
+MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def event_classes() -> list[type[msgspec.Struct]]:
+    """Every event of every owner."""
+    return [event for owner in OWNERS for event in get_args(owner.Event)]
+
+
+def sample(hint: Any, depth: int = 0) -> Any:
+    """A value of the type ``hint``, with every field given."""
+    origin = get_origin(hint)
+    if origin is Literal:
+        return get_args(hint)[0]
+    if origin in (Union, types.UnionType):
+        inner = next(arg for arg in get_args(hint) if arg is not type(None))
+        return None if depth > 3 else sample(inner, depth + 1)
+    if origin is list:
+        return [] if depth > 4 else [sample(get_args(hint)[0], depth + 1)]
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        fields = msgspec.structs.fields(hint)
+        return hint(**{field.name: sample(field.type, depth + 1) for field in fields})
+    return {str: "text", int: 7, bool: True, datetime: MOMENT}[hint]
