@@ -94,6 +94,21 @@ async def test_a_failing_job_comes_back_later_with_its_error(database):
     assert ended.run_at > now()
 
 
+async def test_jobs_that_ended_long_ago_are_forgotten(database):
+    jobs = Jobs(database)
+    for key in ("old", "new"):
+        await add(jobs, key)
+        [job] = await jobs.claim(["kind"])
+        async with database.transaction() as tx:
+            await jobs.finish(tx, job)
+    async with database.transaction() as tx:
+        await tx.execute(
+            update(jobs.table).where(jobs.table.c.key == "old").values(finished_at=now() - timedelta(days=8))
+        )
+    await jobs.forget_ended()
+    assert (await row(jobs)).key == "new"
+
+
 async def test_work_that_gives_up_ends_as_failed(database):
     jobs = Jobs(database)
     await add(jobs)

@@ -17,7 +17,7 @@ import msgspec
 import structlog
 from opentelemetry import propagate
 from prometheus_client import Counter
-from sqlalchemy import and_, or_, select, update
+from sqlalchemy import and_, delete, or_, select, update
 
 from ingot_chassis.database import Database, Executor, Tx, insert
 from ingot_chassis.loops import Loop, wait_for
@@ -28,6 +28,8 @@ log = structlog.get_logger()
 
 LEASE = timedelta(seconds=30)
 POLL_SECONDS = 1.0
+KEEP_ENDED = timedelta(days=7)
+FORGET_EVERY = 3600
 FIRST_RETRY, LONGEST_RETRY = timedelta(seconds=1), timedelta(minutes=10)
 
 DONE = Counter("ingot_jobs_total", "Jobs ended", ["service", "kind", "outcome"])
@@ -156,6 +158,11 @@ class Jobs:
             tx, job, {"state": "failed", "finished_at": now(), "last_error": error, "owner": None}
         )
 
+    async def forget_ended(self) -> None:
+        """Delete jobs that ended more than a week ago, done or failed."""
+        async with self.database.transaction() as tx:
+            await tx.execute(delete(self.table).where(self.table.c.finished_at < now() - KEEP_ENDED))
+
     async def is_held(self, db: Executor, job: Job) -> bool:
         table = self.table
         held = select(table.c.id).where(
@@ -184,7 +191,7 @@ class Workers:
         self.wake = asyncio.Event()
 
     def loops(self) -> list[tuple[str, Loop]]:
-        return [(f"{self._service} workers", self.run)]
+        return [(f"{self._service} workers", self.run), (f"{self._service} forgets jobs", self._forget)]
 
     async def run(self) -> None:
         """Claim and work until cancelled; running jobs are then cancelled and handed back."""
@@ -208,6 +215,11 @@ class Workers:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _forget(self) -> None:
+        while True:
+            await self._jobs.forget_ended()
+            await asyncio.sleep(FORGET_EVERY)
 
     async def step(self) -> int:
         """Claim and do everything that is due now, one after the other; how many jobs that were."""
