@@ -54,8 +54,13 @@ async def comparison(storage: Storage, repository_id: int, wanted: Compare) -> C
 
 
 async def join(storage: Storage, pushes: Pushes, row: Any, who: Any, wanted: Merge) -> Merged:
-    """Merge as ``who`` (an account), one at a time in a repository. Raises NotFound, Conflict."""
+    """Merge as ``who`` (an account), one at a time in a repository; a pull request once, however often it is asked.
+
+    Raises NotFound, Conflict.
+    """
     async with pushes.turn(row.id):
+        if merged := await pushes.merge_of(row.id, wanted.number):
+            return Merged(sha=merged, already=True)
         base_ref = BRANCHES + wanted.base_branch
         base = await storage.call(row.id, ref_target, base_ref)
         if base is None or not is_object_id(wanted.head_sha):

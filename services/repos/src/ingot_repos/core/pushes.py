@@ -17,6 +17,7 @@ import msgspec
 import structlog
 
 from ingot_chassis.database import Database, Tx
+from ingot_chassis.errors import Conflict
 from ingot_chassis.tables import now
 from ingot_contracts.identity import GHOST, User
 from ingot_contracts.repos import NO_COMMIT, PushReceived, Repository
@@ -74,6 +75,20 @@ class Pushes:
         finally:
             keeping.cancel()
             del self._open[push_id]
+
+    async def merge_of(self, repository_id: int, number: int) -> str | None:
+        """What the base branch became when this pull request was merged; None when it was not.
+
+        Raises Conflict while a merge has begun whose outcome is unknown: its process works, or died and is
+        about to be swept up after.
+        """
+        async with self._db.read() as db:
+            # In this order: an outcome is recorded in the transaction that takes the entry out.
+            under_way = await refs.unsettled_merge(db, repository_id, number)
+            merged = await refs.merge_of(db, repository_id, number)
+        if under_way and merged is None:
+            raise Conflict("the pull request is being merged")
+        return merged
 
     async def settle(self, push_id: int) -> None:
         """Announce what the refs of this entry did, and take it out. Once is as good as twice."""
@@ -200,7 +215,8 @@ class Pushes:
         repository = self._viewing.repository(row)
         for moved in pushed.moved:
             event = self._event(moved, repository, user(pusher) if pusher else GHOST, logins)
-            if moved.change.name.startswith(BRANCHES):
+            if moved.change.name.startswith(BRANCHES) and entry.merged_pull:
+                await refs.record_merge(tx, row.id, entry.merged_pull, moved.change.after)
                 event = msgspec.structs.replace(event, merged_pull=entry.merged_pull)
             tx.emit(msgspec.structs.replace(event, owner_kind=row.owner_kind), key=row.id)
 

@@ -9,7 +9,7 @@ from sqlalchemy import Row, delete, select, update
 
 from ingot_chassis.database import Executor, insert
 from ingot_chassis.tables import now
-from ingot_repos.store.tables import push, ref, repository
+from ingot_repos.store.tables import merged_pull, push, ref, repository
 
 MANY = 500
 """Names in one statement."""
@@ -95,6 +95,29 @@ async def take_over(db: Executor, push_id: int, seen: datetime, lease: datetime)
         update(push).where(push.c.id == push_id, push.c.lease_until == seen).values(lease_until=lease)
     )
     return taken.rowcount == 1
+
+
+async def merge_of(db: Executor, repository_id: int, number: int) -> str | None:
+    """What a base branch became when this pull request was merged; None when it was not."""
+    found = await db.execute(
+        select(merged_pull.c.sha).where(
+            merged_pull.c.repository_id == repository_id, merged_pull.c.number == number
+        )
+    )
+    return found.scalar()
+
+
+async def record_merge(db: Executor, repository_id: int, number: int, sha: str) -> None:
+    statement = insert(db, merged_pull).values(repository_id=repository_id, number=number, sha=sha)
+    await db.execute(statement.on_conflict_do_nothing())
+
+
+async def unsettled_merge(db: Executor, repository_id: int, number: int) -> bool:
+    """Whether a merge of this pull request has begun and its outcome is not known yet."""
+    found = await db.execute(
+        select(push.c.id).where(push.c.repository_id == repository_id, push.c.merged_pull == number).limit(1)
+    )
+    return found.first() is not None
 
 
 async def remove_push(db: Executor, push_id: int) -> bool:

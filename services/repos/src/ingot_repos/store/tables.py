@@ -109,6 +109,14 @@ push = Table(
     sqlite_autoincrement=True,
 )
 
+merged_pull = Table(
+    "merged_pull",
+    metadata,
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", BigInteger, primary_key=True),
+    Column("sha", String(40), nullable=False),
+)
+
 commit_status = Table(
     "commit_status",
     metadata,

@@ -142,6 +142,13 @@ def upgrade() -> None:
     sa.UniqueConstraint('repository_id', 'sha', 'number', name=op.f('uq_commit_status_repository_id_sha_number')),
     sqlite_autoincrement=True
     )
+    op.create_table('merged_pull',
+    sa.Column('repository_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
+    sa.Column('number', sa.BigInteger(), nullable=False),
+    sa.Column('sha', sa.String(length=40), nullable=False),
+    sa.ForeignKeyConstraint(['repository_id'], ['repository.id'], name=op.f('fk_merged_pull_repository_id'), ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('repository_id', 'number', name=op.f('pk_merged_pull'))
+    )
     op.create_table('push',
     sa.Column('id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), autoincrement=True, nullable=False),
     sa.Column('repository_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
@@ -217,6 +224,7 @@ def downgrade() -> None:
         batch_op.drop_index(batch_op.f('ix_push_lease_until'))
 
     op.drop_table('push')
+    op.drop_table('merged_pull')
     op.drop_table('commit_status')
     with op.batch_alter_table('collaboration', schema=None) as batch_op:
         batch_op.drop_index(batch_op.f('ix_collaboration_user_id'))
