@@ -18,25 +18,32 @@ async def cut_after(url: str, uploaded: int, happens: Callable[[], Awaitable[Non
 
     async def up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal passed
-        while (part := await reader.read(CHUNK)) and not cut.is_set():
+        while not cut.is_set() and (part := await reader.read(CHUNK)):
             passed += len(part)
             writer.write(part)
             await writer.drain()
             if passed > uploaded and not cut.is_set():
                 cut.set()
                 await happens()
-        writer.close()
 
     async def down(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while part := await reader.read(CHUNK):
             writer.write(part)
             await writer.drain()
-        writer.close()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError), contextlib.closing(writer):
             server_reader, server_writer = await asyncio.open_connection(host, port)
-            await asyncio.gather(up(reader, server_writer), down(server_reader, writer))
+            with contextlib.closing(server_writer):
+                ways = [
+                    asyncio.create_task(up(reader, server_writer)),
+                    asyncio.create_task(down(server_reader, writer)),
+                ]
+                done, open_ways = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+                for way in open_ways:
+                    way.cancel()
+                for way in done:
+                    way.result()
 
     server = await asyncio.start_server(connected, "127.0.0.1", 0)
     try:

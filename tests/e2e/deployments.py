@@ -17,7 +17,7 @@ from ingot_chassis.keys import SigningKey
 from ingot_chassis.testing.processes import free_port
 from ingot_contracts.topology import CALLS, SERVICES
 
-PATIENCE = 60.0
+PATIENCE = 150.0
 LOG_SHOWN = 20_000
 ADMINISTRATOR = ("root", "the password of root")
 WITH_DATABASE = ("identity", "repos", "issues", "hooks")
@@ -66,13 +66,13 @@ class Part:
         deadline = time.monotonic() + PATIENCE
         while True:
             assert self._process is not None
-            assert self._process.poll() is None, f"it ended while starting:\n{self.log_end()}"
+            assert self._process.poll() is None, f"{self._log.stem} ended while starting:\n{self.log_end()}"
             try:
                 if httpx.get(f"{self.url}readyz", timeout=5).status_code == 200:
                     return
             except httpx.TransportError:
                 pass
-            assert time.monotonic() < deadline, f"it does not answer:\n{self.log_end()}"
+            assert time.monotonic() < deadline, f"{self._log.stem} does not answer:\n{self.log_end()}"
             time.sleep(0.02)
 
     def kill(self) -> None:

@@ -8,6 +8,7 @@ HERE = Path(__file__).parent
 BIG_FILE = 4_000_000
 """Bytes that do not compress, so that a push takes long enough to be cut in the middle."""
 
+PATIENCE = 120.0
 ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -35,7 +36,12 @@ async def git(*arguments: str | Path, cwd: Path = HERE) -> str:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    out, err = await process.communicate()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            out, err = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        raise GitFailed(f"git {' '.join(map(str, arguments))}: not done in {PATIENCE} s") from None
     if process.returncode != 0:
         raise GitFailed(f"git {' '.join(map(str, arguments))}: {err.decode(errors='replace')}")
     return out.decode()

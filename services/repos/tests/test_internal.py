@@ -78,9 +78,7 @@ async def test_a_merge_moves_the_base_and_is_announced_as_one(world, ann, base, 
 async def test_a_merge_whose_outcome_is_unknown_is_not_made_a_second_time(world, ann, base):
     found = (await compared(ann, base, number=1)).json()
     body = {"number": 1, "base_branch": "master", "head_sha": found["head_sha"], "style": "squash"}
-    async with world.parts.pushes.journaled(
-        repository_id, 1, ["refs/heads/master"], merged_pull=1
-    ) as push_id:
+    async with world.parts.pushes.journaled(base, 1, ["refs/heads/master"], merged_pull=1) as push_id:
         assert (await ann.internal("POST", f"{base}/merge", body)).status_code == 409
         await world.parts.pushes.settle(push_id)
     assert (await ann.internal("POST", f"{base}/merge", body)).json()["already"] is False
