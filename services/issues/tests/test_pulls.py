@@ -183,13 +183,22 @@ async def test_a_merge_whose_answer_is_lost_is_recorded_by_its_push(world: World
     await propose(world)
     world.repos.merged = Unavailable()
     assert (await world.call("POST", "/pulls/1/merge")).status_code == 503
-    assert (await world.call("POST", "/pulls/1/merge")).status_code == 409
     for _ in range(2):
         await world.hear(push(after=JOINED, merged_pull=1))
     pull = (await world.call("GET", "/pulls/1")).json()
     assert (pull["merged"], pull["merge_commit_sha"], pull["merged_by"]["login"]) == (True, JOINED, "bob")
     assert await told(world) == [("opened", False), ("closed", True)]
     assert len(world.repos.merges) == 1
+
+
+async def test_a_merge_whose_answer_is_lost_may_be_asked_for_again(world: World) -> None:
+    await propose(world)
+    world.repos.merged = Unavailable()
+    assert (await world.call("POST", "/pulls/1/merge")).status_code == 503
+    world.repos.merged = Merged(sha=JOINED, already=True)
+    assert (await world.call("POST", "/pulls/1/merge")).status_code == 200
+    await world.hear(push(after=JOINED, merged_pull=1))
+    assert await told(world) == [("opened", False), ("closed", True)]
 
 
 async def test_a_push_to_the_base_that_brings_the_head_merges(world: World) -> None:

@@ -9,7 +9,7 @@ import uuid
 import msgspec
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, Conflict, NotFound, Unavailable
+from ingot_chassis.errors import ApiError, Conflict, NotFound
 from ingot_chassis.policy import resource
 from ingot_contracts.repos import Compare, Comparison, MergeStyle
 from ingot_issues.api.call import Call
@@ -73,10 +73,8 @@ async def merge(request: Call, index: int, data: MergePullRequest) -> Response[b
     )
     try:
         merged = await request.repos.merge(request.repository_id, wanted, request.statement)
-    except Unavailable:
-        # Whether it was merged is not known: the claim stays until that must have been told.
-        raise
     except ApiError:
+        # Even when it is not known whether it was merged: repos merges a number once, so asking again is safe.
         async with request.db.transaction() as tx:
             await store.release_merge(tx, row.pull_id, claim)
         raise

@@ -18,7 +18,7 @@ from ingot_issues.store.issues import IssueRow
 
 CHECK = "pull.check"
 MERGE_LEASE = timedelta(seconds=150)
-"""Longer than a merge may take in repos. Whoever finds a claim that old may try again: merging is idempotent."""
+"""Longer than a merge may take in repos. A claim that old is a dead process's."""
 
 
 class CheckPull(msgspec.Struct, frozen=True, kw_only=True):
