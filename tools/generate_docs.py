@@ -1,0 +1,103 @@
+"""Write the pages that follow from the code: docs/settings.md, every variable that a process reads.
+
+Usage: python tools/generate_docs.py [--check]; with --check nothing is written, and a stale page ends it with code 1.
+"""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from ingot_chassis.settings import ServiceSettings, Variable, variables
+from ingot_contracts.topology import SERVICES
+
+ROOT = Path(__file__).parent.parent
+SETTINGS_PAGE = ROOT / "docs" / "settings.md"
+TYPES = {
+    "str": "text",
+    "int": "whole number",
+    "float": "number",
+    "bool": "true or false",
+    "list[str]": "list",
+    "dict[str, str]": "list of name=value",
+}
+
+INTRODUCTION = """\
+# Settings
+
+This page is written by `make docs` from the settings of the code; change it there.
+
+Every process reads its settings from the environment, once, when it starts. A value that cannot be read ends the
+start with exit code 2 and one line for each wrong variable. Lists are written with commas. `true` and `false` may
+also be `1` and `0`.
+
+Two kinds of names:
+
+- `INGOT_<NAME>` is shared: every service reads it, and all services of one installation get the same value.
+- `INGOT_<SERVICE>_<NAME>` belongs to one service.
+
+Some settings are empty by default and must be given where a service runs by itself: its `…_PRIVATE_KEY`,
+`INGOT_PUBLIC_KEYS`, the `…_DATABASE_URL` of all but the gateway (which has no database and ignores it), the
+`…_SEALING_KEY` of identity and hooks, and `INGOT_REPOS_STORAGE_ROOT`. `ingot up` makes or chooses all of these.
+"""
+
+UP = """\
+## `ingot up`
+
+The command reads these. Its options `--host`, `--port` and `--data` win over the variables.
+"""
+
+UP_PASSES_ON = """\
+It decides by itself what joins the services: their hosts and ports, databases, keys, NATS, the URLs of sisters, the
+store and the storage root; variables for these are ignored, and it sends no traces. Every other setting of a service
+below reaches it.
+"""
+
+SHARED = """\
+## Shared by all services
+"""
+
+
+def settings_page() -> str:
+    """The whole of docs/settings.md."""
+    up = importlib.import_module("ingot_standalone.settings").Settings
+    shared = [variable for variable in variables(ServiceSettings, "any") if variable.shared]
+    parts = [INTRODUCTION, UP, _table(variables(up, "standalone")), UP_PASSES_ON, SHARED, _table(shared)]
+    for service in SERVICES:
+        settings: type[msgspec.Struct] = importlib.import_module(f"ingot_{service}.settings").Settings
+        own = [variable for variable in variables(settings, service) if not variable.shared]
+        parts += [f"## {service}\n", _table(own)]
+    return "\n".join(parts)
+
+
+def _table(rows: Iterable[Variable]) -> str:
+    lines = ["| variable | type | default | |", "|---|---|---|---|"]
+    for row in rows:
+        default = f"`{row.default}`" if row.default else ""
+        cells = (f"`{row.name}`", TYPES.get(row.type, row.type), default, row.description)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; code 1 if a page is stale")
+    check = parser.parse_args(arguments).check
+    page = settings_page()
+    if SETTINGS_PAGE.exists() and SETTINGS_PAGE.read_text() == page:
+        return 0
+    name = SETTINGS_PAGE.relative_to(ROOT)
+    if check:
+        print(f"{name} is stale", file=sys.stderr)
+        return 1
+    SETTINGS_PAGE.write_text(page)
+    print(f"wrote {name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
