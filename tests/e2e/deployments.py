@@ -75,6 +75,11 @@ class Part:
             assert time.monotonic() < deadline, f"{self._log.stem} does not answer:\n{self.log_end()}"
             time.sleep(0.02)
 
+    def wait_done(self) -> None:
+        """For a process that ends by itself."""
+        assert self._process is not None
+        assert self._process.wait(PATIENCE) == 0, f"{self._log.stem} failed:\n{self.log_end()}"
+
     def kill(self) -> None:
         if self._process is not None:
             self._process.kill()
@@ -179,6 +184,8 @@ class Cluster:
             migration.begin()
         for part in self._parts.values():
             part.begin()  # they wait for their databases to be migrated
+        for migration in self._migrations:
+            migration.wait_done()
         for part in self._parts.values():
             part.wait_ready()
 
@@ -190,7 +197,7 @@ class Cluster:
         self._parts[part].wait_ready()
 
     def stop(self) -> None:
-        for part in (*self._migrations, *reversed(self._parts.values())):
+        for part in reversed(self._parts.values()):
             part.stop()
 
     def logs(self) -> Mapping[str, str]:

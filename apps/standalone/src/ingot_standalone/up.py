@@ -142,7 +142,8 @@ def _greet(settings: Settings, folder: DataFolder, public_url: str, listener: so
     name = settings.admin_username
     data = "" if settings.data == "./data" else f" --data {folder.path}"
     with_name = _own_url(listener).replace("://", f"://{quote(name)}@", 1)
-    say(f"\nIngot is ready at {public_url}\n")
+    say(f"\nIngot is ready at {public_url}")
+    say(f"Its API is shown at {public_url}api/swagger\n")
     say(f"  Add a user         ingot admin create-user ann --email ann@example.org{data}")
     say(
         f"  Make a repository  curl -u {name} {public_url}api/v1/user/repos"
