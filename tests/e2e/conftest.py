@@ -46,6 +46,7 @@ def deployment(
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if report.failed:
-        for name, deployment in RUNNING.items():
-            report.sections += [(f"log of {name} {part}", log) for part, log in deployment.logs().items()]
+        for deployment in RUNNING:
+            kind = type(deployment).__name__
+            report.sections += [(f"log of {kind} {part}", log) for part, log in deployment.logs().items()]
     return report

@@ -204,15 +204,14 @@ class Cluster:
         return {service: part.log_end() for service, part in self._parts.items()}
 
 
-RUNNING: dict[str, Deployment] = {}
+RUNNING: list[Deployment] = []
 """What runs now, for the report of a failure."""
 
 
 @contextmanager
 def running(deployment: Deployment) -> Iterator[None]:
     """Start it, stop it, and leave no process behind whatever happens."""
-    name = type(deployment).__name__
-    RUNNING[name] = deployment
+    RUNNING.append(deployment)
     try:
         deployment.start()
         yield
@@ -220,7 +219,7 @@ def running(deployment: Deployment) -> Iterator[None]:
     finally:
         for part in deployment.parts:
             deployment.kill(part)
-        del RUNNING[name]
+        RUNNING.remove(deployment)
 
 
 def _variables(
