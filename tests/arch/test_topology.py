@@ -9,8 +9,8 @@ from sources import ROOT, sources
 
 from ingot_contracts import topology
 
-ANNOUNCED = {"UserEdited", "UserDeleted", "OrganizationEdited", "OrganizationDeleted", "TeamDeleted"}
-"""Events that consumers are ready for and whose operations identity does not have yet."""
+ANNOUNCED: set[str] = set()
+"""Events that consumers are ready for and whose operations their owner does not have yet."""
 
 EVENT_OWNERS = ("identity", "repos", "issues")
 

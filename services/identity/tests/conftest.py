@@ -68,6 +68,7 @@ async def identity(make_database: MakeDatabase) -> AsyncIterator[Identity]:
         admin_password=SECRET,
         password_memory_kib=32,
         password_rounds=1,
+        deletion_patience=0,
     )
     app = create_app(settings)
     async with (

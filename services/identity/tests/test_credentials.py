@@ -2,10 +2,6 @@
 
 import jwt
 import pytest
-from sqlalchemy import update
-
-from ingot_identity.core import accounts
-from ingot_identity.store.tables import account
 
 SECRET = "correct horse"
 
@@ -117,19 +113,17 @@ async def test_a_bad_token_request_names_the_field(identity, body, field):
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
 
 
-@pytest.mark.parametrize("state", [{"login_prohibited": True}, {"active": False}])
+@pytest.mark.parametrize("state", [{"prohibit_login": True}, {"active": False}])
 async def test_an_account_that_may_not_sign_in_is_told_so(identity, state):
-    user_id = await identity.add_user("ann")
-    async with identity.app.state.database.transaction() as tx:
-        await tx.execute(update(account).where(account.c.id == user_id).values(**state))
+    await identity.add_user("ann")
+    assert (await identity.call("PATCH", "/admin/users/ann", state, as_="root")).status_code == 200
     assert (await identity.authenticate(name="ann", password=SECRET)).status_code == 403
+    assert (await identity.events())[-1] == "identity.credentials.revoked.v1"
 
 
 async def test_a_new_password_replaces_the_old_one(identity):
     user_id = await identity.add_user("ann")
-    password_hash = await identity.app.state.passwords.hash("new one")
-    async with identity.app.state.database.transaction() as tx:
-        await accounts.set_password(tx, user_id, password_hash)
+    await identity.call("PATCH", "/admin/users/ann", {"password": "new one"}, as_="root")
     assert (await identity.authenticate(name="ann", password=SECRET)).json()["user_id"] == 0
     assert (await identity.authenticate(name="ann", password="new one")).json()["user_id"] == user_id
 

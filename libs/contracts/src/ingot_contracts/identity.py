@@ -45,6 +45,15 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class Team(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /internal/teams/{id}. ``permission`` is read, write, admin or owner."""
+
+    id: int
+    organization_id: int
+    name: str
+    permission: str
+
+
 class Authenticate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """POST /internal/authenticate: a credential. Either ``token``, or ``name`` with ``password``.
 

@@ -16,7 +16,7 @@ CALLS: dict[str, tuple[str, ...]] = {
 """Caller -> called. Acyclic: gateway -> issues, hooks -> repos -> identity."""
 
 CONSUMES: dict[str, tuple[str, ...]] = {
-    "identity": (),
+    "identity": ("repos",),
     "repos": ("identity", "issues"),
     "issues": ("identity", "repos"),
     "hooks": ("identity", "repos", "issues"),

@@ -9,10 +9,26 @@ from ingot_chassis.assembly import assemble
 from ingot_chassis.bus import Bus
 from ingot_chassis.keys import Jwks
 from ingot_chassis.peers import Peers
-from ingot_identity.api import admin, avatars, internal, organizations, teams, tokens, users
+from ingot_chassis.stores import open_store
+from ingot_identity.api import (
+    admin,
+    avatars,
+    emails,
+    follows,
+    internal,
+    keys,
+    members,
+    organizations,
+    profile,
+    teams,
+    tokens,
+    users,
+)
 from ingot_identity.api.call import Call
+from ingot_identity.consumers import Following
 from ingot_identity.core import accounts
 from ingot_identity.core.passwords import Passwords
+from ingot_identity.core.sign_ins import SignIns
 from ingot_identity.core.signing import SigningKeys
 from ingot_identity.core.views import Viewing
 from ingot_identity.settings import Settings
@@ -27,16 +43,26 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     async def own_keys() -> Jwks:
         return await signing_keys.published()
 
-    parts = assemble("identity", settings, metadata=metadata, bus=bus, peers=peers, fetch_keys=own_keys)
+    viewing = Viewing(settings.public_url, settings.noreply_address)
+    parts = assemble(
+        "identity",
+        settings,
+        metadata=metadata,
+        bus=bus,
+        peers=peers,
+        subscriptions=Following(viewing).subscriptions(),
+        fetch_keys=own_keys,
+    )
     database = parts.require_database()
     passwords = Passwords(memory_kib=settings.password_memory_kib, rounds=settings.password_rounds)
     signing_keys = SigningKeys(database, settings)
+    store = open_store(settings.store_url, "identity")
 
     async def first_administrator() -> None:
         if settings.admin_password:
             await accounts.ensure_administrator(
                 database,
-                Viewing(settings.public_url, settings.noreply_address),
+                viewing,
                 passwords,
                 login=settings.admin_username,
                 email=settings.admin_email,
@@ -50,12 +76,21 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         routes=[
             *admin.routes,
             *avatars.routes,
+            *emails.routes,
+            *follows.routes,
             *internal.routes,
+            *keys.routes,
+            *members.routes,
             *organizations.routes,
+            *profile.routes,
             *teams.routes,
             *tokens.routes,
             *users.routes,
         ],
         request_class=Call,
-        state={"signing_keys": signing_keys, "passwords": passwords},
+        state={
+            "signing_keys": signing_keys,
+            "passwords": passwords,
+            "sign_ins": SignIns(store, free=settings.free_sign_ins),
+        },
     )

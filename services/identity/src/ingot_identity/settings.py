@@ -34,3 +34,15 @@ class Settings(ServiceSettings, kw_only=True):
     noreply_address: Annotated[
         str, msgspec.Meta(description="Domain of the addresses shown for people who keep theirs private.")
     ] = "noreply.localhost"
+    free_sign_ins: Annotated[
+        int,
+        msgspec.Meta(
+            ge=1, description="Wrong passwords for a name from an address before the next has to wait."
+        ),
+    ] = 10
+    deletion_patience: Annotated[
+        float,
+        msgspec.Meta(
+            ge=0, description="Seconds that deleting an account waits for news about its repositories."
+        ),
+    ] = 1.0

@@ -3,8 +3,10 @@
 from ingot_chassis.body import ApiRequest
 from ingot_chassis.errors import NotFound
 from ingot_identity.core.passwords import Passwords
+from ingot_identity.core.sign_ins import SignIns
 from ingot_identity.core.signing import SigningKeys
 from ingot_identity.core.views import Viewing
+from ingot_identity.settings import Settings
 from ingot_identity.store import accounts, organizations
 from ingot_identity.store.accounts import AccountRow
 
@@ -21,8 +23,16 @@ class Call(ApiRequest):
         return self.app.state.signing_keys  # type: ignore[no-any-return]
 
     @property
+    def sign_ins(self) -> SignIns:
+        return self.app.state.sign_ins  # type: ignore[no-any-return]
+
+    @property
+    def settings(self) -> Settings:
+        return self.app.state.settings  # type: ignore[no-any-return]
+
+    @property
     def viewing(self) -> Viewing:
-        return Viewing(self.public_url, self.app.state.settings.noreply_address)
+        return Viewing(self.public_url, self.settings.noreply_address)
 
     async def user(self, username: str) -> AccountRow:
         """The user of that name. Raises NotFound."""

@@ -6,12 +6,13 @@ from ingot_chassis.errors import NotFound
 from ingot_chassis.keys import Jwks
 from ingot_chassis.policy import anyone, services
 from ingot_chassis.principal import Membership, sign_principal
-from ingot_contracts.identity import Account, Authenticate, Authenticated
+from ingot_contracts.identity import Account, Authenticate, Authenticated, Team
 from ingot_contracts.topology import AUDIENCE
 from ingot_identity.api.call import Call
 from ingot_identity.core import organizations
 from ingot_identity.core.credentials import identify
 from ingot_identity.store import accounts
+from ingot_identity.store import organizations as store
 
 SISTERS = services("repos", "issues", "hooks")
 
@@ -19,7 +20,7 @@ SISTERS = services("repos", "issues", "hooks")
 @post("/internal/authenticate", policy=services("gateway"), include_in_schema=False, status_code=200)
 async def authenticate(request: Call, data: Authenticate) -> Authenticated:
     """Swap a credential for a signed principal."""
-    principal = await identify(request.db, request.passwords, data)
+    principal = await identify(request.db, request.passwords, request.sign_ins, data)
     if principal is None:
         return Authenticated(statement="", user_id=0)
     key = await request.signing_keys.current()
@@ -61,4 +62,14 @@ async def organizations_of_account(request: Call, account_id: int) -> dict[int, 
         return await organizations.held_by(db, account_id)
 
 
-routes = [authenticate, jwks, account_by_name, account_by_id, organizations_of_account]
+@get("/internal/teams/{team_id:int}", policy=services("repos"), include_in_schema=False)
+async def team_by_id(request: Call, team_id: int) -> Team:
+    """A team, whatever the caller's person may see of it."""
+    async with request.db.read() as db:
+        row = await store.get_team(db, team_id)
+    if row is None:
+        raise NotFound
+    return Team(id=row.id, organization_id=row.organization_id, name=row.name, permission=row.permission)
+
+
+routes = [authenticate, jwks, account_by_name, account_by_id, organizations_of_account, team_by_id]

@@ -1,19 +1,17 @@
-"""Organizations and their members."""
+"""Organizations."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from litestar import Response, get, post
+from litestar import Response, delete, get, patch, post
+from msgspec import UNSET, UnsetType
 
 from ingot_chassis.policy import anyone, signed_in
-from ingot_contracts.identity import User, Visibility
+from ingot_contracts.identity import Visibility
 from ingot_identity.api.call import Call
-from ingot_identity.core import organizations
+from ingot_identity.api.changes import Text50, Text100, Text255, given
+from ingot_identity.core import departures, organizations
 from ingot_identity.store import organizations as store
-
-Text50 = Annotated[str, msgspec.Meta(max_length=50)]
-Text100 = Annotated[str, msgspec.Meta(max_length=100)]
-Text255 = Annotated[str, msgspec.Meta(max_length=255)]
 
 
 class CreateOrganization(msgspec.Struct, kw_only=True):
@@ -34,6 +32,14 @@ class CreateOrganization(msgspec.Struct, kw_only=True):
             "location": self.location,
             "visibility": self.visibility,
         }
+
+
+class EditOrganization(msgspec.Struct, kw_only=True):
+    full_name: Text100 | UnsetType = UNSET
+    description: Text255 | UnsetType = UNSET
+    website: Text255 | UnsetType = UNSET
+    location: Text50 | UnsetType = UNSET
+    visibility: Visibility | UnsetType = UNSET
 
 
 class Organization(msgspec.Struct, kw_only=True):
@@ -83,21 +89,36 @@ async def get_organization(request: Call, org: str) -> Organization:
     return view(request, await request.organization(org))
 
 
-@get(
-    "/api/v1/orgs/{org:str}/members",
-    policy=anyone("read:organization"),
-    operation_id="orgListMembers",
+@patch(
+    "/api/v1/orgs/{org:str}",
+    policy=signed_in("write:organization"),
+    operation_id="orgEdit",
     tags=["organization"],
 )
-async def list_members(request: Call, org: str) -> Response[list[User]]:
-    """Members by name; people outside see the public ones only."""
+async def edit_organization(request: Call, org: str, data: EditOrganization) -> Organization:
+    """Change an organization; what is absent stays."""
     organization = await request.organization(org)
-    page = request.page()
+    async with request.db.transaction() as tx:
+        await organizations.require_owner(tx, request.who, organization.id)
+        row = await organizations.edit(tx, request.viewing, organization.id, given(data))
+    return view(request, row)
+
+
+@delete(
+    "/api/v1/orgs/{org:str}",
+    policy=signed_in("write:organization"),
+    operation_id="orgDelete",
+    tags=["organization"],
+)
+async def delete_organization(request: Call, org: str) -> None:
+    """Delete an organization that owns no repositories."""
+    organization = await request.organization(org)
     async with request.db.read() as db:
-        inside = request.who.admin or await store.is_member(db, organization.id, request.who.id)
-        rows, total = await store.list_members(db, organization.id, page, public_only=not inside)
-    members = [request.viewing.user(row, show_email=request.who.signed_in) for row in rows]
-    return Response(members, headers=request.page_headers(page, total))
+        await organizations.require_owner(db, request.who, organization.id)
+    await departures.wait_for_news(request.db, organization.id, request.settings.deletion_patience)
+    async with request.db.transaction() as tx:
+        await organizations.require_owner(tx, request.who, organization.id)
+        await departures.delete_organization(tx, organization.id, by=request.who.id)
 
 
 @get(
@@ -108,10 +129,35 @@ async def list_members(request: Call, org: str) -> Response[list[User]]:
 )
 async def list_own_organizations(request: Call) -> Response[list[Organization]]:
     """Organizations the caller belongs to."""
+    return await _list_of(request, request.who.id)
+
+
+@get(
+    ["/api/v1/users/{username:str}/orgs", "/api/v1/user/{username:str}/orgs"],
+    policy=anyone("read:organization"),
+    operation_id="orgListUserOrgs",
+    tags=["organization"],
+)
+async def list_organizations_of(request: Call, username: str) -> Response[list[Organization]]:
+    """Organizations a user belongs to, as far as the caller may know."""
+    return await _list_of(request, (await request.user(username)).id)
+
+
+async def _list_of(request: Call, user_id: int) -> Response[list[Organization]]:
     page = request.page()
+    everything = request.who.admin or request.who.id == user_id
     async with request.db.read() as db:
-        rows, total = await store.organizations_of(db, request.who.id, page)
+        rows, total = await store.organizations_of(
+            db, user_id, page, seen_by=None if everything else request.who.id
+        )
     return Response([view(request, row) for row in rows], headers=request.page_headers(page, total))
 
 
-routes = [create_organization, get_organization, list_members, list_own_organizations]
+routes = [
+    create_organization,
+    get_organization,
+    edit_organization,
+    delete_organization,
+    list_own_organizations,
+    list_organizations_of,
+]

@@ -1,24 +1,44 @@
 """Teams and their members. To people outside the organization a team does not exist."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from litestar import Response, delete, get, post, put
+from litestar import Response, delete, get, patch, post, put
+from msgspec import UNSET, UnsetType
 
+from ingot_chassis.database import Executor
 from ingot_chassis.errors import NotFound
 from ingot_chassis.policy import signed_in
 from ingot_contracts.identity import User
 from ingot_identity.api.call import Call
-from ingot_identity.core import organizations
+from ingot_identity.api.changes import Text255, given
+from ingot_identity.core import organizations, teams
 from ingot_identity.store import organizations as store
 
 
 class CreateTeam(msgspec.Struct, kw_only=True):
-    """`permission` is read, write or admin; anything else counts as read."""
+    """`permission` is read, write or admin; anything else counts as read. No `units` means all."""
 
     name: str
-    description: Annotated[str, msgspec.Meta(max_length=255)] = ""
+    description: Text255 = ""
     permission: str = "read"
+    units: list[str] = []
+
+
+class EditTeam(msgspec.Struct, kw_only=True):
+    name: str | UnsetType = UNSET
+    description: Text255 | UnsetType = UNSET
+    permission: str | UnsetType = UNSET
+    units: list[str] | UnsetType = UNSET
+
+    def columns(self) -> dict[str, Any]:
+        """The changes, as the use case takes them. Raises Invalid."""
+        changes = given(self)
+        if "permission" in changes:
+            changes["permission"] = teams.granted(changes["permission"])
+        if "units" in changes:
+            changes["units"] = teams.checked(changes["units"])
+        return changes
 
 
 class Team(msgspec.Struct, kw_only=True):
@@ -26,10 +46,17 @@ class Team(msgspec.Struct, kw_only=True):
     name: str
     description: str
     permission: str
+    units: list[str]
 
 
 def view(row: Any) -> Team:
-    return Team(id=row.id, name=row.name, description=row.description, permission=row.permission)
+    return Team(
+        id=row.id,
+        name=row.name,
+        description=row.description,
+        permission=row.permission,
+        units=row.units.split(",") if row.units else [f"repo.{unit}" for unit in teams.UNITS],
+    )
 
 
 @get(
@@ -60,8 +87,13 @@ async def create_team(request: Call, org: str, data: CreateTeam) -> Team:
     organization = await request.organization(org)
     async with request.db.transaction() as tx:
         await organizations.require_owner(tx, request.who, organization.id)
-        row = await organizations.create_team(
-            tx, organization.id, name=data.name, description=data.description, permission=data.permission
+        row = await teams.create(
+            tx,
+            organization.id,
+            name=data.name,
+            description=data.description,
+            permission=data.permission,
+            units=data.units,
         )
     return view(row)
 
@@ -75,6 +107,35 @@ async def create_team(request: Call, org: str, data: CreateTeam) -> Team:
 async def get_team(request: Call, team_id: int) -> Team:
     """A team."""
     return view(await _visible_team(request, team_id))
+
+
+@patch(
+    "/api/v1/teams/{team_id:int}",
+    policy=signed_in("write:organization"),
+    operation_id="orgEditTeam",
+    tags=["organization"],
+)
+async def edit_team(request: Call, team_id: int, data: EditTeam) -> Team:
+    """Change a team; what is absent stays. Owners keeps its name, permission and units."""
+    await _owned_team(request, team_id)
+    changes = data.columns()
+    async with request.db.transaction() as tx:
+        await _require_owned(tx, request, team_id)
+        row = await teams.edit(tx, team_id, changes)
+    return view(row)
+
+
+@delete(
+    "/api/v1/teams/{team_id:int}",
+    policy=signed_in("write:organization"),
+    operation_id="orgDeleteTeam",
+    tags=["organization"],
+)
+async def delete_team(request: Call, team_id: int) -> None:
+    """Delete a team; its members stay in the organization."""
+    async with request.db.transaction() as tx:
+        await _require_owned(tx, request, team_id)
+        await teams.delete(tx, team_id)
 
 
 @get(
@@ -101,10 +162,11 @@ async def list_members(request: Call, team_id: int) -> Response[list[User]]:
 )
 async def add_member(request: Call, team_id: int, username: str) -> None:
     """Put a user into a team, and so into the organization."""
-    team = await _owned_team(request, team_id)
+    await _owned_team(request, team_id)
     user = await request.user(username)
     async with request.db.transaction() as tx:
-        await organizations.add_team_member(tx, team, user.id)
+        await _require_owned(tx, request, team_id)
+        await teams.add_member(tx, team_id, user.id)
 
 
 @delete(
@@ -118,7 +180,8 @@ async def remove_member(request: Call, team_id: int, username: str) -> None:
     await _owned_team(request, team_id)
     user = await request.user(username)
     async with request.db.transaction() as tx:
-        await organizations.remove_team_member(tx, team_id, user.id)
+        await _require_owned(tx, request, team_id)
+        await teams.remove_member(tx, team_id, user.id)
 
 
 async def _visible_team(request: Call, team_id: int) -> Any:
@@ -129,12 +192,25 @@ async def _visible_team(request: Call, team_id: int) -> Any:
     return team
 
 
-async def _owned_team(request: Call, team_id: int) -> Any:
+async def _owned_team(request: Call, team_id: int) -> None:
+    """Before the body or another name is looked at, so that people outside learn nothing."""
     async with request.db.read() as db:
-        team = await store.get_team(db, team_id)
-        if team is None or not await store.is_owner(db, team.organization_id, request.who.id):
-            raise NotFound
-    return team
+        await _require_owned(db, request, team_id)
 
 
-routes = [list_teams, create_team, get_team, list_members, add_member, remove_member]
+async def _require_owned(db: Executor, request: Call, team_id: int) -> None:
+    team = await store.get_team(db, team_id)
+    if team is None or not await store.is_owner(db, team.organization_id, request.who.id):
+        raise NotFound
+
+
+routes = [
+    list_teams,
+    create_team,
+    get_team,
+    edit_team,
+    delete_team,
+    list_members,
+    add_member,
+    remove_member,
+]

@@ -14,10 +14,11 @@ from ingot_identity.store import tokens as store
 
 
 class CreateToken(msgspec.Struct):
-    """`scopes` as read:… or write:… of a group; none means all."""
+    """`scopes` as read:… or write:… of a group; none means all. Without `expires_at` it works until deleted."""
 
     name: Annotated[str, msgspec.Meta(max_length=255)] = ""
     scopes: list[str] = []
+    expires_at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
 
 
 class AccessToken(msgspec.Struct, omit_defaults=True):
@@ -30,6 +31,7 @@ class AccessToken(msgspec.Struct, omit_defaults=True):
     scopes: list[str] = []
     created_at: datetime | None = None
     last_used_at: datetime | None = None
+    expires_at: datetime | None = None
 
 
 @post(
@@ -44,13 +46,14 @@ async def create_token(request: Call, username: str, data: CreateToken) -> Acces
     _require_self(request, username)
     name = data.name or request.query_params.get("name", "")
     async with request.db.transaction() as tx:
-        token_id, secret = await tokens.create(tx, request.who.id, name, data.scopes)
+        token_id, secret = await tokens.create(tx, request.who.id, name, data.scopes, data.expires_at)
     return AccessToken(
         id=token_id,
         name=name.strip(),
         sha1=secret,
         token_last_eight=secret[-8:],
         scopes=data.scopes or ["all"],
+        expires_at=data.expires_at,
     )
 
 
@@ -90,6 +93,7 @@ def _view(row: Any) -> AccessToken:
         scopes=row.scopes.split(","),
         created_at=row.created_at,
         last_used_at=row.last_used_at,
+        expires_at=row.expires_at,
     )
 
 

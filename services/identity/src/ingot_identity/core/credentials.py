@@ -8,37 +8,51 @@ from ingot_chassis.principal import Principal
 from ingot_contracts.identity import Authenticate
 from ingot_identity.core import organizations, tokens
 from ingot_identity.core.passwords import Passwords
+from ingot_identity.core.sign_ins import SignIns
 from ingot_identity.store import accounts
 from ingot_identity.store import tokens as token_store
 
 
-async def identify(db: Database, passwords: Passwords, credential: Authenticate) -> Principal | None:
+async def identify(
+    db: Database, passwords: Passwords, sign_ins: SignIns, credential: Authenticate
+) -> Principal | None:
     """The principal, or None when the credential is nobody's.
 
-    Raises Denied for accounts that may not sign in, and for ``sudo`` by anybody but an administrator.
+    Raises Denied for accounts that may not sign in, and for ``sudo`` by anybody but an administrator,
+    TooManyRequests after too many wrong passwords.
     """
     principal = await _by_token(db, credential.token) if credential.token else None
     if principal is None and credential.name:
-        principal = await _by_name(db, passwords, credential)
+        principal = await _by_name(db, passwords, sign_ins, credential)
     if principal is None or not credential.sudo:
         return principal
     return await _acting_as(db, principal, credential.sudo)
 
 
-async def _by_name(db: Database, passwords: Passwords, credential: Authenticate) -> Principal | None:
+async def _by_name(
+    db: Database, passwords: Passwords, sign_ins: SignIns, credential: Authenticate
+) -> Principal | None:
     # git clients send a token where a password is asked for, or as the name with any password.
     for candidate in (credential.password, credential.name):
         if tokens.looks_like_secret(candidate) and (found := await _by_token(db, candidate)):
             return found
+    async with sign_ins.attempt(credential.name, credential.address) as attempt:
+        row = await _by_password(db, passwords, credential)
+        attempt.succeeded = row is not None
+    if row is None:
+        return None
+    return await _principal(db, row, via="basic", scopes=None)
+
+
+async def _by_password(db: Database, passwords: Passwords, credential: Authenticate) -> Any:
     async with db.read() as reader:
         row = await accounts.get_by_login(reader, credential.name)
         if row is None and "@" in credential.name:
             row = await accounts.get_by_email(reader, credential.name)
     if row is not None and row.kind != "user":
         row = None
-    if not await passwords.matches(credential.password, row.password_hash if row else None) or row is None:
-        return None
-    return await _principal(db, row, via="basic", scopes=None)
+    right = await passwords.matches(credential.password, row.password_hash if row else None)
+    return row if right else None
 
 
 async def _by_token(db: Database, secret: str) -> Principal | None:

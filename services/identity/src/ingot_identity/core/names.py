@@ -17,7 +17,9 @@ _RESERVED = frozenset(
         "admin",
         "api",
         "assets",
+        "avatar",
         "avatars",
+        "by-id",
         "commits",
         "css",
         "debug",
@@ -31,6 +33,7 @@ _RESERVED = frozenset(
         "less",
         "livez",
         "metrics",
+        "migrate",
         "new",
         "org",
         "plugins",
@@ -38,6 +41,7 @@ _RESERVED = frozenset(
         "raw",
         "readyz",
         "repo",
+        "search",
         "stars",
         "template",
         "user",
@@ -62,12 +66,12 @@ def check_team(name: str) -> str:
     return name
 
 
-def check_email(address: str) -> str:
+def check_email(address: str, *, field: str = "email") -> str:
     """``address`` in lower case. Raises Invalid unless it looks like local@domain.tld."""
     if len(address) > EMAIL_LENGTH:
-        raise Invalid.field("email", "length", f"has more than {EMAIL_LENGTH} characters")
+        raise Invalid.field(field, "length", f"has more than {EMAIL_LENGTH} characters")
     if not _EMAIL.fullmatch(address):
-        raise Invalid.field("email", "format", f"{address!r} is no e-mail address")
+        raise Invalid.field(field, "format", f"{address!r} is no e-mail address")
     return address.lower()
 
 

@@ -5,14 +5,13 @@ from typing import Any
 from ingot_chassis.database import Executor, Tx
 from ingot_chassis.errors import Denied, Invalid, NotFound
 from ingot_chassis.principal import Membership, Principal
-from ingot_contracts.identity import MembershipChanged, OrganizationCreated
+from ingot_contracts.identity import MembershipChanged, OrganizationCreated, OrganizationEdited
 from ingot_identity.core import names
 from ingot_identity.core.views import Viewing
 from ingot_identity.store import accounts
 from ingot_identity.store import organizations as store
 
 OWNERS = "Owners"
-PERMISSIONS = ("read", "write", "admin")
 
 
 async def create(tx: Tx, viewing: Viewing, *, owner_id: int, login: str, **details: Any) -> Any:
@@ -21,14 +20,19 @@ async def create(tx: Tx, viewing: Viewing, *, owner_id: int, login: str, **detai
     organization_id = await accounts.add(tx, kind="organization", login=login, **details)
     if organization_id is None:
         raise Invalid.field("username", "taken", f"{login!r} is taken")
-    team_id = await store.add_team(tx, organization_id, OWNERS, description="", permission="owner")
-    await store.add_member(tx, organization_id, owner_id)
-    if team_id is not None:
-        await store.add_team_member(tx, team_id, owner_id)
+    await furnish(tx, organization_id, owner_id)
     row = await accounts.get(tx, organization_id)
     tx.emit(OrganizationCreated(account=viewing.account(row), owner_id=owner_id), key=organization_id)
     await announce_membership(tx, organization_id, owner_id)
     return row
+
+
+async def furnish(tx: Tx, organization_id: int, owner_id: int) -> None:
+    """Give a new organization its team Owners, with ``owner_id`` in it. Raises NotFound."""
+    await join(tx, organization_id, owner_id)
+    team_id = await store.add_team(tx, organization_id, OWNERS, description="", permission="owner", units="")
+    if team_id is not None:
+        await store.add_team_member(tx, team_id, owner_id)
 
 
 async def announce_membership(tx: Tx, organization_id: int, user_id: int) -> None:
@@ -45,42 +49,45 @@ async def announce_membership(tx: Tx, organization_id: int, user_id: int) -> Non
     )
 
 
-async def create_team(tx: Tx, organization_id: int, *, name: str, description: str, permission: str) -> Any:
-    """Create a team; an unknown permission counts as read. Raises Invalid."""
-    names.check_team(name)
-    team_id = await store.add_team(
-        tx,
-        organization_id,
-        name,
-        description=description,
-        permission=permission if permission in PERMISSIONS else "read",
-    )
-    if team_id is None:
-        raise Invalid.field("name", "taken", f"there is a team {name!r}")
-    return await store.get_team(tx, team_id)
-
-
-async def add_team_member(tx: Tx, team: Any, user_id: int) -> None:
-    """Put a user into a team, and so into the organization."""
-    await store.add_member(tx, team.organization_id, user_id)
-    await store.add_team_member(tx, team.id, user_id)
-    await announce_membership(tx, team.organization_id, user_id)
-
-
-async def remove_team_member(tx: Tx, team_id: int, user_id: int) -> None:
-    """Take a user out of a team; they stay in the organization. The last owner cannot leave: Invalid."""
-    team = await store.lock_team(tx, team_id)
-    if team is None:
+async def edit(tx: Tx, viewing: Viewing, organization_id: int, changes: dict[str, Any]) -> Any:
+    """Change the columns named in ``changes`` and no others; the new row. Raises NotFound."""
+    if await accounts.lock(tx, organization_id) is None:
         raise NotFound
-    if team.permission == "owner" and user_id in await _sole_member(tx, team_id):
+    if changes:
+        await accounts.change(tx, organization_id, **changes)
+    row = await accounts.get(tx, organization_id)
+    edited = viewing.account(row)
+    tx.emit(OrganizationEdited(account=edited, previous_login=edited.login), key=organization_id)
+    return row
+
+
+async def join(tx: Tx, organization_id: int, user_id: int) -> None:
+    """Make a user a member. Both are held, so that neither goes away meanwhile. Raises NotFound."""
+    for account_id in (organization_id, user_id):
+        if await accounts.lock(tx, account_id) is None:
+            raise NotFound
+    await store.add_member(tx, organization_id, user_id)
+
+
+async def remove_member(tx: Tx, organization_id: int, user_id: int) -> None:
+    """Take a user out of all teams and out of the organization. The last owner cannot leave: Invalid."""
+    if await accounts.lock(tx, organization_id) is None:
+        raise NotFound
+    await require_another_owner(tx, organization_id, user_id)
+    if await store.remove_member(tx, organization_id, user_id):
+        await announce_membership(tx, organization_id, user_id)
+
+
+async def require_another_owner(tx: Tx, organization_id: int, user_id: int) -> None:
+    """Somebody must be left who owns it. Raises Invalid for the last owner; the organization must be held."""
+    if await store.owner_ids(tx, organization_id, limit=2) == [user_id]:
         raise Invalid.field("username", "last_owner", "is the last owner of the organization")
-    await store.remove_team_member(tx, team_id, user_id)
-    await announce_membership(tx, team.organization_id, user_id)
 
 
-async def _sole_member(tx: Tx, team_id: int) -> list[int]:
-    members = await store.team_member_ids(tx, team_id, limit=2)
-    return members if len(members) == 1 else []
+async def set_public(tx: Tx, who: Principal, organization_id: int, user_id: int, *, public: bool) -> None:
+    """Publicize or conceal oneself. Raises Denied for anybody else, owners and administrators too."""
+    if who.id != user_id or not await store.set_public(tx, organization_id, user_id, public=public):
+        raise Denied("only members decide whether their own membership is public")
 
 
 async def require_member(db: Executor, who: Principal, organization_id: int) -> None:

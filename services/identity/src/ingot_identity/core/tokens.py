@@ -26,13 +26,17 @@ def digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
-async def create(tx: Tx, account_id: int, name: str, scopes: list[str]) -> tuple[int, str]:
+async def create(
+    tx: Tx, account_id: int, name: str, scopes: list[str], expires_at: datetime | None = None
+) -> tuple[int, str]:
     """Make a token; its id and secret. No scopes means all. Raises Invalid."""
     if not name.strip():
         raise Invalid.field("name", "required", "is required")
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown:
         raise Invalid.field("scopes", "unknown", f"{unknown[0]!r} is no scope")
+    if expires_at is not None and expires_at <= now():
+        raise Invalid.field("expires_at", "past", "has passed already")
     secret = secrets.token_hex(20)
     token_id = await store.add(
         tx,
@@ -41,6 +45,7 @@ async def create(tx: Tx, account_id: int, name: str, scopes: list[str]) -> tuple
         sha256=digest(secret),
         last_eight=secret[-8:],
         scopes=",".join(scopes or ["all"]),
+        expires_at=expires_at,
     )
     return token_id, secret
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Row, func, or_, select, update
+from sqlalchemy import Row, delete, func, or_, select, update
 
 from ingot_chassis.database import Executor, insert
 from ingot_chassis.paging import Page
@@ -19,18 +19,13 @@ async def add(db: Executor, **values: Any) -> int | None:
     return (await db.execute(statement)).scalar()
 
 
-async def add_email(db: Executor, account_id: int, address: str, *, is_primary: bool) -> bool:
-    """Insert an address (lower-case); False when anybody has it."""
-    statement = (
-        insert(db, email)
-        .values(account_id=account_id, address=address, is_primary=is_primary, verified=True)
-        .on_conflict_do_nothing()
-    )
-    return (await db.execute(statement)).rowcount == 1
-
-
 async def get(db: Executor, account_id: int) -> AccountRow | None:
     return (await db.execute(select(account).where(account.c.id == account_id))).first()
+
+
+async def lock(db: Executor, account_id: int) -> AccountRow | None:
+    """The account, held until the transaction ends: against its deletion, and what two changes make together."""
+    return (await db.execute(select(account).where(account.c.id == account_id).with_for_update())).first()
 
 
 async def get_by_login(db: Executor, login: str) -> AccountRow | None:
@@ -51,6 +46,26 @@ async def change(db: Executor, account_id: int, **values: Any) -> None:
     await db.execute(update(account).where(account.c.id == account_id).values(updated_at=now(), **values))
 
 
+async def rename(db: Executor, account_id: int, login: str) -> bool:
+    """Give another name; False when it is taken in any letter case."""
+    held = await get_by_login(db, login)
+    if held is None:
+        # An insert waits for whoever is taking the name and then knows; an update would fail with an error.
+        placeholder = await add(db, kind="user", login=login)
+        if placeholder is None:
+            return False
+        await remove(db, placeholder)
+    elif held.id != account_id:
+        return False
+    await change(db, account_id, login=login, lower_login=login.lower())
+    return True
+
+
+async def remove(db: Executor, account_id: int) -> None:
+    """Delete an account with all that hangs on it."""
+    await db.execute(delete(account).where(account.c.id == account_id))
+
+
 async def search_users(db: Executor, text: str, page: Page) -> tuple[list[AccountRow], int]:
     """Users whose name or full name contains ``text``, ignoring case, by name; and how many there are."""
     wanted = account.c.kind == "user"
@@ -69,3 +84,14 @@ async def search_users(db: Executor, text: str, page: Page) -> tuple[list[Accoun
 
 async def any_administrator(db: Executor) -> bool:
     return (await db.execute(select(account.c.id).where(account.c.admin).limit(1))).first() is not None
+
+
+async def lock_administrators(db: Executor) -> list[int]:
+    """Ids of the administrators who may sign in, held, so that the last two cannot go at once."""
+    rows = await db.execute(
+        select(account.c.id)
+        .where(account.c.admin, account.c.active, ~account.c.login_prohibited)
+        .order_by(account.c.id)
+        .with_for_update()
+    )
+    return [row.id for row in rows]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Row, and_, delete, func, select
+from sqlalchemy import ColumnElement, Row, and_, delete, false, func, or_, select, update
 
 from ingot_chassis.database import Executor, insert
 from ingot_chassis.paging import Page
@@ -27,6 +27,48 @@ async def is_member(db: Executor, organization_id: int, user_id: int) -> bool:
     return found.first() is not None
 
 
+async def is_public_member(db: Executor, organization_id: int, user_id: int) -> bool:
+    found = await db.execute(
+        select(membership.c.user_id).where(
+            membership.c.organization_id == organization_id,
+            membership.c.user_id == user_id,
+            membership.c.public,
+        )
+    )
+    return found.first() is not None
+
+
+async def in_any(db: Executor, user_id: int) -> bool:
+    found = await db.execute(
+        select(membership.c.organization_id).where(membership.c.user_id == user_id).limit(1)
+    )
+    return found.first() is not None
+
+
+async def set_public(db: Executor, organization_id: int, user_id: int, *, public: bool) -> bool:
+    """Show or conceal a membership; False when there is none."""
+    changed = await db.execute(
+        update(membership)
+        .where(membership.c.organization_id == organization_id, membership.c.user_id == user_id)
+        .values(public=public)
+    )
+    return changed.rowcount == 1
+
+
+async def remove_member(db: Executor, organization_id: int, user_id: int) -> bool:
+    """Take out of the organization and its teams; False when the user was not in it."""
+    teams = select(team.c.id).where(team.c.organization_id == organization_id)
+    await db.execute(
+        delete(team_member).where(team_member.c.user_id == user_id, team_member.c.team_id.in_(teams))
+    )
+    removed = await db.execute(
+        delete(membership).where(
+            membership.c.organization_id == organization_id, membership.c.user_id == user_id
+        )
+    )
+    return removed.rowcount == 1
+
+
 async def is_owner(db: Executor, organization_id: int, user_id: int) -> bool:
     found = await db.execute(
         select(team_member.c.user_id)
@@ -41,7 +83,7 @@ async def is_owner(db: Executor, organization_id: int, user_id: int) -> bool:
 
 
 async def add_team(
-    db: Executor, organization_id: int, name: str, *, description: str, permission: str
+    db: Executor, organization_id: int, name: str, *, description: str, permission: str, units: str
 ) -> int | None:
     """Insert a team; its id, or None when the organization has one of that name in any letter case."""
     statement = (
@@ -52,6 +94,7 @@ async def add_team(
             lower_name=name.lower(),
             description=description,
             permission=permission,
+            units=units,
         )
         .on_conflict_do_nothing()
         .returning(team.c.id)
@@ -61,6 +104,25 @@ async def add_team(
 
 async def get_team(db: Executor, team_id: int) -> Row[Any] | None:
     return (await db.execute(select(team).where(team.c.id == team_id))).first()
+
+
+async def team_named(db: Executor, organization_id: int, name: str) -> int | None:
+    """The id of the team of that name in any letter case."""
+    found = await db.execute(
+        select(team.c.id).where(team.c.organization_id == organization_id, team.c.lower_name == name.lower())
+    )
+    return found.scalar()
+
+
+async def change_team(db: Executor, team_id: int, **values: Any) -> None:
+    if "name" in values:
+        values["lower_name"] = values["name"].lower()
+    if values:
+        await db.execute(update(team).where(team.c.id == team_id).values(values))
+
+
+async def remove_team(db: Executor, team_id: int) -> None:
+    await db.execute(delete(team).where(team.c.id == team_id))
 
 
 async def list_teams(db: Executor, organization_id: int, page: Page) -> tuple[list[Row[Any]], int]:
@@ -90,14 +152,17 @@ async def remove_team_member(db: Executor, team_id: int, user_id: int) -> None:
     )
 
 
-async def lock_team(db: Executor, team_id: int) -> Row[Any] | None:
-    """The team, held until the transaction ends, so that its last member cannot leave twice at once."""
-    return (await db.execute(select(team).where(team.c.id == team_id).with_for_update())).first()
+async def team_member_ids(db: Executor, team_id: int) -> list[int]:
+    rows = await db.execute(select(team_member.c.user_id).where(team_member.c.team_id == team_id))
+    return [row.user_id for row in rows]
 
 
-async def team_member_ids(db: Executor, team_id: int, *, limit: int) -> list[int]:
+async def owner_ids(db: Executor, organization_id: int, *, limit: int) -> list[int]:
     rows = await db.execute(
-        select(team_member.c.user_id).where(team_member.c.team_id == team_id).limit(limit)
+        select(team_member.c.user_id)
+        .join(team, team.c.id == team_member.c.team_id)
+        .where(team.c.organization_id == organization_id, team.c.permission == "owner")
+        .limit(limit)
     )
     return [row.user_id for row in rows]
 
@@ -162,17 +227,33 @@ async def team_ids_of(db: Executor, organization_id: int, user_id: int) -> list[
     return [row.team_id for row in rows]
 
 
-async def organizations_of(db: Executor, user_id: int, page: Page) -> tuple[list[Row[Any]], int]:
-    """Organizations a user belongs to, by name."""
+async def organizations_of(
+    db: Executor, user_id: int, page: Page, *, seen_by: int | None
+) -> tuple[list[Row[Any]], int]:
+    """Organizations a user belongs to, by name; those that ``seen_by`` may see there (0: anybody), None: all."""
+    wanted: ColumnElement[bool] = membership.c.user_id == user_id
+    if seen_by is not None:
+        wanted &= _shown_to(seen_by)
+    joined = account.join(membership, membership.c.organization_id == account.c.id)
     rows = await db.execute(
         select(account)
-        .join(membership, membership.c.organization_id == account.c.id)
-        .where(membership.c.user_id == user_id)
+        .select_from(joined)
+        .where(wanted)
         .order_by(account.c.lower_login)
         .limit(page.limit)
         .offset(page.offset)
     )
-    total = await db.execute(
-        select(func.count()).select_from(membership).where(membership.c.user_id == user_id)
-    )
+    total = await db.execute(select(func.count()).select_from(joined).where(wanted))
     return list(rows.all()), int(total.scalar_one())
+
+
+def _shown_to(viewer_id: int) -> ColumnElement[bool]:
+    """Fellow members see every membership, others the public ones of organizations they may know."""
+    own = membership.alias("own")
+    fellow = (
+        select(own.c.user_id)
+        .where(own.c.organization_id == account.c.id, own.c.user_id == viewer_id)
+        .exists()
+    )
+    known = account.c.visibility.in_(("public", "limited") if viewer_id else ("public",))
+    return or_(fellow if viewer_id else false(), and_(membership.c.public, known))

@@ -68,6 +68,7 @@ access_token = Table(
     Column("scopes", Text, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("last_used_at", UtcDateTime),
+    Column("expires_at", UtcDateTime),
     sqlite_autoincrement=True,
 )
 
@@ -88,6 +89,8 @@ team = Table(
     Column("lower_name", String(30), nullable=False),
     Column("description", String(255), nullable=False, default=""),
     Column("permission", String(10), nullable=False),
+    # By comma; empty means all of them.
+    Column("units", String(255), nullable=False, default="", server_default=""),
     UniqueConstraint("organization_id", "lower_name"),
     sqlite_autoincrement=True,
 )
@@ -97,6 +100,49 @@ team_member = Table(
     metadata,
     Column("team_id", ForeignKey("team.id", ondelete="CASCADE"), primary_key=True),
     Column("user_id", ForeignKey("account.id", ondelete="CASCADE"), primary_key=True, index=True),
+)
+
+follow = Table(
+    "follow",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("follower_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False),
+    Column("followed_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False, index=True),
+    UniqueConstraint("follower_id", "followed_id"),
+    sqlite_autoincrement=True,
+)
+
+ssh_key = Table(
+    "ssh_key",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False),
+    Column("title", String(255), nullable=False),
+    Column("content", Text, nullable=False),
+    # Made of the key alone, so the same key with another comment is still the same.
+    Column("fingerprint", String(64), nullable=False, unique=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    UniqueConstraint("account_id", "title"),
+    sqlite_autoincrement=True,
+)
+
+owned_repository = Table(
+    "owned_repository",
+    metadata,
+    # A copy from the events of repos: who is named as the owner, even of somebody just deleted.
+    Column("repository_id", BigId, primary_key=True, autoincrement=False),
+    Column("owner_id", BigId, nullable=False, index=True),
+)
+
+departed = Table(
+    "departed",
+    metadata,
+    # What brings an account back when a repository turns up that was created while it was deleted.
+    Column("account_id", BigId, primary_key=True, autoincrement=False),
+    Column("kind", String(12), nullable=False),
+    Column("login", String(40), nullable=False),
+    Column("heir_id", BigId, nullable=False),
+    Column("deleted_at", UtcDateTime, nullable=False),
 )
 
 signing_key = Table(

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Row, delete, func, insert, select, update
+from sqlalchemy import Row, delete, func, insert, or_, select, update
 
 from ingot_chassis.database import Executor
 from ingot_chassis.paging import Page
@@ -19,13 +19,16 @@ async def add(db: Executor, account_id: int, **values: Any) -> int:
 
 
 async def get_with_account(db: Executor, sha256: bytes) -> Row[Any] | None:
-    """The account that the token belongs to, with ``token_id``, ``scopes`` and ``last_used_at``."""
+    """The account that the token belongs to unless it has expired, with ``token_id``, ``scopes`` and ``last_used_at``."""
     statement = (
         select(
             account, access_token.c.id.label("token_id"), access_token.c.scopes, access_token.c.last_used_at
         )
         .join(access_token, access_token.c.account_id == account.c.id)
-        .where(access_token.c.sha256 == sha256)
+        .where(
+            access_token.c.sha256 == sha256,
+            or_(access_token.c.expires_at.is_(None), access_token.c.expires_at > now()),
+        )
     )
     return (await db.execute(statement)).first()
 

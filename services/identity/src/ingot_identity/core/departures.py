@@ -1,0 +1,84 @@
+"""Deleting accounts, and bringing one back that turns out to own something.
+
+Whether an account owns repositories is known here from the events of repos, hence a moment late: somebody may
+create a repository for an account while that is deleted. The repository then decides: when its event arrives,
+the account comes back under its id, and nobody signs in with it until an administrator says so.
+"""
+
+import asyncio
+import time
+from typing import Any
+
+from ingot_chassis.database import Database, Tx
+from ingot_chassis.errors import Invalid
+from ingot_contracts.identity import OrganizationCreated, OrganizationDeleted, UserCreated, UserDeleted
+from ingot_identity.core import accounts as use_cases
+from ingot_identity.core import organizations
+from ingot_identity.core.views import Viewing
+from ingot_identity.store import accounts, departures
+from ingot_identity.store import organizations as memberships
+
+
+async def wait_for_news(db: Database, account_id: int, patience: float) -> None:
+    """Before the decision: let events arrive that are under way, above all of repositories just deleted."""
+    end = time.monotonic() + patience
+    await asyncio.sleep(patience / 4)
+    while time.monotonic() < end:
+        async with db.read() as reader:
+            if not await departures.owns_repositories(reader, account_id):
+                return
+        await asyncio.sleep(patience / 20)
+
+
+async def delete_user(tx: Tx, account_id: int) -> None:
+    """Delete a user with their keys, tokens and addresses. Raises Invalid while something depends on them."""
+    await use_cases.require_another_administrator(tx, account_id)
+    row = await use_cases.locked(tx, account_id)
+    if await memberships.in_any(tx, account_id):
+        raise Invalid.field("username", "member", f"{row.login!r} belongs to an organization")
+    await _remove(tx, row, heir_id=0)
+    tx.emit(UserDeleted(user_id=account_id, login=row.login), key=account_id)
+
+
+async def delete_organization(tx: Tx, organization_id: int, *, by: int) -> None:
+    """Delete an organization with its teams. Raises Invalid while it owns repositories."""
+    row = await use_cases.locked(tx, organization_id)
+    await _remove(tx, row, heir_id=by)
+    tx.emit(OrganizationDeleted(organization_id=organization_id, login=row.login), key=organization_id)
+
+
+async def _remove(tx: Tx, row: Any, *, heir_id: int) -> None:
+    if await departures.owns_repositories(tx, row.id):
+        raise Invalid.field("username", "owner", f"{row.login!r} owns repositories")
+    await departures.note(tx, row, heir_id)
+    await accounts.remove(tx, row.id)
+
+
+async def repository_owned(tx: Tx, viewing: Viewing, repository_id: int, owner_id: int) -> None:
+    """Note who owns a repository; an owner who was deleted meanwhile comes back."""
+    await departures.put_owner(tx, repository_id, owner_id)
+    gone = await departures.lock(tx, owner_id)
+    if gone is not None:
+        await _bring_back(tx, viewing, gone)
+
+
+async def _bring_back(tx: Tx, viewing: Viewing, gone: Any) -> None:
+    await departures.forget(tx, gone.account_id)
+    login = gone.login
+    if await accounts.get_by_login(tx, login) is not None:
+        login = f"returned-{gone.account_id}"
+    await accounts.add(
+        tx, id=gone.account_id, kind=gone.kind, login=login, login_prohibited=gone.kind == "user"
+    )
+    row = await use_cases.locked(tx, gone.account_id)
+    if gone.kind == "user":
+        tx.emit(UserCreated(account=viewing.account(row)), key=row.id)
+        return
+    await organizations.furnish(tx, row.id, await _heir(tx, gone.heir_id))
+    tx.emit(OrganizationCreated(account=viewing.account(row), owner_id=gone.heir_id), key=row.id)
+
+
+async def _heir(tx: Tx, heir_id: int) -> int:
+    """Who deleted it, or else the first administrator."""
+    row = await accounts.get(tx, heir_id)
+    return heir_id if row is not None else (await accounts.lock_administrators(tx))[0]

@@ -1,0 +1,45 @@
+"""The addresses of a user: one is the primary one, and nobody else has any of them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ingot_chassis.database import Tx
+from ingot_chassis.errors import Invalid
+from ingot_identity.core import names
+from ingot_identity.store import accounts
+from ingot_identity.store import emails as store
+
+
+async def add(tx: Tx, account_id: int, addresses: Sequence[str]) -> list[Any]:
+    """Add all of ``addresses`` or none; the new rows, in that order. Raises Invalid."""
+    wanted = list(dict.fromkeys(names.check_email(address.strip(), field="emails") for address in addresses))
+    if not wanted:
+        raise Invalid.field("emails", "required", "names no address")
+    rows = {row.address: row for row in await store.add(tx, account_id, sorted(wanted), is_primary=False)}
+    for address in wanted:
+        if address not in rows:
+            raise Invalid.field("emails", "taken", f"{address!r} is in use")
+    return [rows[address] for address in wanted]
+
+
+async def remove(tx: Tx, account_id: int, addresses: Sequence[str]) -> None:
+    """Remove all of ``addresses`` or none; the primary one stays. Raises Invalid."""
+    wanted = {address.strip().lower() for address in addresses}
+    held = {row.address: row for row in await store.among(tx, account_id, wanted)}
+    for address in sorted(wanted):
+        if address not in held:
+            raise Invalid.field("emails", "unknown", f"{address!r} is not yours")
+        if held[address].is_primary:
+            raise Invalid.field("emails", "primary", f"{address!r} is the primary address")
+    await store.remove(tx, account_id, wanted)
+
+
+async def set_primary(tx: Tx, account_id: int, address: str) -> str:
+    """Put ``address`` in the place of the primary one; in lower case. Raises Invalid."""
+    address = names.check_email(address)
+    await store.remove_primary(tx, account_id)
+    await store.remove(tx, account_id, [address])
+    if not await store.add(tx, account_id, [address], is_primary=True):
+        raise Invalid.field("email", "taken", f"{address!r} is in use")
+    await accounts.change(tx, account_id, email=address)
+    return address
