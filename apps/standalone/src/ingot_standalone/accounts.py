@@ -61,7 +61,7 @@ async def reset_password(folder: DataFolder, *, name: str, password: str) -> Non
             row = await store.get_by_login(tx, name)
             if row is None or row.kind != "user":
                 raise CannotStart(f"there is no user {name!r}")
-            await accounts.set_password(tx, row.id, password_hash)
+            await accounts.edit_user(tx, identity.viewing, row.id, {"password_hash": password_hash})
 
 
 @asynccontextmanager
