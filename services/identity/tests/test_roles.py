@@ -1,0 +1,203 @@
+"""Who may call what: every public route, by role and by kind of credential."""
+
+import itertools
+
+import pytest
+from identity_world import SECRET
+
+from ingot_chassis.principal import Principal
+
+ROLES = ("anonymous", "stranger", "member", "owner", "administrator")
+NAMES = {"stranger": "sam", "member": "mia", "owner": "ann", "administrator": "root"}
+
+MATRIX = {
+    "POST /admin/users": (403, 403, 403, 403, 201),
+    "PATCH /admin/users/{user}": (403, 403, 403, 403, 200),
+    "DELETE /admin/users/{user}": (403, 403, 403, 403, 204),
+    "POST /admin/users/{user}/rename": (403, 403, 403, 403, 204),
+    "POST /admin/users/{user}/orgs": (403, 403, 403, 403, 201),
+    "POST /admin/users/{user}/keys": (403, 403, 403, 403, 201),
+    "DELETE /admin/users/{user}/keys/{key}": (403, 403, 403, 403, 204),
+    "GET /user": (401, 200, 200, 200, 200),
+    "GET /user/settings": (401, 200, 200, 200, 200),
+    "PATCH /user/settings": (401, 200, 200, 200, 200),
+    "GET /user/emails": (401, 200, 200, 200, 200),
+    "POST /user/emails": (401, 201, 201, 201, 201),
+    "DELETE /user/emails": (401, 204, 204, 204, 204),
+    "GET /user/followers": (401, 200, 200, 200, 200),
+    "GET /user/following": (401, 200, 200, 200, 200),
+    "GET /user/following/{user}": (401, 404, 404, 404, 404),
+    "PUT /user/following/{user}": (401, 204, 204, 204, 204),
+    "DELETE /user/following/{user}": (401, 204, 204, 204, 204),
+    "GET /user/keys": (401, 200, 200, 200, 200),
+    "POST /user/keys": (401, 201, 201, 201, 201),
+    "GET /user/keys/{key}": (401, 200, 200, 200, 200),
+    "DELETE /user/keys/{key}": (401, 403, 403, 403, 204),
+    "GET /user/orgs": (401, 200, 200, 200, 200),
+    "GET /user/{user}/orgs": (200, 200, 200, 200, 200),
+    "GET /users/search": (200, 200, 200, 200, 200),
+    "GET /users/{user}": (200, 200, 200, 200, 200),
+    "GET /users/{user}/orgs": (200, 200, 200, 200, 200),
+    "GET /users/{user}/keys": (401, 200, 200, 200, 200),
+    "GET /users/{user}/followers": (401, 200, 200, 200, 200),
+    "GET /users/{user}/following": (401, 200, 200, 200, 200),
+    "GET /users/{user}/following/{user}": (401, 404, 404, 404, 404),
+    "GET /users/{self}/tokens": (401, 200, 200, 200, 200),
+    "POST /users/{self}/tokens": (401, 201, 201, 201, 201),
+    "DELETE /users/{self}/tokens/{none}": (401, 404, 404, 404, 404),
+    "POST /orgs": (401, 201, 201, 201, 201),
+    "GET /orgs/{org}": (200, 200, 200, 200, 200),
+    "PATCH /orgs/{org}": (401, 403, 403, 200, 403),
+    "DELETE /orgs/{org}": (401, 403, 403, 204, 403),
+    "GET /orgs/{org}/members": (200, 200, 200, 200, 200),
+    "GET /orgs/{org}/members/{mia}": (404, 404, 204, 204, 204),
+    "DELETE /orgs/{org}/members/{mia}": (401, 403, 403, 204, 403),
+    "GET /orgs/{org}/public_members": (200, 200, 200, 200, 200),
+    "GET /orgs/{org}/public_members/{mia}": (404, 404, 404, 404, 404),
+    "PUT /orgs/{org}/public_members/{mia}": (401, 403, 204, 403, 403),
+    "DELETE /orgs/{org}/public_members/{mia}": (401, 403, 204, 403, 403),
+    "GET /orgs/{org}/teams": (401, 403, 200, 200, 403),
+    "POST /orgs/{org}/teams": (401, 403, 403, 201, 403),
+    "GET /teams/{team}": (401, 404, 200, 200, 404),
+    "PATCH /teams/{team}": (401, 404, 404, 200, 404),
+    "DELETE /teams/{team}": (401, 404, 404, 204, 404),
+    "GET /teams/{team}/members": (401, 404, 200, 200, 404),
+    "PUT /teams/{team}/members/{user}": (401, 404, 404, 204, 404),
+    "DELETE /teams/{team}/members/{mia}": (401, 404, 404, 204, 404),
+}
+"""What a password gets. Placeholders are things that stay what they are until a call succeeds."""
+
+BODIES = {
+    "POST /admin/users": lambda n: {"username": f"n{n}", "email": f"n{n}@x.io", "password": SECRET},
+    "POST /admin/users/{user}/rename": lambda n: {"new_username": f"n{n}"},
+    "POST /admin/users/{user}/orgs": lambda n: {"username": f"n{n}"},
+    "POST /admin/users/{user}/keys": lambda n: {"title": "k", "key": ssh_key(n)},
+    "POST /user/emails": lambda n: {"emails": [f"n{n}@x.io"]},
+    "POST /user/keys": lambda n: {"title": f"k{n}", "key": ssh_key(n)},
+    "POST /users/{self}/tokens": lambda _n: {"name": "t"},
+    "POST /orgs": lambda n: {"username": f"n{n}"},
+    "POST /orgs/{org}/teams": lambda n: {"name": f"n{n}"},
+}
+
+KINDS = ("basic", "token", "reading", "elsewhere", "sudo")
+
+
+def ssh_key(n):
+    import base64
+
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    raw = Ed25519PrivateKey.from_private_bytes(n.to_bytes(32)).public_key().public_bytes_raw()
+    return base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0 " + raw).decode()
+
+
+def shape(path):
+    """A path with its parameters blanked."""
+    return "/".join("*" if part.startswith("{") else part for part in path.split("/"))
+
+
+def public_routes(app):
+    """``METHOD path`` -> policy, of everything that is routed from outside."""
+    found = {}
+    for route in app.routes:
+        for handler in getattr(route, "route_handlers", []):
+            if route.path.startswith("/api/v1/"):
+                for method in handler.http_methods - {"OPTIONS", "HEAD"}:
+                    found[f"{method} {shape(route.path.removeprefix('/api/v1'))}"] = handler.opt["policy"]
+    return found
+
+
+class Things:
+    """What the placeholders stand for; made when first needed, and anew once a call has changed them."""
+
+    def __init__(self, identity):
+        self._identity, self._made, self.numbers = identity, {}, itertools.count(1)
+
+    def forget(self):
+        self._made.clear()
+
+    async def filled(self, path, caller):
+        self._made["self"], self._made["mia"], self._made["none"] = caller, "mia", 999
+        for name in ("user", "key", "org", "team"):
+            if "{" + name + "}" in path and name not in self._made:
+                await getattr(self, f"_{name}")(f"x{next(self.numbers)}")
+        return path.format(**self._made)
+
+    async def _user(self, name):
+        await self._identity.add_user(name)
+        self._made["user"] = name
+
+    async def _key(self, name):
+        if "user" not in self._made:
+            await self._user(name)
+        user, body = self._made["user"], {"title": name, "key": ssh_key(1000 + next(self.numbers))}
+        made = await self._identity.call("POST", f"/admin/users/{user}/keys", body, as_="root")
+        self._made["key"] = made.json()["id"]
+
+    async def _org(self, name):
+        await self._identity.call("POST", "/orgs", {"username": name}, as_="ann")
+        body = {"name": "devs"}
+        team = (await self._identity.call("POST", f"/orgs/{name}/teams", body, as_="ann")).json()["id"]
+        await self._identity.call("PUT", f"/teams/{team}/members/mia", as_="ann")
+        self._made |= {"org": name, "team": team}
+
+    async def _team(self, name):
+        if "org" not in self._made:
+            await self._org(name)
+
+
+def expected(policy, kind, by_password, method):
+    """What a credential of that kind gets where a password gets ``by_password``."""
+    if kind in ("basic", "sudo"):
+        return by_password
+    if policy.caller == "admin" and by_password == 403:
+        return 403
+    if policy.caller == "basic":
+        return 401
+    too_narrow = kind == "elsewhere" or (kind == "reading" and method != "GET")
+    return 403 if policy.scope and too_narrow else by_password
+
+
+async def test_every_route_is_in_the_matrix(identity):
+    listed = {f"{method} {shape(path)}" for method, path in (key.split(" ") for key in MATRIX)}
+    assert set(public_routes(identity.app)) == listed
+
+
+@pytest.mark.parametrize("route", MATRIX)
+async def test_a_route_answers_each_role_as_the_matrix_says(identity, route):
+    method, path = route.split(" ")
+    policy = public_routes(identity.app)[f"{method} {shape(path)}"]
+    ids = {name: await identity.add_user(name) for name in ("sam", "mia", "ann")} | {"root": 1}
+    things, answers, wanted = Things(identity), {}, {}
+
+    async def attempt(role, kind, principal):
+        caller = principal.name if principal else "sam"
+        body = BODIES.get(route, lambda _n: {})(next(things.numbers)) if method != "GET" else None
+        headers = {"ingot-principal": await identity.statement_of(principal)} if principal else {}
+        target = f"/api/v1{await things.filled(path, caller)}"
+        answer = await identity.http.request(method, target, json=body, headers=headers)
+        answers[role, kind] = answer.status_code
+        if answer.is_success and method != "GET":
+            things.forget()
+
+    await attempt("anonymous", "", None)
+    wanted["anonymous", ""] = MATRIX[route][0]
+    for role, by_password in zip(ROLES[1:], MATRIX[route][1:], strict=True):
+        for kind in KINDS:
+            name = NAMES[role]
+            scopes = {
+                "token": ["all"],
+                "reading": [policy.scope.replace("write:", "read:")],
+                "elsewhere": ["write:misc"],
+            }.get(kind)
+            principal = Principal(
+                id=ids[name],
+                name=name,
+                admin=role == "administrator",
+                via="token" if scopes else "basic",
+                scopes=scopes,
+                sudo_by="root" if kind == "sudo" else "",
+            )
+            await attempt(role, kind, principal)
+            wanted[role, kind] = expected(policy, kind, by_password, method)
+    assert answers == wanted
