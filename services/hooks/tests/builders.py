@@ -21,10 +21,13 @@ from ingot_contracts.repos import (
     BranchTip,
     Commit,
     CommitAuthor,
+    CommitStatus,
+    HeldLevel,
     Level,
     PushReceived,
     Repository,
     RepositoryAccess,
+    StatusCreated,
 )
 
 THEN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -72,6 +75,21 @@ def push(
         commits=[commit() for _ in range(commits)],
         total_commits=commits,
     )
+
+
+def status(state: Any = "failure") -> StatusCreated:
+    said = CommitStatus(
+        id=1,
+        status=state,
+        url="http://forge/s",
+        target_url="http://ci/1",
+        description="it <burns>",
+        context="ci/build",
+        creator=ANN,
+        created_at=THEN,
+        updated_at=THEN,
+    )
+    return StatusCreated(repository=repository(), sender=ANN, sha=NEW, status=said)
 
 
 def issue(number: int = 3) -> Issue:
@@ -173,6 +191,12 @@ class Sisters:
         parts = scope["path"].removeprefix("/internal/repositories/").split("/")
         if parts[1] == "branches":
             await _answer(send, BranchTip(name=parts[2], sha=NEW))
+            return
+        if parts[0] == "by-id":
+            user = int(scope["query_string"].decode().removeprefix("user="))
+            names = [name for name, found in self.repositories.items() if found.id == int(parts[1])]
+            held = self.levels.get((names[0], user), "none") if names else "none"
+            await _answer(send, HeldLevel(level=held) if names else None)
             return
         name = "/".join(parts[:2])
         statement = dict(scope["headers"]).get(b"ingot-principal", b"").decode()

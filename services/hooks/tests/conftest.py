@@ -33,6 +33,7 @@ class World:
         self.app = create_app(settings, peers=peers)
         self.client = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://forge")
         self.db, self.deliverer = self.app.state.database, self.app.state.deliverer
+        self.endpoints, self.rights = self.app.state.endpoints, self.app.state.rights
         subscriptions = consumers.subscriptions(self.app.state.bell.ring)
         self._consumers = Consumers("hooks", self.db, self.app.state.parts.bus, subscriptions)
 
@@ -64,4 +65,5 @@ async def world(settings: Settings) -> AsyncIterator[World]:
     world = World(settings, Sisters())
     yield world
     await world.client.aclose()
+    await world.endpoints.close()
     await world.db.close()

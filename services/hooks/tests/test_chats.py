@@ -3,8 +3,10 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
+from ingot_chassis.testing.receiver import Receiver
 from ingot_contracts.repos import NO_COMMIT, RepositoryDeleted
 from ingot_hooks.core import payloads
 from ingot_hooks.core.bodies import body_for
@@ -19,6 +21,10 @@ KEYS = {
     "slack": "channel text username icon_url unfurl_links link_names attachments",
     "discord": "wait content username avatar_url tts embeds",
     "dingtalk": "msgtype actionCard",
+    "telegram": "text parse_mode disable_web_page_preview",
+    "msteams": "@type @context themeColor title summary sections potentialAction",
+    "feishu": "msg_type content",
+    "matrix": "msgtype body format formatted_body",
 }
 
 
@@ -82,3 +88,32 @@ async def test_slack_needs_a_channel_and_shows_its_settings(world: World) -> Non
     assert edited.json()["config"]["username"] == "forge"
     edited = await world.call("PATCH", path, {"config": {"channel": "#new"}})
     assert (edited.json()["config"]["channel"], edited.json()["config"]["username"]) == ("#new", "")
+
+
+def test_html_of_telegram_and_matrix_is_escaped() -> None:
+    notice = next(notice for notice in everything() if notice.event == "issues")
+    for text in (message("telegram", notice)["text"], message("matrix", notice)["formatted_body"]):
+        assert "It &lt;burns&gt;" in text
+        assert '<a href="http://forge/ann/app">ann/app</a>' in text
+
+
+def test_telegram_gets_no_more_than_it_takes() -> None:
+    (notice,) = payloads.notices_of_push(push(commits=5))
+    commits = [msgspec.structs.replace(commit, message="<" * 300) for commit in notice.payload.commits]
+    long = msgspec.structs.replace(notice.payload, commits=commits)
+    text = message("telegram", msgspec.structs.replace(notice, payload=long))["text"]
+    assert len(text) <= 4096
+    assert text.count("<a ") == text.count("</a>")
+
+
+async def test_matrix_messages_are_put_under_the_id_of_the_delivery(world: World, receiver: Receiver) -> None:
+    url = receiver.url + "/_matrix/client/v3/rooms/r/send/m.room.message?x=1"
+    body = hook(type="matrix", config=config(url, content_type="form"), authorization_header="Bearer t")
+    assert (await world.call("POST", "/repos/ann/app/hooks", body)).status_code == 201
+    await world.hear(push())
+    await world.deliverer.step()
+    (request,) = receiver.requests
+    path, _, query = request.path.partition("?")
+    assert (request.method, query) == ("PUT", "x=1")
+    assert path.endswith("/m.room.message/" + request.headers["webhook-id"])
+    assert json.loads(request.body)["msgtype"] == "m.notice"

@@ -213,7 +213,7 @@ async def test_the_delivery_of_a_dead_worker_is_taken_over_under_its_id(
     await world.deliverer.step()
     assert [request.headers["webhook-id"] for request in receiver.requests] == [dead.id]
     async with world.db.transaction() as tx:
-        assert not await store.record(tx, dead, state="failed")
+        assert await store.held(tx, [dead]) == set()
     assert [row["state"] for row in await history(world, id_)] == ["delivered"]
 
 
@@ -286,9 +286,42 @@ async def test_two_workers_send_everything_once(world: World, receiver: Receiver
         await make(world, receiver.url)
     for _ in range(4):
         await world.hear(push())
-    parts = (HttpEndpoints(Egress(["127.0.0.1"]).refusal, 10), world.app.state.seal, Bell())
+    endpoints = HttpEndpoints(Egress(["127.0.0.1"]).refusal, 10)
+    parts = (endpoints, world.app.state.seal, Bell(), world.app.state.rights)
     other = Deliverer(world.db, world.settings, *parts)
     await asyncio.gather(world.deliverer.step(), other.step())
     await world.deliverer.step()
+    await endpoints.close()
     ids = [request.headers["webhook-id"] for request in receiver.requests]
     assert len(ids) == len(set(ids)) == 20
+
+
+async def test_all_that_failed_since_a_time_is_sent_once_more(world: World, receiver: Receiver) -> None:
+    id_ = await make(world, receiver.url)
+    for _ in range(3):
+        await world.hear(push())
+    ids = [row["id"] for row in await history(world, id_)][::-1]
+    await change_all(world, state="failed")
+    async with world.db.transaction() as tx:
+        table = world.db.metadata.tables["delivery"]
+        old = now() - timedelta(days=2)
+        await tx.execute(update(table).where(table.c.id == ids[0]).values(created_at=old))
+    path = f"{HOOKS}/{id_}/deliveries/attempts"
+    answer = await world.call("POST", path, {"since": (now() - timedelta(days=1)).isoformat()})
+    assert (answer.status_code, answer.json()) == (202, {"count": 2})
+    await world.deliverer.step()
+    assert [request.headers["webhook-id"] for request in receiver.requests] == ids[1:]
+    assert (await world.call("POST", path, {})).status_code == 422
+    assert (await world.call("POST", path, {"since": "now"}, user=2)).status_code in (403, 422)
+
+
+async def test_a_lane_is_sent_in_order_over_one_connection_and_stops_at_a_failure(
+    world: World, receiver: Receiver
+) -> None:
+    receiver.answer_next(204, 204, 500)
+    id_ = await make(world, receiver.url)
+    for _ in range(5):
+        await world.hear(push())
+    await world.deliverer.step()
+    assert [request.headers["X-Ingot-Sequence"] for request in receiver.requests] == list("12345")
+    assert [row["attempts"] for row in await history(world, id_)] == [1] * 5

@@ -8,11 +8,21 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp.abc import ResolveResult
 
-from ingot_hooks.clients.endpoints import MOST_BYTES, HttpEndpoints, Reply
+from ingot_chassis.testing.receiver import Receiver
+from ingot_hooks.clients.endpoints import MOST_BYTES, HttpEndpoints, Reply, Resolve
 from ingot_hooks.core.egress import Egress
 
-ALLOWED = HttpEndpoints(Egress(["127.0.0.0/8"]).refusal, 10)
-STRICT = HttpEndpoints(Egress([]).refusal, 10)
+
+async def sent(
+    url: str, allowed: tuple[str, ...] = (), *, seconds: float = 10, resolve: Resolve | None = None
+) -> Reply:
+    endpoints = HttpEndpoints(Egress(allowed).refusal, seconds, resolve=resolve)
+    reply = await endpoints.send("POST", url, {}, b"{}")
+    await endpoints.close()
+    return reply
+
+
+LOOPBACK = ("127.0.0.0/8",)
 
 
 @asynccontextmanager
@@ -45,7 +55,7 @@ async def answering(answer: bytes, *, hang: bool = False) -> AsyncIterator[str]:
 )
 async def test_a_strange_answer_is_a_reply_in_words(answer: bytes, status: int, words: str) -> None:
     async with answering(answer) as url:
-        reply = await ALLOWED.post(url, {}, b"{}")
+        reply = await sent(url, LOOPBACK)
     assert reply.status == status
     assert reply.error.startswith(words)
     assert bool(reply.error) is bool(words)
@@ -54,14 +64,13 @@ async def test_a_strange_answer_is_a_reply_in_words(answer: bytes, status: int, 
 
 async def test_a_body_that_never_ends_is_cut() -> None:
     async with answering(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 1_000_000) as url:
-        reply = await ALLOWED.post(url, {}, b"{}")
+        reply = await sent(url, LOOPBACK)
     assert (reply.status, len(reply.body)) == (200, MOST_BYTES)
 
 
 async def test_an_endpoint_that_says_nothing_is_given_up_in_time() -> None:
-    impatient = HttpEndpoints(Egress(["127.0.0.0/8"]).refusal, 0.05)
     async with answering(b"", hang=True) as url:
-        reply = await impatient.post(url, {}, b"{}")
+        reply = await sent(url, LOOPBACK, seconds=0.05)
     assert reply == Reply(error="no answer within 0.05 s")
 
 
@@ -75,7 +84,7 @@ async def test_an_endpoint_that_says_nothing_is_given_up_in_time() -> None:
     ],
 )  # fmt: skip
 async def test_no_spelling_of_a_private_address_is_connected_to(url: str) -> None:
-    reply = await STRICT.post(url, {}, b"{}")
+    reply = await sent(url)
     assert reply.status == 0
     assert "nothing is sent there" in reply.error or "cannot be used" in reply.error
 
@@ -84,7 +93,7 @@ async def test_no_spelling_of_a_private_address_is_connected_to(url: str) -> Non
     "url", ["file:///etc/passwd", "gopher://8.8.8.8/", "http://", "//x", "http://" + "a" * 300]
 )
 async def test_what_is_no_usable_url_is_a_reply_in_words(url: str) -> None:
-    reply = await STRICT.post(url, {}, b"{}")
+    reply = await sent(url)
     assert reply.status == 0
     assert reply.error
 
@@ -104,13 +113,44 @@ class Names:
 
 
 async def test_one_private_address_of_a_name_is_enough_to_refuse() -> None:
-    endpoints = HttpEndpoints(Egress([]).refusal, 10, resolve=Names("8.8.8.8", "10.0.0.1"))
-    assert "10.0.0.1" in (await endpoints.post("http://ci.example.org/", {}, b"{}")).error
+    reply = await sent("http://ci.example.org/", resolve=Names("8.8.8.8", "10.0.0.1"))
+    assert "10.0.0.1" in reply.error
 
 
 async def test_a_name_is_resolved_once_and_the_judged_address_is_used() -> None:
     names = Names("127.0.0.1")
-    endpoints = HttpEndpoints(Egress(["127.0.0.0/8"]).refusal, 10, resolve=names)
     async with answering(b"HTTP/1.1 204 No Content\r\n\r\n") as url:
-        reply = await endpoints.post(url.replace("127.0.0.1", "ci.example.org"), {}, b"{}")
+        reply = await sent(url.replace("127.0.0.1", "ci.example.org"), LOOPBACK, resolve=names)
     assert (reply.status, names.asked) == (204, 1)
+
+
+async def test_a_kept_connection_that_was_closed_meanwhile_is_no_failure() -> None:
+    connections = []
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(writer)
+        await reader.readuntil(b"{}")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        await reader.readuntil(b"{}")
+        writer.close()
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    endpoints = HttpEndpoints(Egress(LOOPBACK).refusal, 10)
+    async with server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        replies = [await endpoints.send("POST", url, {}, b"{}") for _ in range(2)]
+        await endpoints.close()
+    assert [reply.status for reply in replies] == [200, 200]
+    assert len(connections) == 2
+
+
+async def test_the_addresses_of_a_kept_connection_are_judged_again() -> None:
+    names = Names("127.0.0.1")
+    endpoints = HttpEndpoints(Egress(LOOPBACK).refusal, 10, resolve=names)
+    async with Receiver() as receiver:
+        url = receiver.url.replace("127.0.0.1", "ci.example.org")
+        assert (await endpoints.send("POST", url, {}, b"{}")).status == 204
+        names.addresses = ("10.0.0.1",)
+        assert "10.0.0.1" in (await endpoints.send("POST", url, {}, b"{}")).error
+        assert len(receiver.requests) == 1
+    await endpoints.close()

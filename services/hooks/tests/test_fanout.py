@@ -6,10 +6,10 @@ import pytest
 
 from ingot_chassis.principal import Membership
 from ingot_contracts.identity import OrganizationDeleted
-from ingot_contracts.issues import IssueChanged
+from ingot_contracts.issues import CommentChanged, IssueChanged
 from ingot_contracts.repos import NO_COMMIT, RepositoryDeleted
 
-from .builders import ACME, ANN, hook, issue, push, repository
+from .builders import ACME, ANN, comment, hook, issue, push, repository, status
 from .conftest import World
 
 ORGANIZED = repository(11, owner=ACME)
@@ -112,3 +112,29 @@ async def test_fan_out_takes_a_constant_number_of_statements(world: World) -> No
         event.remove(world.db.writing.sync_engine, "before_cursor_execute", count)
         counts.append(len(statements))
     assert counts[0] == counts[1]
+
+
+async def test_a_status_is_told_to_those_who_asked_for_it(world: World) -> None:
+    wanted = await make(world, events=["status"])
+    await make(world)
+    await world.hear(status())
+    assert [(row.hook_id, row.event, row.kind) for row in await deliveries(world)] == [
+        (wanted, "status", "status")
+    ]
+
+
+async def test_a_comment_on_a_pull_request_is_a_kind_of_its_own(world: World) -> None:
+    both = await make(world, events=["issue_comment"])
+    pulls = await make(world, events=["pull_request_comment"])
+    for is_pull in (True, False):
+        await world.hear(
+            CommentChanged(
+                action="created",
+                issue=issue(),
+                comment=comment(),
+                repository=repository(),
+                sender=ANN,
+                is_pull=is_pull,
+            )
+        )
+    assert [row.hook_id for row in await deliveries(world)] == [both, pulls, both]

@@ -1,8 +1,11 @@
 """Hooks of organizations over HTTP: members see and create them, owners change them."""
 
+import json
+
 import pytest
 
 from ingot_chassis.principal import Membership
+from ingot_chassis.testing.receiver import Receiver
 
 from .builders import hook
 from .conftest import World
@@ -64,3 +67,21 @@ async def test_a_site_administrator_may_all(world: World) -> None:
 async def test_a_hook_of_a_repository_is_not_found_in_an_organization(world: World) -> None:
     made = (await world.call("POST", "/repos/ann/app/hooks", hook())).json()
     assert (await world.call("GET", f"/orgs/acme/hooks/{made['id']}", held=OWNER)).status_code == 404
+
+
+async def test_a_test_of_a_hook_tells_of_a_repository_that_does_not_exist(
+    world: World, receiver: Receiver
+) -> None:
+    made = (
+        await world.call("POST", "/orgs/acme/hooks", hook(receiver.url, active=False), held=MEMBER)
+    ).json()
+    path = f"/orgs/acme/hooks/{made['id']}"
+    assert (await world.call("POST", f"{path}/tests", held=MEMBER)).status_code == 403
+    assert (await world.call("POST", f"{path}/tests", held=OWNER)).status_code == 204
+    await world.deliverer.step()
+    (request,) = receiver.requests
+    assert json.loads(request.body)["repository"]["full_name"] == "acme/example"
+    again = await world.call(
+        "POST", f"{path}/deliveries/attempts", {"since": "2020-01-01T00:00:00Z"}, held=OWNER
+    )
+    assert again.json() == {"count": 0}

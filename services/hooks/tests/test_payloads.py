@@ -11,7 +11,7 @@ from ingot_contracts.repos import NO_COMMIT, RepositoryCreated, RepositoryDelete
 from ingot_hooks.core import payloads
 from ingot_hooks.core.payloads import Notice
 
-from .builders import ACME, ANN, NEW, comment, issue, pull_request, push, repository
+from .builders import ACME, ANN, NEW, comment, issue, pull_request, push, repository, status
 
 FIELDS = {
     "create": "secret sha ref ref_type repository sender",
@@ -22,6 +22,7 @@ FIELDS = {
     "issues": "secret action number changes issue repository sender",
     "issue_comment": "secret action issue comment changes repository sender is_pull",
     "pull_request": "secret action number changes pull_request repository sender",
+    "status": "secret id sha state context description target_url created_at updated_at repository sender",
 }
 NESTED = {
     "sender": "id login full_name email avatar_url",
@@ -56,6 +57,7 @@ def everything() -> list[Notice]:
         *payloads.notices_of_pull_request(
             PullRequestChanged(action="edited", pull_request=pull_request(), **both)
         ),
+        *payloads.notices_of_status(status()),
     ]
 
 

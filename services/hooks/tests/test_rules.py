@@ -13,8 +13,8 @@ from ingot_hooks.core.egress import Egress
 from ingot_hooks.core.health import reason_to_switch_off
 from ingot_hooks.core.schedule import LONGEST_WAIT, PAUSES, judge
 from ingot_hooks.core.sealing import Seal
-from ingot_hooks.core.signing import Message, post, standard_key
-from ingot_hooks.core.subscriptions import EVENTS, selected, wanted
+from ingot_hooks.core.signing import Message, prepared, standard_key
+from ingot_hooks.core.subscriptions import EVENTS, kind_of, selected, wanted
 
 AT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 
@@ -22,7 +22,37 @@ AT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 @pytest.mark.parametrize("event", EVENTS)
 @pytest.mark.parametrize("subscribed", EVENTS)
 def test_an_event_reaches_exactly_its_subscribers(event: str, subscribed: str) -> None:
-    assert wanted([subscribed], "", event=event, branch="main") is (event == subscribed)
+    assert wanted([subscribed], "", event=event, kind=event, branch="main") is (event == subscribed)
+
+
+@pytest.mark.parametrize(
+    ("subscribed", "event", "action", "told"),
+    [
+        ("issues", "issues", "label_updated", True),
+        ("issue_label", "issues", "label_updated", True),
+        ("issue_label", "issues", "label_cleared", True),
+        ("issue_label", "issues", "opened", False),
+        ("issue_label", "pull_request", "label_updated", False),
+        ("issue_assign", "issues", "unassigned", True),
+        ("issue_milestone", "issues", "demilestoned", True),
+        ("issues_only", "issues", "opened", True),
+        ("issues_only", "issues", "label_updated", False),
+        ("issues_only", "pull_request", "opened", False),
+        ("pull_request", "pull_request", "synchronized", True),
+        ("pull_request_sync", "pull_request", "synchronized", True),
+        ("pull_request_sync", "pull_request", "opened", False),
+        ("pull_request_assign", "pull_request", "assigned", True),
+        ("pull_request_label", "pull_request", "label_updated", True),
+        ("pull_request_milestone", "pull_request", "milestoned", True),
+        ("pull_request_only", "pull_request", "closed", True),
+        ("pull_request_only", "pull_request", "synchronized", False),
+        ("pull_request_comment", "issue_comment", "created", False),
+    ],
+)
+def test_a_hook_may_want_a_part_of_a_family(subscribed: str, event: str, action: str, told: bool) -> None:
+    kind = kind_of(event, action)
+    assert selected([subscribed]) == [subscribed]
+    assert wanted([subscribed], "", event=event, kind=kind, branch="") is told
 
 
 @pytest.mark.parametrize(
@@ -46,7 +76,7 @@ def test_an_event_reaches_exactly_its_subscribers(event: str, subscribed: str) -
 def test_a_branch_filter_is_a_pattern_or_a_list_of_them(
     branch_filter: str, branch: str, passes: bool
 ) -> None:
-    assert wanted(["push"], branch_filter, event="push", branch=branch) is passes
+    assert wanted(["push"], branch_filter, event="push", kind="push", branch=branch) is passes
 
 
 def test_naming_no_event_means_push() -> None:
@@ -125,21 +155,21 @@ SECRETS = ["plain", "whsec_" + base64.b64encode(b"k" * 32).decode(), "whsec_not 
 @pytest.mark.parametrize("content_type", ["json", "form"])
 @pytest.mark.parametrize("secret", SECRETS)
 def test_standard_webhooks_libraries_accept_the_signature(secret: str, content_type: str) -> None:
-    message = Message(id="5f2c", event="push", sequence=3, text='{"a": "ü"}'.encode())
-    request = post(message, content_type=content_type, secret=secret, at=datetime.now(UTC))
+    message = Message(id="5f2c", event="push", kind="push", sequence=3, text='{"a": "ü"}'.encode())
+    request = prepared(message, content_type=content_type, secrets=[secret], at=datetime.now(UTC))
     Webhook(standard_key(secret)).verify(request.body, dict(request.headers), json_parse=False)
 
 
 def test_a_whsec_secret_is_what_libraries_take_as_it_is() -> None:
-    message = Message(id="5f2c", event="push", sequence=3, text=b"{}")
-    request = post(message, content_type="json", secret=SECRETS[1], at=datetime.now(UTC))
+    message = Message(id="5f2c", event="push", kind="push", sequence=3, text=b"{}")
+    request = prepared(message, content_type="json", secrets=[SECRETS[1]], at=datetime.now(UTC))
     assert Webhook(SECRETS[1]).verify(request.body, dict(request.headers)) == {}
 
 
 @pytest.mark.parametrize("content_type", ["json", "form"])
 def test_older_signatures_cover_the_json_text(content_type: str) -> None:
-    message = Message(id="5f2c", event="push", sequence=3, text=b'{"a": 1}')
-    headers = post(message, content_type=content_type, secret="s", at=AT).headers
+    message = Message(id="5f2c", event="push", kind="push", sequence=3, text=b'{"a": 1}')
+    headers = prepared(message, content_type=content_type, secrets=["s"], at=AT).headers
     sha256 = hmac.new(b"s", message.text, hashlib.sha256).hexdigest()
     assert headers["X-Gitea-Signature"] == headers["X-Gogs-Signature"] == sha256
     assert headers["X-Hub-Signature-256"] == f"sha256={sha256}"
@@ -147,8 +177,11 @@ def test_older_signatures_cover_the_json_text(content_type: str) -> None:
 
 
 def test_without_a_secret_nothing_is_signed() -> None:
-    headers = post(
-        Message(id="i", event="push", sequence=1, text=b"{}"), content_type="json", secret="", at=AT
+    headers = prepared(
+        Message(id="i", event="push", kind="push", sequence=1, text=b"{}"),
+        content_type="json",
+        secrets=[],
+        at=AT,
     ).headers
     assert headers["X-Gitea-Signature"] == ""
     assert "webhook-signature" not in headers
@@ -156,8 +189,11 @@ def test_without_a_secret_nothing_is_signed() -> None:
 
 
 def test_every_family_of_headers_names_the_delivery_and_the_event() -> None:
-    headers = post(
-        Message(id="i", event="push", sequence=9, text=b"{}"), content_type="json", secret="", at=AT
+    headers = prepared(
+        Message(id="i", event="push", kind="push", sequence=9, text=b"{}"),
+        content_type="json",
+        secrets=[],
+        at=AT,
     ).headers
     assert {headers[f"X-{name}-Delivery"] for name in ("Gitea", "Gogs", "GitHub")} == {"i"}
     assert {headers[f"X-{name}-Event"] for name in ("Gitea", "Gogs", "GitHub")} == {"push"}
@@ -175,18 +211,18 @@ REFUSED = [
 
 @pytest.mark.parametrize("address", REFUSED)
 def test_nothing_is_sent_to_an_address_that_is_not_public(address: str) -> None:
-    refusal = Egress([]).refusal("ci.example.org", [address])
+    refusal = Egress([]).refusal("ci.example.org", 443, [address])
     assert "ci.example.org" in refusal
     assert "INGOT_HOOKS_ALLOWED_TARGETS" in refusal
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "93.184.216.34", "2606:4700::1111", "::ffff:8.8.8.8"])
 def test_public_addresses_need_no_permission(address: str) -> None:
-    assert Egress([]).refusal("ci.example.org", [address]) == ""
+    assert Egress([]).refusal("ci.example.org", 443, [address]) == ""
 
 
 def test_one_bad_address_among_good_ones_is_enough() -> None:
-    assert Egress([]).refusal("ci.example.org", ["8.8.8.8", "10.0.0.1"])
+    assert Egress([]).refusal("ci.example.org", 443, ["8.8.8.8", "10.0.0.1"])
 
 
 @pytest.mark.parametrize(
@@ -206,7 +242,7 @@ def test_one_bad_address_among_good_ones_is_enough() -> None:
 def test_the_operator_allows_networks_hosts_and_domains(
     allowed: list[str], host: str, address: str, passes: bool
 ) -> None:
-    assert (Egress(allowed).refusal(host, [address]) == "") is passes
+    assert (Egress(allowed).refusal(host, 8080, [address]) == "") is passes
 
 
 @pytest.mark.parametrize("entry", ["10.0.0.0/99", "http://ci", "", "ci:8080"])
@@ -218,3 +254,38 @@ def test_an_entry_that_cannot_be_read_stops_the_start(entry: str) -> None:
 def test_a_bad_sealing_key_stops_the_start() -> None:
     with pytest.raises(SettingsError, match="SEALING_KEY"):
         Seal("short")
+
+
+@pytest.mark.parametrize(
+    ("allowed", "host", "address", "port", "passes"),
+    [
+        ([], "ci", "8.8.8.8", 80, True),
+        ([], "ci", "8.8.8.8", 443, True),
+        ([], "ci", "8.8.8.8", 8080, False),
+        ([], "ci", "8.8.8.8", 25, False),
+        (["ci"], "ci", "8.8.8.8", 8080, True),
+        (["8.8.8.8"], "ci", "8.8.8.8", 8080, True),
+        (["127.0.0.0/8"], "localhost", "127.0.0.1", 3001, True),
+        (["127.0.0.0/8"], "ci", "8.8.8.8", 3001, False),
+    ],
+)
+def test_other_ports_than_those_of_the_web_are_for_what_the_operator_names(
+    allowed: list[str], host: str, address: str, port: int, passes: bool
+) -> None:
+    refusal = Egress(allowed).refusal(host, port, [address])
+    assert (refusal == "") is passes
+    assert passes or "INGOT_HOOKS_ALLOWED_TARGETS" in refusal
+
+
+def test_both_secrets_of_a_rotation_sign() -> None:
+    message = Message(id="5f2c", event="push", kind="push", sequence=3, text=b"{}")
+    request = prepared(message, content_type="json", secrets=["new", "old"], at=datetime.now(UTC))
+    for secret in ("new", "old"):
+        Webhook(standard_key(secret)).verify(request.body, dict(request.headers))
+    assert request.headers["X-Gitea-Signature"] == hmac.new(b"new", b"{}", hashlib.sha256).hexdigest()
+
+
+def test_the_part_of_the_family_is_in_a_header_of_its_own() -> None:
+    message = Message(id="i", event="issues", kind="issue_label", sequence=1, text=b"{}")
+    headers = prepared(message, content_type="json", secrets=[], at=AT).headers
+    assert (headers["X-Gitea-Event"], headers["X-Gitea-Event-Type"]) == ("issues", "issue_label")

@@ -173,3 +173,24 @@ async def test_open_issues_are_counted_by_issues(world, ann):
     created = await ann.create("app")
     await apply(world, OpenIssuesCounted(repository_id=created["id"], open_issues=3))
     assert (await ann.get("/repos/ann/app")).json()["open_issues_count"] == 3
+
+
+async def test_hooks_ask_what_somebody_may_do_now(world, ann, bob, base):
+    path = f"by-id/{base}/level"
+    assert (await ann.internal("GET", f"{path}?user={bob.principal.id}")).json() == {"level": "read"}
+    await ann.call("PUT", "/api/v1/repos/ann/app/collaborators/bob", {"permission": "write"})
+    assert (await ann.internal("GET", f"{path}?user={bob.principal.id}")).json() == {"level": "write"}
+    assert (await ann.internal("GET", f"{path}?user={ann.principal.id}")).json() == {"level": "owner"}
+    assert (await ann.internal("GET", f"{path}?user=999999")).json() == {"level": "none"}
+    assert (await ann.internal("GET", f"{path}?user=x")).status_code == 400
+    assert (await ann.internal("GET", "by-id/999999/level?user=1")).status_code == 404
+
+
+async def test_a_status_is_announced(world, ann, base):
+    told = {"state": "failure", "context": "ci", "description": "it burns"}
+    answer = await ann.post("/repos/ann/app/statuses/topic", told)
+    assert answer.status_code == 201
+    (event,) = await world.events("repos.status.created.v1")
+    assert event["status"] == answer.json()
+    assert (event["repository"]["full_name"], event["sender"]["login"]) == ("ann/app", "ann")
+    assert len(event["sha"]) == 40

@@ -67,6 +67,12 @@ class RepositoryAccess(msgspec.Struct, frozen=True, kw_only=True):
     ready: bool = True
 
 
+class HeldLevel(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /internal/repositories/by-id/{id}/level?user={id}: what somebody may do who is not calling now."""
+
+    level: Level
+
+
 class BranchTip(msgspec.Struct, frozen=True, kw_only=True):
     """GET /internal/repositories/{id}/branches/{name}."""
 
@@ -151,6 +157,20 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     modified: list[str] = []
 
 
+class CommitStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """What another system says of a commit. ``id`` counts from 1 per commit."""
+
+    id: int
+    status: Literal["pending", "success", "error", "failure", "warning"]
+    target_url: str = ""
+    description: str = ""
+    url: str
+    context: str
+    creator: User
+    created_at: datetime
+    updated_at: datetime
+
+
 class RepositoryCreated(msgspec.Struct, frozen=True, kw_only=True, tag="repos.repository.created.v1"):
     repository: Repository
     sender: User
@@ -212,6 +232,13 @@ class PushReceived(msgspec.Struct, frozen=True, kw_only=True, tag="repos.push.re
     owner_kind: Literal["user", "organization"] = "user"
 
 
+class StatusCreated(msgspec.Struct, frozen=True, kw_only=True, tag="repos.status.created.v1"):
+    repository: Repository
+    sender: User
+    sha: str
+    status: CommitStatus
+
+
 Event = (
     RepositoryCreated
     | RepositoryEdited
@@ -220,4 +247,5 @@ Event = (
     | RepositoryForked
     | AccessChanged
     | PushReceived
+    | StatusCreated
 )

@@ -17,6 +17,7 @@ from ingot_hooks.clients.identity import PeerIdentity
 from ingot_hooks.clients.repos import PeerRepos
 from ingot_hooks.core.egress import Egress
 from ingot_hooks.core.sealing import Seal
+from ingot_hooks.rights import Rights
 from ingot_hooks.settings import Settings
 from ingot_hooks.store.tables import metadata
 from ingot_hooks.workers import Deliverer, Retention
@@ -38,9 +39,13 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     )
     database = parts.require_database()
     endpoints = HttpEndpoints(egress.refusal, settings.delivery_seconds)
-    deliverer = Deliverer(database, settings, endpoints, seal, bell)
+    identity, repos = PeerIdentity(parts.peers["identity"]), PeerRepos(parts.peers["repos"])
+    rights = Rights(database, identity, repos, bell)
+    deliverer = Deliverer(database, settings, endpoints, seal, bell, rights)
+    parts.close.append(endpoints.close)
     parts.loops += [
         ("hooks delivers", deliverer.run),
+        ("hooks settles doubts", rights.run),
         ("hooks forgets deliveries", Retention(database, settings).run),
     ]
     return service_app(
@@ -48,10 +53,12 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         routes=[*deliveries.routes, *organizations.routes, *repositories.routes],
         request_class=Call,
         state={
-            "identity": PeerIdentity(parts.peers["identity"]),
-            "repos": PeerRepos(parts.peers["repos"]),
+            "identity": identity,
+            "repos": repos,
             "seal": seal,
             "bell": bell,
             "deliverer": deliverer,
+            "rights": rights,
+            "endpoints": endpoints,
         },
     )

@@ -1,4 +1,7 @@
-"""Events of sister services become deliveries, and the end of an owner the end of its hooks."""
+"""Events of sister services become deliveries, and the end of an owner the end of its hooks.
+
+What may have cost somebody a right only casts doubt on their hooks: asking takes a while, and belongs elsewhere.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,11 +11,20 @@ import msgspec
 from ingot_chassis.database import Tx
 from ingot_chassis.events import Envelope
 from ingot_chassis.inbox import Handler, Subscriptions
-from ingot_contracts.identity import OrganizationDeleted
+from ingot_contracts.identity import MembershipChanged, OrganizationDeleted, UserDeleted
 from ingot_contracts.issues import CommentChanged, IssueChanged, PullRequestChanged
-from ingot_contracts.repos import PushReceived, RepositoryCreated, RepositoryDeleted, RepositoryForked
+from ingot_contracts.repos import (
+    AccessChanged,
+    PushReceived,
+    RepositoryCreated,
+    RepositoryDeleted,
+    RepositoryEdited,
+    RepositoryForked,
+    StatusCreated,
+)
 from ingot_hooks.core import fanout, hooks, payloads
 from ingot_hooks.core.payloads import Notice
+from ingot_hooks.store import hooks as store
 from ingot_hooks.store.hooks import Owner
 
 TOLD: dict[type[msgspec.Struct], Callable[[Any], list[Notice]]] = {
@@ -23,6 +35,7 @@ TOLD: dict[type[msgspec.Struct], Callable[[Any], list[Notice]]] = {
     IssueChanged: payloads.notices_of_issue,
     CommentChanged: payloads.notices_of_comment,
     PullRequestChanged: payloads.notices_of_pull_request,
+    StatusCreated: payloads.notices_of_status,
 }
 
 
@@ -48,7 +61,18 @@ def subscriptions(ring: Callable[[], None]) -> Subscriptions:
             tx, Owner(organization_id=event.organization_id), "the organization was deleted"
         )
 
+    def doubting(whose: Callable[[Any], dict[str, int]]) -> Handler:
+        async def doubt(tx: Tx, event: Any, _envelope: Envelope) -> None:
+            if await store.doubt(tx, **whose(event)):
+                ring()
+
+        return doubt
+
     return {
         **{cls: telling(notices) for cls, notices in TOLD.items()},
         OrganizationDeleted: organization_deleted,
+        AccessChanged: doubting(lambda event: {"repository_id": event.repository_id}),
+        RepositoryEdited: doubting(lambda event: {"repository_id": event.repository.id}),
+        MembershipChanged: doubting(lambda event: {"creator_id": event.user_id}),
+        UserDeleted: doubting(lambda event: {"creator_id": event.user_id}),
     }

@@ -22,8 +22,9 @@ class Settings(ServiceSettings, kw_only=True):
     allowed_targets: Annotated[
         list[str],
         msgspec.Meta(
-            description="Private targets that hooks may reach: networks (10.0.0.0/8), addresses, host names, "
-            "or names below a domain (*.svc.cluster.local), by comma. Public addresses need no entry."
+            description="Targets that hooks may reach: networks (10.0.0.0/8), addresses, host names, "
+            "or names below a domain (*.svc.cluster.local), by comma; at any port. Public addresses need an "
+            "entry only for other ports than 80 and 443."
         ),
     ] = msgspec.field(default_factory=list)
     delivery_seconds: Annotated[
@@ -31,13 +32,19 @@ class Settings(ServiceSettings, kw_only=True):
     ] = 10
     delivery_workers: Annotated[
         int, msgspec.Meta(ge=1, le=1000, description="Deliveries under way at once in this process.")
-    ] = 50
+    ] = 200
     endpoint_concurrency: Annotated[
         int, msgspec.Meta(ge=1, le=100, description="Deliveries under way at once to one host and port.")
     ] = 4
     retention_days: Annotated[
         int, msgspec.Meta(ge=1, description="Age at which finished deliveries are dropped.")
     ] = 30
+    rotation_hours: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0, description="Time that a replaced secret of a hook goes on signing beside the new one."
+        ),
+    ] = 24
     failing_days: Annotated[
         int,
         msgspec.Meta(ge=1, description="A hook that fails for so long without one success is switched off."),

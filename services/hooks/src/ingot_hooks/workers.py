@@ -1,27 +1,34 @@
 """Delivering: claim due rows, send each once, record what came of it; and dropping old history.
 
-The lease outlives the time that an attempt may take, so it needs no renewal: a row whose lease has passed
-belongs to a dead worker, and is sent again under the same id.
+Rows are claimed in lanes, one per hook and repository, which are sent in order. The lease outlives the time that an
+attempt may take, so it needs no renewal: nothing is begun that it might not outlive, and a row whose lease has
+passed belongs to a dead worker, and is sent again under the same id.
 """
 
 import asyncio
 import random
+import time
+from collections import defaultdict
 from collections.abc import Callable
 from datetime import timedelta
+from weakref import WeakValueDictionary
 
 import msgspec
 import structlog
-from prometheus_client import Counter
 
-from ingot_chassis.database import Database, Tx
+from ingot_chassis.database import Database
+from ingot_chassis.errors import ApiError
 from ingot_chassis.tables import now
 from ingot_chassis.telemetry import continued_span
 from ingot_hooks.bell import Bell
 from ingot_hooks.clients.endpoints import Endpoints, Reply
-from ingot_hooks.core import health
-from ingot_hooks.core.schedule import Verdict, judge
+from ingot_hooks.core.bodies import FORMS, with_transaction
+from ingot_hooks.core.hooks import valid_secrets
+from ingot_hooks.core.schedule import judge
 from ingot_hooks.core.sealing import Seal, Unreadable
-from ingot_hooks.core.signing import Message, post
+from ingot_hooks.core.signing import Message, prepared
+from ingot_hooks.recording import Outcome, Recorder, cancelled, handed_back
+from ingot_hooks.rights import Rights
 from ingot_hooks.settings import Settings
 from ingot_hooks.store import deliveries
 from ingot_hooks.store import hooks as store
@@ -31,10 +38,15 @@ from ingot_hooks.store.hooks import HookRow
 log = structlog.get_logger()
 
 LEASE_MARGIN = timedelta(seconds=30)
+PER_LANE = 16
+QUEUED_PER_PLACE = 16
+"""Rows that are claimed at once for each delivery that an endpoint may get at a time."""
+MOST_CLAIMED = 2000
+PACE = 0.03
+FRESH_SECONDS = 0.5
+UNKNOWN_PAUSE = timedelta(seconds=5)
 DROP_BATCH = 1000
 DROP_EVERY = 3600.0
-
-ATTEMPTS = Counter("ingot_hook_attempts_total", "Attempts to deliver, by what became of them", ["outcome"])
 
 
 class Deliverer:
@@ -47,100 +59,153 @@ class Deliverer:
         endpoints: Endpoints,
         seal: Seal,
         bell: Bell,
+        rights: Rights,
         *,
         jitter: Callable[[], float] = lambda: random.uniform(-1, 1),  # noqa: S311 - spreads load, hides nothing
     ) -> None:
         self._db, self._settings, self._endpoints, self._seal = database, settings, endpoints, seal
-        self._bell, self._jitter = bell, jitter
+        self._bell, self._rights, self._jitter = bell, rights, jitter
         self._lease = timedelta(seconds=settings.delivery_seconds) + LEASE_MARGIN
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._needed = timedelta(seconds=settings.delivery_seconds + 5)
+        self._places = asyncio.Semaphore(settings.delivery_workers)
+        self._gates: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._hooks: dict[int, tuple[HookRow | None, float]] = {}
+        self._recorder = Recorder(database, settings)
+        self._lanes: set[asyncio.Task[None]] = set()
+        self._claimed = 0
 
     async def run(self) -> None:
         """Deliver until cancelled; what is under way then is handed back."""
         try:
             while True:
-                if not await self._start_due():
+                if await self._start_due():
+                    # What ends meanwhile makes room for many at once, instead of a claim for each.
+                    await asyncio.sleep(PACE)
+                else:
                     await self._bell.wait()
         finally:
-            for task in self._under_way:
-                task.cancel()
-            await asyncio.gather(*self._under_way, return_exceptions=True)
+            for lane in self._lanes:
+                lane.cancel()
+            await asyncio.gather(*self._lanes, return_exceptions=True)
+            await self._recorder.settled()
 
     async def step(self) -> int:
-        """Deliver all that is due now and return when it is done; how many attempts that were."""
+        """Deliver all that is due now and return when it is done; how many were claimed for that."""
         count = 0
         while started := await self._start_due():
             count += started
-            await asyncio.gather(*self._under_way)
+            await asyncio.gather(*self._lanes)
+            await self._recorder.settled()
         return count
 
     async def _start_due(self) -> int:
-        claimed = await self._claim(self._settings.delivery_workers - len(self._under_way))
+        claimed = await self._claim(MOST_CLAIMED - self._claimed)
+        lanes: dict[tuple[int, int], list[DeliveryRow]] = defaultdict(list)
         for row in claimed:
-            task = asyncio.create_task(self._attempt(row))
-            self._under_way.add(task)
+            lanes[row.hook_id, row.repository_id].append(row)
+        for rows in lanes.values():
+            self._claimed += len(rows)
+            task = asyncio.create_task(self._deliver(rows))
+            self._lanes.add(task)
             task.add_done_callback(self._ended)
         return len(claimed)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._under_way.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("delivery not recorded, its lease will end", error=repr(error))
+        self._lanes.discard(task)
         self._bell.ring()
 
     async def _claim(self, limit: int) -> list[DeliveryRow]:
         if limit <= 0:
             return []
-        per_endpoint = self._settings.endpoint_concurrency
+        per_endpoint = self._settings.endpoint_concurrency * QUEUED_PER_PLACE
         async with self._db.read() as db:
             if not await deliveries.any_to_claim(db, per_endpoint):
                 return []
         async with self._db.transaction() as tx:
-            return await deliveries.claim(tx, limit, lease=self._lease, per_endpoint=per_endpoint)
+            claimed = await deliveries.claim(
+                tx, limit, lease=self._lease, per_endpoint=per_endpoint, per_lane=PER_LANE
+            )
+            found = await store.get_many(tx, {row.hook_id for row in claimed}) if claimed else {}
+        read_at = time.monotonic()
+        self._hooks = {id_: known for id_, known in self._hooks.items() if self._is_fresh(known)}
+        self._hooks |= {row.hook_id: (found.get(row.hook_id), read_at) for row in claimed}
+        return claimed
 
-    async def _attempt(self, row: DeliveryRow) -> None:
+    async def _deliver(self, lane: list[DeliveryRow]) -> None:
+        """Send a lane in order, at most as long as the leases last; a failure ends its turn."""
+        waiting = list(lane)
+        gate = self._gates.get(lane[0].endpoint)
+        if gate is None:
+            gate = self._gates[lane[0].endpoint] = asyncio.Semaphore(self._settings.endpoint_concurrency)
+        try:
+            async with gate, self._places:
+                while waiting and waiting[0].lease_until - now() > self._needed:
+                    outcome = await self._attempt(waiting[0])
+                    del waiting[0]
+                    self._recorder.add(outcome)
+                    if outcome.label != "delivered":
+                        break
+        except Exception:
+            log.exception("delivery broke, its lease will end", id=waiting[0].id)
+            del waiting[0]
+        finally:
+            self._claimed -= len(lane)
+            for row in waiting:
+                self._recorder.add(handed_back(row))
+        await self._recorder.settled()
+
+    async def _attempt(self, row: DeliveryRow) -> Outcome:
         with continued_span(f"deliver {row.event}", row.traceparent):
-            async with self._db.read() as db:
-                hook = await store.get_for_delivery(db, row.hook_id)
+            hook = await self._hook(row.hook_id)
             if hook is None or not (hook.active or row.manual):
-                await self._cancel(row, "the hook is gone" if hook is None else "the hook is switched off")
-                return
-            try:
-                reply = await self._send(hook, row)
-            except asyncio.CancelledError:
-                await self._hand_back(row)
-                raise
-            await self._record(hook, row, reply)
+                return cancelled(row, "the hook is gone" if hook is None else "the hook is switched off")
+            if hook.doubted_at is not None and not row.manual:
+                try:
+                    lost = await self._rights.settle(hook)
+                except ApiError as error:
+                    return handed_back(
+                        row, pause=UNKNOWN_PAUSE, reason=f"the right to it is not known: {error}"
+                    )
+                if lost:
+                    return cancelled(row, f"the hook was switched off: {lost}")
+            return self._outcome(hook, row, await self._send(hook, row))
+
+    async def _hook(self, hook_id: int) -> HookRow | None:
+        """The hook as it is now, give or take a moment: rows of a lane may have waited for long."""
+        known = self._hooks.get(hook_id)
+        if known is None or not self._is_fresh(known):
+            async with self._db.read() as db:
+                known = (await store.get_for_delivery(db, hook_id), time.monotonic())
+            self._hooks[hook_id] = known
+        return known[0]
+
+    @staticmethod
+    def _is_fresh(known: tuple[HookRow | None, float]) -> bool:
+        return time.monotonic() - known[1] < FRESH_SECONDS
 
     async def _send(self, hook: HookRow, row: DeliveryRow) -> Reply:
+        at = now()
         try:
-            secret = self._seal.open(hook.sealed_secret)
+            secrets = valid_secrets(self._seal, hook, at)
+            authorization = self._seal.open(hook.sealed_authorization)
         except Unreadable as error:
             return Reply(error=str(error))
-        message = Message(id=row.id, event=row.event, sequence=row.sequence, text=row.body)
-        request = post(message, content_type=hook.content_type, secret=secret, at=now())
-        return await self._endpoints.post(hook.url, request.headers, request.body)
+        request = prepared(
+            Message(id=row.id, event=row.event, kind=row.kind, sequence=row.sequence, text=row.body),
+            content_type=hook.content_type if hook.type in FORMS else "json",
+            secrets=secrets,
+            authorization=authorization,
+            at=at,
+        )
+        method, url = (
+            ("PUT", with_transaction(hook.url, row.id)) if hook.type == "matrix" else ("POST", hook.url)
+        )
+        return await self._endpoints.send(method, url, request.headers, request.body)
 
-    async def _record(self, hook: HookRow, row: DeliveryRow, reply: Reply) -> None:
+    def _outcome(self, hook: HookRow, row: DeliveryRow, reply: Reply) -> Outcome:
         retry_after = next((v for k, v in reply.headers.items() if k.lower() == "retry-after"), "")
         verdict = judge(reply.status, retry_after, attempts=row.attempts, at=now(), jitter=self._jitter())
         error = "" if verdict.state == "delivered" else reply.error or f"answered {reply.status}"
-        ended = None if verdict.state == "pending" else now()
-        async with self._db.transaction() as tx:
-            held = await deliveries.record(
-                tx,
-                row,
-                state=verdict.state,
-                next_attempt_at=verdict.again_at or row.next_attempt_at,
-                status=reply.status,
-                response_headers=msgspec.json.encode(dict(reply.headers)).decode(),
-                response_body=reply.body,
-                error=error,
-                finished_at=ended,
-            )
-            if held:
-                await self._note_health(tx, hook, verdict, error)
-        ATTEMPTS.labels(verdict.state if held else "lease_lost").inc()
         log.info(
             "delivery",
             id=row.id,
@@ -149,40 +214,16 @@ class Deliverer:
             status=reply.status,
             error=error or None,
         )
-
-    async def _note_health(self, tx: Tx, hook: HookRow, verdict: Verdict, error: str) -> None:
-        if verdict.state == "delivered":
-            if hook.failing_since is not None:
-                await store.mark_healthy(tx, hook.id)
-            return
-        await store.mark_failing(tx, hook.id)
-        reason = health.reason_to_switch_off(
-            verdict,
-            error,
-            failing_since=hook.failing_since,
-            at=now(),
-            limit=timedelta(days=self._settings.failing_days),
-        )
-        if reason and hook.active:
-            await store.switch_off(tx, hook.id, reason)
-            await deliveries.cancel_pending(tx, [hook.id], f"the hook was switched off: {reason}")
-
-    async def _cancel(self, row: DeliveryRow, reason: str) -> None:
-        async with self._db.transaction() as tx:
-            await deliveries.record(tx, row, state="cancelled", error=reason, finished_at=now())
-        ATTEMPTS.labels("cancelled").inc()
-
-    async def _hand_back(self, row: DeliveryRow) -> None:
-        """The process ends before the answer is known: somebody else asks again, as the same attempt."""
-        async with self._db.transaction() as tx:
-            await deliveries.record(
-                tx,
-                row,
-                state="pending",
-                attempts=row.attempts - 1,
-                error="interrupted",
-                next_attempt_at=now(),
-            )
+        values = {
+            "state": verdict.state,
+            "next_attempt_at": verdict.again_at or row.next_attempt_at,
+            "status": reply.status,
+            "response_headers": msgspec.json.encode(dict(reply.headers)).decode(),
+            "response_body": reply.body,
+            "error": error,
+            "finished_at": None if verdict.state == "pending" else now(),
+        }
+        return Outcome(row=row, values=values, hook=hook, verdict=verdict)
 
 
 class Retention:

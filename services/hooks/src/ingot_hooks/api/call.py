@@ -1,5 +1,7 @@
 """What a route of hooks gets at through its request: the owner of hooks, once the caller may."""
 
+from datetime import timedelta
+
 from ingot_chassis.body import ApiRequest
 from ingot_chassis.errors import NotFound
 from ingot_contracts.repos import RepositoryAccess
@@ -30,6 +32,11 @@ class Call(ApiRequest):
     @property
     def bell(self) -> Bell:
         return self.app.state.bell  # type: ignore[no-any-return]
+
+    @property
+    def rotation(self) -> timedelta:
+        """How long a replaced secret goes on signing."""
+        return timedelta(hours=self.app.state.settings.rotation_hours)
 
     async def writable(self, owner: str, name: str) -> RepositoryAccess:
         """The repository, if the caller may write to it. Raises NotFound, Unauthenticated or Denied."""

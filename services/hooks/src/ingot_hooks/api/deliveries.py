@@ -1,7 +1,7 @@
 """The history of a hook: what was sent, what came back, and sending it once more."""
 
 import json
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -24,6 +24,7 @@ class Delivery(msgspec.Struct, kw_only=True):
 
     id: str
     event: str
+    event_type: str
     action: str
     state: str
     attempts: int
@@ -34,6 +35,18 @@ class Delivery(msgspec.Struct, kw_only=True):
     attempted_at: datetime | None
     next_attempt_at: datetime | None
     finished_at: datetime | None
+
+
+class RedeliverFailed(msgspec.Struct, kw_only=True):
+    """`since` is held against the time at which a delivery was queued."""
+
+    since: datetime
+
+
+class Redelivering(msgspec.Struct, kw_only=True):
+    """How many deliveries are sent once more."""
+
+    count: int
 
 
 class Sent(msgspec.Struct, kw_only=True):
@@ -68,6 +81,7 @@ def _fields(row: DeliveryRow) -> dict[str, Any]:
     return {
         "id": row.id,
         "event": row.event,
+        "event_type": row.kind,
         "action": row.action,
         "state": row.state,
         "attempts": row.attempts,
@@ -119,6 +133,20 @@ async def redeliver_of_repository(
     return await _redeliver(request, await request.repository(owner, repo), hook_id, delivery_id)
 
 
+@post(
+    OF_REPOSITORY + "/attempts",
+    policy=resource("write", "write:hook"),
+    operation_id="repoRedeliverFailedHookDeliveries",
+    tags=["repository"],
+    status_code=202,
+)
+async def redeliver_failed_of_repository(
+    request: Call, owner: str, repo: str, hook_id: int, data: RedeliverFailed
+) -> Redelivering:
+    """Send once more, under the same ids, all that failed since a time."""
+    return await _redeliver_failed(request, await request.repository(owner, repo), hook_id, data)
+
+
 @get(
     OF_ORGANIZATION,
     policy=signed_in("read:hook"),
@@ -153,6 +181,20 @@ async def redeliver_of_organization(request: Call, org: str, hook_id: int, deliv
     return await _redeliver(request, await request.organization(org, owners_only=True), hook_id, delivery_id)
 
 
+@post(
+    OF_ORGANIZATION + "/attempts",
+    policy=signed_in("write:hook"),
+    operation_id="orgRedeliverFailedHookDeliveries",
+    tags=["organization"],
+    status_code=202,
+)
+async def redeliver_failed_of_organization(
+    request: Call, org: str, hook_id: int, data: RedeliverFailed
+) -> Redelivering:
+    """Send once more, under the same ids, all that failed since a time."""
+    return await _redeliver_failed(request, await request.organization(org, owners_only=True), hook_id, data)
+
+
 async def _list(request: Call, owner: Owner, hook_id: int) -> Response[list[Delivery]]:
     await request.hook(owner, hook_id)
     page = request.page()
@@ -178,10 +220,21 @@ async def _redeliver(request: Call, owner: Owner, hook_id: int, delivery_id: str
     return view(row)
 
 
+async def _redeliver_failed(request: Call, owner: Owner, hook_id: int, data: RedeliverFailed) -> Redelivering:
+    await request.hook(owner, hook_id)
+    since = data.since if data.since.tzinfo else data.since.replace(tzinfo=UTC)
+    async with request.db.transaction() as tx:
+        count = await store.failed_again(tx, hook_id, since)
+    request.bell.ring()
+    return Redelivering(count=count)
+
+
 routes = [
     list_of_repository,
     get_of_repository,
     redeliver_of_repository,
+    redeliver_failed_of_repository,
+    redeliver_failed_of_organization,
     list_of_organization,
     get_of_organization,
     redeliver_of_organization,

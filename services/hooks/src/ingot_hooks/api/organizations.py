@@ -1,11 +1,15 @@
 """Hooks of organizations: members see and create them, owners change them. They fire for every repository of it."""
 
+import uuid
+
 from litestar import Response, delete, get, patch, post
 
 from ingot_chassis.policy import signed_in
+from ingot_chassis.tables import now
+from ingot_contracts.repos import NO_COMMIT
 from ingot_hooks.api.call import Call
 from ingot_hooks.api.shapes import CreateHook, EditHook, Hook, given, view
-from ingot_hooks.core import hooks
+from ingot_hooks.core import fanout, hooks, payloads
 from ingot_hooks.store import hooks as store
 
 PATH = "/api/v1/orgs/{org:str}/hooks"
@@ -37,6 +41,7 @@ async def create_hook(request: Call, org: str, data: CreateHook) -> Hook:
             events=data.events,
             active=data.active,
             branch_filter=data.branch_filter,
+            authorization=data.authorization_header,
         )
     return view(row)
 
@@ -55,12 +60,15 @@ async def edit_hook(request: Call, org: str, hook_id: int, data: EditHook) -> Ho
         row = await hooks.edit(
             tx,
             request.seal,
+            request.who,
             owned,
             hook_id,
             config=given(data.config),
             events=data.events,
             active=data.active,
             branch_filter=data.branch_filter,
+            authorization=data.authorization_header,
+            rotation=request.rotation,
         )
     return view(row)
 
@@ -86,4 +94,31 @@ async def delete_hook_as_clients_spell_it(request: Call, org: str, hook_id: int)
         await hooks.remove(tx, owned, hook_id)
 
 
-routes = [list_hooks, create_hook, get_hook, edit_hook, delete_hook, delete_hook_as_clients_spell_it]
+@post(
+    PATH + "/{hook_id:int}/tests",
+    policy=WRITE,
+    operation_id="orgTestHook",
+    tags=["organization"],
+    status_code=204,
+)
+async def try_hook(request: Call, org: str, hook_id: int) -> None:
+    """Send a push that did not happen, to a repository that does not exist; to an inactive hook, too."""
+    row = await request.hook(await request.organization(org, owners_only=True), hook_id)
+    organization = await request.identity.account_by_name(org)
+    sender = await request.identity.account(request.who.id)
+    repository = payloads.example_repository(organization.user(), request.public_url, now())
+    notice = payloads.notice_of_test(repository, sender.user(), NO_COMMIT)
+    async with request.db.transaction() as tx:
+        await fanout.queue(tx, [row], notice, event_id=str(uuid.uuid4()), manual=True)
+    request.bell.ring()
+
+
+routes = [
+    list_hooks,
+    create_hook,
+    get_hook,
+    edit_hook,
+    delete_hook,
+    delete_hook_as_clients_spell_it,
+    try_hook,
+]

@@ -40,6 +40,7 @@ async def create_hook(request: Call, owner: str, repo: str, data: CreateHook) ->
             events=data.events,
             active=data.active,
             branch_filter=data.branch_filter,
+            authorization=data.authorization_header,
         )
     return view(row)
 
@@ -58,12 +59,15 @@ async def edit_hook(request: Call, owner: str, repo: str, hook_id: int, data: Ed
         row = await hooks.edit(
             tx,
             request.seal,
+            request.who,
             owned,
             hook_id,
             config=given(data.config),
             events=data.events,
             active=data.active,
             branch_filter=data.branch_filter,
+            authorization=data.authorization_header,
+            rotation=request.rotation,
         )
     return view(row)
 

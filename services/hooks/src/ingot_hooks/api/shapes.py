@@ -10,26 +10,36 @@ from ingot_hooks.store.hooks import HookRow
 
 Filter = Annotated[str, msgspec.Meta(max_length=255)]
 Names = Annotated[list[str], msgspec.Meta(max_length=100)]
+Authorization = Annotated[str, msgspec.Meta(max_length=2000)]
 Config = Annotated[dict[str, str | None], msgspec.Meta(max_length=50)]
 
 
 class CreateHook(msgspec.Struct, kw_only=True):
-    """`config` needs `url` and `content_type` (json or form); `secret` is optional and never shown again."""
+    """`config` needs `url` and `content_type` (json or form).
+
+    `secret` and `authorization_header` are optional and never shown again; the latter is sent as `Authorization`.
+    """
 
     type: str
     config: Config
     events: Names = []
     active: bool = False
     branch_filter: Filter = ""
+    authorization_header: Authorization = ""
 
 
 class EditHook(msgspec.Struct, kw_only=True):
-    """What is absent stays, except `events`: naming none means push alone."""
+    """What is absent stays, except `events`: naming none means push alone.
+
+    A secret that is replaced goes on signing beside the new one for a while. `authorization_header` is dropped when
+    the hook is aimed at another host and none is given.
+    """
 
     config: Config = {}
     events: Names = []
     active: bool | None = None
     branch_filter: Filter | None = None
+    authorization_header: Authorization | None = None
 
 
 class Hook(msgspec.Struct, kw_only=True):

@@ -1,13 +1,17 @@
 """The endpoints of the world: one POST each, to an address that was judged before anything was sent.
 
-A name is resolved once per attempt, every answer is judged, and only those addresses are connected to.
+A name is resolved once per attempt, every answer is judged, and only those addresses are connected to. Connections
+are kept for the next attempt at the same host, whose addresses are judged none the less.
 Redirects are not followed and proxies of the environment not used, since both would lead elsewhere.
 """
 
 import asyncio
+import ipaddress
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
+from types import SimpleNamespace
 from typing import Protocol
 
 import aiohttp
@@ -19,6 +23,7 @@ MOST_BYTES = 64 * 1024
 MOST_HEADERS = 100
 MOST_TEXT = 2000
 BODY_SECONDS = 3.0
+KEEP_SECONDS = 15.0
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,8 +35,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
 
 
-Refusal = Callable[[str, Sequence[str]], str]
-"""``(host, addresses)``: why nothing may be sent there, in words; empty when it may."""
+Refusal = Callable[[str, int, Sequence[str]], str]
+"""``(host, port, addresses)``: why nothing may be sent there, in words; empty when it may."""
 
 
 Resolve = Callable[[str, int], Awaitable[list[ResolveResult]]]
@@ -39,21 +44,26 @@ Resolve = Callable[[str, int], Awaitable[list[ResolveResult]]]
 
 
 class Endpoints(Protocol):
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+    async def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
         """Send once. Never raises for what the other side does."""
+
+    async def close(self) -> None: ...
+
+
+_judged: ContextVar[Sequence[ResolveResult]] = ContextVar("judged", default=())
+"""The addresses that the attempt under way may connect to."""
 
 
 class Judged(AbstractResolver):
-    """Answers with addresses that were judged already."""
-
-    def __init__(self, addresses: list[ResolveResult]) -> None:
-        self._addresses = addresses
+    """Answers with the addresses that were judged for this attempt, and without them with none."""
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        del host, port, family
-        return self._addresses
+        del port, family
+        if not _judged.get():
+            raise OSError(f"{host} was not looked up")
+        return list(_judged.get())
 
     async def close(self) -> None:
         """Nothing is held open."""
@@ -65,9 +75,17 @@ class HttpEndpoints:
     def __init__(self, refusal: Refusal, seconds: float, *, resolve: Resolve | None = None) -> None:
         self._refusal, self._seconds, self._resolve = refusal, seconds, resolve or _resolved
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        """Close what is kept."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
         try:
-            return await self._post(URL(url), headers, body)
+            return await self._send(method, URL(url), headers, body)
         except TimeoutError:
             return Reply(error=f"no answer within {self._seconds:g} s")
         except ssl.SSLError as error:
@@ -79,35 +97,66 @@ class HttpEndpoints:
         except ValueError as error:
             return Reply(error=_words(f"the URL cannot be used: {error}"))
 
-    async def _post(self, url: URL, headers: Mapping[str, str], body: bytes) -> Reply:
+    async def _send(self, method: str, url: URL, headers: Mapping[str, str], body: bytes) -> Reply:
         host, port = url.raw_host, url.port
         if url.scheme not in ("http", "https") or not host or port is None:
             return Reply(error="the URL is not one of http or https")
         async with asyncio.timeout(self._seconds) as limit:
             addresses = await self._resolve(host, port)
-            refusal = self._refusal(host, [address["host"] for address in addresses])
+            refusal = self._refusal(host, port, [address["host"] for address in addresses])
             if refusal:
                 return Reply(error=refusal)
-            connector = aiohttp.TCPConnector(
-                resolver=Judged(addresses), use_dns_cache=False, force_close=True
+            _judged.set(addresses)
+            kept = SimpleNamespace(used=False)
+            try:
+                return await self._exchange(method, url, headers, body, limit, kept)
+            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+                if not kept.used:
+                    raise
+            # A kept connection may close in the moment in which it is used again; that is nobody's failure.
+            return await self._exchange(method, url, headers, body, limit, kept)
+
+    async def _exchange(
+        self,
+        method: str,
+        url: URL,
+        headers: Mapping[str, str],
+        body: bytes,
+        limit: asyncio.Timeout,
+        kept: SimpleNamespace,
+    ) -> Reply:
+        """One request. ``kept`` is told when it goes over a connection that was used before."""
+        async with self._open().request(
+            method, url, headers=headers, data=body, allow_redirects=False, trace_request_ctx=kept
+        ) as response:
+            limit.reschedule(None)  # The status decides; the body may not turn a success into a failure.
+            return Reply(
+                status=response.status,
+                headers={
+                    name: _words(value) for name, value in list(response.headers.items())[:MOST_HEADERS]
+                },
+                body=await _beginning(response),
             )
-            async with (
-                aiohttp.ClientSession(
-                    connector=connector,
-                    auto_decompress=False,
-                    trust_env=False,
-                    cookie_jar=aiohttp.DummyCookieJar(),
-                ) as session,
-                session.post(url, headers=headers, data=body, allow_redirects=False) as response,
-            ):
-                limit.reschedule(None)  # The status decides; the body may not turn a success into a failure.
-                return Reply(
-                    status=response.status,
-                    headers={
-                        name: _words(value) for name, value in list(response.headers.items())[:MOST_HEADERS]
-                    },
-                    body=await _beginning(response),
-                )
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            reuse = aiohttp.TraceConfig()
+            reuse.on_connection_reuseconn.append(_note_reuse)
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    resolver=Judged(), use_dns_cache=False, limit=0, keepalive_timeout=KEEP_SECONDS
+                ),
+                auto_decompress=False,
+                trust_env=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(total=None),
+                trace_configs=[reuse],
+            )
+        return self._session
+
+
+async def _note_reuse(_session: object, context: SimpleNamespace, _parameters: object) -> None:
+    context.trace_request_ctx.used = True
 
 
 async def _beginning(response: aiohttp.ClientResponse) -> bytes:
@@ -132,6 +181,9 @@ def _words(text: str) -> str:
 
 async def _resolved(host: str, port: int) -> list[ResolveResult]:
     """Every address of ``host``, in the shape that aiohttp takes. Raises OSError."""
+    if _is_address(host):
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return [ResolveResult(hostname=host, host=host, port=port, family=family, proto=0, flags=0)]
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [
         ResolveResult(
@@ -145,3 +197,11 @@ async def _resolved(host: str, port: int) -> list[ResolveResult]:
         for family, _, protocol, _, address in found
         if family in (socket.AF_INET, socket.AF_INET6)
     ]
+
+
+def _is_address(host: str) -> bool:
+    """Whether ``host`` is an address in its one plain spelling, so that there is nothing to look up."""
+    try:
+        return str(ipaddress.ip_address(host)) == host
+    except ValueError:
+        return False

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from ingot_chassis.errors import NotFound
 from ingot_chassis.peers import Peer, segment
-from ingot_contracts.repos import NO_COMMIT, BranchTip, RepositoryAccess
+from ingot_contracts.repos import NO_COMMIT, BranchTip, HeldLevel, Level, RepositoryAccess
 
 
 class Repos(Protocol):
@@ -13,6 +13,9 @@ class Repos(Protocol):
 
     async def tip(self, repository_id: int, branch: str, *, principal: str) -> str:
         """The commit that a branch points to; 40 zeros when there is no such branch."""
+
+    async def level(self, repository_id: int, user_id: int) -> Level:
+        """What somebody may do who is not calling now."""
 
 
 class PeerRepos:
@@ -33,3 +36,10 @@ class PeerRepos:
             return (await self._peer.get(path, BranchTip, principal=principal)).sha
         except NotFound:
             return NO_COMMIT
+
+    async def level(self, repository_id: int, user_id: int) -> Level:
+        path = f"/internal/repositories/by-id/{repository_id}/level?user={user_id}"
+        try:
+            return (await self._peer.get(path, HeldLevel)).level
+        except NotFound:
+            return "none"

@@ -1,6 +1,7 @@
 """The body of a delivery by the type of the hook: the native payload, or a message for a chat."""
 
 from collections.abc import Callable, Mapping
+from html import escape
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from ingot_hooks.core.summaries import Line, Summary, clipped, rendered, summary
 
 MOST_TITLE = 256
 MOST_DESCRIPTION = 4000
+MOST_TELEGRAM = 4096
 
 
 def body_for(type_: str, settings: Mapping[str, str], notice: Notice) -> bytes:
@@ -86,12 +88,81 @@ def dingtalk(summary: Summary, _settings: Mapping[str, str], _event: str) -> dic
     }
 
 
+def telegram(summary: Summary, _settings: Mapping[str, str], _event: str) -> dict[str, Any]:
+    """What sendMessage of a Telegram bot takes; the chat is named in the URL of the hook."""
+    lines = [summary.headline, *summary.detail]
+    text, room = [], MOST_TELEGRAM
+    for line in lines:
+        written = _html(line)
+        if len(written) > room:  # Markup that is cut would be refused as a whole.
+            break
+        text.append(written)
+        room -= len(written) + 1
+    return {"text": "\n".join(text), "parse_mode": "HTML", "disable_web_page_preview": True}
+
+
+def msteams(summary: Summary, _settings: Mapping[str, str], _event: str) -> dict[str, Any]:
+    """A card of Microsoft Teams' connectors."""
+    title = _plain(summary.headline)
+    action = {
+        "@type": "OpenUri",
+        "name": "View",
+        "targets": [{"os": "default", "uri": summary.url}],
+    }
+    return {
+        "@type": "MessageCard",
+        "@context": "https://schema.org/extensions",
+        "themeColor": summary.color,
+        "title": title,
+        "summary": title,
+        "sections": [
+            {
+                "activityTitle": summary.sender.full_name or summary.sender.login,
+                "activitySubtitle": summary.sender.login,
+                "activityImage": summary.sender.avatar_url,
+                "text": "\n\n".join(_markdown(line) for line in summary.detail),
+                "facts": [{"name": "Repository:", "value": summary.repository.full_name}],
+            }
+        ],
+        "potentialAction": [action] if summary.url else [],
+    }
+
+
+def feishu(summary: Summary, _settings: Mapping[str, str], _event: str) -> dict[str, Any]:
+    """A text for Feishu's bots, which know no markup in it."""
+    lines = [_plain(summary.headline), *(_plain(line) for line in summary.detail)]
+    return {"msg_type": "text", "content": {"text": "\n".join([*lines, summary.url]).strip()}}
+
+
+def matrix(summary: Summary, _settings: Mapping[str, str], _event: str) -> dict[str, Any]:
+    """A notice in a Matrix room, as plain text and as HTML."""
+    lines = [summary.headline, *summary.detail]
+    return {
+        "msgtype": "m.notice",
+        "body": "\n".join(_plain(line) for line in lines),
+        "format": "org.matrix.custom.html",
+        "formatted_body": "<br>".join(_html(line).replace("\n", "<br>") for line in lines),
+    }
+
+
+def with_transaction(url: str, delivery_id: str) -> str:
+    """Where a Matrix message is put: its id in the path makes a second attempt the same message."""
+    path, mark, query = url.partition("?")
+    return f"{path.rstrip('/')}/{delivery_id}{mark}{query}"
+
+
 CHATS: Mapping[str, Callable[[Summary, Mapping[str, str], str], dict[str, Any]]] = {
     "slack": slack,
     "discord": discord,
     "dingtalk": dingtalk,
+    "telegram": telegram,
+    "msteams": msteams,
+    "feishu": feishu,
+    "matrix": matrix,
 }
 TYPES = ("gitea", "gogs", *CHATS)
+FORMS = ("gitea", "gogs", "slack")
+"""Types whose receivers also take a form; to the others JSON is sent, whatever the hook says."""
 
 
 def _slack(line: Line) -> str:
@@ -104,6 +175,10 @@ def _escaped(text: str) -> str:
 
 def _markdown(line: Line) -> str:
     return rendered(line, lambda text: text, lambda url, text: f"[{text.replace(']', '')}]({url})")
+
+
+def _html(line: Line) -> str:
+    return rendered(line, escape, lambda url, text: f'<a href="{escape(url)}">{text}</a>')
 
 
 def _plain(line: Line) -> str:

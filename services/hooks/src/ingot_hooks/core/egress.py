@@ -23,6 +23,8 @@ NEVER: tuple[Network, ...] = (
     ipaddress.IPv6Network("2001::/32"),
 )
 
+PORTS = (80, 443)
+
 
 class Egress:
     """The rule of this installation. Raises SettingsError for an entry that cannot be read."""
@@ -47,18 +49,28 @@ class Egress:
             else:
                 self._hosts.add(entry)
 
-    def refusal(self, host: str, addresses: Sequence[str]) -> str:
-        """Why nothing may be sent to ``host`` with these addresses, in words; empty when it may."""
+    def refusal(self, host: str, port: int, addresses: Sequence[str]) -> str:
+        """Why nothing may be sent to ``host`` with these addresses, in words; empty when it may.
+
+        What the operator names may be reached at any port, anything else at those of the web.
+        """
         name = host.lower().rstrip(".")
         if name in self._hosts or any(name.endswith(domain) for domain in self._domains):
             return ""
         for text in addresses:
             address = ipaddress.ip_address(text)
             kind = _private_kind(address)
-            if kind and not self._allows(address):
+            if self._allows(address):
+                continue
+            if kind:
                 return (
                     f"{host} is {address}, {kind}; nothing is sent there unless "
                     "INGOT_HOOKS_ALLOWED_TARGETS names it"
+                )
+            if port not in PORTS:
+                return (
+                    f"port {port} of {host} is not one of the web (80, 443); nothing is sent there unless "
+                    "INGOT_HOOKS_ALLOWED_TARGETS names the host"
                 )
         return ""
 

@@ -29,7 +29,13 @@ async def tell(
 
 
 def fires(hook: HookRow, notice: Notice) -> bool:
-    return wanted(json.loads(hook.events), hook.branch_filter, event=notice.event, branch=notice.branch)
+    return wanted(
+        json.loads(hook.events),
+        hook.branch_filter,
+        event=notice.event,
+        kind=notice.kind,
+        branch=notice.branch,
+    )
 
 
 async def queue(
@@ -45,6 +51,11 @@ async def queue(
     if not hooks:
         return []
     numbers = await store.next_sequences(db, [hook.id for hook in hooks], notice.repository_id)
+    bodies_of: dict[tuple[str, str], bytes] = {}
+    for hook in hooks:
+        looks = (hook.type, hook.settings)
+        if looks not in bodies_of:
+            bodies_of[looks] = bodies.body_for(hook.type, json.loads(hook.settings), notice)
     rows: list[dict[str, Any]] = [
         {
             "id": str(uuid.uuid4()),
@@ -52,10 +63,11 @@ async def queue(
             "repository_id": notice.repository_id,
             "event_id": event_id,
             "event": notice.event,
+            "kind": notice.kind,
             "action": notice.action,
             "manual": manual,
             "endpoint": hook.endpoint,
-            "body": bodies.body_for(hook.type, json.loads(hook.settings), notice),
+            "body": bodies_of[hook.type, hook.settings],
             "sequence": numbers[hook.id],
             "traceparent": traceparent,
         }

@@ -2,15 +2,17 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 from ingot_chassis.database import Tx
 from ingot_chassis.errors import Conflict, Invalid, NotFound
 from ingot_chassis.principal import Principal
+from ingot_chassis.tables import now
 from ingot_hooks.core import subscriptions
 from ingot_hooks.core.bodies import TYPES
-from ingot_hooks.core.sealing import Seal
+from ingot_hooks.core.sealing import Seal, Unreadable
 from ingot_hooks.core.signing import CONTENT_TYPES
 from ingot_hooks.store import deliveries
 from ingot_hooks.store import hooks as store
@@ -21,6 +23,7 @@ SLACK_KEYS = ("channel", "username", "icon_url", "color")
 MOST_URL = 2048
 MOST_SECRET = 255
 MOST_SETTING = 500
+MOST_AUTHORIZATION = 1000
 """Characters."""
 
 
@@ -35,6 +38,7 @@ async def create(
     events: Sequence[str],
     active: bool,
     branch_filter: str,
+    authorization: str,
 ) -> HookRow:
     """Create a hook. Raises Invalid."""
     if type_ not in TYPES:
@@ -52,10 +56,11 @@ async def create(
         content_type=known_content_type(config["content_type"]),
         settings=json.dumps(chat_settings(type_, config)),
         sealed_secret=seal.close(checked_secret(config.get("secret", ""))),
+        sealed_authorization=seal.close(checked_authorization(authorization)),
         events=json.dumps(subscriptions.selected(events)),
         branch_filter=branch_filter,
         active=active,
-        creator_id=who.id,
+        **_answering(who),
         disabled_reason="",
     )
 
@@ -63,6 +68,7 @@ async def create(
 async def edit(
     tx: Tx,
     seal: Seal,
+    who: Principal,
     owner: Owner,
     hook_id: int,
     *,
@@ -70,15 +76,28 @@ async def edit(
     events: Sequence[str],
     active: bool | None,
     branch_filter: str | None,
+    authorization: str | None,
+    rotation: timedelta,
 ) -> HookRow:
-    """Change a hook. Its type stays, and ``events`` are set anew: naming none means push. Raises NotFound or Invalid."""
+    """Change a hook. Its type stays, and ``events`` are set anew: naming none means push.
+
+    A replaced secret goes on signing for ``rotation``. Whoever aims the hook elsewhere or switches it on answers
+    for it from then on. Raises NotFound or Invalid.
+    """
     hook = await store.get(tx, owner, hook_id)
     if hook is None:
         raise NotFound
     values: dict[str, Any] = {
         "events": json.dumps(subscriptions.selected(events)),
-        **_changed_config(seal, hook.type, config),
+        **_changed_config(seal, hook, config, now() + rotation),
     }
+    if authorization is not None:
+        values["sealed_authorization"] = seal.close(checked_authorization(authorization))
+    elif values.get("endpoint", hook.endpoint) != hook.endpoint:
+        # Otherwise somebody could learn the header, which nobody is shown, by having it sent to themselves.
+        values["sealed_authorization"] = None
+    if values.get("url", hook.url) != hook.url or (active and not hook.active):
+        values |= _answering(who)
     if branch_filter is not None:
         values["branch_filter"] = branch_filter
     if active is not None:
@@ -93,7 +112,14 @@ async def edit(
     return changed
 
 
-def _changed_config(seal: Seal, type_: str, config: Mapping[str, str]) -> dict[str, Any]:
+def _answering(who: Principal) -> dict[str, Any]:
+    """The columns that say who answers for a hook, freshly allowed to."""
+    return {"creator_id": who.id, "by_admin": who.admin, "doubted_at": None}
+
+
+def _changed_config(
+    seal: Seal, hook: HookRow, config: Mapping[str, str], former_until: datetime
+) -> dict[str, Any]:
     """The columns that ``config`` changes; the settings of a chat are written together. Raises Invalid."""
     values: dict[str, Any] = {}
     if "url" in config:
@@ -101,10 +127,33 @@ def _changed_config(seal: Seal, type_: str, config: Mapping[str, str]) -> dict[s
     if "content_type" in config:
         values["content_type"] = known_content_type(config["content_type"])
     if "secret" in config:
-        values["sealed_secret"] = seal.close(checked_secret(config["secret"]))
+        values |= _changed_secret(seal, hook, checked_secret(config["secret"]), former_until)
     if "channel" in config:
-        values["settings"] = json.dumps(chat_settings(type_, config))
+        values["settings"] = json.dumps(chat_settings(hook.type, config))
     return values
+
+
+def _changed_secret(seal: Seal, hook: HookRow, secret: str, former_until: datetime) -> dict[str, Any]:
+    """The columns of a new secret; the one before stays valid until then, unless secrets are given up."""
+    try:
+        if secret and secret == seal.open(hook.sealed_secret):
+            return {}
+    except Unreadable:
+        return {"sealed_secret": seal.close(secret), "sealed_former_secret": None, "former_until": None}
+    former = hook.sealed_secret if secret else None
+    return {
+        "sealed_secret": seal.close(secret),
+        "sealed_former_secret": former,
+        "former_until": former_until if former else None,
+    }
+
+
+def valid_secrets(seal: Seal, hook: HookRow, at: datetime) -> list[str]:
+    """The secrets that sign at that time, newest first. Raises Unreadable."""
+    secrets = [seal.open(hook.sealed_secret)]
+    if hook.former_until is not None and at < hook.former_until:
+        secrets.append(seal.open(hook.sealed_former_secret))
+    return [secret for secret in secrets if secret]
 
 
 async def remove(tx: Tx, owner: Owner, hook_id: int) -> None:
@@ -156,6 +205,18 @@ def checked_secret(secret: str) -> str:
     if len(secret) > MOST_SECRET:
         raise Invalid.field("config.secret", "too_long", f"is longer than {MOST_SECRET} characters")
     return secret
+
+
+def checked_authorization(header: str) -> str:
+    """Raises Invalid."""
+    value = header.strip()
+    if len(value) > MOST_AUTHORIZATION:
+        raise Invalid.field(
+            "authorization_header", "too_long", f"is longer than {MOST_AUTHORIZATION} characters"
+        )
+    if not value.isascii() or not value.isprintable():
+        raise Invalid.field("authorization_header", "invalid", "holds a character that no header can")
+    return value
 
 
 def chat_settings(type_: str, config: Mapping[str, str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 Made from the event alone, so nobody is called back. ``secret`` stays empty: signatures are in the headers.
 """
 
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -26,7 +27,9 @@ from ingot_contracts.repos import (
     RepositoryCreated,
     RepositoryDeleted,
     RepositoryForked,
+    StatusCreated,
 )
+from ingot_hooks.core.subscriptions import kind_of
 
 MOST_COMMITS = 5
 BRANCHES, TAGS = "refs/heads/", "refs/tags/"
@@ -110,6 +113,20 @@ class PullRequestPayload(msgspec.Struct, frozen=True, kw_only=True, omit_default
     sender: User
 
 
+class StatusPayload(msgspec.Struct, frozen=True, kw_only=True):
+    secret: str
+    id: int
+    sha: str
+    state: str
+    context: str
+    description: str
+    target_url: str
+    created_at: datetime
+    updated_at: datetime
+    repository: Repository
+    sender: User
+
+
 Payload = (
     CreatePayload
     | PushPayload
@@ -119,6 +136,7 @@ Payload = (
     | IssuePayload
     | IssueCommentPayload
     | PullRequestPayload
+    | StatusPayload
 )
 
 
@@ -126,10 +144,11 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to tell hooks: those of the repository, and those of ``owner_id`` if that is an organization.
 
     Users and organizations share their ids, so the owner's id finds no hook when the owner is a person.
-    ``branch`` is what the filter of a hook is held against, empty for tags and whatever has no branch.
+    ``kind`` is the part of the family ``event``. ``branch`` is what the filter of a hook is held against, empty for tags and whatever has no branch.
     """
 
     event: str
+    kind: str
     action: str = ""
     repository_id: int
     owner_id: int
@@ -221,7 +240,8 @@ def notices_of_comment(event: CommentChanged) -> list[Notice]:
         sender=event.sender,
         is_pull=event.is_pull,
     )
-    return [_about(event.repository, "issue_comment", payload, action=event.action)]
+    notice = _about(event.repository, "issue_comment", payload, action=event.action)
+    return [msgspec.structs.replace(notice, kind="pull_request_comment")] if event.is_pull else [notice]
 
 
 def notices_of_pull_request(event: PullRequestChanged) -> list[Notice]:
@@ -235,6 +255,39 @@ def notices_of_pull_request(event: PullRequestChanged) -> list[Notice]:
         sender=event.sender,
     )
     return [_about(event.repository, "pull_request", payload, action=event.action)]
+
+
+def notices_of_status(event: StatusCreated) -> list[Notice]:
+    status = event.status
+    payload = StatusPayload(
+        secret="",
+        id=status.id,
+        sha=event.sha,
+        state=status.status,
+        context=status.context,
+        description=status.description,
+        target_url=status.target_url,
+        created_at=status.created_at,
+        updated_at=status.updated_at,
+        repository=event.repository,
+        sender=event.sender,
+    )
+    return [_about(event.repository, "status", payload)]
+
+
+def example_repository(owner: User, public_url: str, at: datetime) -> Repository:
+    """Stands in the test of a hook that belongs to no one repository; there is none with its id."""
+    full_name = f"{owner.login}/example"
+    return Repository(
+        id=0,
+        owner=owner,
+        name="example",
+        full_name=full_name,
+        html_url=public_url + full_name,
+        default_branch="main",
+        created_at=at,
+        updated_at=at,
+    )
 
 
 def notice_of_test(repository: Repository, sender: User, sha: str) -> Notice:
@@ -261,6 +314,7 @@ def native(notice: Notice) -> bytes:
 def _about(repository: Repository, event: str, payload: Any, *, action: str = "", branch: str = "") -> Notice:
     return Notice(
         event=event,
+        kind=kind_of(event, action),
         action=action,
         repository_id=repository.id,
         owner_id=repository.owner.id,

@@ -8,6 +8,7 @@ import base64
 import binascii
 import hashlib
 import hmac
+from collections.abc import Sequence
 from datetime import datetime
 from urllib.parse import urlencode
 
@@ -23,6 +24,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     event: str
+    kind: str
     sequence: int
     text: bytes
 
@@ -34,8 +36,15 @@ class Post(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
 
 
-def post(message: Message, *, content_type: str, secret: str, at: datetime) -> Post:
-    """The request of an attempt at ``at``."""
+def prepared(
+    message: Message, *, content_type: str, secrets: Sequence[str], at: datetime, authorization: str = ""
+) -> Post:
+    """The request of an attempt at ``at``.
+
+    ``secrets``, newest first, are those that are valid: all sign for Standard Webhooks, whose header has room
+    for them, and the newest signs for the others.
+    """
+    secret = secrets[0] if secrets else ""
     body = message.text
     if content_type == "form":
         body = urlencode({"payload": message.text.decode()}).encode()
@@ -53,13 +62,18 @@ def post(message: Message, *, content_type: str, secret: str, at: datetime) -> P
     for system in ("Gitea", "Gogs", "GitHub"):
         headers[f"X-{system}-Delivery"] = message.id
         headers[f"X-{system}-Event"] = message.event
+        headers[f"X-{system}-Event-Type"] = message.kind
     headers["X-Gitea-Signature"] = headers["X-Gogs-Signature"] = sha256
     if secret:
         headers["X-Hub-Signature"] = "sha1=" + hmac.new(key, message.text, hashlib.sha1).hexdigest()
         headers["X-Hub-Signature-256"] = "sha256=" + sha256
         signed = f"{message.id}.{timestamp}.".encode() + body
-        digest = hmac.new(standard_key(secret), signed, hashlib.sha256).digest()
-        headers["webhook-signature"] = "v1," + base64.b64encode(digest).decode()
+        digests = [hmac.new(standard_key(each), signed, hashlib.sha256).digest() for each in secrets]
+        headers["webhook-signature"] = " ".join(
+            "v1," + base64.b64encode(digest).decode() for digest in digests
+        )
+    if authorization:
+        headers["Authorization"] = authorization
     return Post(headers=headers, body=body)
 
 

@@ -18,6 +18,7 @@ from ingot_hooks.core.payloads import (
     PullRequestPayload,
     PushPayload,
     RepositoryPayload,
+    StatusPayload,
 )
 
 SUCCESS, WARNING, FAILURE = "1ac600", "ffd930", "ff3232"
@@ -74,7 +75,7 @@ def clipped(text: str, most: int = MOST_TEXT) -> str:
 _Told = tuple[Line, list[Line], str, str]
 
 
-def _told(payload: object, repository: Link) -> _Told:  # noqa: PLR0911 - one return per kind of payload
+def _told(payload: object, repository: Link) -> _Told:  # noqa: C901, PLR0911 - one return per kind of payload
     headline: Line
     match payload:
         case CreatePayload():
@@ -120,6 +121,8 @@ def _told(payload: object, repository: Link) -> _Told:  # noqa: PLR0911 - one re
             subject = Link(pull.html_url, f"#{pull.number} {pull.title}")
             headline = ["[", repository, "] pull request ", subject, f" {action}"]
             return headline, _quoted(pull.body, action), pull.html_url, _color(action)
+        case StatusPayload():
+            return _told_status(payload, repository)
     raise TypeError(f"nothing to say about {type(payload).__name__}")
 
 
@@ -131,6 +134,14 @@ def _told_push(payload: PushPayload, repository: Link) -> _Told:
     what = f"{count} new commit{'' if count == 1 else 's'} pushed" if count else "pushed"
     detail: list[Line] = [_commit_line(commit) for commit in payload.commits]
     return ["[", repository, f":{ref}] {what}"], detail, payload.compare_url or repository.url, SUCCESS
+
+
+def _told_status(payload: StatusPayload, repository: Link) -> _Told:
+    commit = Link(f"{repository.url}/commit/{payload.sha}", payload.sha[:7])
+    color = {"success": SUCCESS, "pending": WARNING, "warning": WARNING}.get(payload.state, FAILURE)
+    detail: list[Line] = [[clipped(payload.description)]] if payload.description else []
+    headline: Line = ["[", repository, "] ", payload.context, " of ", commit, f": {payload.state}"]
+    return headline, detail, payload.target_url or commit.url, color
 
 
 def _commit_line(commit: Commit) -> Line:

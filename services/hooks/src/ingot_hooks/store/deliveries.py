@@ -10,6 +10,7 @@ from sqlalchemy import (
     Row,
     Select,
     and_,
+    bindparam,
     exists,
     func,
     literal_column,
@@ -26,7 +27,7 @@ from ingot_chassis.tables import now
 from ingot_hooks.store.tables import delivery
 
 DeliveryRow = Row[Any]
-CANDIDATES = 50
+CANDIDATES = 500
 # Written out, not bound: databases use a partial index only for a condition that they can read.
 UNDER_WAY = text("delivery.state IN ('pending', 'running')")
 RUNNING: ColumnElement[str] = literal_column("'running'")
@@ -84,7 +85,7 @@ async def _claimable(
         other.c.repository_id == delivery.c.repository_id,
     )
     chosen = (
-        select(delivery)
+        select(delivery.c.number, delivery.c.hook_id, delivery.c.repository_id, delivery.c.endpoint)
         .where(_due(at), lane_is_free)
         .order_by(delivery.c.next_attempt_at, delivery.c.number)
         .limit(CANDIDATES)
@@ -93,28 +94,31 @@ async def _claimable(
     return (chosen.where(delivery.c.endpoint.not_in(full)) if full else chosen), running
 
 
-async def claim(tx: Tx, limit: int, *, lease: timedelta, per_endpoint: int) -> list[DeliveryRow]:
-    """Take up to ``limit`` due deliveries: one per hook and repository, ``per_endpoint`` per host and port.
+async def claim(
+    tx: Tx, limit: int, *, lease: timedelta, per_endpoint: int, per_lane: int = 1
+) -> list[DeliveryRow]:
+    """Take up to ``limit`` due deliveries: ``per_lane`` per hook and repository, ``per_endpoint`` per host and port.
 
-    The bounds keep the order per repository as far as it can be kept, and a dead endpoint from taking all
-    workers. Two processes that claim in the same moment may together exceed them.
+    A lane of which something is under way is left alone: that keeps the order per repository as far as it can be
+    kept. The other bound keeps an endpoint from taking all that is claimed. Two processes that claim in the same
+    moment may together exceed both.
     """
     at = now()
     chosen, running = await _claimable(tx, at, per_endpoint)
-    taken: list[DeliveryRow] = []
-    lanes: set[tuple[int, int]] = set()
+    taken: list[int] = []
+    lanes: Counter[tuple[int, int]] = Counter()
     for row in (await tx.execute(chosen.with_for_update(skip_locked=True, of=delivery))).all():
         lane = (row.hook_id, row.repository_id)
-        if lane in lanes or running[row.endpoint] >= per_endpoint or len(taken) >= limit:
+        if lanes[lane] >= per_lane or running[row.endpoint] >= per_endpoint or len(taken) >= limit:
             continue
-        lanes.add(lane)
+        lanes[lane] += 1
         running[row.endpoint] += 1
-        taken.append(row)
+        taken.append(row.number)
     if not taken:
         return []
     claimed = await tx.execute(
         update(delivery)
-        .where(delivery.c.number.in_([row.number for row in taken]))
+        .where(delivery.c.number.in_(taken))
         .values(
             state="running",
             lease_until=at + lease,
@@ -127,18 +131,43 @@ async def claim(tx: Tx, limit: int, *, lease: timedelta, per_endpoint: int) -> l
     return sorted(claimed.all(), key=lambda row: row.number)
 
 
-async def record(db: Executor, claimed: DeliveryRow, **values: Any) -> bool:
-    """Write what became of an attempt; False when somebody else holds the delivery by now."""
-    recorded = await db.execute(
-        update(delivery)
-        .where(
-            delivery.c.number == claimed.number,
-            delivery.c.fence == claimed.fence,
-            delivery.c.state == "running",
-        )
-        .values(lease_until=None, **values)
+async def held(db: Executor, claimed: Sequence[DeliveryRow]) -> set[int]:
+    """The numbers of those of ``claimed`` that nobody else holds by now; they are locked."""
+    found = await db.execute(
+        select(delivery.c.number, delivery.c.fence)
+        .where(delivery.c.number.in_([row.number for row in claimed]), delivery.c.state == RUNNING)
+        .order_by(delivery.c.number)
+        .with_for_update()
     )
-    return recorded.rowcount == 1
+    fences = {row.number: row.fence for row in found}
+    return {row.number for row in claimed if fences.get(row.number) == row.fence}
+
+
+RECORDED = (
+    "state",
+    "attempts",
+    "next_attempt_at",
+    "status",
+    "response_headers",
+    "response_body",
+    "error",
+    "finished_at",
+)
+
+
+async def record(db: Executor, results: Sequence[tuple[DeliveryRow, dict[str, Any]]]) -> None:
+    """Write what became of attempts; what is not named stays. Only for those that are ``held``."""
+    if results:
+        await db.execute(
+            update(delivery)
+            .where(delivery.c.number == bindparam("of_number"))
+            .values(lease_until=None, **{name: bindparam(f"new_{name}") for name in RECORDED}),
+            [
+                {"of_number": row.number}
+                | {f"new_{name}": values.get(name, getattr(row, name)) for name in RECORDED}
+                for row, values in results
+            ],
+        )
 
 
 async def cancel_pending(db: Executor, hook_ids: Sequence[int], reason: str) -> None:
@@ -175,6 +204,16 @@ async def again(db: Executor, hook_id: int, delivery_id: str) -> DeliveryRow | N
         .values(state="pending", attempts=0, next_attempt_at=now(), manual=True, finished_at=None, error="")
     )
     return (await db.execute(statement.returning(delivery))).first()
+
+
+async def failed_again(db: Executor, hook_id: int, since: datetime) -> int:
+    """Put what failed for good of all that was queued since back to the start of its schedule; how many."""
+    statement = (
+        update(delivery)
+        .where(delivery.c.hook_id == hook_id, delivery.c.state == "failed", delivery.c.created_at >= since)
+        .values(state="pending", attempts=0, next_attempt_at=now(), manual=True, finished_at=None, error="")
+    )
+    return (await db.execute(statement)).rowcount
 
 
 async def drop_older(db: Executor, than: datetime, limit: int) -> int:

@@ -1,6 +1,6 @@
 """SQL for hooks. A hook is only ever looked up together with its repository or organization."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Row, delete, func, or_, select, update
@@ -76,12 +76,57 @@ async def mark_healthy(db: Executor, hook_id: int) -> None:
     await db.execute(update(hook).where(hook.c.id == hook_id).values(failing_since=None))
 
 
-async def switch_off(db: Executor, hook_id: int, reason: str) -> None:
+async def get_many(db: Executor, hook_ids: Collection[int]) -> dict[int, HookRow]:
+    """Whoever owns them, by id."""
+    rows = await db.execute(select(hook).where(hook.c.id.in_(hook_ids)))
+    return {row.id: row for row in rows}
+
+
+async def doubt(db: Executor, *, repository_id: int | None = None, creator_id: int | None = None) -> int:
+    """Note that those who answer for these hooks may have lost their right; how many hooks that concerns.
+
+    What administrators made does not rest on a right that can be lost that way.
+    """
+    concerned = [hook.c.active, ~hook.c.by_admin]
+    if repository_id is not None:
+        concerned.append(hook.c.repository_id == repository_id)
+    if creator_id is not None:
+        concerned.append(hook.c.creator_id == creator_id)
+    return (await db.execute(update(hook).where(*concerned).values(doubted_at=now()))).rowcount
+
+
+async def list_doubted(db: Executor, limit: int) -> list[HookRow]:
+    """Those doubted longest first."""
+    rows = await db.execute(
+        select(hook).where(hook.c.doubted_at.is_not(None)).order_by(hook.c.doubted_at).limit(limit)
+    )
+    return list(rows.all())
+
+
+async def trust(db: Executor, doubted: HookRow) -> None:
+    """End the doubt, unless there is a newer one or somebody else answers for the hook by now."""
     await db.execute(
         update(hook)
-        .where(hook.c.id == hook_id)
-        .values(active=False, disabled_reason=reason, updated_at=now())
+        .where(
+            hook.c.id == doubted.id,
+            hook.c.doubted_at == doubted.doubted_at,
+            hook.c.creator_id == doubted.creator_id,
+        )
+        .values(doubted_at=None)
     )
+
+
+async def switch_off(db: Executor, hook_id: int, reason: str, *, creator_id: int | None = None) -> bool:
+    """Whether it is off now; with ``creator_id`` only if they still answer for it."""
+    condition = hook.c.id == hook_id
+    if creator_id is not None:
+        condition &= hook.c.creator_id == creator_id
+    switched = await db.execute(
+        update(hook)
+        .where(condition)
+        .values(active=False, disabled_reason=reason, doubted_at=None, updated_at=now())
+    )
+    return switched.rowcount == 1
 
 
 async def remove(db: Executor, owner: Owner, hook_id: int | None = None) -> list[int]:

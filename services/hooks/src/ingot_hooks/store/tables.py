@@ -18,6 +18,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     text,
 )
 
@@ -25,6 +26,8 @@ from ingot_chassis.tables import NAMING, BigId, UtcDateTime, chassis_tables
 
 metadata = MetaData(naming_convention=NAMING)
 chassis_tables(metadata)
+
+DOUBTED = text("doubted_at IS NOT NULL")
 
 hook = Table(
     "hook",
@@ -38,15 +41,22 @@ hook = Table(
     Column("content_type", String(4), nullable=False),
     Column("settings", Text, nullable=False),
     Column("sealed_secret", LargeBinary),
+    Column("sealed_former_secret", LargeBinary),
+    Column("former_until", UtcDateTime),
+    Column("sealed_authorization", LargeBinary),
     Column("events", Text, nullable=False),
     Column("branch_filter", String(255), nullable=False),
     Column("active", Boolean, nullable=False),
-    Column("creator_id", BigInteger, nullable=False),
+    # Who answers for it: whoever made it, aimed it elsewhere or switched it on last.
+    Column("creator_id", BigInteger, nullable=False, index=True),
+    Column("by_admin", Boolean, nullable=False, server_default=false()),
+    Column("doubted_at", UtcDateTime),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
     Column("failing_since", UtcDateTime),
     Column("disabled_reason", Text, nullable=False, default=""),
     CheckConstraint("(repository_id IS NULL) <> (organization_id IS NULL)", name="one_owner"),
+    Index("ix_hook_doubted", "doubted_at", postgresql_where=DOUBTED, sqlite_where=DOUBTED),
     sqlite_autoincrement=True,
 )
 
@@ -69,6 +79,7 @@ delivery = Table(
     Column("repository_id", BigInteger, nullable=False),
     Column("event_id", String(36), nullable=False),
     Column("event", String(40), nullable=False),
+    Column("kind", String(40), nullable=False, server_default=""),
     Column("action", String(40), nullable=False),
     Column("manual", Boolean, nullable=False),
     Column("endpoint", String(300), nullable=False),

@@ -12,7 +12,17 @@ from litestar import Response, get, post
 
 from ingot_chassis.errors import BadRequest, NotFound, Unavailable
 from ingot_chassis.policy import MAX_ID, services
-from ingot_contracts.repos import BranchTip, Compare, Comparison, Merge, Merged, RepositoryAccess
+from ingot_chassis.principal import Principal
+from ingot_contracts.repos import (
+    BranchTip,
+    Compare,
+    Comparison,
+    HeldLevel,
+    Level,
+    Merge,
+    Merged,
+    RepositoryAccess,
+)
 from ingot_repos.api.call import Call, Found
 from ingot_repos.core import access, merges
 from ingot_repos.git.compare import diff_text, patch_text
@@ -26,10 +36,11 @@ from ingot_repos.git.errors import (
 )
 from ingot_repos.git.objects import is_reachable
 from ingot_repos.git.refs import get_branch
+from ingot_repos.store import repositories
 
 SISTERS = services("issues", "hooks")
 LONGEST_COMPARE = 120.0
-BY_ID, ACCESS, BRANCHES = "by-id", "access", "branches"
+BY_ID, ACCESS, LEVEL, BRANCHES = "by-id", "access", "level", "branches"
 
 _T = TypeVar("_T")
 
@@ -39,11 +50,13 @@ _T = TypeVar("_T")
     policy=SISTERS,
     include_in_schema=False,
 )
-async def read(request: Call, first: str, second: str, rest: str) -> RepositoryAccess | BranchTip:  # noqa: ARG001
-    """``{owner}/{name}/access``, ``by-id/{id}/access`` or ``{id}/branches/{branch}``."""
+async def read(request: Call, first: str, second: str, rest: str) -> RepositoryAccess | HeldLevel | BranchTip:  # noqa: ARG001
+    """``{owner}/{name}/access``, ``by-id/{id}/access``, ``by-id/{id}/level?user=`` or ``{id}/branches/{branch}``."""
     tail = request.rest_of_path(4)
     if second == BRANCHES and _is_id(first) and tail != ACCESS:
         return await _branch(request, await request.repository_by_id(int(first)), tail)
+    if first == BY_ID and _is_id(second) and tail == LEVEL:
+        return HeldLevel(level=await _level(request, int(second), request.query_params.get("user", "")))
     if tail != ACCESS:
         raise NotFound
     if first == BY_ID and _is_id(second):
@@ -114,6 +127,22 @@ async def _access(request: Call, found: Found) -> RepositoryAccess:
         pulls_enabled=not found.row.mirror,
         ready=found.row.state == "ready",
     )
+
+
+async def _level(request: Call, repository_id: int, user: str) -> Level:
+    """What a person may do who is not calling, by what identity says of them now. Raises NotFound."""
+    if not _is_id(user):
+        raise BadRequest("user is no id")
+    identity = request.parts.identity
+    account = await identity.account(int(user))
+    if account is None or not account.active:
+        return "none"
+    who = Principal(id=account.id, name=account.login, organizations=await identity.organizations(account.id))
+    async with request.db.read() as db:
+        row = await repositories.get(db, access.viewer(who), repository_id)
+    if row is None:
+        raise NotFound
+    return access.level(row, who)
 
 
 async def _branch(request: Call, found: Found, name: str) -> BranchTip:

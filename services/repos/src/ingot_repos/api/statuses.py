@@ -1,6 +1,5 @@
 """Commit statuses: what other systems say of a commit."""
 
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -8,10 +7,10 @@ from litestar import Response, get, post
 
 from ingot_chassis.errors import NotFound
 from ingot_chassis.policy import resource
-from ingot_contracts.identity import GHOST, User
-from ingot_contracts.repos import Repository
+from ingot_contracts.repos import CommitStatus, Repository
 from ingot_repos.api.call import Call, Found
 from ingot_repos.api.contents import commit_at
+from ingot_repos.core import statuses as core
 from ingot_repos.git.errors import RefNotFound, RepositoryNotFound
 from ingot_repos.git.refs import resolve
 from ingot_repos.store import statuses
@@ -27,52 +26,16 @@ class CreateStatus(msgspec.Struct, kw_only=True):
     context: Annotated[str, msgspec.Meta(max_length=255)] = "default"
 
 
-class Status(msgspec.Struct):
-    id: int
-    status: str
-    target_url: str
-    description: str
-    url: str
-    context: str
-    creator: User
-    created_at: datetime
-    updated_at: datetime
-
-
 class CombinedStatus(msgspec.Struct):
     """``state`` is the worst of the newest status of each context."""
 
     state: str
     sha: str
     total_count: int
-    statuses: list[Status]
+    statuses: list[CommitStatus]
     repository: Repository
     commit_url: str
     url: str
-
-
-def _view(request: Call, found: Found, row: Any) -> Status:
-    creator = GHOST
-    if row.login is not None:
-        creator = User(
-            id=row.creator_id,
-            login=row.login,
-            full_name=row.full_name,
-            email=row.email,
-            avatar_url=row.avatar_url,
-        )
-    at = row.created_at.replace(microsecond=0)
-    return Status(
-        id=row.number,
-        status=row.state,
-        target_url=row.target_url,
-        description=row.description,
-        url=f"{request.public_url}api/v1/repos/{found.full_name}/statuses/{row.sha}",
-        context=row.context,
-        creator=creator,
-        created_at=at,
-        updated_at=at,
-    )
 
 
 async def _sha(request: Call, found: Found, ref: str) -> str:
@@ -91,23 +54,23 @@ async def _sha(request: Call, found: Found, ref: str) -> str:
     tags=["repository"],
     status_code=201,
 )
-async def create_status(request: Call, owner: str, repo: str, sha: str, data: CreateStatus) -> Status:
+async def create_status(request: Call, owner: str, repo: str, sha: str, data: CreateStatus) -> CommitStatus:
     """Say something of a commit."""
     found = await request.writable(owner, repo)
     commit = await _sha(request, found, sha)
     creator = await request.own_account()
     async with request.db.transaction() as tx:
-        row = await statuses.add(
+        return await core.say(
             tx,
+            request.viewing,
             found.id,
             commit,
+            creator,
             state=data.state,
             target_url=data.target_url.strip(),
             description=data.description.strip(),
             context=data.context.strip() or "default",
-            creator_id=creator.id,
         )
-    return _view(request, found, row)
 
 
 @get(
@@ -116,14 +79,17 @@ async def create_status(request: Call, owner: str, repo: str, sha: str, data: Cr
     operation_id="repoListStatuses",
     tags=["repository"],
 )
-async def list_statuses(request: Call, owner: str, repo: str, sha: str) -> Response[list[Status]]:
+async def list_statuses(request: Call, owner: str, repo: str, sha: str) -> Response[list[CommitStatus]]:
     """Statuses of a commit, newest first."""
     found = await request.repository(owner, repo)
     commit = await _sha(request, found, sha)
     page = request.page()
     async with request.db.read() as db:
         rows, total = await statuses.list_of(db, found.id, commit, page)
-    return Response([_view(request, found, row) for row in rows], headers=request.page_headers(page, total))
+    return Response(
+        [core.view(request.viewing, found.full_name, row) for row in rows],
+        headers=request.page_headers(page, total),
+    )
 
 
 def _combined_id(_handler: Any, _method: Any, path: list[Any]) -> str:
@@ -151,7 +117,7 @@ async def combined_status(request: Call, owner: str, repo: str, ref: str) -> Com
         state=next((state for state in WORST_FIRST if state in states), "pending"),
         sha=sha,
         total_count=len(rows),
-        statuses=[_view(request, found, row) for row in rows],
+        statuses=[core.view(request.viewing, found.full_name, row) for row in rows],
         repository=await request.view(found),
         commit_url=f"{request.public_url}{found.full_name}/commit/{sha}",
         url=f"{request.public_url}api/v1/repos/{found.full_name}/commits/{sha}/status",

@@ -1,0 +1,105 @@
+"""Writing down what came of attempts: many at once, in one transaction, while the next ones are under way."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import structlog
+from prometheus_client import Counter
+
+from ingot_chassis.database import Database, Tx
+from ingot_chassis.tables import now
+from ingot_hooks.core import health
+from ingot_hooks.core.schedule import Verdict
+from ingot_hooks.settings import Settings
+from ingot_hooks.store import deliveries
+from ingot_hooks.store import hooks as store
+from ingot_hooks.store.deliveries import DeliveryRow
+from ingot_hooks.store.hooks import HookRow
+
+log = structlog.get_logger()
+
+BATCH = 200
+
+ATTEMPTS = Counter("ingot_hook_attempts_total", "Attempts to deliver, by what became of them", ["outcome"])
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a claimed delivery: ``values`` of its columns. ``verdict``: what follows for its hook."""
+
+    row: DeliveryRow
+    values: dict[str, Any]
+    hook: HookRow | None = None
+    verdict: Verdict | None = None
+
+    @property
+    def label(self) -> str:
+        return self.verdict.state if self.verdict else str(self.values["state"])
+
+
+def handed_back(row: DeliveryRow, *, pause: timedelta = timedelta(0), reason: str = "") -> Outcome:
+    """Nothing was sent, or the answer was not heard: somebody asks again later, as the same attempt."""
+    values: dict[str, Any] = {"state": "pending", "attempts": row.attempts - 1}
+    if pause:
+        values["next_attempt_at"] = now() + pause
+    return Outcome(row=row, values=values | ({"error": reason} if reason else {}))
+
+
+def cancelled(row: DeliveryRow, reason: str) -> Outcome:
+    return Outcome(row=row, values={"state": "cancelled", "error": reason, "finished_at": now()})
+
+
+class Recorder:
+    """Takes outcomes at any time and writes those that have come together."""
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        self._db, self._settings = database, settings
+        self._waiting: list[Outcome] = []
+        self._writing: asyncio.Task[None] | None = None
+
+    def add(self, outcome: Outcome) -> None:
+        self._waiting.append(outcome)
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.create_task(self._write())
+
+    async def settled(self) -> None:
+        """Return when all that was added so far is written."""
+        if self._writing is not None:
+            await asyncio.wait({self._writing})
+
+    async def _write(self) -> None:
+        while self._waiting:
+            batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+            try:
+                await self._write_together(batch)
+            except Exception:
+                log.exception("deliveries not recorded, their leases will end", count=len(batch))
+
+    async def _write_together(self, batch: list[Outcome]) -> None:
+        async with self._db.transaction() as tx:
+            held = await deliveries.held(tx, [outcome.row for outcome in batch])
+            kept = [outcome for outcome in batch if outcome.row.number in held]
+            await deliveries.record(tx, [(outcome.row, outcome.values) for outcome in kept])
+            for outcome in kept:
+                if outcome.hook is not None and outcome.verdict is not None:
+                    await self._note_health(tx, outcome.hook, outcome.verdict, str(outcome.values["error"]))
+        for outcome in batch:
+            ATTEMPTS.labels(outcome.label if outcome.row.number in held else "lease_lost").inc()
+
+    async def _note_health(self, tx: Tx, hook: HookRow, verdict: Verdict, error: str) -> None:
+        if verdict.state == "delivered":
+            if hook.failing_since is not None:
+                await store.mark_healthy(tx, hook.id)
+            return
+        await store.mark_failing(tx, hook.id)
+        reason = health.reason_to_switch_off(
+            verdict,
+            error,
+            failing_since=hook.failing_since,
+            at=now(),
+            limit=timedelta(days=self._settings.failing_days),
+        )
+        if reason and hook.active:
+            await store.switch_off(tx, hook.id, reason)
+            await deliveries.cancel_pending(tx, [hook.id], f"the hook was switched off: {reason}")
