@@ -1,7 +1,13 @@
 """Who a credential belongs to, and for how long."""
 
+from datetime import timedelta
+
 import jwt
 import pytest
+from sqlalchemy import update
+
+from ingot_chassis.tables import now
+from ingot_identity.store.tables import access_token
 
 SECRET = "correct horse"
 
@@ -14,6 +20,26 @@ async def make_token(identity, **body):
     answer = await identity.call("POST", "/users/ann/tokens", {"name": "t"} | body, as_="ann")
     assert answer.status_code == 201
     return answer.json()
+
+
+async def test_a_token_works_until_it_expires(identity):
+    await identity.add_user("ann")
+    made = await make_token(identity, expires_at="2999-01-01T00:00:00Z")
+    assert made["expires_at"].startswith("2999-01-01T00:00:00")
+    assert (await identity.authenticate(token=made["sha1"])).json()["user_id"] > 0
+    async with identity.app.state.database.transaction() as tx:
+        await tx.execute(update(access_token).values(expires_at=now() - timedelta(seconds=1)))
+    assert (await identity.authenticate(token=made["sha1"])).json()["user_id"] == 0
+
+
+@pytest.mark.parametrize(
+    ("moment", "status"),
+    [("2001-01-01T00:00:00Z", 422), ("2999-01-01T00:00:00", 422), ("soon", 422), (["x"], 400)],
+)
+async def test_a_token_expires_at_a_moment_to_come(identity, moment, status):
+    await identity.add_user("ann")
+    answer = await identity.call("POST", "/users/ann/tokens", {"name": "t", "expires_at": moment}, as_="ann")
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (status, "expires_at")
 
 
 async def test_a_password_is_swapped_for_a_principal_of_a_minute(identity):

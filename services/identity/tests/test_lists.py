@@ -1,0 +1,112 @@
+"""Lists cost the same number of statements however long they are, and come in pages."""
+
+import pytest
+from sqlalchemy import insert
+
+from ingot_chassis.tables import now
+from ingot_identity.store.tables import account, email, follow, membership, ssh_key, team, team_member
+
+LISTS = {
+    "/users/search": "root",
+    "/user/orgs": "ann",
+    "/users/ann/orgs": "root",
+    "/user/emails": "ann",
+    "/user/keys": "ann",
+    "/users/ann/keys": "root",
+    "/user/followers": "ann",
+    "/user/following": "ann",
+    "/users/ann/followers": "root",
+    "/users/ann/following": "root",
+    "/orgs/acme/members": "ann",
+    "/orgs/acme/public_members": "",
+    "/orgs/acme/teams": "ann",
+    "/teams/1/members": "ann",
+    "/users/ann/tokens": "ann",
+}
+
+
+async def fill(identity, numbers):
+    """Give ann one more of everything for each number."""
+    ids = {"ann": 2, "acme": 3}
+    db = identity.app.state.database
+    async with db.transaction() as tx:
+        for kind, base in (("user", 10_000), ("organization", 20_000)):
+            rows = [
+                {
+                    "id": base + n,
+                    "kind": kind,
+                    "login": f"{kind}{n}",
+                    "lower_login": f"{kind}{n}",
+                    "created_at": now(),
+                    "updated_at": now(),
+                }
+                for n in numbers
+            ]
+            await tx.execute(insert(account), rows)
+        for table, make in (
+            (email, lambda n: {"account_id": ids["ann"], "address": f"{n}@x.io"}),
+            (follow, lambda n: {"follower_id": ids["ann"], "followed_id": 10_000 + n}),
+            (follow, lambda n: {"followed_id": ids["ann"], "follower_id": 10_000 + n}),
+            (membership, lambda n: {"organization_id": ids["acme"], "user_id": 10_000 + n, "public": True}),
+            (membership, lambda n: {"organization_id": 20_000 + n, "user_id": ids["ann"], "public": True}),
+            (team_member, lambda n: {"team_id": 1, "user_id": 10_000 + n}),
+            (
+                team,
+                lambda n: {
+                    "organization_id": ids["acme"],
+                    "name": f"t{n}",
+                    "lower_name": f"t{n}",
+                    "permission": "read",
+                },
+            ),
+            (
+                ssh_key,
+                lambda n: {
+                    "account_id": ids["ann"],
+                    "title": f"k{n}",
+                    "content": "x",
+                    "fingerprint": f"f{n}",
+                    "created_at": now(),
+                },
+            ),
+        ):
+            await tx.execute(insert(table), [make(n) for n in numbers])
+
+
+@pytest.fixture
+async def full(identity):
+    """ann (2) owns acme (3), and there are ten of everything."""
+    await identity.add_user("ann")
+    await identity.call("POST", "/orgs", {"username": "acme"}, as_="ann")
+    await fill(identity, range(10))
+    return identity
+
+
+async def test_a_list_of_a_thousand_costs_as_many_statements_as_one_of_ten(full):
+    async def costs():
+        found = {}
+        for path, caller in LISTS.items():
+            with full.counting() as statements:
+                answer = await full.call("GET", path, as_=caller)
+            assert answer.status_code == 200, path
+            found[path] = len(statements)
+        return found
+
+    await costs()
+    before = await costs()
+    await fill(full, range(10, 1000))
+    assert await costs() == before
+    assert max(before.values()) <= 5
+
+
+async def test_every_list_comes_in_pages(full):
+    for path, caller in LISTS.items():
+        if path.endswith("tokens"):
+            continue
+        first = await full.call("GET", f"{path}?limit=3", as_=caller)
+        second = await full.call("GET", f"{path}?limit=3&page=2", as_=caller)
+        rows = [a.json()["data"] if "search" in path else a.json() for a in (first, second)]
+        assert [len(page) for page in rows] == [3, 3], path
+        assert not [row for row in rows[0] if row in rows[1]], path
+        assert int(first.headers["x-total-count"]) >= 10, path
+        assert 'rel="next"' in first.headers["link"], path

@@ -1,0 +1,72 @@
+"""Guessing passwords gets slower, and tells nothing about who exists."""
+
+import asyncio
+
+import pytest
+from identity_world import SECRET
+from litestar.stores.memory import MemoryStore
+
+from ingot_chassis.errors import TooManyRequests
+from ingot_identity.core.sign_ins import SignIns
+
+FREE = 10
+
+
+async def guess(identity, name="ann", address="192.0.2.1", password="wrong"):
+    return await identity.authenticate(name=name, password=password, address=address)
+
+
+@pytest.mark.parametrize("name", ["ann", "nobody"])
+async def test_after_some_wrong_passwords_the_next_attempt_has_to_wait(identity, name):
+    await identity.add_user("ann")
+    answers = [await guess(identity, name) for _ in range(FREE + 1)]
+    assert [a.status_code for a in answers] == [200] * FREE + [429]
+    assert int(answers[-1].headers["retry-after"]) >= 1
+    assert (await guess(identity, name.upper(), password=SECRET)).status_code == 429
+    assert (await guess(identity, name, address="192.0.2.2")).status_code == 200
+
+
+async def test_a_burst_of_guesses_gets_no_more_than_one_after_the_other(identity):
+    await identity.add_user("ann")
+    answers = await asyncio.gather(*(guess(identity) for _ in range(FREE + 5)))
+    assert sorted(a.status_code for a in answers) == [200] * FREE + [429] * 5
+
+
+async def test_the_right_password_ends_the_count(identity):
+    await identity.add_user("ann")
+    for _ in range(2):
+        for _ in range(FREE - 1):
+            await guess(identity)
+        assert (await guess(identity, password=SECRET)).json()["user_id"] > 0
+
+
+async def test_an_address_that_tries_many_names_has_to_wait_too(identity):
+    for number in range(FREE * 10):
+        await guess(identity, f"n{number}")
+    assert (await guess(identity, "ann")).status_code == 429
+    assert (await guess(identity, "ann", address="192.0.2.2")).status_code == 200
+
+
+async def test_a_name_that_is_tried_from_many_addresses_has_to_wait_too(identity):
+    for number in range(FREE * 10):
+        await guess(identity, address=f"192.0.2.{number}")
+    assert (await guess(identity, address="198.51.100.1")).status_code == 429
+
+
+async def test_tokens_are_never_slowed(identity):
+    await identity.add_user("ann")
+    secret = (await identity.call("POST", "/users/ann/tokens", {"name": "t"}, as_="ann")).json()["sha1"]
+    for _ in range(FREE + 1):
+        await guess(identity)
+    assert (await guess(identity, password=secret)).json()["user_id"] > 0
+
+
+async def test_replicas_count_together():
+    store = MemoryStore()
+    replicas = [SignIns(store, free=2) for _ in range(2)]
+    for replica in replicas:
+        async with replica.attempt("ann", "192.0.2.1"):
+            assert not (await store.get("unknown"))
+    with pytest.raises(TooManyRequests):
+        async with replicas[0].attempt("ann", "192.0.2.1"):
+            raise AssertionError("was let in")

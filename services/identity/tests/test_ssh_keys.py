@@ -1,0 +1,176 @@
+"""SSH keys: what is accepted, in which form it is kept, and whose it is."""
+
+import base64
+import json
+import shutil
+import subprocess
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from ingot_identity.core.ssh_keys import read
+
+
+def wire(*parts):
+    return b"".join(len(part).to_bytes(4) + part for part in parts)
+
+
+def number(value):
+    return value.to_bytes(value.bit_length() // 8 + 1)
+
+
+def line(kind, *parts, comment=""):
+    encoded = base64.b64encode(wire(kind.encode(), *parts)).decode()
+    return f"{kind} {encoded} {comment}".strip()
+
+
+def rsa(bits):
+    return line("ssh-rsa", number(65537), number((1 << bits - 1) + 1))
+
+
+def point(curve):
+    key = ec.generate_private_key(curve).public_key()
+    return key.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+
+
+ED = line("ssh-ed25519", b"k" * 32, comment="me@here")
+BLOB = ED.split()[1]
+SK = "sk-ssh-ed25519@openssh.com"
+SK_ECDSA = "sk-ecdsa-sha2-nistp256@openssh.com"
+GOOD = {
+    "ed25519": ED,
+    "without its type": f"{BLOB} me@here",
+    "without a comment": f"ssh-ed25519 {BLOB}",
+    "rsa 2048": rsa(2048),
+    "rsa 16384": rsa(16384),
+    "ecdsa 256": line("ecdsa-sha2-nistp256", b"nistp256", point(ec.SECP256R1())),
+    "ecdsa 384": line("ecdsa-sha2-nistp384", b"nistp384", point(ec.SECP384R1())),
+    "ecdsa 521": line("ecdsa-sha2-nistp521", b"nistp521", point(ec.SECP521R1())),
+    "token ed25519": line(SK, b"k" * 32, b"ssh:"),
+    "token ecdsa": line(SK_ECDSA, b"nistp256", point(ec.SECP256R1()), b"ssh:"),
+    "SSH2": '---- BEGIN SSH2 PUBLIC KEY ----\nComment: "me \\\nand you"\nx-y: z\n'
+    f"{BLOB[:30]}\n{BLOB[30:]}\n---- END SSH2 PUBLIC KEY ----\n",
+}
+BAD = {
+    "nothing": "",
+    "spaces": "   ",
+    "words": "this is no key",
+    "huge": "ssh-rsa " + "A" * 1_000_000,
+    "no base64": "ssh-ed25519 !!!!",
+    "not ASCII": "ssh-ed25519 ünï",
+    "two lines": f"{ED}\n{ED}",
+    "options before": f'command="x" {ED}',
+    "another type than it says": f"ssh-rsa {BLOB}",
+    "cut short": f"ssh-ed25519 {BLOB[:40]}",
+    "bytes after the key": line("ssh-ed25519", b"k" * 32, b"more"),
+    "a length beyond the end": base64.b64encode(b"\xff\xff\xff\xffssh-rsa").decode(),
+    "nested": line("ssh-ed25519", wire(wire(b"k" * 32))),
+    "ed25519 of 31 bytes": line("ssh-ed25519", b"k" * 31),
+    "rsa 2047": rsa(2047),
+    "rsa 16385": rsa(16385),
+    "rsa with exponent 1": line("ssh-rsa", number(1), number((1 << 2047) + 1)),
+    "rsa below zero": line("ssh-rsa", number(65537), b"\xff" * 256),
+    "rsa without modulus": line("ssh-rsa", number(65537)),
+    "dsa": line("ssh-dss", *[number(7)] * 4),
+    "a certificate": line("ssh-ed25519-cert-v01@openssh.com", b"n", b"k" * 32),
+    "a point beside the curve": line("ecdsa-sha2-nistp256", b"nistp256", b"\x04" + b"\1" * 64),
+    "another curve than it says": line("ecdsa-sha2-nistp256", b"nistp384", point(ec.SECP384R1())),
+    "an unknown curve": line("ecdsa-sha2-nistp256", b"p256", point(ec.SECP256R1())),
+    "a token key without application": line(SK, b"k" * 32, b""),
+    "an open SSH2 block": f"---- BEGIN SSH2 PUBLIC KEY ----\n{BLOB}",
+    "a private key": "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----",
+    "NUL": f"{ED}\x00",
+}
+
+
+async def add(identity, key, title="laptop", as_="ann"):
+    return await identity.call("POST", "/user/keys", {"title": title, "key": key}, as_=as_)
+
+
+@pytest.mark.parametrize("key", GOOD.values(), ids=GOOD)
+async def test_a_key_is_accepted(identity, key):
+    await identity.add_user("ann")
+    answer = await add(identity, key)
+    assert answer.status_code == 201
+    made = answer.json()
+    assert made["url"] == f"http://127.0.0.1:3000/api/v1/user/keys/{made['id']}"
+    assert (await identity.call("GET", f"/user/keys/{made['id']}", as_="ann")).json() == made
+    assert (await identity.call("GET", "/users/ann/keys", as_="root")).json() == [made]
+
+
+@pytest.mark.parametrize("key", BAD.values(), ids=BAD)
+async def test_a_bad_key_is_refused_by_name(identity, key):
+    await identity.add_user("ann")
+    body = json.dumps({"title": "laptop", "key": key})
+    await identity.call("GET", "/user", as_="ann")
+    answer = await identity.call_raw("POST", "/user/keys", body, as_="ann")
+    assert (answer.status_code, [e["field"] for e in answer.json()["errors"]]) == (422, ["key"])
+    assert (await identity.call("GET", "/user/keys", as_="ann")).json() == []
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field"),
+    [
+        ({"title": ""}, 422, "title"),
+        ({"title": "x" * 256}, 422, "title"),
+        ({"title": None}, 422, "title"),
+        ({"title": 3}, 400, "title"),
+        ({"key": {"key": ED}}, 400, "key"),
+    ],
+)
+async def test_a_bad_body_names_the_field(identity, body, status, field):
+    await identity.add_user("ann")
+    answer = await identity.call("POST", "/user/keys", {"title": "laptop", "key": ED} | body, as_="ann")
+    assert (answer.status_code, [e["field"] for e in answer.json()["errors"]]) == (status, [field])
+
+
+async def test_a_key_is_kept_in_one_form_whatever_it_came_in(identity):
+    await identity.add_user("ann")
+    made = (await add(identity, GOOD["SSH2"])).json()
+    assert made["key"] == f"ssh-ed25519 {BLOB} me and you"
+
+
+@pytest.mark.parametrize("kind", ["ed25519", "rsa 2048", "ecdsa 256"])
+def test_the_fingerprint_is_the_one_that_openssh_tells(tmp_path, kind):
+    if shutil.which("ssh-keygen") is None:
+        pytest.skip("there is no ssh-keygen")
+    file = tmp_path / "key.pub"
+    file.write_text(GOOD[kind] + "\n")
+    told = subprocess.run(["ssh-keygen", "-lf", file], capture_output=True, text=True, check=True)
+    assert read(GOOD[kind]).fingerprint == told.stdout.split()[1]
+
+
+async def test_a_key_belongs_to_one_user_and_a_title_to_one_key(identity):
+    await identity.add_user("ann")
+    await identity.add_user("bob")
+    assert (await add(identity, ED)).status_code == 201
+    for as_, key, title, field in (
+        ("bob", f"{BLOB} other comment", "laptop", "key"),
+        ("ann", ED, "other", "key"),
+        ("ann", GOOD["rsa 2048"], "laptop", "title"),
+    ):
+        answer = await add(identity, key, title, as_)
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
+    assert (await add(identity, GOOD["rsa 2048"], "laptop", "bob")).status_code == 201
+
+
+async def test_a_deleted_key_is_free_again(identity):
+    await identity.add_user("ann")
+    await identity.add_user("bob")
+    key_id = (await add(identity, ED)).json()["id"]
+    assert (await identity.call("DELETE", f"/user/keys/{key_id}", as_="bob")).status_code == 403
+    assert (await identity.call("DELETE", f"/user/keys/{key_id}", as_="ann")).status_code == 204
+    assert (await identity.call("DELETE", f"/user/keys/{key_id}", as_="ann")).status_code == 204
+    assert (await add(identity, ED, as_="bob")).status_code == 201
+
+
+async def test_an_administrator_adds_and_deletes_keys_of_others(identity):
+    await identity.add_user("ann")
+    await identity.add_user("bob")
+    made = await identity.call("POST", "/admin/users/ann/keys", {"title": "k", "key": ED}, as_="root")
+    assert made.status_code == 201
+    key_id = made.json()["id"]
+    assert (await identity.call("DELETE", f"/admin/users/bob/keys/{key_id}", as_="root")).status_code == 404
+    assert (await identity.call("DELETE", f"/admin/users/ann/keys/{key_id}", as_="root")).status_code == 204
+    assert (await identity.call("GET", "/user/keys", as_="ann")).json() == []
