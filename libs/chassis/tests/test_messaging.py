@@ -142,3 +142,16 @@ async def test_the_relay_marks_nothing_while_nats_is_down(make_url, own_nats):
         with pytest.raises(BusDown):
             await Relay("counter", database, bus).step()
         assert await unsent(database) == 1
+
+
+async def test_holders_of_locks_do_not_starve_each_other_of_connections(make_url):
+    """A relay and several consumers each hold a lock and open a transaction under it, on the smallest pool."""
+    async with opened(Database(make_url(), metadata, pool=1)) as (database,):
+
+        async def hold(name):
+            async with database.exclusive(name) as mine, database.transaction() as tx:
+                assert mine
+                await tx.execute(select(tally))
+
+        async with asyncio.timeout(20):
+            await asyncio.gather(*(hold(f"lock {number}") for number in range(6)))

@@ -200,7 +200,7 @@ async def test_the_description_is_served(site: aiohttp.ClientSession, path):
     assert document["paths"]["/api/v1/version"]["get"]["operationId"] == "getVersion"
 
 
-@pytest.mark.parametrize("path", ["/api/v1/swagger", "/api/swagger", "/api/v1/swagger/"])
+@pytest.mark.parametrize("path", ["/api/v1/swagger", "/api/swagger", "/api/v1/swagger/", "/"])
 async def test_the_page_is_served_and_allows_itself_alone(site: aiohttp.ClientSession, path):
     async with site.get(path) as answer:
         assert answer.content_type == "text/html"

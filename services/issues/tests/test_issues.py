@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from ingot_chassis.database import engines
 from ingot_contracts.repos import RepositoryAccess
 
 from .builders import fill, repository
@@ -156,10 +155,10 @@ async def statements(world: World, path: str) -> int:
     def count(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         counted.append(statement)
 
-    for engine in engines(world.db):
+    for engine in (world.db.reading, world.db.writing):
         event.listen(engine.sync_engine, "before_cursor_execute", count)
     assert (await world.call("GET", path)).status_code == 200
-    for engine in engines(world.db):
+    for engine in (world.db.reading, world.db.writing):
         event.remove(engine.sync_engine, "before_cursor_execute", count)
     return len(counted)
 

@@ -43,6 +43,9 @@ class Settings(msgspec.Struct, kw_only=True):
     log_level: Annotated[
         str, msgspec.Meta(description="debug, info (a line per request), warning or error.", extra=_SHARED)
     ] = "warning"
+    otlp_endpoint: Annotated[
+        str, msgspec.Meta(description="OTLP/HTTP endpoint for traces; empty: none.", extra=_SHARED)
+    ] = ""
     drain_seconds: Annotated[
         int, msgspec.Meta(ge=0, description="Time that running requests get when it ends.", extra=_SHARED)
     ] = 10

@@ -1,15 +1,12 @@
 """`ingot up`: start everything on one data folder, serve until told to stop, stop everything."""
 
-import asyncio
 import contextlib
 import os
 import secrets
-import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy.exc import DatabaseError
@@ -17,8 +14,8 @@ from sqlalchemy.exc import DatabaseError
 from ingot_chassis.bus import Bus
 from ingot_chassis.migrations import DatabaseNewer, upgrade
 from ingot_chassis.nats_server import NatsServer, NatsUnavailable
-from ingot_chassis.server import CannotStart, bound_socket, serve_app
-from ingot_chassis.telemetry import configure_logging
+from ingot_chassis.server import CannotStart, Starting, bound_socket, serve_app
+from ingot_chassis.telemetry import configure_logging, configure_tracing
 from ingot_standalone import accounts
 from ingot_standalone.composed import Composed
 from ingot_standalone.console import say
@@ -31,35 +28,12 @@ async def up(settings: Settings) -> None:
     """Run until SIGTERM or SIGINT. Raises CannotStart or SettingsError."""
     os.umask(0o077)
     configure_logging(settings.log_level, readable=sys.stderr.isatty())
-    starting = Starting()
-    with contextlib.suppress(asyncio.CancelledError), starting.can_be_stopped():
+    configure_tracing("standalone", settings.otlp_endpoint)
+    with Starting().can_be_stopped() as starting:
         folder = DataFolder(settings.folder)
         with folder.in_use(), contextlib.closing(bound_socket(settings.host, settings.port)) as listener:
             await _run(settings, folder, listener, starting)
     say("Stopped.")
-
-
-class Starting:
-    """Ctrl-C and SIGTERM before the server listens to them: whatever is started by then is stopped in order."""
-
-    def __init__(self) -> None:
-        self._over = False
-
-    def is_over(self) -> None:
-        """From here the server handles signals; it sends them once more when it has ended, for nobody."""
-        self._over = True
-
-    @contextlib.contextmanager
-    def can_be_stopped(self) -> Any:
-        task, loop = asyncio.current_task(), asyncio.get_running_loop()
-
-        def stop(*_: object) -> None:
-            if task is not None and not self._over:
-                loop.call_soon_threadsafe(task.cancel)
-
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, stop)
-        yield
 
 
 async def _run(settings: Settings, folder: DataFolder, listener: socket.socket, starting: Starting) -> None:
@@ -144,7 +118,7 @@ def _greet(settings: Settings, folder: DataFolder, public_url: str, listener: so
     with_name = _own_url(listener).replace("://", f"://{quote(name)}@", 1)
     say(f"\nIngot is ready at {public_url}")
     say(f"Its API is shown at {public_url}api/swagger\n")
-    say(f"  Add a user         ingot admin create-user ann --email ann@example.org{data}")
+    say(f"  Add a user         {sys.argv[0]} admin create-user ann --email ann@example.org{data}")
     say(
         f"  Make a repository  curl -u {name} {public_url}api/v1/user/repos"
         """ -H 'Content-Type: application/json' -d '{"name": "demo"}'"""

@@ -41,7 +41,9 @@ Check = Callable[[], Awaitable[str]]
 class Parts:
     """What a service is made of.
 
-    ``start`` runs before the first request, ``loops`` beside the requests, ``close`` after the last one.
+    ``start`` runs before the first request and ``close`` after the last one. Beside the requests run
+    ``listeners``, which keep what this process remembers fresh, and ``loops``, the background work that
+    another process may do instead.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Parts:
     owns_bus: bool = True
     peers: Peers = field(default_factory=Peers)
     start: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+    listeners: list[tuple[str, Loop]] = field(default_factory=list)
     loops: list[tuple[str, Loop]] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     close: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
@@ -79,7 +82,7 @@ def service_app(
         try:
             for start in parts.start:
                 await start()
-            async with running(parts.loops if parts.settings.background else []):
+            async with running([*parts.listeners, *(parts.loops if parts.settings.background else [])]):
                 yield
         finally:
             await _close(parts)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from sqlalchemy import MetaData
+from sqlalchemy.exc import SQLAlchemyError
 
 from ingot_chassis.app import Parts
 from ingot_chassis.bus import Bus
@@ -51,7 +52,11 @@ def assemble(
         owns_bus=bus is None,
     )
     if metadata is not None and parts.bus is not None:
-        parts.database = Database(settings.database_url, metadata, pool=settings.database_pool)
+        try:
+            parts.database = Database(settings.database_url, metadata, pool=settings.database_pool)
+        except (SQLAlchemyError, ImportError, TypeError) as error:
+            told = str(error).split("\n", 1)[0]
+            raise SettingsError([f"INGOT_{name.upper()}_DATABASE_URL cannot be used: {told}"]) from error
         parts.loops.append((f"{name} relay", Relay(name, parts.database, parts.bus).run))
         if subscriptions:
             parts.loops += Consumers(name, parts.database, parts.bus, subscriptions).loops()

@@ -14,12 +14,15 @@ import msgspec
 from sqlalchemy import CursorResult, Executable, MetaData, Table, event, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from ingot_chassis.events import new_event_row
 
 LOCK_SPACE = 0x494E474F
 """Upper half of our advisory lock numbers, so that they meet nobody else's."""
+
+
+LOCKS_AT_ONCE = 20
 
 
 class Executor(Protocol):
@@ -88,6 +91,9 @@ class Database:
                 pool_reset_on_return=None,
             )
 
+            # A holder of a lock opens transactions meanwhile: from the same pool, holders could starve each other.
+            self.locking = create_async_engine(self.url, pool_size=2, max_overflow=LOCKS_AT_ONCE)
+
     @property
     def is_sqlite(self) -> bool:
         return self.url.get_backend_name() == "sqlite"
@@ -125,7 +131,7 @@ class Database:
             async with lock:
                 yield True
             return
-        async with self.writing.begin() as connection:
+        async with self.locking.begin() as connection:
             key = LOCK_SPACE << 32 | crc32(name.encode())
             row = await connection.execute(
                 text("SELECT pg_try_advisory_xact_lock(CAST(:key AS bigint))"), {"key": key}
@@ -135,6 +141,8 @@ class Database:
     async def close(self) -> None:
         await self.writing.dispose()
         await self.reading.dispose()
+        if not self.is_sqlite:
+            await self.locking.dispose()
 
 
 def insert(db: Executor, table: Table) -> Any:
@@ -153,8 +161,3 @@ def _tune_sqlite(connection: Any, _record: Any) -> None:
 def _begin_immediate(connection: Any) -> None:
     # Taking the write lock first avoids SQLITE_BUSY when a read inside the transaction turns into a write.
     connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-
-def engines(database: Database) -> tuple[AsyncEngine, AsyncEngine]:
-    """Both engines, for instrumentation."""
-    return database.writing, database.reading

@@ -1,17 +1,19 @@
 """Running a process: uvicorn with a clean drain, the commands of a service, and errors an operator can read."""
 
 import asyncio
+import contextlib
 import gc
 import os
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import structlog
 import uvicorn
+from sqlalchemy.exc import SQLAlchemyError
 
 from ingot_chassis.keys import KeyUnreadable
 from ingot_chassis.migrations import DatabaseNewer, pending, upgrade
@@ -86,6 +88,31 @@ async def serve_app(
     await _Server(config, on_listening).serve(sockets=[listener])
 
 
+class Starting:
+    """Ctrl-C and SIGTERM before the server listens to them: whatever is started by then is stopped in order."""
+
+    def __init__(self) -> None:
+        self._over = False
+
+    def is_over(self) -> None:
+        """From here the server handles signals; it sends them once more when it has ended, for nobody."""
+        self._over = True
+
+    @contextlib.contextmanager
+    def can_be_stopped(self) -> Iterator[Self]:
+        """Enter it in the task that starts; a signal ends the block quietly, and the process with code 0."""
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+
+        def stop(*_: object) -> None:
+            if task is not None and not self._over:
+                loop.call_soon_threadsafe(task.cancel)
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, stop)
+        with contextlib.suppress(asyncio.CancelledError):
+            yield self
+
+
 def run_command(main: Callable[[], Awaitable[None]]) -> None:
     """Run ``main`` on uvloop. What an operator can mend ends in one line and exit code 2."""
     import uvloop
@@ -129,28 +156,60 @@ def service_main(
         settings = load(settings_class, service, os.environ)
         configure_logging(settings.log_level)
         configure_tracing(service, settings.otlp_endpoint)
-        if command == "migrate" and scripts is not None:
-            await upgrade(settings.database_url, scripts)
-            return
-        listener = bound_socket(settings.host, settings.port)
-        if scripts is not None:
-            await _schema_ready(settings.database_url, scripts)
-        if command == "work":
-            settings.background = True
-        app = create_app(settings)
-        await serve_app(
-            app,
-            listener,
-            drain_seconds=settings.drain_seconds,
-            on_listening=lambda: log.info("listening", service=service, address=listener.getsockname()),
-        )
+        with Starting().can_be_stopped() as starting:
+            if command == "migrate" and scripts is not None:
+                await _migrated(settings.database_url, scripts)
+                return
+            settings.background = settings.background or command == "work"
+            app = create_app(settings)
+            listener = bound_socket(settings.host, settings.port)
+            if scripts is not None:
+                await _schema_ready(settings.database_url, scripts)
+            starting.is_over()
+            await serve_app(
+                HealthOnly(app) if command == "work" else app,
+                listener,
+                drain_seconds=settings.drain_seconds,
+                on_listening=lambda: log.info("listening", service=service, address=listener.getsockname()),
+            )
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     run_command(main)
 
 
+class HealthOnly:
+    """An app of which only the health routes answer: what a process that only works in the background serves."""
+
+    ROUTES = ("/livez", "/readyz", "/metrics")
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and scope["path"] not in self.ROUTES:
+            scope = {**scope, "path": "/", "raw_path": b"/"}
+        await self._app(scope, receive, send)
+
+
+async def _migrated(url: str, scripts: Path) -> None:
+    """Raises CannotStart when the database cannot be used, DatabaseNewer."""
+    try:
+        await upgrade(url, scripts)
+    except (OSError, SQLAlchemyError) as error:
+        raise CannotStart(f"cannot use the database: {_short(error)}") from error
+
+
 async def _schema_ready(url: str, scripts: Path) -> None:
-    """Wait for the migration of this release. Raises DatabaseNewer."""
-    while await pending(url, scripts):
-        log.warning("the database is older than this release; waiting for `migrate`")
+    """Wait for the database, and for the migration of this release. Raises DatabaseNewer."""
+    while True:
+        try:
+            if not await pending(url, scripts):
+                return
+            log.warning("the database is older than this release; waiting for `migrate`")
+        except (OSError, SQLAlchemyError) as error:
+            log.warning("the database does not answer; waiting", error=_short(error))
         await asyncio.sleep(SCHEMA_POLL_SECONDS)
+
+
+def _short(error: Exception) -> str:
+    """The first line; SQLAlchemy adds the statement and a link."""
+    return str(getattr(error, "orig", None) or error).split("\n", 1)[0]

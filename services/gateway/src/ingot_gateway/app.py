@@ -34,7 +34,7 @@ def create_app(
     parts = assemble("gateway", settings, urls=settings.urls(), peers=peers, bus=bus)
     authenticator = Authenticator(IdentityOverPeer(parts.peers["identity"]), settings.credential_seconds)
     if parts.bus is not None:
-        parts.loops.append(
+        parts.listeners.append(
             ("gateway hears identity", partial(parts.bus.listen, TOPIC, authenticator.on_event))
         )
     if upstreams is None:

@@ -62,6 +62,7 @@ ROUTES: tuple[Route, ...] = (
 
 OWN = frozenset(
     (
+        "/",
         "/livez",
         "/readyz",
         "/metrics",

@@ -67,7 +67,7 @@ def create_app(
     if parts.bus is not None:
         subscriptions = Following(jobs, viewing).subscriptions()
         parts.loops += Consumers("issues", database, parts.bus, subscriptions).loops()
-        parts.loops += [
+        parts.listeners += [
             (f"issues forgets on {topic}", _forgetting(parts.bus, topic, asked)) for topic in FORGET_ON
         ]
     below_repository = Router(

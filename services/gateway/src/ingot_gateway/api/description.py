@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from litestar import Response, get
+from litestar.response import Redirect
 
 from ingot_chassis.body import ApiRequest
 from ingot_chassis.policy import anyone
@@ -54,4 +55,10 @@ async def show_page() -> Response[bytes]:
     return Response(PAGE, media_type="text/html; charset=utf-8", headers=PAGE_HEADERS)
 
 
-routes = [describe, describe_at_old_place, show_page]
+@get("/", policy=anyone(), include_in_schema=False)
+async def lead_to_page() -> Redirect:
+    """There is no other page for people yet."""
+    return Redirect("/api/swagger")
+
+
+routes = [lead_to_page, describe, describe_at_old_place, show_page]

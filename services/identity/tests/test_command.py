@@ -1,0 +1,94 @@
+"""The command `ingot-identity`, as an operator starts it."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+
+import httpx
+import pytest
+from cryptography.fernet import Fernet
+
+from ingot_chassis.keys import SigningKey
+from ingot_chassis.migrations import upgrade
+from ingot_identity.app import SCRIPTS
+
+COMMAND = [sys.executable, "-m", "ingot_identity"]
+
+
+def surroundings(**more: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("INGOT_")}
+    return kept | {
+        "INGOT_IDENTITY_PRIVATE_KEY": SigningKey.generate().text(),
+        "INGOT_IDENTITY_SEALING_KEY": Fernet.generate_key().decode(),
+        "INGOT_IDENTITY_PORT": "0",
+        "INGOT_NATS_URL": "nats://127.0.0.1:1",
+        **{f"INGOT_IDENTITY_{name}": value for name, value in more.items()},
+    }
+
+
+@pytest.mark.parametrize("command", ["serve", "work"])
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({}, "INGOT_IDENTITY_DATABASE_URL is not set"),
+        ({"DATABASE_URL": "nonsense"}, "INGOT_IDENTITY_DATABASE_URL"),
+        ({"DATABASE_URL": "sqlite+aiosqlite://", "PORT": "many"}, "INGOT_IDENTITY_PORT"),
+        ({"DATABASE_URL": "sqlite+aiosqlite://", "PRIVATE_KEY": "x"}, "private key"),
+        (
+            {"DATABASE_URL": "sqlite+aiosqlite:////nowhere/x.db", "SEALING_KEY": "x"},
+            "INGOT_IDENTITY_SEALING_KEY",
+        ),
+    ],
+)
+def test_a_setting_that_is_wrong_is_one_line_and_code_2(command, wrong, told):
+    ended = subprocess.run(
+        [*COMMAND, command],
+        env=surroundings(**wrong),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert told in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+async def listening(process: asyncio.subprocess.Process) -> str:
+    """The address it says it listens at."""
+    while line := (await process.stderr.readline()).decode():
+        if '"listening"' in line:
+            port = int(line.split('"address": ["127.0.0.1", ')[1].split("]")[0])
+            return f"http://127.0.0.1:{port}"
+    raise AssertionError("it ended")
+
+
+@pytest.mark.parametrize(("command", "found"), [("serve", 401), ("work", 404)])
+async def test_a_process_serves_until_it_is_told_to_stop_and_ends_well(tmp_path, command, found):
+    url = f"sqlite+aiosqlite:///{tmp_path}/x.db"
+    await asyncio.to_thread(lambda: asyncio.run(upgrade(url, SCRIPTS)))
+    process = await asyncio.create_subprocess_exec(
+        *COMMAND, command, env=surroundings(DATABASE_URL=url), stderr=subprocess.PIPE
+    )
+    address = await asyncio.wait_for(listening(process), 60)
+    async with httpx.AsyncClient() as http:
+        assert (await http.get(f"{address}/readyz")).text == "ready"
+        assert (await http.get(f"{address}/api/v1/user")).status_code == found
+    process.send_signal(signal.SIGTERM)
+    await asyncio.wait_for(process.communicate(), 60)
+    assert process.returncode == 0
+
+
+async def test_a_process_that_waits_for_its_database_can_be_stopped(tmp_path):
+    process = await asyncio.create_subprocess_exec(
+        *COMMAND,
+        "serve",
+        env=surroundings(DATABASE_URL=f"sqlite+aiosqlite:///{tmp_path}/x.db"),
+        stderr=subprocess.PIPE,
+    )
+    assert b"older than this release" in await asyncio.wait_for(process.stderr.readline(), 60)
+    process.send_signal(signal.SIGTERM)
+    await asyncio.wait_for(process.communicate(), 60)
+    assert process.returncode == 0
