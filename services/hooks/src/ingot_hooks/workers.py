@@ -37,7 +37,8 @@ from ingot_hooks.store.hooks import HookRow
 
 log = structlog.get_logger()
 
-LEASE_MARGIN = timedelta(seconds=30)
+BEYOND_ANSWER = timedelta(seconds=5)
+"""What an attempt may take beyond the time to answer: the body, and being written down."""
 PER_LANE = 16
 QUEUED_PER_PLACE = 16
 """Rows that are claimed at once for each delivery that an endpoint may get at a time."""
@@ -65,8 +66,8 @@ class Deliverer:
     ) -> None:
         self._db, self._settings, self._endpoints, self._seal = database, settings, endpoints, seal
         self._bell, self._rights, self._jitter = bell, rights, jitter
-        self._lease = timedelta(seconds=settings.delivery_seconds) + LEASE_MARGIN
-        self._needed = timedelta(seconds=settings.delivery_seconds + 5)
+        self._needed = timedelta(seconds=settings.delivery_seconds) + BEYOND_ANSWER
+        self._lease = 2 * self._needed
         self._places = asyncio.Semaphore(settings.delivery_workers)
         self._gates: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._hooks: dict[int, tuple[HookRow | None, float]] = {}

@@ -1,0 +1,76 @@
+"""What runs in processes of its own, so that it can be killed: the service, and the endpoints of the world.
+
+``python children.py hooks <settings as JSON>`` or ``python children.py receiver <port> <log>``.
+"""
+
+import asyncio
+import os
+import sys
+import time
+
+import msgspec
+
+HANGS = b"/hang"
+
+
+class Endpoint(asyncio.Protocol):
+    """Writes down what comes and answers 204, except below /hang. Knows no more of HTTP than that needs."""
+
+    def __init__(self, log: int) -> None:
+        self._log, self._buffer = log, b""
+
+    def connection_made(self, transport) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        while (end := self._buffer.find(b"\r\n\r\n")) >= 0:
+            head = self._buffer[:end]
+            length = int(header(head, b"content-length"))
+            if len(self._buffer) < end + 4 + length:
+                return
+            body = self._buffer[end + 4 : end + 4 + length]
+            self._buffer = self._buffer[end + 4 + length :]
+            self._answer(head, body)
+
+    def _answer(self, head: bytes, body: bytes) -> None:
+        path = head.split(b" ", 2)[1]
+        start = body.index(b"event:")
+        told = body[start + 6 : body.index(b'"', start)]
+        line = b" ".join((path, header(head, b"webhook-id"), told, b"%.6f" % time.time()))
+        os.write(self._log, line + b"\n")
+        if not path.startswith(HANGS):
+            self._transport.write(b"HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n")
+
+
+def header(head: bytes, name: bytes) -> bytes:
+    start = head.lower().index(b"\r\n" + name + b":") + len(name) + 3
+    end = head.find(b"\r\n", start)
+    return head[start : end if end > 0 else len(head)].strip()
+
+
+async def receive(port: int, log: str) -> None:
+    file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    server = await asyncio.get_running_loop().create_server(
+        lambda: Endpoint(file), "0.0.0.0", port, backlog=1000, reuse_address=True
+    )
+    await server.serve_forever()
+
+
+async def serve(told: str) -> None:
+    from ingot_chassis.bus import Bus
+    from ingot_chassis.server import bound_socket, serve_app
+    from ingot_chassis.telemetry import configure_logging
+    from ingot_hooks.app import create_app
+    from ingot_hooks.settings import Settings
+
+    configure_logging("error")
+    settings = msgspec.json.decode(told, type=Settings)
+    bus = Bus(settings.nats_url, name="hooks", ack_wait=2)
+    await serve_app(create_app(settings, bus=bus), bound_socket("127.0.0.1", 0), drain_seconds=1)
+
+
+if __name__ == "__main__":
+    import uvloop
+
+    uvloop.run(serve(sys.argv[2]) if sys.argv[1] == "hooks" else receive(int(sys.argv[2]), sys.argv[3]))
