@@ -4,7 +4,16 @@ import pytest
 from sqlalchemy import insert
 
 from ingot_chassis.tables import now
-from ingot_identity.store.tables import account, email, follow, membership, ssh_key, team, team_member
+from ingot_identity.store.tables import (
+    account,
+    email,
+    follow,
+    gpg_key,
+    membership,
+    ssh_key,
+    team,
+    team_member,
+)
 
 LISTS = {
     "/users/search": "root",
@@ -13,6 +22,8 @@ LISTS = {
     "/user/emails": "ann",
     "/user/keys": "ann",
     "/users/ann/keys": "root",
+    "/user/gpg_keys": "ann",
+    "/users/ann/gpg_keys": "root",
     "/user/followers": "ann",
     "/user/following": "ann",
     "/users/ann/followers": "root",
@@ -57,6 +68,21 @@ async def fill(identity, numbers):
                     "name": f"t{n}",
                     "lower_name": f"t{n}",
                     "permission": "read",
+                },
+            ),
+            (
+                gpg_key,
+                lambda n: {
+                    "account_id": ids["ann"],
+                    "primary_key_id": "",
+                    "key_id": f"{n:016X}",
+                    "content": "x",
+                    "addresses": "ann@example.com",
+                    "can_sign": True,
+                    "can_encrypt_comms": False,
+                    "can_encrypt_storage": False,
+                    "can_certify": True,
+                    "created_at": now(),
                 },
             ),
             (

@@ -126,6 +126,26 @@ ssh_key = Table(
     sqlite_autoincrement=True,
 )
 
+gpg_key = Table(
+    "gpg_key",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False, index=True),
+    # Of a subkey; empty for a primary key.
+    Column("primary_key_id", String(16), nullable=False, index=True),
+    Column("key_id", String(16), nullable=False, unique=True),
+    Column("content", Text, nullable=False),
+    # Addresses that the key names, by blanks; which of them are its owner's is seen when it is shown.
+    Column("addresses", Text, nullable=False),
+    Column("can_sign", Boolean, nullable=False),
+    Column("can_encrypt_comms", Boolean, nullable=False),
+    Column("can_encrypt_storage", Boolean, nullable=False),
+    Column("can_certify", Boolean, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("expires_at", UtcDateTime),
+    sqlite_autoincrement=True,
+)
+
 owned_repository = Table(
     "owned_repository",
     metadata,

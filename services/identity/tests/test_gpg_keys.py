@@ -1,0 +1,168 @@
+"""OpenPGP keys: what is accepted, what is told about them, whose they are."""
+
+import base64
+
+import pytest
+from pysequoia import ArmorKind, Tsk, armor
+from pysequoia.packet import PacketPile
+
+ANN = """\
+-----BEGIN PGP PUBLIC KEY BLOCK-----
+
+mDMEZZN9JRYJKwYBBAHaRw8BAQdAknHrZ8U7XUPGDWKY/177vk82rzAdHImAMu7b
+7iZTgtq0HEFubiAod29yaykgPEFubkBleGFtcGxlLmNvbT6IkAQTFggAOBYhBFJY
+B+Gk/8adbFtUm4O9CVHnkuQ7BQJlk30lAhsDBQsJCAcCBhUKCQgLAgQWAgMBAh4B
+AheAAAoJEIO9CVHnkuQ7+6oA/iYg/q6kPPmJdfTAHpQQm6LlV3jt8kVoDmLPhTQK
+AyoZAP9VxCmyChtIQMthqgVvDNlToiLpDLTytfUZ/XRySxpBCLg4BGWTfSUSCisG
+AQQBl1UBBQEBB0Ciacl7l7J8ujNiPuIVoa/ONaTZPkSRaLm3AF9pKldhFwMBCAeI
+fgQYFggAJhYhBFJYB+Gk/8adbFtUm4O9CVHnkuQ7BQJlk30lAhsMBQlXsSwAAAoJ
+EIO9CVHnkuQ7NosBAIpEv0zuHHAq213SLa7o1l2pS7x/Zw9rEvz1lI5mqbYTAP4s
+il5+xESW+I8idionU6lXxYjiWZLX6/9KUzqhgWtPCw==
+=9tFb
+-----END PGP PUBLIC KEY BLOCK-----
+"""
+"""Made with GnuPG: signs and certifies, never expires; its subkey encrypts."""
+
+
+def public(user_id):
+    return Tsk.generate(user_id).extract_certificate()
+
+
+def packets(cert):
+    return [bytes(packet) for packet in PacketPile.from_bytes(bytes(cert))]
+
+
+def armored(parts):
+    return armor(b"".join(parts), ArmorKind.PublicKey)
+
+
+def nested(text):
+    for _ in range(5):
+        text = armor(text.encode(), ArmorKind.PublicKey)
+    return text
+
+
+BAD = {
+    "nothing": lambda: "",
+    "words": lambda: "this is no key",
+    "huge": lambda: ANN + "\n" + "A" * 1_000_000,
+    "cut short": lambda: ANN[:300],
+    "cut in its packets": lambda: armored([b"".join(packets(public("Ann <ann@example.com>")))[:100]]),
+    "another checksum": lambda: ANN.replace("\n=", "\n=AAAA\n="),
+    "an empty block": lambda: armored([b""]),
+    "noise": lambda: armored([b"\x99\xff\xff" + b"\xff" * 500]),
+    "nested": lambda: nested(ANN),
+    "two keys": lambda: armored([bytes(public("Ann <ann@example.com>")), bytes(public("B <b@x.io>"))]),
+    "a private key": lambda: str(Tsk.generate("Ann <ann@example.com>")),
+    "a message": lambda: armor(b"\xcb\x0bb\x00\x00\x00\x00\x00hello", ArmorKind.Message),
+    "no user id": lambda: armored([bytes(Tsk.generate().extract_certificate())]),
+    "an address of somebody else": lambda: str(public("Bob <bob@example.com>")),
+    "an unsigned address": lambda: armored(packets(public("Ann <ann@example.com>"))[:3]),
+    "an address that another key signed": lambda: armored(
+        [*packets(public("Eve <eve@x.io>"))[:4], *packets(public("Ann <ann@example.com>"))[2:4]]
+    ),
+}
+
+
+async def add(identity, key=ANN, as_="ann"):
+    return await identity.call("POST", "/user/gpg_keys", {"armored_public_key": key}, as_=as_)
+
+
+async def test_a_key_of_gnupg_is_told_with_its_subkey_and_addresses(identity):
+    await identity.add_user("ann")
+    answer = await add(identity)
+    assert answer.status_code == 201
+    key = answer.json()
+    (subkey,) = key.pop("subkeys")
+    told = {name: key[name] for name in key if name not in ("id", "public_key")}
+    assert told == {
+        "primary_key_id": "",
+        "key_id": "83BD0951E792E43B",
+        "emails": [{"email": "ann@example.com", "verified": True}],
+        "can_sign": True,
+        "can_encrypt_comms": False,
+        "can_encrypt_storage": False,
+        "can_certify": True,
+        "created_at": "2024-01-02T03:04:05Z",
+        "expires_at": "0001-01-01T00:00:00Z",
+    }
+    assert base64.b64decode(key["public_key"])[0] & 0x80
+    told = {name: subkey[name] for name in subkey if name not in ("id", "public_key", "expires_at")}
+    assert told == {
+        "primary_key_id": "83BD0951E792E43B",
+        "key_id": "9A04E7F96AD6B856",
+        "emails": None,
+        "subkeys": None,
+        "can_sign": False,
+        "can_encrypt_comms": True,
+        "can_encrypt_storage": True,
+        "can_certify": False,
+        "created_at": "2024-01-02T03:04:05Z",
+    }
+    assert subkey["expires_at"] > "2050"
+
+
+async def test_a_key_is_found_by_its_id_and_in_the_lists(identity):
+    await identity.add_user("ann")
+    await identity.add_user("bob")
+    made = (await add(identity)).json()
+    assert (await identity.call("GET", f"/user/gpg_keys/{made['id']}", as_="ann")).json() == made
+    assert (await identity.call("GET", "/user/gpg_keys", as_="ann")).json() == [made]
+    listed = await identity.call("GET", "/users/ann/gpg_keys", as_="bob")
+    assert listed.json() == [made]
+    assert listed.headers["x-total-count"] == "1"
+    subkey = made["subkeys"][0]["id"]
+    assert (await identity.call("GET", f"/user/gpg_keys/{subkey}", as_="ann")).status_code == 404
+    assert (await identity.call("GET", "/user/gpg_keys/99", as_="ann")).status_code == 404
+
+
+@pytest.mark.parametrize("make", BAD.values(), ids=BAD)
+async def test_a_bad_key_is_refused_by_name(identity, make):
+    await identity.add_user("ann")
+    await identity.add_user("bob")
+    answer = await add(identity, make())
+    assert (answer.status_code, [e["field"] for e in answer.json()["errors"]]) == (
+        422,
+        ["armored_public_key"],
+    )
+    assert (await identity.call("GET", "/user/gpg_keys", as_="ann")).json() == []
+
+
+async def test_a_subkey_that_its_key_did_not_bind_is_left_out(identity):
+    await identity.add_user("ann")
+    own, foreign = packets(public("Ann <ann@example.com>")), packets(public("Eve <eve@x.io>"))
+    made = (await add(identity, armored([*own[:6], *foreign[4:6]]))).json()
+    assert len(made["subkeys"]) == 1
+
+
+async def test_a_key_belongs_to_one_user(identity):
+    await identity.add_user("ann")
+    await identity.add_user("bob")
+    await add(identity)
+    again = await add(identity)
+    assert (again.status_code, again.json()["errors"][0]["code"]) == (422, "taken")
+    assert len((await identity.call("GET", "/user/gpg_keys", as_="ann")).json()) == 1
+
+
+async def test_an_address_that_is_given_up_is_no_longer_told(identity):
+    await identity.add_user("ann")
+    made = (await add(identity)).json()
+    await identity.call("PATCH", "/admin/users/ann", {"email": "other@example.com"}, as_="root")
+    shown = await identity.call("GET", f"/user/gpg_keys/{made['id']}", as_="ann")
+    assert shown.json()["emails"] == []
+
+
+async def test_a_deleted_key_is_gone_with_its_subkeys(identity):
+    await identity.add_user("ann")
+    await identity.add_user("bob")
+    path = f"/user/gpg_keys/{(await add(identity)).json()['id']}"
+    assert (await identity.call("DELETE", path, as_="bob")).status_code == 403
+    assert (await identity.call("DELETE", path, as_="ann")).status_code == 204
+    assert (await identity.call("DELETE", path, as_="ann")).status_code == 204
+    assert (await add(identity)).status_code == 201
+
+
+async def test_a_form_may_call_the_key_by_its_other_name(identity):
+    await identity.add_user("ann")
+    answer = await identity.call("POST", "/user/gpg_keys", {"armored_key": ANN}, as_="ann")
+    assert answer.status_code == 201
