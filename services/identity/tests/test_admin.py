@@ -4,7 +4,9 @@ import asyncio
 
 import pytest
 from identity_world import SECRET, created, repository
+from structlog.testing import capture_logs
 
+from ingot_chassis.principal import Principal
 from ingot_contracts.identity import User
 from ingot_contracts.repos import RepositoryDeleted, RepositoryEdited
 
@@ -201,3 +203,31 @@ async def test_a_user_cannot_join_while_they_are_deleted(identity):
         identity.call("PUT", f"/teams/{owners}/members/bob", as_="ann"), delete(identity, "bob")
     )
     assert (joined.status_code, deleted.status_code) in {(204, 422), (404, 204)}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("POST /user/emails", {"emails": ["new@x.io"]}),
+        ("POST /user/keys", {"title": "k", "key": "AAAAC3NzaC1lZDI1NTE5AAAAI" + "A" * 43}),
+        ("PUT /user/following/root", None),
+        ("PATCH /user/settings", {"full_name": "x"}),
+        ("POST /users/ann/tokens", {"name": "t"}),
+        ("POST /orgs", {"username": "acme"}),
+        ("GET /user", None),
+    ],
+)
+async def test_a_sign_in_that_outlives_its_user_does_nothing(identity, path, body):
+    await identity.add_user("ann")
+    await identity.call("GET", "/user", as_="ann")
+    await delete(identity)
+    assert (await identity.call(*path.split(" "), body, as_="ann")).status_code == 404
+
+
+async def test_the_log_names_both_who_acts_and_as_whom(identity):
+    user_id = await identity.add_user("ann")
+    acting = Principal(id=user_id, name="ann", via="basic", sudo_by="root")
+    headers = {"ingot-principal": await identity.statement_of(acting)}
+    with capture_logs() as lines:
+        await identity.http.get("/api/v1/user", headers=headers)
+    assert [(line["user"], line["sudo_by"]) for line in lines] == [("ann", "root")]

@@ -9,6 +9,7 @@ from ingot_chassis.paging import Page
 from ingot_chassis.policy import signed_in
 from ingot_contracts.identity import User
 from ingot_identity.api.call import Call
+from ingot_identity.core.holding import kept
 from ingot_identity.store import follows
 
 
@@ -66,6 +67,8 @@ async def start_following(request: Call, username: str) -> None:
     if followed.id == request.who.id:
         return
     async with request.db.transaction() as tx:
+        for account_id in (request.who.id, followed.id):
+            await kept(tx, account_id)
         await follows.add(tx, request.who.id, followed.id)
 
 

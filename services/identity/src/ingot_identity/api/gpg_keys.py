@@ -1,5 +1,6 @@
 """OpenPGP keys of users."""
 
+import asyncio
 from collections import defaultdict
 from datetime import UTC, datetime
 from typing import Any
@@ -77,7 +78,7 @@ async def list_gpg_keys(request: Call, username: str) -> Response[list[GPGKey]]:
 )
 async def add_gpg_key(request: Call, data: CreateGPGKey) -> GPGKey:
     """Add an OpenPGP key that names an address of the caller's."""
-    keys = gpg_keys.read(data.armored_public_key or data.armored_key)
+    keys = await asyncio.to_thread(gpg_keys.read, data.armored_public_key or data.armored_key)
     async with request.db.transaction() as tx:
         row = await gpg_keys.add(tx, request.who.id, keys)
         return (await _views(tx, [row]))[0]

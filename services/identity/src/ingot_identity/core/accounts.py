@@ -6,6 +6,7 @@ from ingot_chassis.database import Database, Tx
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_contracts.identity import CredentialsRevoked, UserCreated, UserEdited
 from ingot_identity.core import emails, names
+from ingot_identity.core.holding import held
 from ingot_identity.core.passwords import Passwords
 from ingot_identity.core.views import Viewing
 from ingot_identity.store import accounts as store
@@ -65,7 +66,7 @@ async def edit_user(tx: Tx, viewing: Viewing, account_id: int, changes: dict[str
     """Change the columns named in ``changes`` and no others; the new row. Raises Invalid, NotFound."""
     if not (changes.get("admin", True) and changes.get("active", True)) or changes.get("login_prohibited"):
         await require_another_administrator(tx, account_id)
-    before = await locked(tx, account_id)
+    before = await held(tx, account_id)
     changes = dict(changes)
     if "email" in changes:
         changes["email"] = await emails.set_primary(tx, account_id, changes["email"])
@@ -76,7 +77,7 @@ async def edit_user(tx: Tx, viewing: Viewing, account_id: int, changes: dict[str
 
 async def rename_user(tx: Tx, viewing: Viewing, account_id: int, login: str) -> Any:
     """Give a user another name; the new row. Raises Invalid, NotFound."""
-    before = await locked(tx, account_id)
+    before = await held(tx, account_id)
     names.check_login(login, field="new_username")
     if not await store.rename(tx, account_id, login):
         raise Invalid.field("new_username", "taken", f"{login!r} is taken")
@@ -103,14 +104,6 @@ async def require_another_administrator(tx: Tx, account_id: int) -> None:
 async def existing(tx: Tx, account_id: int) -> Any:
     """The row. Raises NotFound."""
     row = await store.get(tx, account_id)
-    if row is None:
-        raise NotFound
-    return row
-
-
-async def locked(tx: Tx, account_id: int) -> Any:
-    """The row, held until the transaction ends. Raises NotFound."""
-    row = await store.lock(tx, account_id)
     if row is None:
         raise NotFound
     return row

@@ -14,6 +14,7 @@ from ingot_chassis.errors import Invalid
 from ingot_contracts.identity import OrganizationCreated, OrganizationDeleted, UserCreated, UserDeleted
 from ingot_identity.core import accounts as use_cases
 from ingot_identity.core import organizations
+from ingot_identity.core.holding import held, held_for_deletion
 from ingot_identity.core.views import Viewing
 from ingot_identity.store import accounts, departures
 from ingot_identity.store import organizations as memberships
@@ -33,7 +34,7 @@ async def wait_for_news(db: Database, account_id: int, patience: float) -> None:
 async def delete_user(tx: Tx, account_id: int) -> None:
     """Delete a user with their keys, tokens and addresses. Raises Invalid while something depends on them."""
     await use_cases.require_another_administrator(tx, account_id)
-    row = await use_cases.locked(tx, account_id)
+    row = await held_for_deletion(tx, account_id)
     if await memberships.in_any(tx, account_id):
         raise Invalid.field("username", "member", f"{row.login!r} belongs to an organization")
     await _remove(tx, row, heir_id=0)
@@ -42,7 +43,7 @@ async def delete_user(tx: Tx, account_id: int) -> None:
 
 async def delete_organization(tx: Tx, organization_id: int, *, by: int) -> None:
     """Delete an organization with its teams. Raises Invalid while it owns repositories."""
-    row = await use_cases.locked(tx, organization_id)
+    row = await held_for_deletion(tx, organization_id)
     await _remove(tx, row, heir_id=by)
     tx.emit(OrganizationDeleted(organization_id=organization_id, login=row.login), key=organization_id)
 
@@ -70,7 +71,7 @@ async def _bring_back(tx: Tx, viewing: Viewing, gone: Any) -> None:
     await accounts.add(
         tx, id=gone.account_id, kind=gone.kind, login=login, login_prohibited=gone.kind == "user"
     )
-    row = await use_cases.locked(tx, gone.account_id)
+    row = await held(tx, gone.account_id)
     if gone.kind == "user":
         tx.emit(UserCreated(account=viewing.account(row)), key=row.id)
         return

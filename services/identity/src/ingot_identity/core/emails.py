@@ -6,6 +6,7 @@ from typing import Any
 from ingot_chassis.database import Tx
 from ingot_chassis.errors import Invalid
 from ingot_identity.core import names
+from ingot_identity.core.holding import kept
 from ingot_identity.store import accounts
 from ingot_identity.store import emails as store
 
@@ -15,6 +16,7 @@ async def add(tx: Tx, account_id: int, addresses: Sequence[str]) -> list[Any]:
     wanted = list(dict.fromkeys(names.check_email(address.strip(), field="emails") for address in addresses))
     if not wanted:
         raise Invalid.field("emails", "required", "names no address")
+    await kept(tx, account_id)
     rows = {row.address: row for row in await store.add(tx, account_id, sorted(wanted), is_primary=False)}
     for address in wanted:
         if address not in rows:

@@ -10,6 +10,7 @@ from pysequoia.packet import Packet, PacketPile, SignatureType, Tag
 
 from ingot_chassis.database import Tx
 from ingot_chassis.errors import Invalid
+from ingot_identity.core.holding import kept
 from ingot_identity.store import gpg_keys as store
 
 FIELD = "armored_public_key"
@@ -34,7 +35,7 @@ class Key(NamedTuple):
 
 
 def read(armored: str) -> list[Key]:
-    """The primary key and its subkeys. Raises Invalid."""
+    """The primary key and its subkeys. Checks signatures, so it belongs off the event loop. Raises Invalid."""
     if not armored.strip():
         raise Invalid.field(FIELD, "required", "is required")
     if len(armored) > LONGEST:
@@ -60,6 +61,7 @@ def read(armored: str) -> list[Key]:
 
 async def add(tx: Tx, account_id: int, keys: Sequence[Key]) -> Any:
     """Add a key, one of whose addresses must be the user's; the row of the primary key. Raises Invalid."""
+    await kept(tx, account_id)
     named = {(account_id, address) for address in keys[0].addresses.split()}
     if not named & await store.addresses_of(tx, [account_id]):
         raise Invalid.field(FIELD, "email", "names no address of yours")

@@ -3,10 +3,11 @@
 from typing import Any
 
 from ingot_chassis.database import Executor, Tx
-from ingot_chassis.errors import Denied, Invalid, NotFound
+from ingot_chassis.errors import Denied, Invalid
 from ingot_chassis.principal import Membership, Principal
 from ingot_contracts.identity import MembershipChanged, OrganizationCreated, OrganizationEdited
 from ingot_identity.core import names
+from ingot_identity.core.holding import held, kept
 from ingot_identity.core.views import Viewing
 from ingot_identity.store import accounts
 from ingot_identity.store import organizations as store
@@ -51,8 +52,7 @@ async def announce_membership(tx: Tx, organization_id: int, user_id: int) -> Non
 
 async def edit(tx: Tx, viewing: Viewing, organization_id: int, changes: dict[str, Any]) -> Any:
     """Change the columns named in ``changes`` and no others; the new row. Raises NotFound."""
-    if await accounts.lock(tx, organization_id) is None:
-        raise NotFound
+    await held(tx, organization_id)
     if changes:
         await accounts.change(tx, organization_id, **changes)
     row = await accounts.get(tx, organization_id)
@@ -62,17 +62,15 @@ async def edit(tx: Tx, viewing: Viewing, organization_id: int, changes: dict[str
 
 
 async def join(tx: Tx, organization_id: int, user_id: int) -> None:
-    """Make a user a member. Both are held, so that neither goes away meanwhile. Raises NotFound."""
-    for account_id in (organization_id, user_id):
-        if await accounts.lock(tx, account_id) is None:
-            raise NotFound
+    """Make a user a member. Neither goes away meanwhile. Raises NotFound."""
+    await held(tx, organization_id)
+    await kept(tx, user_id)
     await store.add_member(tx, organization_id, user_id)
 
 
 async def remove_member(tx: Tx, organization_id: int, user_id: int) -> None:
     """Take a user out of all teams and out of the organization. The last owner cannot leave: Invalid."""
-    if await accounts.lock(tx, organization_id) is None:
-        raise NotFound
+    await held(tx, organization_id)
     await require_another_owner(tx, organization_id, user_id)
     if await store.remove_member(tx, organization_id, user_id):
         await announce_membership(tx, organization_id, user_id)

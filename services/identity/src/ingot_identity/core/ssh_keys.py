@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from ingot_chassis.database import Tx
 from ingot_chassis.errors import Invalid
+from ingot_identity.core.holding import kept
 from ingot_identity.store import ssh_keys as store
 
 LONGEST = 16_384
@@ -67,6 +68,7 @@ async def add(tx: Tx, account_id: int, *, title: str, key: str) -> Any:
     if len(title) > TITLE_LENGTH:
         raise Invalid.field("title", "length", f"has more than {TITLE_LENGTH} characters")
     read_key = read(key)
+    await kept(tx, account_id)
     row = await store.add(
         tx, account_id, title=title, content=read_key.content, fingerprint=read_key.fingerprint
     )

@@ -7,7 +7,7 @@ from ingot_chassis.database import Tx
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_contracts.identity import CredentialsRevoked, TeamDeleted
 from ingot_identity.core import names, organizations
-from ingot_identity.store import accounts
+from ingot_identity.core.holding import held
 from ingot_identity.store import organizations as store
 
 PERMISSIONS = ("read", "write", "admin")
@@ -31,8 +31,7 @@ async def create(
 ) -> Any:
     """Create a team; an unknown permission counts as read. Raises Invalid."""
     names.check_team(name)
-    if await accounts.lock(tx, organization_id) is None:
-        raise NotFound
+    await held(tx, organization_id)
     team_id = await store.add_team(
         tx,
         organization_id,
@@ -105,8 +104,9 @@ def checked(units: Sequence[str]) -> str:
 async def _locked(tx: Tx, team_id: int) -> Any:
     """The team as it is while its organization is held: all changes of one organization go one by one."""
     team = await store.get_team(tx, team_id)
-    if team is None or await accounts.lock(tx, team.organization_id) is None:
+    if team is None:
         raise NotFound
+    await held(tx, team.organization_id)
     team = await store.get_team(tx, team_id)
     if team is None:
         raise NotFound

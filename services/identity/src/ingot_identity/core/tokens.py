@@ -9,6 +9,7 @@ from ingot_chassis.database import Tx
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_chassis.tables import now
 from ingot_contracts.identity import CredentialsRevoked
+from ingot_identity.core.holding import kept
 from ingot_identity.store import tokens as store
 
 GROUPS = ("user", "organization", "repository", "issue", "hook", "admin", "misc")
@@ -37,6 +38,7 @@ async def create(
         raise Invalid.field("scopes", "unknown", f"{unknown[0]!r} is no scope")
     if expires_at is not None and expires_at <= now():
         raise Invalid.field("expires_at", "past", "has passed already")
+    await kept(tx, account_id)
     secret = secrets.token_hex(20)
     token_id = await store.add(
         tx,

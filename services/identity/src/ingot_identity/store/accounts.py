@@ -1,6 +1,6 @@
 """SQL for users and organizations."""
 
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import Row, delete, func, or_, select, update
 
@@ -10,6 +10,9 @@ from ingot_chassis.tables import now
 from ingot_identity.store.tables import account, email
 
 AccountRow = Row[Any]
+
+Hold = Literal["keep", "change", "delete"]
+"""What the holder is about to do. Any number keep an account at once, also while one changes it."""
 
 
 async def add(db: Executor, **values: Any) -> int | None:
@@ -23,9 +26,11 @@ async def get(db: Executor, account_id: int) -> AccountRow | None:
     return (await db.execute(select(account).where(account.c.id == account_id))).first()
 
 
-async def lock(db: Executor, account_id: int) -> AccountRow | None:
-    """The account, held until the transaction ends: against its deletion, and what two changes make together."""
-    return (await db.execute(select(account).where(account.c.id == account_id).with_for_update())).first()
+async def lock(db: Executor, account_id: int, hold: Hold) -> AccountRow | None:
+    """The account, held until the transaction ends."""
+    statement = select(account).where(account.c.id == account_id)
+    held = statement.with_for_update(read=hold == "keep", key_share=hold != "delete")
+    return (await db.execute(held)).first()
 
 
 async def get_by_login(db: Executor, login: str) -> AccountRow | None:
@@ -92,6 +97,6 @@ async def lock_administrators(db: Executor) -> list[int]:
         select(account.c.id)
         .where(account.c.admin, account.c.active, ~account.c.login_prohibited)
         .order_by(account.c.id)
-        .with_for_update()
+        .with_for_update(key_share=True)
     )
     return [row.id for row in rows]
