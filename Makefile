@@ -60,9 +60,10 @@ e2e: .venv/.dev ## Run the end-to-end tests, in both modes
 	@$(PYTEST) -n auto tests/e2e $(ARGS)
 
 .PHONY: bench
-bench: .venv/.dev ## Measure: requests, git operations, resident memory
+bench: .venv/.dev ## Measure: requests, git operations, resident memory, webhooks
 	@echo "measuring …"
 	@$(BIN)/python benchmarks/run.py $(ARGS)
+	@$(BIN)/python benchmarks/deliveries.py --rate
 
 ##@ Judging
 

@@ -34,7 +34,7 @@ class World:
         self.client = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://forge")
         self.db, self.deliverer = self.app.state.database, self.app.state.deliverer
         self.endpoints, self.rights = self.app.state.endpoints, self.app.state.rights
-        subscriptions = consumers.subscriptions(self.app.state.bell.ring)
+        subscriptions = consumers.subscriptions(self.app.state.bell.ring, self.app.state.bell.ring)
         self._consumers = Consumers("hooks", self.db, self.app.state.parts.bus, subscriptions)
 
     async def call(

@@ -27,7 +27,12 @@ SCRIPTS = Path(__file__).parent / "store" / "migrations"
 
 def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
     """The app of hooks; calls identity and repos."""
-    bell, seal, egress = Bell(), Seal(settings.sealing_key), Egress(settings.allowed_targets)
+    bell, bell_of_rights, seal, egress = (
+        Bell(),
+        Bell(),
+        Seal(settings.sealing_key),
+        Egress(settings.allowed_targets),
+    )
     parts = assemble(
         "hooks",
         settings,
@@ -35,12 +40,12 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         urls={"identity": settings.identity_url, "repos": settings.repos_url},
         peers=peers,
         bus=bus,
-        subscriptions=consumers.subscriptions(bell.ring),
+        subscriptions=consumers.subscriptions(bell.ring, bell_of_rights.ring),
     )
     database = parts.require_database()
     endpoints = HttpEndpoints(egress.refusal, settings.delivery_seconds)
     identity, repos = PeerIdentity(parts.peers["identity"]), PeerRepos(parts.peers["repos"])
-    rights = Rights(database, identity, repos, bell)
+    rights = Rights(database, identity, repos, bell_of_rights)
     deliverer = Deliverer(database, settings, endpoints, seal, bell, rights)
     parts.close.append(endpoints.close)
     parts.loops += [

@@ -39,8 +39,8 @@ TOLD: dict[type[msgspec.Struct], Callable[[Any], list[Notice]]] = {
 }
 
 
-def subscriptions(ring: Callable[[], None]) -> Subscriptions:
-    """What hooks listens to. ``ring`` is called when there may be something to deliver."""
+def subscriptions(ring: Callable[[], None], ring_for_rights: Callable[[], None]) -> Subscriptions:
+    """What hooks listens to. ``ring`` is called when there may be something to deliver, the other with a doubt."""
 
     def telling(notices: Callable[[Any], list[Notice]]) -> Handler:
         async def tell(tx: Tx, event: Any, envelope: Envelope) -> None:
@@ -64,7 +64,7 @@ def subscriptions(ring: Callable[[], None]) -> Subscriptions:
     def doubting(whose: Callable[[Any], dict[str, int]]) -> Handler:
         async def doubt(tx: Tx, event: Any, _envelope: Envelope) -> None:
             if await store.doubt(tx, **whose(event)):
-                ring()
+                ring_for_rights()
 
         return doubt
 

@@ -21,6 +21,8 @@ from ingot_hooks.store.hooks import HookRow
 log = structlog.get_logger()
 
 BATCH = 200
+LINGER = 0.02
+"""Seconds in which outcomes come together."""
 
 ATTEMPTS = Counter("ingot_hook_attempts_total", "Attempts to deliver, by what became of them", ["outcome"])
 
@@ -36,6 +38,13 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def label(self) -> str:
         return self.verdict.state if self.verdict else str(self.values["state"])
+
+    @property
+    def tells_of_health(self) -> bool:
+        """Whether the hook has to be changed: not when one that is well was delivered to."""
+        if self.hook is None or self.verdict is None:
+            return False
+        return self.verdict.state != "delivered" or self.hook.failing_since is not None
 
 
 def handed_back(row: DeliveryRow, *, pause: timedelta = timedelta(0), reason: str = "") -> Outcome:
@@ -69,6 +78,7 @@ class Recorder:
             await asyncio.wait({self._writing})
 
     async def _write(self) -> None:
+        await asyncio.sleep(LINGER)
         while self._waiting:
             batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
             try:
@@ -77,20 +87,21 @@ class Recorder:
                 log.exception("deliveries not recorded, their leases will end", count=len(batch))
 
     async def _write_together(self, batch: list[Outcome]) -> None:
+        telling = [outcome for outcome in batch if outcome.tells_of_health]
         async with self._db.transaction() as tx:
-            held = await deliveries.held(tx, [outcome.row for outcome in batch])
-            kept = [outcome for outcome in batch if outcome.row.number in held]
-            await deliveries.record(tx, [(outcome.row, outcome.values) for outcome in kept])
-            for outcome in kept:
-                if outcome.hook is not None and outcome.verdict is not None:
+            held = await deliveries.held(tx, [outcome.row for outcome in telling]) if telling else set()
+            await deliveries.record(tx, [(outcome.row, outcome.values) for outcome in batch])
+            for outcome in telling:
+                if outcome.row.number in held:
                     await self._note_health(tx, outcome.hook, outcome.verdict, str(outcome.values["error"]))
         for outcome in batch:
-            ATTEMPTS.labels(outcome.label if outcome.row.number in held else "lease_lost").inc()
+            ATTEMPTS.labels(outcome.label).inc()
 
-    async def _note_health(self, tx: Tx, hook: HookRow, verdict: Verdict, error: str) -> None:
+    async def _note_health(self, tx: Tx, hook: HookRow | None, verdict: Verdict | None, error: str) -> None:
+        if hook is None or verdict is None:
+            return
         if verdict.state == "delivered":
-            if hook.failing_since is not None:
-                await store.mark_healthy(tx, hook.id)
+            await store.mark_healthy(tx, hook.id)
             return
         await store.mark_failing(tx, hook.id)
         reason = health.reason_to_switch_off(

@@ -43,7 +43,7 @@ PER_LANE = 16
 QUEUED_PER_PLACE = 16
 """Rows that are claimed at once for each delivery that an endpoint may get at a time."""
 MOST_CLAIMED = 2000
-PACE = 0.03
+PACE = 0.04
 FRESH_SECONDS = 0.5
 UNKNOWN_PAUSE = timedelta(seconds=5)
 DROP_BATCH = 1000
@@ -79,10 +79,10 @@ class Deliverer:
         """Deliver until cancelled; what is under way then is handed back."""
         try:
             while True:
-                if await self._start_due():
-                    # What ends meanwhile makes room for many at once, instead of a claim for each.
-                    await asyncio.sleep(PACE)
-                else:
+                found = await self._start_due()
+                # What is queued and what ends meanwhile is claimed at once, instead of one by one.
+                await asyncio.sleep(PACE)
+                if not found:
                     await self._bell.wait()
         finally:
             for lane in self._lanes:

@@ -34,6 +34,10 @@ RUNNING: ColumnElement[str] = literal_column("'running'")
 ENDED = ("delivered", "failed", "cancelled")
 
 
+_add: dict[str, Any] = {}
+"""The statement by dialect, built once."""
+
+
 async def add(db: Executor, rows: Sequence[dict[str, Any]]) -> None:
     """Queue deliveries, due at once. One that is there for the same hook and event stays as it is."""
     fresh = {
@@ -47,7 +51,10 @@ async def add(db: Executor, rows: Sequence[dict[str, Any]]) -> None:
         "error": "",
         "created_at": now(),
     }
-    await db.execute(insert(db, delivery).values([fresh | row for row in rows]).on_conflict_do_nothing())
+    if db.dialect_name not in _add:
+        _add[db.dialect_name] = insert(db, delivery).on_conflict_do_nothing()
+    # As parameters: a statement that holds the rows would be compiled anew for each event.
+    await db.execute(_add[db.dialect_name], [fresh | row for row in rows])
 
 
 def _due(at: datetime) -> ColumnElement[bool]:
@@ -156,14 +163,18 @@ RECORDED = (
 
 
 async def record(db: Executor, results: Sequence[tuple[DeliveryRow, dict[str, Any]]]) -> None:
-    """Write what became of attempts; what is not named stays. Only for those that are ``held``."""
+    """Write what became of attempts, unless somebody else holds them by now; what is not named stays."""
     if results:
         await db.execute(
             update(delivery)
-            .where(delivery.c.number == bindparam("of_number"))
+            .where(
+                delivery.c.number == bindparam("of_number"),
+                delivery.c.fence == bindparam("of_fence"),
+                delivery.c.state == RUNNING,
+            )
             .values(lease_until=None, **{name: bindparam(f"new_{name}") for name in RECORDED}),
             [
-                {"of_number": row.number}
+                {"of_number": row.number, "of_fence": row.fence}
                 | {f"new_{name}": values.get(name, getattr(row, name)) for name in RECORDED}
                 for row, values in results
             ],

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Row, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Row, bindparam, delete, func, or_, select, update
 
 from ingot_chassis.database import Executor, insert
 from ingot_chassis.paging import Page
@@ -49,13 +49,26 @@ async def list_page(db: Executor, owner: Owner, page: Page) -> tuple[list[HookRo
     return list(rows.all()), int(total.scalar_one())
 
 
-async def list_active(db: Executor, repository_id: int, owner_id: int) -> list[HookRow]:
-    """Active hooks that events of a repository concern: its own, and those of the owning organization."""
-    rows = await db.execute(
-        select(hook)
-        .where(hook.c.active, or_(hook.c.repository_id == repository_id, hook.c.organization_id == owner_id))
-        .order_by(hook.c.id)
+# Built once: every event of every repository runs it.
+_ACTIVE = (
+    select(hook.c.id, hook.c.type, hook.c.settings, hook.c.events, hook.c.branch_filter, hook.c.endpoint)
+    .where(
+        hook.c.active,
+        or_(
+            hook.c.repository_id == bindparam("repository"),
+            hook.c.organization_id == bindparam("organization"),
+        ),
     )
+    .order_by(hook.c.id)
+)
+
+
+async def list_active(db: Executor, repository_id: int, owner_id: int) -> list[HookRow]:
+    """Active hooks that events of a repository concern: its own, and those of the owning organization.
+
+    Of each as much as it takes to queue deliveries.
+    """
+    rows = await db.execute(_ACTIVE, {"repository": repository_id, "organization": owner_id})
     return list(rows.all())
 
 
@@ -138,14 +151,19 @@ async def remove(db: Executor, owner: Owner, hook_id: int | None = None) -> list
     return list(removed)
 
 
+_next: dict[str, Any] = {}
+"""The statement by dialect, built once."""
+
+
 async def next_sequences(db: Executor, hook_ids: Sequence[int], repository_id: int) -> dict[int, int]:
     """The next number of each hook for that repository, counted from 1 and never given twice."""
-    statement = insert(db, sequence).values(
-        [{"hook_id": hook_id, "repository_id": repository_id, "last": 1} for hook_id in hook_ids]
-    )
-    counted = await db.execute(
-        statement.on_conflict_do_update(
+    if db.dialect_name not in _next:
+        counting = insert(db, sequence).on_conflict_do_update(
             index_elements=["hook_id", "repository_id"], set_={"last": sequence.c.last + 1}
-        ).returning(sequence.c.hook_id, sequence.c.last)
+        )
+        _next[db.dialect_name] = counting.returning(sequence.c.hook_id, sequence.c.last)
+    counted = await db.execute(
+        _next[db.dialect_name],
+        [{"hook_id": hook_id, "repository_id": repository_id, "last": 1} for hook_id in hook_ids],
     )
     return {row.hook_id: row.last for row in counted}
