@@ -231,9 +231,10 @@ def _error(name: str, answer: PeerAnswer) -> ApiError:
         told = ErrorObject(message=f"{name} refused", url="")
     refusal = Refusal(told.message, errors=[FieldError(e.field, e.code, e.message) for e in told.errors])
     refusal.status = answer.status
+    wait = {name: value for name, value in answer.headers.items() if name.lower() == "retry-after"}
     for known in ApiError.__subclasses__():
         if known.status == answer.status and known is not Refusal and known is not Unavailable:
-            return known(told.message, errors=told.errors)
+            return known(told.message, errors=told.errors, headers=wait)
     return refusal
 
 
