@@ -12,9 +12,10 @@ READS_ENVIRONMENT = {
     "apps/standalone/src/ingot_standalone/settings.py",
     "services/repos/src/ingot_repos/git/command.py",  # PATH alone, for the clean environment of git
 }
+ENVIRONMENT = ("environ", "environb", "getenv")
 STARTS_PROCESSES = ("services/repos/src/ingot_repos/git/", f"{CHASSIS}nats_server.py", f"{CHASSIS}testing/")
 ENDS_TRANSACTION = re.compile(
-    r"\b(tx|db|conn|connection|session|engine|writing|reading)\.(commit|rollback|begin)$"
+    r"(tx|db|conn|connection|session|engine|writing|reading)\.(commit|rollback|begin)$"
 )
 PUBLISHES = {f"{CHASSIS}bus.py", f"{CHASSIS}outbox.py"}
 ROUTES = {"get", "post", "put", "patch", "delete", "head", "route", "asgi"}
@@ -50,7 +51,9 @@ def test_only_settings_read_the_environment():
     """A setting that is read elsewhere is neither checked at start nor documented. Add a field to settings.py."""
 
     def reads(node: ast.AST) -> bool:
-        return isinstance(node, ast.Attribute) and dotted(node) in ("os.environ", "os.getenv", "os.environb")
+        if isinstance(node, ast.ImportFrom):
+            return node.module == "os" and any(alias.name in ENVIRONMENT for alias in node.names)
+        return isinstance(node, ast.Attribute) and dotted(node) in {f"os.{name}" for name in ENVIRONMENT}
 
     def elsewhere(source: Source) -> bool:
         return source.place not in READS_ENVIRONMENT and "/testing/" not in source.place
@@ -70,6 +73,8 @@ def test_git_is_started_in_its_own_room():
         )
 
     def imports(node: ast.AST) -> bool:
+        if isinstance(node, ast.ImportFrom):
+            return node.module in ("subprocess", "git")
         return isinstance(node, ast.Import) and any(
             alias.name in ("subprocess", "git") for alias in node.names
         )

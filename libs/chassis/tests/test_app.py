@@ -21,7 +21,7 @@ from ingot_chassis.principal import (
 )
 from ingot_chassis.settings import ServiceSettings
 
-KEY, SERVICE_KEY = SigningKey.generate(), SigningKey.generate()
+KEY, SERVICE_KEY, GATEWAY_KEY = SigningKey.generate(), SigningKey.generate(), SigningKey.generate()
 
 
 MULTIPART = (
@@ -38,6 +38,11 @@ class Thing(msgspec.Struct):
 
 @post("/things", policy=anyone("write:thing"))
 async def make(data: Thing) -> Thing:
+    return data
+
+
+@post("/owners/{owner:str}/things", policy=anyone("write:thing"), operation_id="makeFor")
+async def make_for(data: Thing) -> Thing:
     return data
 
 
@@ -95,9 +100,9 @@ def client() -> httpx.AsyncClient:
         name="counter",
         settings=ServiceSettings(),
         principal_verifier=PrincipalVerifier("counter", keys),
-        service_verifier=ServiceVerifier("counter", {"friend": SERVICE_KEY.x}),
+        service_verifier=ServiceVerifier("counter", {"friend": SERVICE_KEY.x, "gateway": GATEWAY_KEY.x}),
     )
-    routes = [make, clash, wrong, crash, one, mine, secrets, rule, inside, forgotten]
+    routes = [make, make_for, clash, wrong, crash, one, mine, secrets, rule, inside, forgotten]
     app = service_app(parts, routes=routes, max_body=1000)
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://counter")
 
@@ -170,6 +175,17 @@ async def test_a_body_is_read_in_every_form(content_type, body):
         answer = await http.post("/things", content=body, headers=headers)
     assert answer.status_code == 201
     assert answer.json() == {"name": "ann", "number": 2, "tags": []}
+
+
+async def test_describing_the_app_leaves_its_errors_as_they_were():
+    statement = ServiceIdentity("gateway", GATEWAY_KEY).statement("counter")
+    async with client() as http:
+        before = await http.post("/owners/ann/things", json={})
+        described = await http.get("/internal/openapi.json", headers={"ingot-service": statement})
+        after = await http.post("/owners/ann/things", json={})
+    assert "/owners/{owner}/things" in described.json()["paths"]
+    assert (before.status_code, before.json()) == (after.status_code, after.json())
+    assert after.json()["errors"] == [{"field": "name", "code": "required", "message": "is required"}]
 
 
 async def test_an_unknown_content_type_is_refused():

@@ -132,6 +132,29 @@ async def test_cron_like_work_schedules_itself_again(database):
     assert ((await row(jobs)).state, (await row(jobs)).attempts) == ("waiting", 0)
 
 
+async def test_a_heartbeat_that_fails_once_does_not_lose_the_lease(database):
+    class Faltering(Jobs):
+        failures = 1
+
+        async def extend(self, job, progress=None):
+            if self.failures:
+                self.failures -= 1
+                raise OSError("the network blinked")
+            await super().extend(job, progress)
+            extended.set()
+
+    jobs, extended = Faltering(database, lease=timedelta(seconds=0.6)), asyncio.Event()
+    await add(jobs)
+    runs = []
+
+    async def work(job):
+        runs.append(job.attempts)
+        await extended.wait()
+
+    assert await Workers("counter", jobs, {"kind": work}).step() == 1
+    assert runs == [1]
+
+
 async def test_a_worker_that_lost_its_lease_is_stopped(database):
     jobs = Jobs(database, lease=timedelta(seconds=0.3))
     await add(jobs)

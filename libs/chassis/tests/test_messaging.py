@@ -96,6 +96,22 @@ async def test_a_failing_event_holds_back_its_key_and_no_other(make_url, own_nat
         assert arrived[-1] == 2
 
 
+async def test_a_restart_does_not_let_later_events_pass_a_failed_one(make_url, own_nats):
+    """The failed event waits longest of all; what follows it must not be there before, whoever consumes then."""
+    heard = Heard()
+    heard.failing = {1}
+    writer, reader = Database(make_url(), metadata), Database(make_url(), metadata)
+    buses = Bus(own_nats.url, name="counter"), Bus(own_nats.url, name="reader", ack_wait=1)
+    async with opened(writer, reader, *buses):
+        await emit(writer, "a", 1, 2, 3)
+        await Relay("counter", writer, buses[0]).step()
+        async with running(Consumers("reader", reader, buses[1], {Counted: heard}).loops()):
+            while heard.failing:
+                await asyncio.sleep(0)
+        async with running(Consumers("reader", reader, buses[1], {Counted: heard}).loops()):
+            assert await heard.next(3) == [1, 2, 3]
+
+
 async def test_events_flow_again_after_nats_was_killed_many_times(make_url, own_nats):
     heard = Heard()
     async with telling_and_hearing(make_url, own_nats.url, heard) as (writer, _):

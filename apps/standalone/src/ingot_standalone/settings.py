@@ -7,7 +7,7 @@ knows, such as ``INGOT_PAGE_SIZE``, reaches it unchanged.
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
@@ -41,7 +41,8 @@ class Settings(msgspec.Struct, kw_only=True):
         str, msgspec.Meta(description="Address of the first administrator.", extra=_SHARED)
     ] = "root@localhost.localdomain"
     log_level: Annotated[
-        str, msgspec.Meta(description="debug, info (a line per request), warning or error.", extra=_SHARED)
+        Literal["debug", "info", "warning", "error"],
+        msgspec.Meta(description="debug, info (a line per request), warning or error.", extra=_SHARED),
     ] = "warning"
     otlp_endpoint: Annotated[
         str, msgspec.Meta(description="OTLP/HTTP endpoint for traces; empty: none.", extra=_SHARED)

@@ -31,7 +31,7 @@ async def up(settings: Settings) -> None:
     configure_tracing("standalone", settings.otlp_endpoint)
     with Starting().can_be_stopped() as starting:
         folder = DataFolder(settings.folder)
-        with folder.in_use(), contextlib.closing(bound_socket(settings.host, settings.port)) as listener:
+        with contextlib.closing(bound_socket(settings.host, settings.port)) as listener, folder.in_use():
             await _run(settings, folder, listener, starting)
     say("Stopped.")
 

@@ -14,6 +14,7 @@ from litestar.datastructures import State
 from litestar.enums import ScopeType
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.routes import HTTPRoute
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from opentelemetry import propagate
 from opentelemetry.trace import SpanKind
@@ -184,7 +185,7 @@ class Edge:
         )
 
 
-@get("/livez", policy=policy.anyone(), include_in_schema=False)
+@get("/livez", policy=policy.anyone(), include_in_schema=False, media_type="text/plain")
 async def livez() -> str:
     """The process runs."""
     return "ok"
@@ -202,7 +203,8 @@ async def readyz(state: State) -> Response[str]:
         except Exception as error:  # noqa: BLE001 - whatever the driver raises means not ready
             problems.append(f"database: {type(error).__name__}")
     problems += [problem for check in parts.checks if (problem := await check())]
-    return Response("; ".join(problems) or "ready", status_code=503 if problems else 200)
+    told = "; ".join(problems) or "ready"
+    return Response(told, status_code=503 if problems else 200, media_type="text/plain")
 
 
 @get("/metrics", policy=policy.anyone(), include_in_schema=False, media_type="text/plain; version=0.0.4")
@@ -214,5 +216,25 @@ async def metrics() -> bytes:
 @get("/internal/openapi.json", policy=policy.services("gateway"), include_in_schema=False)
 async def openapi_document(request: ApiRequest) -> Response[bytes]:
     """The description of the public routes of this service."""
-    schema = request.app.openapi_schema.to_schema()
-    return Response(msgspec.json.encode(schema), media_type="application/json")
+    return Response(msgspec.json.encode(described(request.app)), media_type="application/json")
+
+
+def described(app: Litestar) -> dict[str, Any]:
+    """The OpenAPI description of ``app``.
+
+    Litestar 2.25 enters path parameters that a handler does not take into the handler's own signature while it
+    describes it; later requests would then be told that these are missing. So signatures are put back.
+    """
+    handlers = {
+        handler for route in app.routes if isinstance(route, HTTPRoute) for handler in route.route_handlers
+    }
+    signatures = [
+        (handler.parsed_fn_signature.parameters, dict(handler.parsed_fn_signature.parameters))
+        for handler in handlers
+    ]
+    try:
+        return app.openapi_schema.to_schema()
+    finally:
+        for live, before in signatures:
+            live.clear()
+            live.update(before)

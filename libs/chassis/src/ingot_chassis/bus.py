@@ -7,7 +7,6 @@ service. Both are made here, by whoever comes first, always with the same config
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
-from typing import Any
 
 import nats
 import nats.errors
@@ -38,7 +37,8 @@ class Bus:
     """One connection, made again for ever when it is lost."""
 
     def __init__(self, url: str, *, name: str, stream_replicas: int = 1, ack_wait: float = ACK_WAIT) -> None:
-        self._url, self._name, self._replicas, self._ack_wait = url, name, stream_replicas, ack_wait
+        self._url, self._name, self._replicas = url, name, stream_replicas
+        self.ack_wait = ack_wait
         self._client: Client | None = None
         self._connecting = asyncio.Lock()
 
@@ -121,7 +121,7 @@ class Bus:
             ConsumerConfig(
                 durable_name=consumer,
                 ack_policy=AckPolicy.EXPLICIT,
-                ack_wait=self._ack_wait,
+                ack_wait=self.ack_wait,
                 max_ack_pending=1000,
                 filter_subjects=sorted(subjects),
             ),
@@ -164,9 +164,3 @@ class Bus:
 
 async def _log_error(error: Exception) -> None:
     log.debug("nats", error=repr(error))
-
-
-def redelivered(message: Msg) -> int:
-    """How often ``message`` was delivered, 1 for the first time."""
-    metadata: Any = message.metadata
-    return int(metadata.num_delivered or 1)

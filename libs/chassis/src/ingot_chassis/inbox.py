@@ -2,14 +2,15 @@
 
 So an event that arrives twice takes effect once. A handler only writes rows; slow work is a job. An event
 that cannot be applied is tried again and holds back the later events of its key; after ``GIVE_UP``
-deliveries it is put aside in the inbox, with its error, and a metric says so.
+failures it is put aside in the inbox, with its error, and a metric says so.
 """
 
 import asyncio
+import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import nats.errors
@@ -19,7 +20,7 @@ from nats.js import JetStreamContext
 from prometheus_client import Counter
 from sqlalchemy import delete
 
-from ingot_chassis.bus import FETCH_SECONDS, Bus, redelivered
+from ingot_chassis.bus import FETCH_SECONDS, Bus
 from ingot_chassis.database import Database, Tx, insert
 from ingot_chassis.events import Envelope, decode_envelope, decode_event, event_type, subject
 from ingot_chassis.loops import Loop
@@ -39,10 +40,19 @@ GIVE_UP = 20
 LONGEST_PAUSE = 30.0
 QUIET_FETCHES = 6
 STANDBY_SECONDS = 1.0
+BEHIND_SECONDS = 0.05
 FORGET_EVERY = 3600
 
 APPLIED = Counter("ingot_inbox_applied_total", "Events applied", ["service", "type"])
 ASIDE = Counter("ingot_inbox_set_aside_total", "Events given up and put aside", ["service", "type"])
+
+
+class _Failing(NamedTuple):
+    """The event of a key that failed: its number, how often it did, and when it comes again (monotonic time)."""
+
+    seq: int
+    times: int
+    due: float
 
 
 class Consumers:
@@ -74,14 +84,17 @@ class Consumers:
         subscription = await self._bus.ensure_consumer(
             consumer=self._service, emitter=emitter, subjects=self._emitters[emitter]
         )
-        failing: dict[str, int] = {}
-        quiet = 0
+        failing: dict[str, _Failing] = {}
+        quiet, mine_before = 0, False
         try:
             while True:
                 async with self._db.exclusive(f"consume {emitter}") as mine:
+                    if mine and not mine_before:
+                        await self._await_what_was_left(subscription)
                     messages = await self._fetched(subscription) if mine else []
                     for message in messages:
                         await self._apply_in_order(message, failing)
+                mine_before = mine
                 if not mine:
                     failing.clear()
                     await asyncio.sleep(STANDBY_SECONDS)
@@ -94,33 +107,39 @@ class Consumers:
             if self._bus.is_connected:
                 await subscription.unsubscribe()
 
+    async def _await_what_was_left(self, subscription: JetStreamContext.PullSubscription) -> None:
+        """Let what a predecessor took and did not acknowledge come back first: newer events would overtake it."""
+        if (await subscription.consumer_info()).num_ack_pending:
+            await asyncio.sleep(self._bus.ack_wait)
+
     async def _fetched(self, subscription: JetStreamContext.PullSubscription) -> list[Msg]:
         try:
             return await subscription.fetch(BATCH, timeout=FETCH_SECONDS)
         except (TimeoutError, nats.errors.TimeoutError):
             return []
 
-    async def _apply_in_order(self, message: Msg, failing: dict[str, int]) -> None:
-        """Apply ``message`` unless an earlier event of its key is still to come again. ``failing``: key -> seq."""
+    async def _apply_in_order(self, message: Msg, failing: dict[str, _Failing]) -> None:
+        """Apply ``message`` unless an earlier event of its key is still to come again; then it comes after that."""
         try:
             envelope = decode_envelope(message.data)
         except msgspec.DecodeError as error:
             log.warning("not an event, dropped", subject=message.subject, error=str(error))
             await message.term()
             return
-        attempt = redelivered(message)
-        pause = min(0.1 * float(2**attempt), LONGEST_PAUSE)
-        if failing.get(envelope.key, envelope.seq) < envelope.seq:
-            await message.nak(delay=pause)
+        before = failing.get(envelope.key)
+        if before is not None and before.seq < envelope.seq:
+            await message.nak(delay=max(before.due - time.monotonic(), 0) + BEHIND_SECONDS)
             return
         try:
             await self.apply(envelope)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is this event's failure
+            times = before.times + 1 if before is not None and before.seq == envelope.seq else 1
             log.warning(
-                "event not applied", type=envelope.type, id=envelope.id, attempt=attempt, error=repr(error)
+                "event not applied", type=envelope.type, id=envelope.id, times=times, error=repr(error)
             )
-            if attempt < GIVE_UP:
-                failing[envelope.key] = envelope.seq
+            if times < GIVE_UP:
+                pause = min(0.1 * float(2**times), LONGEST_PAUSE)
+                failing[envelope.key] = _Failing(envelope.seq, times, time.monotonic() + pause)
                 await message.nak(delay=pause)
                 return
             await self._set_aside(envelope, repr(error))

@@ -276,3 +276,5 @@ class Workers:
                 if worker is not None:
                     worker.cancel()
                 return
+            except Exception as error:  # noqa: BLE001 - two more tries fit into the term; then the lease is lost
+                log.warning("lease not extended", job=job.kind, key=job.key, error=repr(error))

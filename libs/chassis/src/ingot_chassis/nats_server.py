@@ -63,6 +63,12 @@ class NatsServer:
 
     async def start(self) -> str:
         """Start it and wait until it answers; its URL. Raises NatsUnavailable."""
+        try:
+            return await self._start()
+        except OSError as error:
+            raise NatsUnavailable(f"cannot run nats-server in {self._folder}: {error}") from error
+
+    async def _start(self) -> str:
         self._folder.mkdir(parents=True, exist_ok=True)
         await self._end_orphan()
         port, token = _free_port(), secrets.token_urlsafe(24)
@@ -117,8 +123,14 @@ class NatsServer:
         if await _answers(left.url):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(left.pid, signal.SIGTERM)
-            while await _answers(left.url):
-                await asyncio.sleep(0.05)
+            try:
+                async with asyncio.timeout(START_SECONDS):
+                    while await _answers(left.url):
+                        await asyncio.sleep(0.05)
+            except TimeoutError:
+                raise NatsUnavailable(
+                    f"nats-server of an earlier run does not end: process {left.pid}"
+                ) from None
         self._note.unlink(missing_ok=True)
 
 

@@ -10,7 +10,7 @@ import structlog
 from prometheus_client import Counter, Gauge
 from sqlalchemy import delete, func, select, update
 
-from ingot_chassis.bus import Bus
+from ingot_chassis.bus import Bus, BusDown
 from ingot_chassis.database import Database, insert
 from ingot_chassis.events import encode_row, stream_of, subject
 from ingot_chassis.loops import wait_for
@@ -38,7 +38,11 @@ class Relay:
     async def run(self) -> None:
         """Relay until cancelled."""
         while True:
-            sent = await self.step()
+            try:
+                sent = await self.step()
+            except BusDown:
+                self._steps = 0  # the stream may be gone for good: look at once, not at the next turn
+                raise
             if sent < BATCH:
                 await wait_for(self._db.committed_events, POLL_SECONDS)
 

@@ -191,7 +191,8 @@ class Peer:
                 log.warning(
                     "peer does not answer", peer=self.name, path=path, attempt=attempt, error=repr(error)
                 )
-                if attempt == tries:
+                # One that is slow is not asked again: it may still be at work on the first.
+                if attempt == tries or isinstance(error, TimeoutError):
                     raise Unavailable(f"{self.name} does not answer") from error
                 await asyncio.sleep(PAUSE * attempt)
         if 200 <= answer.status < 300:

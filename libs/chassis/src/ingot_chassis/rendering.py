@@ -47,10 +47,16 @@ def exception_handlers(service: str, public_url: str) -> dict[Any, Any]:
         wrong_type = found and all(e.code == "type" for e in found)
         return answer(400 if wrong_type else 422, message, found)
 
+    def out_of_range(request: Request[Any, Any, Any], error: OverflowError) -> Response[bytes]:
+        log.warning("out of range", service=service, path=request.scope["path"], error=str(error))
+        return answer(422, "A number or a time is out of range.")
+
     def not_found(_request: Request[Any, Any, Any], _error: HTTPException) -> Response[bytes]:
         return answer(404, "Not found.")
 
-    def http(_request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+    def http(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+        if error.status_code >= 500:
+            return crash(request, error)
         return answer(error.status_code, error.detail or "The request cannot be served.")
 
     def crash(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
@@ -59,6 +65,7 @@ def exception_handlers(service: str, public_url: str) -> dict[Any, Any]:
 
     return {
         ApiError: api_error,
+        OverflowError: out_of_range,
         ValidationException: validation,
         NotFoundException: not_found,
         MethodNotAllowedException: not_found,

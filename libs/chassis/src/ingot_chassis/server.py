@@ -24,6 +24,7 @@ log = structlog.get_logger()
 
 _S = TypeVar("_S", bound=ServiceSettings)
 SCHEMA_POLL_SECONDS = 1.0
+BACKLOG = 2048
 
 
 class CannotStart(Exception):
@@ -52,6 +53,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
+        listener.listen(BACKLOG)
     except (OSError, OverflowError) as error:
         listener.close()
         raise CannotStart(
@@ -121,7 +123,7 @@ def run_command(main: Callable[[], Awaitable[None]]) -> None:
         uvloop.run(main())  # type: ignore[arg-type]
     except SettingsError as error:
         sys.exit(_told(*error.lines))
-    except (CannotStart, DatabaseNewer, KeyUnreadable) as error:
+    except (CannotStart, DatabaseNewer, KeyUnreadable, OSError) as error:
         sys.exit(_told(str(error)))
     except (KeyboardInterrupt, asyncio.CancelledError):
         sys.exit(130)

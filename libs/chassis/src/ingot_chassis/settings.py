@@ -5,7 +5,7 @@ is ``INGOT_<SERVICE>_<FIELD>``. The text of the field's ``msgspec.Meta`` is its 
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -58,11 +58,17 @@ class ServiceSettings(msgspec.Struct, kw_only=True):
         str, msgspec.Meta(description="Shared store: redis://… or memory://", extra=_SHARED)
     ] = "memory://"
     public_url: Annotated[
-        str, msgspec.Meta(description="Root URL that users see; ends with a slash.", extra=_SHARED)
+        str,
+        msgspec.Meta(
+            pattern="^https?://[^/]+(/.*)?/$",
+            description="Root URL that users see; ends with a slash.",
+            extra=_SHARED,
+        ),
     ] = "http://127.0.0.1:3000/"
-    log_level: Annotated[str, msgspec.Meta(description="debug, info, warning or error.", extra=_SHARED)] = (
-        "info"
-    )
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        msgspec.Meta(description="debug, info, warning or error.", extra=_SHARED),
+    ] = "info"
     otlp_endpoint: Annotated[
         str, msgspec.Meta(description="OTLP/HTTP endpoint for traces; empty: none.", extra=_SHARED)
     ] = ""
@@ -131,6 +137,8 @@ def _parsed(text: str, hint: Any) -> Any:
     if get_origin(bare) is list:
         return parts
     if get_origin(bare) is dict:
+        if not all("=" in part for part in parts):
+            raise ValueError("name=value, by comma, is expected")
         return dict(part.split("=", 1) for part in parts)
     return text
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from litestar import Response, get
 from litestar.response import Redirect
 
+from ingot_chassis.app import described
 from ingot_chassis.body import ApiRequest
 from ingot_chassis.policy import anyone
 
@@ -40,19 +41,19 @@ PAGE_HEADERS = {
 )
 async def describe(request: ApiRequest) -> bytes:
     """The description of this API (OpenAPI 3.1)."""
-    return await request.app.state.merged.encoded(request.app.openapi_schema.to_schema())  # type: ignore[no-any-return]
+    return await request.app.state.merged.encoded(described(request.app))  # type: ignore[no-any-return]
 
 
 @get("/swagger.v1.json", policy=anyone(), include_in_schema=False, media_type="application/json")
 async def describe_at_old_place(request: ApiRequest) -> bytes:
     """The same, where clients of 2017 look for it."""
-    return await request.app.state.merged.encoded(request.app.openapi_schema.to_schema())  # type: ignore[no-any-return]
+    return await request.app.state.merged.encoded(described(request.app))  # type: ignore[no-any-return]
 
 
 @get(["/api/v1/swagger", "/api/swagger"], policy=anyone(), include_in_schema=False)
 async def show_page() -> Response[bytes]:
     """The page: it reads the description and lists its operations."""
-    return Response(PAGE, media_type="text/html; charset=utf-8", headers=PAGE_HEADERS)
+    return Response(PAGE, media_type="text/html", headers=PAGE_HEADERS)
 
 
 @get("/", policy=anyone(), include_in_schema=False)

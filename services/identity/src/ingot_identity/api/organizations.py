@@ -1,5 +1,6 @@
 """Organizations."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -12,6 +13,11 @@ from ingot_identity.api.call import Call
 from ingot_identity.api.changes import Text50, Text100, Text255, given
 from ingot_identity.core import departures, organizations
 from ingot_identity.store import organizations as store
+
+
+def _named(_handler: Any, _method: Any, path: Sequence[Any]) -> str:
+    """The operation id of the route with two spellings: the interface has the singular one."""
+    return "orgListUserOrgs" if "user" in path else "orgListUserOrgsAlias"
 
 
 class CreateOrganization(msgspec.Struct, kw_only=True):
@@ -135,7 +141,7 @@ async def list_own_organizations(request: Call) -> Response[list[Organization]]:
 @get(
     ["/api/v1/users/{username:str}/orgs", "/api/v1/user/{username:str}/orgs"],
     policy=anyone("read:organization"),
-    operation_id="orgListUserOrgs",
+    operation_id=_named,
     tags=["organization"],
 )
 async def list_organizations_of(request: Call, username: str) -> Response[list[Organization]]:

@@ -1,0 +1,39 @@
+"""Every service describes its public routes, under operation ids of their own."""
+
+import importlib
+from collections import Counter
+
+import pytest
+from cryptography.fernet import Fernet
+
+from ingot_chassis.app import described
+from ingot_chassis.keys import SigningKey
+
+WITH_DATABASE = ("identity", "repos", "issues", "hooks")
+
+
+def app_of(service: str, folder):
+    """The app of a service that never meets its database."""
+    settings = importlib.import_module(f"ingot_{service}.settings").Settings(
+        database_url=f"sqlite+aiosqlite:///{folder}/x.db",
+        private_key=SigningKey.generate().text(),
+        background=False,
+        **({"sealing_key": Fernet.generate_key().decode()} if service in ("identity", "hooks") else {}),
+        **({"storage_root": str(folder)} if service == "repos" else {}),
+    )
+    return importlib.import_module(f"ingot_{service}.app").create_app(settings)
+
+
+@pytest.mark.parametrize("service", WITH_DATABASE)
+def test_a_service_describes_all_its_public_routes(service, tmp_path):
+    app = app_of(service, tmp_path)
+    description = described(app)
+    ids = Counter(
+        op["operationId"]
+        for path in description["paths"].values()
+        for op in path.values()
+        if "operationId" in op
+    )
+    assert ids.most_common(1)[0][1] == 1
+    public = {route.path_format for route in app.routes if route.path_format.startswith("/api/v1/")}
+    assert public == set(description["paths"])
