@@ -46,6 +46,7 @@ class Case:
 
 CASES = (
     Case("GET /version (gateway)", "/api/v1/version", 150e-6, programs=("gateway",)),
+    Case("GET /user with a token (all processes)", "/api/v1/user", 400e-6, authorized=True),
     Case(
         "GET /repos/{owner}/{repo} with a token (all processes)",
         "/api/v1/repos/{owner}/bench",
