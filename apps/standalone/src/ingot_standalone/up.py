@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from urllib.parse import quote
 
 from sqlalchemy.exc import DatabaseError
@@ -51,6 +52,7 @@ async def _run(settings: Settings, folder: DataFolder, listener: socket.socket, 
             await _serve(
                 app,
                 listener,
+                public_url,
                 settings.drain_seconds,
                 lambda: _greet(settings, folder, public_url, listener),
             )
@@ -60,10 +62,16 @@ async def _run(settings: Settings, folder: DataFolder, listener: socket.socket, 
 
 
 async def _serve(
-    app: Composed, listener: socket.socket, drain_seconds: int, on_listening: Callable[[], None]
+    app: Composed,
+    listener: socket.socket,
+    public_url: str,
+    drain_seconds: int,
+    on_listening: Callable[[], None],
 ) -> None:
     try:
-        await serve_app(app, listener, drain_seconds=drain_seconds, on_listening=on_listening)
+        await serve_app(
+            app, listener, public_url=public_url, drain_seconds=drain_seconds, on_listening=on_listening
+        )
     except SystemExit:
         # uvicorn ends the process when an app does not start; why is known only here.
         raise app.failure or CannotStart("the server did not start") from None
@@ -112,13 +120,21 @@ def _own_url(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
+def _command() -> str:
+    """How this program was called, as one would type it here."""
+    called, here = Path(sys.argv[0]).absolute(), Path.cwd()
+    if called.parent == here:
+        return f"./{called.name}"
+    return str(called.relative_to(here) if called.is_relative_to(here) else called)
+
+
 def _greet(settings: Settings, folder: DataFolder, public_url: str, listener: socket.socket) -> None:
     name = settings.admin_username
     data = "" if settings.data == "./data" else f" --data {folder.path}"
     with_name = _own_url(listener).replace("://", f"://{quote(name)}@", 1)
     say(f"\nIngot is ready at {public_url}")
-    say(f"Its API is shown at {public_url}api/swagger\n")
-    say(f"  Add a user         {sys.argv[0]} admin create-user ann --email ann@example.org{data}")
+    say(f"Its API is shown at {public_url}api/v1/swagger\n")
+    say(f"  Add a user         {_command()} admin create-user ann --email ann@example.org{data}")
     say(
         f"  Make a repository  curl -u {name} {public_url}api/v1/user/repos"
         """ -H 'Content-Type: application/json' -d '{"name": "demo"}'"""

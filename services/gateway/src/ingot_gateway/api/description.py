@@ -59,7 +59,7 @@ async def show_page() -> Response[bytes]:
 @get("/", policy=anyone(), include_in_schema=False)
 async def lead_to_page() -> Redirect:
     """There is no other page for people yet."""
-    return Redirect("/api/swagger")
+    return Redirect("/api/v1/swagger")
 
 
 routes = [lead_to_page, describe, describe_at_old_place, show_page]
