@@ -16,6 +16,7 @@ from uvicorn.server import ServerState
 from ingot_chassis.keys import SigningKey
 from ingot_chassis.peers import AsgiTransport, Peer, Peers
 from ingot_chassis.principal import ServiceIdentity
+from ingot_chassis.protocol import HEAD_SECONDS, MAX_HEAD_BYTES, bounded_http
 from ingot_gateway.app import create_app
 from ingot_gateway.settings import Settings
 from ingot_gateway.upstreams import AsgiUpstream, HttpUpstream, Upstream
@@ -30,7 +31,7 @@ async def serving(app: Any, *, port: int = 0) -> AsyncIterator[str]:
     config = uvicorn.Config(
         app,
         interface="asgi3",
-        http="httptools",
+        http=bounded_http("http://ingot.test/", MAX_HEAD_BYTES, HEAD_SECONDS),
         ws="none",
         log_config=None,
         access_log=False,

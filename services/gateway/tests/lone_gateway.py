@@ -18,7 +18,13 @@ async def main(transport: str, repos_url: str) -> None:
     app = create_app(settings(), upstreams={"repos": upstream})
     listener = bound_socket("127.0.0.1", 0)
     port = listener.getsockname()[1]
-    await serve_app(app, listener, drain_seconds=1, on_listening=lambda: print(port, flush=True))
+    await serve_app(
+        app,
+        listener,
+        public_url="http://ingot.test/",
+        drain_seconds=1,
+        on_listening=lambda: print(port, flush=True),
+    )
 
 
 if __name__ == "__main__":

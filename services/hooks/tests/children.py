@@ -67,7 +67,8 @@ async def serve(told: str) -> None:
     configure_logging("error")
     settings = msgspec.json.decode(told, type=Settings)
     bus = Bus(settings.nats_url, name="hooks", ack_wait=2)
-    await serve_app(create_app(settings, bus=bus), bound_socket("127.0.0.1", 0), drain_seconds=1)
+    app = create_app(settings, bus=bus)
+    await serve_app(app, bound_socket("127.0.0.1", 0), public_url=settings.public_url, drain_seconds=1)
 
 
 if __name__ == "__main__":

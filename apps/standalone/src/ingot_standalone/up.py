@@ -52,6 +52,7 @@ async def _run(settings: Settings, folder: DataFolder, listener: socket.socket, 
             await _serve(
                 app,
                 listener,
+                public_url,
                 settings.drain_seconds,
                 lambda: _greet(settings, folder, public_url, listener),
             )
@@ -61,10 +62,16 @@ async def _run(settings: Settings, folder: DataFolder, listener: socket.socket, 
 
 
 async def _serve(
-    app: Composed, listener: socket.socket, drain_seconds: int, on_listening: Callable[[], None]
+    app: Composed,
+    listener: socket.socket,
+    public_url: str,
+    drain_seconds: int,
+    on_listening: Callable[[], None],
 ) -> None:
     try:
-        await serve_app(app, listener, drain_seconds=drain_seconds, on_listening=on_listening)
+        await serve_app(
+            app, listener, public_url=public_url, drain_seconds=drain_seconds, on_listening=on_listening
+        )
     except SystemExit:
         # uvicorn ends the process when an app does not start; why is known only here.
         raise app.failure or CannotStart("the server did not start") from None

@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ingot_chassis.keys import KeyUnreadable
 from ingot_chassis.migrations import DatabaseNewer, pending, upgrade
+from ingot_chassis.protocol import HEAD_SECONDS, MAX_HEAD_BYTES, bounded_http
 from ingot_chassis.settings import ServiceSettings, SettingsError, load
 from ingot_chassis.telemetry import configure_logging, configure_tracing
 
@@ -67,15 +68,20 @@ async def serve_app(
     app: Any,
     listener: socket.socket,
     *,
+    public_url: str,
     drain_seconds: int,
     on_listening: Callable[[], None] = lambda: None,
-    max_header_bytes: int = 32_768,
+    max_header_bytes: int = MAX_HEAD_BYTES,
+    header_seconds: float = HEAD_SECONDS,
 ) -> None:
-    """Serve ``app`` until SIGTERM or SIGINT; then finish what runs, within ``drain_seconds``."""
+    """Serve ``app`` until SIGTERM or SIGINT; then finish what runs, within ``drain_seconds``.
+
+    The request line and headers may have ``max_header_bytes`` together and take ``header_seconds``.
+    """
     config = uvicorn.Config(
         app,
         interface="asgi3",
-        http="httptools",
+        http=bounded_http(public_url, max_header_bytes, header_seconds),
         ws="none",
         lifespan="on",
         access_log=False,
@@ -85,7 +91,6 @@ async def serve_app(
         proxy_headers=False,  # the peer is the client; a header would let it claim to be anybody
         timeout_keep_alive=75,
         timeout_graceful_shutdown=drain_seconds,
-        h11_max_incomplete_event_size=max_header_bytes,
     )
     await _Server(config, on_listening).serve(sockets=[listener])
 
@@ -171,6 +176,7 @@ def service_main(
             await serve_app(
                 HealthOnly(app) if command == "work" else app,
                 listener,
+                public_url=settings.public_url,
                 drain_seconds=settings.drain_seconds,
                 on_listening=lambda: log.info("listening", service=service, address=listener.getsockname()),
             )
