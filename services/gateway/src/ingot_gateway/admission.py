@@ -26,6 +26,7 @@ TAKEN_OFF = ONE_CONNECTION | {
     b"host",
     b"expect",
     b"forwarded",
+    b"x-forwarded-for",
     b"x-real-ip",
     b"baggage",
 }
@@ -50,6 +51,7 @@ class Admitted(NamedTuple):
     headers: Headers
     authorization: bytes
     sudo: bytes
+    forwarded_for: bytes
     length: int | None
     refusal: ApiError | None
 
@@ -80,6 +82,7 @@ def admit(scope: HTTPScope, limits: Limits) -> Admitted:
         kept,
         taken.get(b"authorization", b""),
         taken.get(b"sudo", b""),
+        taken.get(b"x-forwarded-for", b""),
         length,
         _refusal(scope, len(headers), size, limits),
     )

@@ -12,6 +12,7 @@ from ingot_chassis.peers import Peers
 from ingot_gateway.admission import Limits
 from ingot_gateway.api import description, version
 from ingot_gateway.auth import TOPIC, Authenticator
+from ingot_gateway.client_address import TrustedProxies
 from ingot_gateway.clients.descriptions import DescriptionsOfPeers
 from ingot_gateway.clients.identity import IdentityOverPeer
 from ingot_gateway.errors import ErrorWriter
@@ -30,7 +31,11 @@ def create_app(
     peers: Peers | None = None,
     upstreams: Mapping[str, Upstream] | None = None,
 ) -> Litestar:
-    """The app of the gateway. ``upstreams`` are where requests go, by default the URLs of the settings."""
+    """The app of the gateway. ``upstreams`` are where requests go, by default the URLs of the settings.
+
+    Raises SettingsError.
+    """
+    proxies = TrustedProxies(settings.trusted_proxies)
     parts = assemble("gateway", settings, urls=settings.urls(), peers=peers, bus=bus)
     authenticator = Authenticator(IdentityOverPeer(parts.peers["identity"]), settings.credential_seconds)
     if parts.bus is not None:
@@ -57,7 +62,7 @@ def create_app(
             )
         },
     )
-    proxy = Proxy(upstreams, authenticator, bounds, ErrorWriter(settings.public_url))
+    proxy = Proxy(upstreams, authenticator, bounds, proxies, ErrorWriter(settings.public_url))
     app.asgi_handler = Door(
         Limits(settings.header_limit, settings.header_bytes_limit, settings.url_bytes_limit),
         own=app.asgi_handler,

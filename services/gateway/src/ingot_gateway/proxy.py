@@ -13,6 +13,7 @@ from ingot_chassis.principal import PRINCIPAL_HEADER
 from ingot_chassis.telemetry import request_id
 from ingot_gateway.admission import Admitted, Headers, Limits, admit
 from ingot_gateway.auth import NOBODY, Authenticator, Caller
+from ingot_gateway.client_address import TrustedProxies
 from ingot_gateway.credentials import presented, split_query
 from ingot_gateway.errors import ErrorWriter
 from ingot_gateway.exchange import Bounds, ClientGone, Exchange
@@ -56,10 +57,11 @@ class Proxy:
         upstreams: Mapping[str, Upstream],
         authenticator: Authenticator,
         bounds: Mapping[RouteClass, Bounds],
+        proxies: TrustedProxies,
         errors: ErrorWriter,
     ) -> None:
         self._upstreams, self._authenticator = upstreams, authenticator
-        self._bounds, self._errors = bounds, errors
+        self._bounds, self._proxies, self._errors = bounds, proxies, errors
         self._table = RouteTable()
 
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
@@ -92,18 +94,19 @@ class Proxy:
         bounds = self._bounds[route.kind]
         if bounds.body is not None and admitted.length is not None and admitted.length > bounds.body:
             raise TooLarge
-        client = scope["client"] or ("", 0)
+        peer, port = scope["client"] or ("", 0)
+        address = self._proxies.client(peer, admitted.forwarded_for)
         query = split_query(scope["query_string"])
         credential = presented(query, admitted.authorization, admitted.sudo)
-        caller = await self._authenticator.caller(credential, client[0]) if credential else NOBODY
+        caller = await self._authenticator.caller(credential, address) if credential else NOBODY
         request = Forwarded(
             method=scope["method"],
             path=scope["path"],
             raw_path=scope["raw_path"],
             query=query.rest,
-            headers=_headers(admitted.headers, caller, client[0]),
+            headers=_headers(admitted.headers, caller, address),
             has_body=admitted.length != 0,
-            client=client,
+            client=(address, port if address == peer else 0),
         )
 
         changes = _changes_identity(request.method, route)

@@ -40,6 +40,10 @@ class Settings(ServiceSettings, kw_only=True):
         float,
         msgspec.Meta(ge=0, description="How long a service that restarts is tried again before a 502."),
     ] = 1.0
+    trusted_proxies: Annotated[
+        list[str],
+        msgspec.Meta(description="Networks (CIDR) of reverse proxies whose X-Forwarded-For is believed."),
+    ] = msgspec.field(default_factory=list)
     credential_seconds: Annotated[
         float,
         msgspec.Meta(ge=0, le=5, description="How long the answer who a credential belongs to is used."),

@@ -1,0 +1,46 @@
+"""Whose request this is, as an address: the peer's, or what a reverse proxy of this house says of it."""
+
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+from ingot_chassis.settings import SettingsError
+
+
+class TrustedProxies:
+    """The networks whose ``X-Forwarded-For`` is believed."""
+
+    def __init__(self, networks: Sequence[str]) -> None:
+        """Raises SettingsError."""
+        try:
+            self._networks = [ip_network(network) for network in networks]
+        except ValueError as error:
+            raise SettingsError([f"INGOT_GATEWAY_TRUSTED_PROXIES: {error}"]) from None
+
+    def client(self, peer: str, forwarded_for: bytes) -> str:
+        """The address nearest to us that is not a trusted proxy, or the farthest that proxies vouch for.
+
+        Each proxy adds its own peer on the right, so only what stands right of the first stranger is known.
+        """
+        if not self._networks or not forwarded_for:
+            return peer
+        known = peer
+        for entry in reversed(forwarded_for.decode("latin-1").split(",")):
+            if not self._trusts(known):
+                break
+            address = _address(entry.strip())
+            if address is None:
+                break
+            known = str(address)
+        return known
+
+    def _trusts(self, text: str) -> bool:
+        address = _address(text)
+        return address is not None and any(address in network for network in self._networks)
+
+
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
