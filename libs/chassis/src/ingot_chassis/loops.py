@@ -13,6 +13,7 @@ Loop = Callable[[], Awaitable[None]]
 """A coroutine function that runs until it is cancelled."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
+CANCEL_AGAIN = 1.0
 
 
 async def supervise(name: str, loop: Loop) -> None:
@@ -38,11 +39,12 @@ async def running(loops: Sequence[tuple[str, Loop]]) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        for task in tasks:
-            task.cancel()
-        for task in tasks:
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        waiting = set(tasks)
+        while waiting:
+            # Again and again: a wait that ends at the very moment of a cancellation can swallow it.
+            for task in waiting:
+                task.cancel()
+            _, waiting = await asyncio.wait(waiting, timeout=CANCEL_AGAIN)
 
 
 async def wait_for(flag: asyncio.Event, seconds: float) -> None:
