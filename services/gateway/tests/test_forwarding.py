@@ -214,7 +214,7 @@ async def test_a_change_at_identity_is_seen_by_the_same_caller_at_once(forge, cl
         ("GET", "/api/v1/%2e%2e/%2e%2e/internal/jwks"),
         ("GET", "/%69nternal/jwks"),
         ("GET", "/api/v1/unknown"),
-        ("GET", "/"),
+        ("POST", "/"),
         ("POST", "/api/v1/version"),
         ("GET", "/livez/app/info/refs"),
     ],
