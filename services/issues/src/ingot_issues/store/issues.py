@@ -1,7 +1,7 @@
 """SQL for issues and for what surrounds them in their views."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -80,11 +80,6 @@ async def get(db: Executor, repository_id: int, number: int) -> IssueRow | None:
 
 async def get_by_id(db: Executor, issue_id: int) -> IssueRow | None:
     return (await db.execute(_issues().where(issue.c.id == issue_id))).first()
-
-
-async def get_by_ids(db: Executor, issue_ids: Iterable[int]) -> dict[int, IssueRow]:
-    rows = await db.execute(_issues().where(issue.c.id.in_(list(issue_ids))))
-    return {row.id: row for row in rows}
 
 
 async def change(db: Executor, issue_id: int, **values: Any) -> None:

@@ -32,11 +32,6 @@ async def get_by_login(db: Executor, login: str) -> AccountRow | None:
     return (await db.execute(select(account).where(account.c.lower_login == login.lower()))).first()
 
 
-async def by_ids(db: Executor, ids: Collection[int]) -> dict[int, AccountRow]:
-    rows = await db.execute(select(account).where(account.c.id.in_(ids)))
-    return {row.id: row for row in rows}
-
-
 async def logins_by_email(db: Executor, addresses: Collection[str]) -> dict[str, str]:
     """Lower-case address -> login, for the addresses that an account shows."""
     if not addresses:

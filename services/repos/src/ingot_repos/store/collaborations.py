@@ -67,12 +67,6 @@ async def grant(db: Executor, repository_id: int, team_id: int) -> None:
     )
 
 
-async def revoke(db: Executor, repository_id: int, team_id: int) -> None:
-    await db.execute(
-        delete(team_grant).where(team_grant.c.repository_id == repository_id, team_grant.c.team_id == team_id)
-    )
-
-
 async def forget_team(db: Executor, team_id: int) -> list[int]:
     """Drop every grant of a deleted team; the repositories it had."""
     rows = await db.execute(
