@@ -117,3 +117,10 @@ def test_a_service_cannot_speak_as_another():
     statement = ServiceIdentity("gateway", key).statement("repos")
     with pytest.raises(Unauthenticated):
         ServiceVerifier("repos", {"issues": key.x}).verify(statement)
+
+
+def test_a_token_that_is_restricted_to_some_things_makes_nobody_of_its_owner_for_others():
+    confined = Principal(id=7, name="ann", via="token", scopes=["all"], confined_to=[3])
+    assert confined.towards(3) is confined
+    assert not confined.towards(4).signed_in
+    assert ANN.towards(4) is ANN

@@ -35,7 +35,7 @@ class Principal(msgspec.Struct, frozen=True, omit_defaults=True):
     """The caller. ``id`` 0 is nobody. ``scopes`` None means all (a password), a list what a token may do.
 
     ``via`` is how they came: "" anonymous, "basic" (password) or "token"; ``sudo_by`` the administrator who
-    acts as them.
+    acts as them. ``confined_to`` lists the ids of what a restricted token may reach; None means all.
     """
 
     id: int = 0
@@ -45,6 +45,7 @@ class Principal(msgspec.Struct, frozen=True, omit_defaults=True):
     scopes: list[str] | None = None
     organizations: dict[int, Membership] = {}
     sudo_by: str = ""
+    confined_to: list[int] | None = None
 
     @property
     def signed_in(self) -> bool:
@@ -56,6 +57,10 @@ class Principal(msgspec.Struct, frozen=True, omit_defaults=True):
             return True
         wider = scope.replace("read:", "write:", 1)
         return any(held in (scope, wider, "all") for held in self.scopes)
+
+    def towards(self, id_: int) -> "Principal":
+        """Who they are to the thing with ``id_``: nobody, if their token is restricted to others."""
+        return self if self.confined_to is None or id_ in self.confined_to else ANONYMOUS
 
 
 ANONYMOUS = Principal()

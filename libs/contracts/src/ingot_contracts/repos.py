@@ -207,9 +207,11 @@ class RepositoryForked(msgspec.Struct, frozen=True, kw_only=True, tag="repos.rep
 
 
 class AccessChanged(msgspec.Struct, frozen=True, kw_only=True, tag="repos.access.changed.v1"):
-    """A collaborator or a team grant changed: forget what anybody may do to it."""
+    """A collaborator or a team grant changed: forget what anybody may do to it. Both lists are whole."""
 
     repository_id: int
+    collaborators: list[int] = []
+    teams: list[int] = []
 
 
 class PushReceived(msgspec.Struct, frozen=True, kw_only=True, tag="repos.push.received.v1"):
