@@ -70,6 +70,13 @@ async def test_the_last_administrator_stays_one(identity, change):
     assert (await delete(identity, "root")).status_code == 422
 
 
+async def test_sister_services_learn_who_administers_the_site(identity):
+    user_id = await identity.add_user("ann")
+    for admin in (False, True):
+        await edit(identity, {"admin": admin})
+        assert (await identity.as_sister(f"/internal/accounts/{user_id}")).json()["admin"] is admin
+
+
 async def test_two_administrators_cannot_depose_each_other_at_once(identity):
     await identity.add_user("ann")
     await edit(identity, {"admin": True})

@@ -23,7 +23,10 @@ GHOST = User(id=-1, login="Ghost")
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """What sister services copy of a user or organization. ``email`` is the one that may be shown."""
+    """What sister services copy of a user or organization. ``email`` is the one that may be shown.
+
+    ``active``: may sign in. ``admin``: administers the site.
+    """
 
     id: int
     kind: Kind
@@ -33,6 +36,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     avatar_url: str = ""
     active: bool = True
     visibility: Visibility = "public"
+    admin: bool = False
 
     def user(self) -> User:
         """As the API shows it."""

@@ -23,6 +23,7 @@ class Viewing:
             avatar_url=self.avatar(row),
             active=row.active and not row.login_prohibited,
             visibility=row.visibility,
+            admin=row.admin,
         )
 
     def user(self, row: Any, *, show_email: bool = True) -> User:
