@@ -186,6 +186,14 @@ async def test_hooks_ask_what_somebody_may_do_now(world, ann, bob, base):
     assert (await ann.internal("GET", "by-id/999999/level?user=1")).status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("account", "level"), [({"admin": True}, "owner"), ({"admin": True, "active": False}, "none")]
+)
+async def test_an_administrator_may_all_while_they_may_sign_in(world, ann, base, account, level):
+    world.identity.add(77, "root", **account)
+    assert (await ann.internal("GET", f"by-id/{base}/level?user=77")).json() == {"level": level}
+
+
 async def test_a_status_is_announced(world, ann, base):
     told = {"state": "failure", "context": "ci", "description": "it burns"}
     answer = await ann.post("/repos/ann/app/statuses/topic", told)

@@ -137,7 +137,12 @@ async def _level(request: Call, repository_id: int, user: str) -> Level:
     account = await identity.account(int(user))
     if account is None or not account.active:
         return "none"
-    who = Principal(id=account.id, name=account.login, organizations=await identity.organizations(account.id))
+    who = Principal(
+        id=account.id,
+        name=account.login,
+        admin=account.admin,
+        organizations=await identity.organizations(account.id),
+    )
     async with request.db.read() as db:
         row = await repositories.get(db, access.viewer(who), repository_id)
     if row is None:
