@@ -154,3 +154,25 @@ async def test_a_repository_may_be_called_like_an_internal_route(ann, name):
     created = await ann.create(name)
     answer = await ann.internal("GET", f"ann/{name}/access")
     assert answer.json()["repository"]["id"] == created["id"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("PATCH", "/repos/ann/secret"),
+        ("POST", "/repos/ann/secret/statuses/master"),
+        ("POST", "/repos/ann/secret/forks"),
+        ("PUT", "/repos/ann/secret/collaborators/bob"),
+    ],
+)
+async def test_who_may_not_know_of_a_repository_learns_nothing_by_a_wrong_body(world, ann, bob, method, path):
+    await ann.create("secret", private=True)
+    for caller in (bob, bob.but(id=0, name="", via="")):
+        answers = [
+            await caller.call(
+                method, f"/api/v1{at}", content=b"{", headers={"content-type": "application/json"}
+            )
+            for at in (path, path.replace("secret", "nothing"))
+        ]
+        assert [answer.status_code for answer in answers] == [404, 404]
+        assert answers[0].json() == answers[1].json()

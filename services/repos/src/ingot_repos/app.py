@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from litestar import Litestar
+from litestar import Litestar, Router
 
 from ingot_chassis.app import service_app
 from ingot_chassis.assembly import assemble
@@ -24,7 +24,7 @@ from ingot_repos.api import (
     repositories,
     statuses,
 )
-from ingot_repos.api.call import Call, Parts
+from ingot_repos.api.call import Call, Parts, enter_repository
 from ingot_repos.clients.identity import IdentityOverPeers
 from ingot_repos.consumers import SUBSCRIPTIONS
 from ingot_repos.core.pushes import Pushes
@@ -76,20 +76,24 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         ("repos wakes workers", wake_on_forks),
         ("repos finishes pushes", pushes.sweep_for_ever),
     ]
-    return service_app(
-        parts,
-        routes=[
+    public = Router(
+        path="/",
+        guards=[enter_repository],
+        route_handlers=[
             *branches.routes,
             *collaborators.routes,
             *contents.routes,
             *forks.routes,
             *git_http.routes,
-            *internal.routes,
             *listings.routes,
             *marks.routes,
             *repositories.routes,
             *statuses.routes,
         ],
+    )
+    return service_app(
+        parts,
+        routes=[public, *internal.routes],
         request_class=Call,
         state={
             "repos": Parts(

@@ -35,9 +35,9 @@ async def _views(request: Call, found: Found, tips: list[tuple[str, CommitInfo]]
     operation_id="repoListBranches",
     tags=["repository"],
 )
-async def list_branches(request: Call, owner: str, repo: str) -> Response[list[Branch]]:
+async def list_branches(request: Call) -> Response[list[Branch]]:
     """Branches by name."""
-    found = await request.repository(owner, repo)
+    found = request.found
     page = request.page()
     try:
         tips, total = await request.storage.call(found.id, page_of_branches, page.offset, page.limit)
@@ -52,9 +52,9 @@ async def list_branches(request: Call, owner: str, repo: str) -> Response[list[B
     operation_id="repoGetBranch",
     tags=["repository"],
 )
-async def get_one(request: Call, owner: str, repo: str, branch: str) -> Branch:  # noqa: ARG001 - see below
+async def get_one(request: Call, branch: str) -> Branch:  # noqa: ARG001 - see below
     """One branch; its name may hold slashes."""
-    found = await request.repository(owner, repo)
+    found = request.found
     name = request.rest_of_path(6)  # the path parameter comes normalized
     try:
         tip = await request.storage.call(found.id, get_branch, name)

@@ -1,15 +1,17 @@
 """What a route of repos gets at through its request: above all the repository in the path, and access to it."""
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
+from litestar.connection import ASGIConnection
+from litestar.handlers.base import BaseRouteHandler
 
 from ingot_chassis.body import ApiRequest
 from ingot_chassis.errors import Denied, NotFound
 from ingot_chassis.jobs import Jobs, Workers
 from ingot_chassis.principal import Principal
 from ingot_contracts.identity import Account, User
-from ingot_contracts.repos import Level, Repository, reaches
+from ingot_contracts.repos import Level, Repository
 from ingot_repos.clients.identity import Identity
 from ingot_repos.core import access
 from ingot_repos.core.pushes import Pushes
@@ -49,6 +51,15 @@ class Found(msgspec.Struct, frozen=True):
         return f"{self.row.owner_login}/{self.row.name}"
 
 
+async def enter_repository(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+    """The guard of public routes: where the policy names a level, it is decided before the body is read."""
+    policy = handler.opt["policy"]
+    if policy.caller == "resource":
+        request, names = cast("Call", connection), connection.path_params
+        found = await request.repository(names["owner"], names["repo"], policy.level)
+        request.scope["repository"] = found  # type: ignore[typeddict-unknown-key]
+
+
 class Call(ApiRequest):
     """A request to repos."""
 
@@ -69,7 +80,18 @@ class Call(ApiRequest):
         parts = self.scope["path"].split("/", segments + 1)
         return parts[-1].strip("/") if len(parts) == segments + 2 else ""
 
-    async def repository(self, owner: str, name: str, level: Level = "read") -> Found:
+    @property
+    def found(self) -> Found:
+        """The repository in the path of a route whose policy is ``resource``."""
+        return self.scope["repository"]  # type: ignore[typeddict-item,no-any-return]
+
+    @property
+    def writable(self) -> Found:
+        """The same, if its contents may change now. Raises Denied."""
+        access.require_open(self.found.row)
+        return self.found
+
+    async def repository(self, owner: str, name: str, level: access.Asked = "read") -> Found:
         """The repository of that name, if the caller reaches ``level``.
 
         Raises NotFound when they may not know of it, then Unauthenticated, then Denied.
@@ -80,13 +102,7 @@ class Call(ApiRequest):
             row = await self._at_a_name_not_known_yet(owner, name)
         return await self._granted(row, level)
 
-    async def writable(self, owner: str, name: str) -> Found:
-        """The repository of that name, if the caller may change its contents now. Raises as ``repository``."""
-        found = await self.repository(owner, name, "write")
-        access.require_open(found.row)
-        return found
-
-    async def repository_by_id(self, repository_id: int, level: Level = "read") -> Found:
+    async def repository_by_id(self, repository_id: int, level: access.Asked = "read") -> Found:
         """The same, by id."""
         async with self.db.read() as db:
             row = await repositories.get(db, access.viewer(self.who), repository_id)
@@ -106,9 +122,9 @@ class Call(ApiRequest):
             raise NotFound
         return row
 
-    async def _granted(self, row: Any, asked: Level) -> Found:
+    async def _granted(self, row: Any, asked: access.Asked) -> Found:
         held = access.level(row, self.who)
-        if not reaches(held, asked) and row.owner_kind == "organization" and self.who.signed_in:
+        if not access.suffices(held, asked) and row.owner_kind == "organization" and self.who.signed_in:
             who = await self.refreshed()
             async with self.db.read() as db:
                 row = await repositories.get(db, access.viewer(who), row.id)

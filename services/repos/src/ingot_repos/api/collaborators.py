@@ -37,9 +37,9 @@ async def _user(request: Call, login: str) -> AccountRow:
     operation_id="repoListCollaborators",
     tags=["repository"],
 )
-async def list_collaborators(request: Call, owner: str, repo: str) -> Response[list[User]]:
+async def list_collaborators(request: Call) -> Response[list[User]]:
     """Collaborators in the order of their addition."""
-    found = await request.repository(owner, repo, "write")
+    found = request.found
     page = request.page()
     async with request.db.read() as db:
         rows, total = await collaborations.list_accounts(db, found.id, page)
@@ -53,9 +53,9 @@ async def list_collaborators(request: Call, owner: str, repo: str) -> Response[l
     tags=["repository"],
     status_code=204,
 )
-async def check_collaborator(request: Call, owner: str, repo: str, collaborator: str) -> None:
+async def check_collaborator(request: Call, collaborator: str) -> None:
     """Whether a user is a collaborator: 204 or 404."""
-    found = await request.repository(owner, repo, "write")
+    found = request.found
     row = await _user(request, collaborator)
     async with request.db.read() as db:
         if not await collaborations.is_collaborator(db, found.id, row.id):
@@ -69,11 +69,9 @@ async def check_collaborator(request: Call, owner: str, repo: str, collaborator:
     tags=["repository"],
     status_code=204,
 )
-async def add_collaborator(
-    request: Call, owner: str, repo: str, collaborator: str, data: AddCollaborator
-) -> None:
+async def add_collaborator(request: Call, collaborator: str, data: AddCollaborator) -> None:
     """Let a user in, or change what they may do."""
-    found = await request.repository(owner, repo, "admin")
+    found = request.found
     row = await _user(request, collaborator)
     if row.id == found.row.owner_id:
         raise Invalid.field("collaborator", "owner", "owns the repository")
@@ -87,14 +85,15 @@ async def add_collaborator(
 
 @delete(
     "/api/v1/repos/{owner:str}/{repo:str}/collaborators/{collaborator:str}",
-    policy=resource("admin", "write:repository"),
+    policy=resource("signed-in", "write:repository"),
     operation_id="repoDeleteCollaborator",
     tags=["repository"],
 )
 async def remove_collaborator(request: Call, owner: str, repo: str, collaborator: str) -> None:
     """Take a user out; they may take out themselves."""
-    leaving = request.who.signed_in and collaborator.lower() == request.who.name.lower()
-    found = await request.repository(owner, repo, "read" if leaving else "admin")
+    found = request.found
+    if collaborator.lower() != request.who.name.lower():
+        found = await request.repository(owner, repo, "admin")
     row = await _user(request, collaborator)
     async with request.db.transaction() as tx:
         if await collaborations.remove(tx, found.id, row.id):

@@ -58,9 +58,9 @@ async def commit_at(request: Call, found: Found, resolved: Resolved) -> str:
     operation_id="repoGetRawFile",
     tags=["repository"],
 )
-async def raw(request: Call, owner: str, repo: str, filepath: str) -> Response[Any]:  # noqa: ARG001
+async def raw(request: Call, filepath: str) -> Response[Any]:  # noqa: ARG001
     """A file of a branch, tag or commit, else of the default branch."""
-    found = await request.repository(owner, repo)
+    found = request.found
     try:
         resolved, path = await request.storage.call(found.id, resolve_path, request.rest_of_path(6))
         commit = await commit_at(request, found, resolved)
@@ -93,9 +93,9 @@ async def raw(request: Call, owner: str, repo: str, filepath: str) -> Response[A
     operation_id="repoGetArchive",
     tags=["repository"],
 )
-async def archive(request: Call, owner: str, repo: str, filepath: str) -> Stream:  # noqa: ARG001
+async def archive(request: Call, filepath: str) -> Stream:  # noqa: ARG001
     """`<ref>.zip` or `<ref>.tar.gz`, everything inside one folder."""
-    found = await request.repository(owner, repo)
+    found = request.found
     wanted = request.rest_of_path(6)
     known = [(suffix, kind) for suffix, kind in SUFFIXES if wanted.endswith(suffix)]
     if not known:

@@ -6,7 +6,7 @@ import msgspec
 from litestar import Response, get, post
 
 from ingot_chassis.errors import Conflict
-from ingot_chassis.policy import resource, signed_in
+from ingot_chassis.policy import resource
 from ingot_contracts.repos import Repository
 from ingot_repos.api.call import Call, Found
 from ingot_repos.api.listings import page_of
@@ -23,14 +23,14 @@ class CreateFork(msgspec.Struct, kw_only=True):
 
 @post(
     "/api/v1/repos/{owner:str}/{repo:str}/forks",
-    policy=signed_in("write:repository"),
+    policy=resource("signed-in", "write:repository"),
     operation_id="createFork",
     tags=["repository"],
     status_code=202,
 )
-async def create_fork(request: Call, owner: str, repo: str, data: CreateFork) -> Repository:
+async def create_fork(request: Call, data: CreateFork) -> Repository:
     """Fork a repository: the answer comes at once, the commits follow."""
-    found = await request.repository(owner, repo)
+    found = request.found
     if found.row.state != "ready":
         raise Conflict("the repository is not ready to be forked")
     target: Any = await request.own_account()
@@ -49,9 +49,9 @@ async def create_fork(request: Call, owner: str, repo: str, data: CreateFork) ->
     operation_id="listForks",
     tags=["repository"],
 )
-async def list_forks(request: Call, owner: str, repo: str) -> Response[list[Repository]]:
+async def list_forks(request: Call) -> Response[list[Repository]]:
     """Direct forks that the caller may see."""
-    found = await request.repository(owner, repo)
+    found = request.found
     page = request.page()
     async with request.db.read() as db:
         rows = await repositories.list_forks(db, access.viewer(request.who), found.id, page)

@@ -16,6 +16,7 @@ from litestar.types import Receive, Scope, Send
 from ingot_chassis.errors import ApiError, BadRequest, Denied, NotFound, Unauthenticated, Unavailable
 from ingot_chassis.policy import anyone
 from ingot_repos.api.call import Call, Found
+from ingot_repos.core import access
 from ingot_repos.git.errors import BodyRefused, GitError, RepositoryNotFound
 from ingot_repos.git.smart_http import Service, advertise, inflate, read_push_commands, serve
 
@@ -136,7 +137,8 @@ async def _found(request: Call, service: Service) -> Found:
         raise Denied("the token lacks the scope for that")
     try:
         if writing:
-            found = await request.writable(str(params["owner"]), name)
+            found = await request.repository(str(params["owner"]), name, "write")
+            access.require_open(found.row)
         else:
             found = await request.repository(str(params["owner"]), name)
     except (NotFound, Denied, Unauthenticated):

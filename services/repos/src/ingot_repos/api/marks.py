@@ -40,33 +40,27 @@ def _info(request: Call, found: Found) -> WatchInfo:
     )
 
 
-async def _mark(request: Call, owner: str, repo: str, mark: Mark) -> Found:
-    found = await request.repository(owner, repo)
+async def _mark(request: Call, found: Found, mark: Mark) -> None:
     who = await request.own_account()
     async with request.db.transaction() as tx:
         await marks.put(tx, mark, found.id, who.id)
-    return found
 
 
-async def _unmark(request: Call, owner: str, repo: str, mark: Mark) -> None:
-    found = await request.repository(owner, repo)
+async def _unmark(request: Call, found: Found, mark: Mark) -> None:
     async with request.db.transaction() as tx:
         await marks.remove(tx, mark, found.id, request.who.id)
 
 
-async def _marked(request: Call, owner: str, repo: str, mark: Mark) -> Found:
-    found = await request.repository(owner, repo)
+async def _require_marked(request: Call, found: Found, mark: Mark) -> None:
     async with request.db.read() as db:
         if not await marks.is_put(db, mark, found.id, request.who.id):
             raise NotFound
-    return found
 
 
-async def _people(request: Call, owner: str, repo: str, mark: Mark) -> Response[list[User]]:
-    found = await request.repository(owner, repo)
+async def _people(request: Call, mark: Mark) -> Response[list[User]]:
     page = request.page()
     async with request.db.read() as db:
-        rows, total = await marks.list_accounts(db, mark, found.id, page)
+        rows, total = await marks.list_accounts(db, mark, request.found.id, page)
     return Response([user(row) for row in rows], headers=request.page_headers(page, total))
 
 
@@ -93,7 +87,7 @@ async def _list(request: Call, mark: Mark, user_id: int) -> Repositories:
 )
 async def put_star(request: Call, owner: str, repo: str) -> None:
     """Star a repository."""
-    await _mark(request, owner, repo, "star")
+    await _mark(request, await request.repository(owner, repo), "star")
 
 
 @delete(
@@ -104,7 +98,7 @@ async def put_star(request: Call, owner: str, repo: str) -> None:
 )
 async def delete_star(request: Call, owner: str, repo: str) -> None:
     """Take the star back."""
-    await _unmark(request, owner, repo, "star")
+    await _unmark(request, await request.repository(owner, repo), "star")
 
 
 @get(
@@ -116,7 +110,7 @@ async def delete_star(request: Call, owner: str, repo: str) -> None:
 )
 async def check_star(request: Call, owner: str, repo: str) -> None:
     """Whether the caller starred it: 204 or 404."""
-    await _marked(request, owner, repo, "star")
+    await _require_marked(request, await request.repository(owner, repo), "star")
 
 
 @get(
@@ -147,43 +141,45 @@ async def list_stars(request: Call, username: str) -> Repositories:
     operation_id="repoListStargazers",
     tags=["repository"],
 )
-async def list_stargazers(request: Call, owner: str, repo: str) -> Response[list[User]]:
+async def list_stargazers(request: Call) -> Response[list[User]]:
     """Who starred a repository."""
-    return await _people(request, owner, repo, "star")
+    return await _people(request, "star")
 
 
 @put(
     "/api/v1/repos/{owner:str}/{repo:str}/subscription",
-    policy=signed_in("write:repository"),
+    policy=resource("signed-in", "write:repository"),
     operation_id="userCurrentPutSubscription",
     tags=["repository"],
     status_code=200,
 )
-async def put_watch(request: Call, owner: str, repo: str) -> WatchInfo:
+async def put_watch(request: Call) -> WatchInfo:
     """Watch a repository."""
-    return _info(request, await _mark(request, owner, repo, "watch"))
+    await _mark(request, request.found, "watch")
+    return _info(request, request.found)
 
 
 @delete(
     "/api/v1/repos/{owner:str}/{repo:str}/subscription",
-    policy=signed_in("write:repository"),
+    policy=resource("signed-in", "write:repository"),
     operation_id="userCurrentDeleteSubscription",
     tags=["repository"],
 )
-async def delete_watch(request: Call, owner: str, repo: str) -> None:
+async def delete_watch(request: Call) -> None:
     """Watch it no longer."""
-    await _unmark(request, owner, repo, "watch")
+    await _unmark(request, request.found, "watch")
 
 
 @get(
     "/api/v1/repos/{owner:str}/{repo:str}/subscription",
-    policy=signed_in("read:repository"),
+    policy=resource("signed-in", "read:repository"),
     operation_id="userCurrentCheckSubscription",
     tags=["repository"],
 )
-async def check_watch(request: Call, owner: str, repo: str) -> WatchInfo:
+async def check_watch(request: Call) -> WatchInfo:
     """Whether the caller watches it; 404 if not."""
-    return _info(request, await _marked(request, owner, repo, "watch"))
+    await _require_marked(request, request.found, "watch")
+    return _info(request, request.found)
 
 
 @get(
@@ -214,9 +210,9 @@ async def list_watches(request: Call, username: str) -> Repositories:
     operation_id="repoListSubscribers",
     tags=["repository"],
 )
-async def list_subscribers(request: Call, owner: str, repo: str) -> Response[list[User]]:
+async def list_subscribers(request: Call) -> Response[list[User]]:
     """Who watches a repository."""
-    return await _people(request, owner, repo, "watch")
+    return await _people(request, "watch")
 
 
 routes = [

@@ -102,9 +102,9 @@ async def create_for_user(request: Call, username: str, data: CreateRepository) 
     operation_id="repoGet",
     tags=["repository"],
 )
-async def get_repository(request: Call, owner: str, repo: str) -> Repository:
+async def get_repository(request: Call) -> Repository:
     """A repository."""
-    return await request.view(await request.repository(owner, repo))
+    return await request.view(request.found)
 
 
 @get(
@@ -124,9 +124,9 @@ async def get_by_id(request: Call, repository_id: int) -> Repository:
     operation_id="repoEdit",
     tags=["repository"],
 )
-async def edit_repository(request: Call, owner: str, repo: str, data: EditRepository) -> Repository:
+async def edit_repository(request: Call, data: EditRepository) -> Repository:
     """Change a repository; what is absent stays."""
-    found = await request.repository(owner, repo, "admin")
+    found = request.found
     changes = {key: value for key, value in msgspec.to_builtins(data).items() if value is not None}
     await _choose_default_branch(request, found, data.default_branch)
     sender = await request.sender()
@@ -150,13 +150,13 @@ async def _choose_default_branch(request: Call, found: Found, branch: str | None
 
 @delete(
     "/api/v1/repos/{owner:str}/{repo:str}",
-    policy=resource("owner", "write:repository"),
+    policy=resource("admin", "write:repository"),
     operation_id="repoDelete",
     tags=["repository"],
 )
 async def delete_repository(request: Call, owner: str, repo: str) -> None:
     """Delete a repository. Those of organizations can be deleted by their owners alone."""
-    found = await request.repository(owner, repo, "admin")
+    found = request.found
     if found.row.owner_kind == "organization":
         found = await request.repository(owner, repo, "owner")
     sender = await request.sender()

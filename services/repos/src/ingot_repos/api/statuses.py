@@ -54,9 +54,9 @@ async def _sha(request: Call, found: Found, ref: str) -> str:
     tags=["repository"],
     status_code=201,
 )
-async def create_status(request: Call, owner: str, repo: str, sha: str, data: CreateStatus) -> CommitStatus:
+async def create_status(request: Call, sha: str, data: CreateStatus) -> CommitStatus:
     """Say something of a commit."""
-    found = await request.writable(owner, repo)
+    found = request.writable
     commit = await _sha(request, found, sha)
     creator = await request.own_account()
     async with request.db.transaction() as tx:
@@ -79,9 +79,9 @@ async def create_status(request: Call, owner: str, repo: str, sha: str, data: Cr
     operation_id="repoListStatuses",
     tags=["repository"],
 )
-async def list_statuses(request: Call, owner: str, repo: str, sha: str) -> Response[list[CommitStatus]]:
+async def list_statuses(request: Call, sha: str) -> Response[list[CommitStatus]]:
     """Statuses of a commit, newest first."""
-    found = await request.repository(owner, repo)
+    found = request.found
     commit = await _sha(request, found, sha)
     page = request.page()
     async with request.db.read() as db:
@@ -106,9 +106,9 @@ def _combined_id(_handler: Any, _method: Any, path: list[Any]) -> str:
     operation_id=_combined_id,
     tags=["repository"],
 )
-async def combined_status(request: Call, owner: str, repo: str, ref: str) -> CombinedStatus:
+async def combined_status(request: Call, ref: str) -> CombinedStatus:
     """The newest status of each context, and the worst of their states."""
-    found = await request.repository(owner, repo)
+    found = request.found
     sha = await _sha(request, found, ref)
     async with request.db.read() as db:
         rows = await statuses.newest_of_each_context(db, found.id, sha)

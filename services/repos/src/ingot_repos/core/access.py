@@ -1,11 +1,14 @@
 """Who may do what to a repository: the one function that decides, for every door. Default deny."""
 
-from typing import Any
+from typing import Any, Literal
 
 from ingot_chassis.errors import Denied, NotFound, Unauthenticated
 from ingot_chassis.principal import Principal
 from ingot_contracts.repos import LEVELS, Level, reaches
 from ingot_repos.store.repositories import Viewer
+
+Asked = Level | Literal["signed-in"]
+"""``signed-in`` is for whoever may read and has a name."""
 
 
 def level(row: Any, who: Principal) -> Level:
@@ -36,13 +39,18 @@ def owner_is_visible(row: Any, who: Principal) -> bool:
     return who.signed_in and (row.owner_id == who.id or row.owner_id in who.organizations)
 
 
-def require(held: Level, asked: Level, who: Principal) -> None:
+def suffices(held: Level, asked: Asked) -> bool:
+    """Whether ``held`` is enough, apart from having a name."""
+    return reaches(held, "read" if asked == "signed-in" else asked)
+
+
+def require(held: Level, asked: Asked, who: Principal) -> None:
     """Raises NotFound, Unauthenticated or Denied, in this order, unless ``held`` is enough."""
     if held == "none":
         raise NotFound
     if asked != "read" and not who.signed_in:
         raise Unauthenticated("sign in to do that")
-    if not reaches(held, asked):
+    if not suffices(held, asked):
         raise Denied(f"needs {asked} access to the repository")
 
 
