@@ -19,11 +19,11 @@ from ingot_chassis.bus import Bus, BusDown
 from ingot_chassis.database import Database
 from ingot_chassis.events import Envelope, event_type, subject
 from ingot_chassis.principal import Principal
+from ingot_chassis.sealing import Seal
 from ingot_chassis.tables import now
 from ingot_contracts.identity import User
 from ingot_contracts.repos import PushReceived, Repository
 from ingot_hooks.core import hooks
-from ingot_hooks.core.sealing import Seal
 from ingot_hooks.settings import Settings
 from ingot_hooks.store.hooks import Owner
 from ingot_hooks.store.tables import delivery, metadata
@@ -100,7 +100,7 @@ class Field:
         await self.database.close()
 
     async def furnish(self, told: list[Told]) -> None:
-        seal = Seal(self.settings.sealing_key)
+        seal = Seal(self.settings.sealing_key, "INGOT_HOOKS_SEALING_KEY")
         self.told = told
         async with self.database.transaction() as tx:
             for each in told:

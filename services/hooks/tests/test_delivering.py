@@ -10,11 +10,11 @@ import pytest
 from sqlalchemy import update
 from standardwebhooks import Webhook
 
+from ingot_chassis.egress import Egress
 from ingot_chassis.tables import now
 from ingot_chassis.testing.receiver import Answer, Receiver
 from ingot_hooks.bell import Bell
 from ingot_hooks.clients.endpoints import HttpEndpoints
-from ingot_hooks.core.egress import Egress
 from ingot_hooks.core.schedule import PAUSES
 from ingot_hooks.store import deliveries as store
 from ingot_hooks.workers import Deliverer, Retention
@@ -286,7 +286,7 @@ async def test_two_workers_send_everything_once(world: World, receiver: Receiver
         await make(world, receiver.url)
     for _ in range(4):
         await world.hear(push())
-    endpoints = HttpEndpoints(Egress(["127.0.0.1"]).refusal, 10)
+    endpoints = HttpEndpoints(Egress(["127.0.0.1"], "TARGETS").refusal, 10)
     parts = (endpoints, world.app.state.seal, Bell(), world.app.state.rights)
     other = Deliverer(world.db, world.settings, *parts)
     await asyncio.gather(world.deliverer.step(), other.step())

@@ -8,15 +8,15 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp.abc import ResolveResult
 
+from ingot_chassis.egress import Egress, Resolve
 from ingot_chassis.testing.receiver import Receiver
-from ingot_hooks.clients.endpoints import MOST_BYTES, HttpEndpoints, Reply, Resolve
-from ingot_hooks.core.egress import Egress
+from ingot_hooks.clients.endpoints import MOST_BYTES, HttpEndpoints, Reply
 
 
 async def sent(
     url: str, allowed: tuple[str, ...] = (), *, seconds: float = 10, resolve: Resolve | None = None
 ) -> Reply:
-    endpoints = HttpEndpoints(Egress(allowed).refusal, seconds, resolve=resolve)
+    endpoints = HttpEndpoints(Egress(allowed, "TARGETS").refusal, seconds, resolve=resolve)
     reply = await endpoints.send("POST", url, {}, b"{}")
     await endpoints.close()
     return reply
@@ -135,7 +135,7 @@ async def test_a_kept_connection_that_was_closed_meanwhile_is_no_failure() -> No
         writer.close()
 
     server = await asyncio.start_server(talk, "127.0.0.1", 0)
-    endpoints = HttpEndpoints(Egress(LOOPBACK).refusal, 10)
+    endpoints = HttpEndpoints(Egress(LOOPBACK, "TARGETS").refusal, 10)
     async with server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
         replies = [await endpoints.send("POST", url, {}, b"{}") for _ in range(2)]
@@ -146,7 +146,7 @@ async def test_a_kept_connection_that_was_closed_meanwhile_is_no_failure() -> No
 
 async def test_the_addresses_of_a_kept_connection_are_judged_again() -> None:
     names = Names("127.0.0.1")
-    endpoints = HttpEndpoints(Egress(LOOPBACK).refusal, 10, resolve=names)
+    endpoints = HttpEndpoints(Egress(LOOPBACK, "TARGETS").refusal, 10, resolve=names)
     async with Receiver() as receiver:
         url = receiver.url.replace("127.0.0.1", "ci.example.org")
         assert (await endpoints.send("POST", url, {}, b"{}")).status == 204

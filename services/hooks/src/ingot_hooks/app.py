@@ -7,7 +7,9 @@ from litestar import Litestar
 from ingot_chassis.app import service_app
 from ingot_chassis.assembly import assemble
 from ingot_chassis.bus import Bus
+from ingot_chassis.egress import Egress
 from ingot_chassis.peers import Peers
+from ingot_chassis.sealing import Seal
 from ingot_hooks import consumers
 from ingot_hooks.api import deliveries, organizations, repositories
 from ingot_hooks.api.call import Call
@@ -15,8 +17,6 @@ from ingot_hooks.bell import Bell
 from ingot_hooks.clients.endpoints import HttpEndpoints
 from ingot_hooks.clients.identity import PeerIdentity
 from ingot_hooks.clients.repos import PeerRepos
-from ingot_hooks.core.egress import Egress
-from ingot_hooks.core.sealing import Seal
 from ingot_hooks.rights import Rights
 from ingot_hooks.settings import Settings
 from ingot_hooks.store.tables import metadata
@@ -30,8 +30,8 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     bell, bell_of_rights, seal, egress = (
         Bell(),
         Bell(),
-        Seal(settings.sealing_key),
-        Egress(settings.allowed_targets),
+        Seal(settings.sealing_key, "INGOT_HOOKS_SEALING_KEY"),
+        Egress(settings.allowed_targets, "INGOT_HOOKS_ALLOWED_TARGETS"),
     )
     parts = assemble(
         "hooks",

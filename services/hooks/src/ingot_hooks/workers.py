@@ -18,6 +18,7 @@ import structlog
 
 from ingot_chassis.database import Database
 from ingot_chassis.errors import ApiError
+from ingot_chassis.sealing import Seal, Unreadable
 from ingot_chassis.tables import now
 from ingot_chassis.telemetry import continued_span
 from ingot_hooks.bell import Bell
@@ -25,7 +26,6 @@ from ingot_hooks.clients.endpoints import Endpoints, Reply
 from ingot_hooks.core.bodies import FORMS, with_transaction
 from ingot_hooks.core.hooks import valid_secrets
 from ingot_hooks.core.schedule import judge
-from ingot_hooks.core.sealing import Seal, Unreadable
 from ingot_hooks.core.signing import Message, prepared
 from ingot_hooks.recording import Outcome, Recorder, cancelled, handed_back
 from ingot_hooks.rights import Rights

@@ -4,12 +4,12 @@ from datetime import timedelta
 
 from ingot_chassis.body import ApiRequest
 from ingot_chassis.errors import NotFound
+from ingot_chassis.sealing import Seal
 from ingot_contracts.repos import RepositoryAccess
 from ingot_hooks.bell import Bell
 from ingot_hooks.clients.identity import Identity
 from ingot_hooks.clients.repos import Repos
 from ingot_hooks.core import access
-from ingot_hooks.core.sealing import Seal
 from ingot_hooks.store import hooks as store
 from ingot_hooks.store.hooks import HookRow, Owner
 

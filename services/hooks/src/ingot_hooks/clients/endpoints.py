@@ -6,10 +6,9 @@ Redirects are not followed and proxies of the environment not used, since both w
 """
 
 import asyncio
-import ipaddress
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from types import SimpleNamespace
 from typing import Protocol
@@ -18,6 +17,8 @@ import aiohttp
 import msgspec
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
+
+from ingot_chassis.egress import Resolve, resolved
 
 MOST_BYTES = 64 * 1024
 MOST_HEADERS = 100
@@ -37,10 +38,6 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 Refusal = Callable[[str, int, Sequence[str]], str]
 """``(host, port, addresses)``: why nothing may be sent there, in words; empty when it may."""
-
-
-Resolve = Callable[[str, int], Awaitable[list[ResolveResult]]]
-"""``(host, port)``: every address of the host. Raises OSError."""
 
 
 class Endpoints(Protocol):
@@ -73,8 +70,7 @@ class HttpEndpoints:
     """Over sockets, within ``seconds`` from looking up the name to the head of the answer."""
 
     def __init__(self, refusal: Refusal, seconds: float, *, resolve: Resolve | None = None) -> None:
-        self._refusal, self._seconds, self._resolve = refusal, seconds, resolve or _resolved
-
+        self._refusal, self._seconds, self._resolve = refusal, seconds, resolve or resolved
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
@@ -177,31 +173,3 @@ def _words(text: str) -> str:
     """Text from outside as it can be stored and shown."""
     readable = text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
     return readable[:MOST_TEXT]
-
-
-async def _resolved(host: str, port: int) -> list[ResolveResult]:
-    """Every address of ``host``, in the shape that aiohttp takes. Raises OSError."""
-    if _is_address(host):
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return [ResolveResult(hostname=host, host=host, port=port, family=family, proto=0, flags=0)]
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [
-        ResolveResult(
-            hostname=host,
-            host=str(address[0]),
-            port=port,
-            family=family,
-            proto=protocol,
-            flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
-        )
-        for family, _, protocol, _, address in found
-        if family in (socket.AF_INET, socket.AF_INET6)
-    ]
-
-
-def _is_address(host: str) -> bool:
-    """Whether ``host`` is an address in its one plain spelling, so that there is nothing to look up."""
-    try:
-        return str(ipaddress.ip_address(host)) == host
-    except ValueError:
-        return False

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 from ingot_chassis.database import Tx
 from ingot_chassis.errors import Conflict, Invalid, NotFound
 from ingot_chassis.principal import Principal
+from ingot_chassis.sealing import Seal, Unreadable
 from ingot_chassis.tables import now
 from ingot_hooks.core import subscriptions
 from ingot_hooks.core.bodies import TYPES
-from ingot_hooks.core.sealing import Seal, Unreadable
 from ingot_hooks.core.signing import CONTENT_TYPES
 from ingot_hooks.store import deliveries
 from ingot_hooks.store import hooks as store

@@ -1,10 +1,15 @@
-"""Where deliveries may go: public addresses, and what the operator allows beyond them.
+"""Where this process may connect to on behalf of a user: public addresses, and what the operator allows beyond.
 
-Every address that a name has is judged, because any of them may be connected to.
+A name is resolved once, every address that it has is judged, because any of them may be connected to, and only
+those addresses are used.
 """
 
+import asyncio
 import ipaddress
-from collections.abc import Sequence
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+
+from aiohttp.abc import ResolveResult
 
 from ingot_chassis.settings import SettingsError
 
@@ -23,13 +28,20 @@ NEVER: tuple[Network, ...] = (
     ipaddress.IPv6Network("2001::/32"),
 )
 
-PORTS = (80, 443)
+WEB = (80, 443)
+
+Resolve = Callable[[str, int], Awaitable[list[ResolveResult]]]
+"""``(host, port)``: every address of the host. Raises OSError."""
 
 
 class Egress:
-    """The rule of this installation. Raises SettingsError for an entry that cannot be read."""
+    """The rule of one service: ``setting`` is the variable that ``allowed`` comes from, ``ports`` those of the public.
 
-    def __init__(self, allowed: Sequence[str]) -> None:
+    Raises SettingsError for an entry that cannot be read.
+    """
+
+    def __init__(self, allowed: Sequence[str], setting: str, *, ports: Sequence[int] = WEB) -> None:
+        self._setting, self._ports = setting, ports
         self._networks: list[Network] = []
         self._hosts: set[str] = set()
         self._domains: list[str] = []
@@ -42,7 +54,7 @@ class Egress:
         except ValueError:
             if not entry or "/" in entry or ":" in entry:
                 raise SettingsError(
-                    [f"INGOT_HOOKS_ALLOWED_TARGETS: {entry!r} is no network, address or host name"]
+                    [f"{self._setting}: {entry!r} is no network, address or host name"]
                 ) from None
             if entry.startswith("*."):
                 self._domains.append(entry[1:])
@@ -52,7 +64,7 @@ class Egress:
     def refusal(self, host: str, port: int, addresses: Sequence[str]) -> str:
         """Why nothing may be sent to ``host`` with these addresses, in words; empty when it may.
 
-        What the operator names may be reached at any port, anything else at those of the web.
+        What the operator names may be reached at any port, anything else at the public ones.
         """
         name = host.lower().rstrip(".")
         if name in self._hosts or any(name.endswith(domain) for domain in self._domains):
@@ -63,14 +75,12 @@ class Egress:
             if self._allows(address):
                 continue
             if kind:
+                return f"{host} is {address}, {kind}; nothing is sent there unless {self._setting} names it"
+            if port not in self._ports:
+                public = ", ".join(map(str, self._ports))
                 return (
-                    f"{host} is {address}, {kind}; nothing is sent there unless "
-                    "INGOT_HOOKS_ALLOWED_TARGETS names it"
-                )
-            if port not in PORTS:
-                return (
-                    f"port {port} of {host} is not one of the web (80, 443); nothing is sent there unless "
-                    "INGOT_HOOKS_ALLOWED_TARGETS names the host"
+                    f"port {port} of {host} is none of {public}; nothing is sent there unless "
+                    f"{self._setting} names the host"
                 )
         return ""
 
@@ -103,3 +113,31 @@ def _private_kind(address: Address) -> str:
         (bare.is_reserved or not bare.is_global, "a reserved address"),
     )
     return next((words for applies, words in kinds if applies), "")
+
+
+async def resolved(host: str, port: int) -> list[ResolveResult]:
+    """Every address of ``host``, as ``Resolve`` says."""
+    if _is_address(host):
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return [ResolveResult(hostname=host, host=host, port=port, family=family, proto=0, flags=0)]
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [
+        ResolveResult(
+            hostname=host,
+            host=str(address[0]),
+            port=port,
+            family=family,
+            proto=protocol,
+            flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+        )
+        for family, _, protocol, _, address in found
+        if family in (socket.AF_INET, socket.AF_INET6)
+    ]
+
+
+def _is_address(host: str) -> bool:
+    """Whether ``host`` is an address in its one plain spelling, so that there is nothing to look up."""
+    try:
+        return str(ipaddress.ip_address(host)) == host
+    except ValueError:
+        return False

@@ -1,4 +1,4 @@
-"""Secrets of hooks are sealed in the database and opened only to sign."""
+"""Secrets that must be had again are sealed in the database and opened only where they are used."""
 
 from cryptography.fernet import Fernet, InvalidToken
 
@@ -10,13 +10,17 @@ class Unreadable(Exception):
 
 
 class Seal:
-    """Closes and opens secrets with the key of the settings."""
+    """Closes and opens secrets with ``key``, a Fernet key; ``setting`` is the variable that it comes from.
 
-    def __init__(self, key: str) -> None:
+    Raises SettingsError when it is none.
+    """
+
+    def __init__(self, key: str, setting: str) -> None:
+        self._setting = setting
         try:
             self._fernet = Fernet(key)
         except ValueError as error:
-            raise SettingsError([f"INGOT_HOOKS_SEALING_KEY is no Fernet key: {error}"]) from error
+            raise SettingsError([f"{setting} is no Fernet key: {error}"]) from error
 
     def close(self, secret: str) -> bytes | None:
         """None for an empty secret."""
@@ -29,4 +33,4 @@ class Seal:
         try:
             return self._fernet.decrypt(sealed).decode()
         except InvalidToken as error:
-            raise Unreadable("the secret was sealed with another INGOT_HOOKS_SEALING_KEY") from error
+            raise Unreadable(f"the secret was sealed with another {self._setting}") from error
