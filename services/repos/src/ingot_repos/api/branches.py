@@ -32,6 +32,7 @@ async def _views(request: Call, found: Found, tips: list[tuple[str, CommitInfo]]
 @get(
     "/api/v1/repos/{owner:str}/{repo:str}/branches",
     policy=resource("read", "read:repository"),
+    on_disk=True,
     operation_id="repoListBranches",
     tags=["repository"],
 )
@@ -41,14 +42,15 @@ async def list_branches(request: Call) -> Response[list[Branch]]:
     page = request.page()
     try:
         tips, total = await request.storage.call(found.id, page_of_branches, page.offset, page.limit)
-    except RepositoryNotFound:  # a fork whose commits are still on their way
-        tips, total = [], 0
+    except RepositoryNotFound:
+        raise NotFound from None
     return Response(await _views(request, found, tips), headers=request.page_headers(page, total))
 
 
 @get(
     "/api/v1/repos/{owner:str}/{repo:str}/branches/{branch:path}",
     policy=resource("read", "read:repository"),
+    on_disk=True,
     operation_id="repoGetBranch",
     tags=["repository"],
 )

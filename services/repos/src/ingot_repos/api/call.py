@@ -7,7 +7,7 @@ from litestar.connection import ASGIConnection
 from litestar.handlers.base import BaseRouteHandler
 
 from ingot_chassis.body import ApiRequest
-from ingot_chassis.errors import Denied, NotFound
+from ingot_chassis.errors import Denied, NotFound, Unavailable
 from ingot_chassis.jobs import Jobs, Workers
 from ingot_chassis.principal import Principal
 from ingot_contracts.identity import Account, User
@@ -52,11 +52,16 @@ class Found(msgspec.Struct, frozen=True):
 
 
 async def enter_repository(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """The guard of public routes: where the policy names a level, it is decided before the body is read."""
+    """The guard of public routes: where the policy names a level, it is decided before the body is read.
+
+    Routes that are declared ``on_disk`` read or write git's files; they wait until there are some.
+    """
     policy = handler.opt["policy"]
     if policy.caller == "resource":
         request, names = cast("Call", connection), connection.path_params
         found = await request.repository(names["owner"], names["repo"], policy.level)
+        if handler.opt.get("on_disk"):
+            request.require_on_disk(found)
         request.scope["repository"] = found  # type: ignore[typeddict-unknown-key]
 
 
@@ -90,6 +95,14 @@ class Call(ApiRequest):
         """The same, if its contents may change now. Raises Denied."""
         access.require_open(self.found.row)
         return self.found
+
+    @staticmethod
+    def require_on_disk(found: Found) -> None:
+        """Raises Unavailable while the commits of a fork or a migration are on their way, NotFound if none came."""
+        if found.row.state == "failed":
+            raise NotFound("its commits could not be fetched")
+        if found.row.state != "ready":
+            raise Unavailable("its commits are on their way")
 
     async def repository(self, owner: str, name: str, level: access.Asked = "read") -> Found:
         """The repository of that name, if the caller reaches ``level``.

@@ -55,6 +55,7 @@ async def commit_at(request: Call, found: Found, resolved: Resolved) -> str:
 @get(
     "/api/v1/repos/{owner:str}/{repo:str}/raw/{filepath:path}",
     policy=resource("read", "read:repository"),
+    on_disk=True,
     operation_id="repoGetRawFile",
     tags=["repository"],
 )
@@ -90,6 +91,7 @@ async def raw(request: Call, filepath: str) -> Response[Any]:  # noqa: ARG001
 @get(
     "/api/v1/repos/{owner:str}/{repo:str}/archive/{filepath:path}",
     policy=resource("read", "read:repository"),
+    on_disk=True,
     operation_id="repoGetArchive",
     tags=["repository"],
 )

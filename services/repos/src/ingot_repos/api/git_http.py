@@ -13,7 +13,7 @@ import structlog
 from litestar import Response, get, post
 from litestar.types import Receive, Scope, Send
 
-from ingot_chassis.errors import ApiError, BadRequest, Denied, NotFound, Unauthenticated, Unavailable
+from ingot_chassis.errors import ApiError, BadRequest, Denied, NotFound, Unauthenticated
 from ingot_chassis.policy import anyone
 from ingot_repos.api.call import Call, Found
 from ingot_repos.core import access
@@ -147,10 +147,7 @@ async def _found(request: Call, service: Service) -> Found:
         raise Unauthenticated("sign in to do that", headers=ASK_FOR_PASSWORD) from None
     if writing and found.row.mirror:
         raise Denied("a mirror takes no pushes")
-    if found.row.state == "failed":
-        raise NotFound("the fork failed; delete it")
-    if found.row.state != "ready":
-        raise Unavailable("the fork is not ready yet")
+    request.require_on_disk(found)
     return found
 
 

@@ -102,6 +102,7 @@ async def diff(request: Call, first: str, second: str, base: str, head: str) -> 
     if second != "diff" or not _is_id(first):
         raise NotFound
     found = await request.repository_by_id(int(first))
+    request.require_on_disk(found)
     for commit in (base, head):
         if not await request.storage.call(found.id, is_reachable, commit):
             raise NotFound("there is no such commit")
@@ -151,6 +152,7 @@ async def _level(request: Call, repository_id: int, user: str) -> Level:
 
 
 async def _branch(request: Call, found: Found, name: str) -> BranchTip:
+    request.require_on_disk(found)
     try:
         tip = await request.storage.call(found.id, get_branch, name)
     except (RefNotFound, RepositoryNotFound):
@@ -161,8 +163,8 @@ async def _branch(request: Call, found: Found, name: str) -> BranchTip:
 async def _compare(request: Call, base_id: int, wanted: Compare, unattended: bool) -> Comparison:
     """What merging a branch, maybe of a fork, would mean. The person must be able to read both."""
     if not unattended:
-        _require_ready(await request.repository_by_id(base_id))
-        _require_ready(await request.repository_by_id(wanted.head_repository_id))
+        request.require_on_disk(await request.repository_by_id(base_id))
+        request.require_on_disk(await request.repository_by_id(wanted.head_repository_id))
     try:
         async with asyncio.timeout(LONGEST_COMPARE), request.parts.pushes.turn(base_id):
             return await merges.comparison(request.storage, base_id, wanted)
@@ -174,14 +176,9 @@ async def _merge(request: Call, repository_id: int, wanted: Merge) -> Merged:
     """Merge as the forwarded person, who needs write access."""
     found = await request.repository_by_id(repository_id, "write")
     access.require_open(found.row)
-    _require_ready(found)
+    request.require_on_disk(found)
     who = await request.own_account()
     return await merges.join(request.storage, request.parts.pushes, found.row, who, wanted)
-
-
-def _require_ready(found: Found) -> None:
-    if found.row.state != "ready":
-        raise Unavailable("the repository is not ready yet")
 
 
 def _is_id(text: str) -> bool:

@@ -50,6 +50,7 @@ async def _sha(request: Call, found: Found, ref: str) -> str:
 @post(
     "/api/v1/repos/{owner:str}/{repo:str}/statuses/{sha:str}",
     policy=resource("write", "write:repository"),
+    on_disk=True,
     operation_id="repoCreateStatus",
     tags=["repository"],
     status_code=201,
@@ -76,6 +77,7 @@ async def create_status(request: Call, sha: str, data: CreateStatus) -> CommitSt
 @get(
     "/api/v1/repos/{owner:str}/{repo:str}/statuses/{sha:str}",
     policy=resource("read", "read:repository"),
+    on_disk=True,
     operation_id="repoListStatuses",
     tags=["repository"],
 )
@@ -103,6 +105,7 @@ def _combined_id(_handler: Any, _method: Any, path: list[Any]) -> str:
         "/api/v1/repos/{owner:str}/{repo:str}/commits/{ref:str}/status",
     ],
     policy=resource("read", "read:repository"),
+    on_disk=True,
     operation_id=_combined_id,
     tags=["repository"],
 )
