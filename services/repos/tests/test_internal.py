@@ -129,6 +129,76 @@ async def test_diff_and_patch_are_texts_of_commits_in_the_history(ann, bob, base
     assert (await ann.internal("GET", f"{base}/diff?base={'1' * 40}&head=--output=x")).status_code == 404
 
 
+async def test_commits_and_files_of_a_pull_request_are_paged(ann, base, door, tmp_path):
+    work = tmp_path / "work"
+    await commit(work, "c/d.bin", "\0", message="more")
+    await git("mv", "a.txt", "z.txt", cwd=work)
+    await commit(work, "c/e.txt", "1\n2\n", message="most")
+    await git("push", "-q", f"{door}/ann/app.git", "topic", cwd=work, person=ann)
+    found = (await compared(ann, base, number=1)).json()
+    query = f"base={found['merge_base']}&head={found['head_sha']}"
+    told = (await ann.internal("GET", f"{base}/commits?{query}&limit=2")).json()
+    assert (told["total"], [c["message"] for c in told["commits"]]) == (3, ["most\n", "more\n"])
+    assert told["commits"][0]["author"]["login"] == "ann"
+    rest = (await ann.internal("GET", f"{base}/commits?{query}&offset=2&limit=2")).json()
+    assert [c["message"] for c in rest["commits"]] == ["topic\n"]
+    files = (await ann.internal("GET", f"{base}/files?{query}")).json()
+    assert files["total"] == 4
+    assert {f["path"]: f["status"] for f in files["files"]} == {
+        "b.txt": "added", "c/d.bin": "added", "c/e.txt": "added", "z.txt": "renamed",
+    }  # fmt: skip
+    whole = (await ann.internal("GET", f"{base}/commits?base=&head={found['head_sha']}")).json()
+    assert whole["total"] == 4
+    for text in ("diff", "diff?format=patch"):
+        joined = "&" if "?" in text else "?"
+        answer = await ann.internal("GET", f"{base}/{text}{joined}base=&head={found['head_sha']}")
+        assert "+one" in answer.text
+
+
+@pytest.mark.parametrize("what", ["commits", "files", "diff"])
+async def test_what_is_between_commits_is_for_readers_and_of_the_history(world, ann, bob, what):
+    secret = await ann.create("secret", private=True, auto_init=True)
+    query = f"{secret['id']}/{what}?base=&head="
+    tip = (await ann.internal("GET", f"{secret['id']}/branches/{secret['default_branch']}")).json()["sha"]
+    assert (await ann.internal("GET", query + tip)).status_code == 200
+    assert (await bob.internal("GET", query + tip)).status_code == 404
+    assert (await bob.internal("GET", query + tip + "&unattended=true")).status_code == 200
+    for head in ("1" * 40, "--output=x", ""):
+        assert (await ann.internal("GET", query + head)).status_code == 404
+
+
+async def test_a_branch_is_taken_away_once_by_whoever_may_write(world, ann, bob, base):
+    tip = (await ann.internal("GET", f"{base}/branches/topic")).json()["sha"]
+    path = f"{base}/branches/topic?tip="
+    assert (await bob.internal("DELETE", path + tip)).status_code == 403
+    assert (await ann.internal("DELETE", path + "1" * 40)).status_code == 409
+    assert (await ann.internal("DELETE", f"{base}/branches/master?tip={tip}")).status_code == 409
+    assert (await ann.internal("DELETE", path + tip)).status_code == 204
+    assert (await ann.internal("DELETE", path + tip)).status_code == 404
+    event = (await world.events("push"))[-1]
+    assert (event["ref"], event["after"]) == ("refs/heads/topic", "0" * 40)
+
+
+async def test_a_list_of_repositories_is_cut_down_to_what_somebody_sees(world, ann, bob, base):
+    secret = (await ann.create("secret", private=True))["id"]
+    for person, ids in ((ann, [base, secret]), (bob, [base])):
+        answer = await person.call(
+            "POST", "/internal/seen", {"ids": [secret, base, 999999]}, as_service="issues"
+        )
+        assert answer.json() == {"ids": ids}
+
+
+async def test_issues_asks_what_somebody_may_do_who_is_not_calling(world, ann, bob, base):
+    await ann.create("secret", private=True)
+    nobody = world.user(0, "nobody")
+    for path in (f"by-id/{base}/access", "ann/app/access"):
+        assert (await nobody.internal("GET", f"{path}?user={ann.principal.id}")).json()["level"] == "owner"
+        assert (await nobody.internal("GET", f"{path}?user={bob.principal.id}")).json()["level"] == "read"
+    assert (await nobody.internal("GET", f"ann/secret/access?user={bob.principal.id}")).status_code == 404
+    assert (await nobody.internal("GET", f"ann/secret/access?user={ann.principal.id}")).status_code == 200
+    assert (await nobody.internal("GET", "ann/secret/access?user=x")).status_code == 400
+
+
 async def apply(world, event):
     """Through the inbox, as the consumer loop does it."""
     envelope = Envelope(

@@ -56,7 +56,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
 class RepositoryAccess(msgspec.Struct, frozen=True, kw_only=True):
     """GET /internal/repositories/{owner}/{name}/access and …/by-id/{id}/access: what the caller may do.
 
-    404 when the caller may not know of it.
+    With ``?user={id}``: what somebody may do who is not calling now. 404 when they may not know of it.
     """
 
     repository: Repository
@@ -73,8 +73,17 @@ class HeldLevel(msgspec.Struct, frozen=True, kw_only=True):
     level: Level
 
 
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """POST /internal/seen: of these ids of repositories, those that the caller may read. Question and answer."""
+
+    ids: list[int]
+
+
 class BranchTip(msgspec.Struct, frozen=True, kw_only=True):
-    """GET /internal/repositories/{id}/branches/{name}."""
+    """GET /internal/repositories/{id}/branches/{name}.
+
+    DELETE with ``?tip={sha}`` deletes it as the calling person: 409 when it moved meanwhile, or is the default.
+    """
 
     name: str
     sha: str
@@ -125,6 +134,53 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True):
 
     sha: str
     already: bool = False
+
+
+class Signature(msgspec.Struct, frozen=True, kw_only=True):
+    """Who wrote or committed a commit, by its own account. ``login`` is empty when no account has the address."""
+
+    name: str
+    email: str
+    when: datetime
+    login: str = ""
+
+
+class HistoryCommit(msgspec.Struct, frozen=True, kw_only=True):
+    """A commit as git has it."""
+
+    sha: str
+    tree: str
+    parents: list[str]
+    message: str
+    author: Signature
+    committer: Signature
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /internal/repositories/{id}/commits?base=&head=&offset=&limit=: what head has and base has not.
+
+    Newest first; ``total`` counts all. An empty base hides nothing. ``?unattended=true`` as for comparing.
+    """
+
+    commits: list[HistoryCommit]
+    total: int
+
+
+class ChangedPath(msgspec.Struct, frozen=True, kw_only=True):
+    """``additions`` and ``deletions`` count lines; of binary files none."""
+
+    path: str
+    previous: str = ""
+    status: Literal["added", "deleted", "modified", "renamed", "copied", "type-changed"]
+    additions: int = 0
+    deletions: int = 0
+
+
+class ChangedPaths(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /internal/repositories/{id}/files?base=&head=&offset=&limit=: files that differ, by path."""
+
+    files: list[ChangedPath]
+    total: int
 
 
 class CommitAuthor(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from ingot_repos.api import (
     forks,
     git_http,
     internal,
+    internal_pulls,
     listings,
     marks,
     repositories,
@@ -93,7 +94,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     )
     return service_app(
         parts,
-        routes=[public, *internal.routes],
+        routes=[public, *internal.routes, *internal_pulls.routes],
         request_class=Call,
         state={
             "repos": Parts(

@@ -8,11 +8,11 @@ import asyncio
 from typing import TypeVar
 
 import msgspec
-from litestar import Response, get, post
+from litestar import get, post
 
 from ingot_chassis.errors import BadRequest, NotFound, Unavailable
 from ingot_chassis.policy import MAX_ID, services
-from ingot_chassis.principal import Principal
+from ingot_chassis.principal import ANONYMOUS, Principal
 from ingot_contracts.repos import (
     BranchTip,
     Compare,
@@ -25,16 +25,7 @@ from ingot_contracts.repos import (
 )
 from ingot_repos.api.call import Call, Found
 from ingot_repos.core import access, merges
-from ingot_repos.git.compare import diff_text, patch_text
-from ingot_repos.git.errors import (
-    GitFailed,
-    GitTimedOut,
-    InvalidName,
-    OutputTooLarge,
-    RefNotFound,
-    RepositoryNotFound,
-)
-from ingot_repos.git.objects import is_reachable
+from ingot_repos.git.errors import GitFailed, GitTimedOut, RefNotFound, RepositoryNotFound
 from ingot_repos.git.refs import get_branch
 from ingot_repos.store import repositories
 
@@ -53,18 +44,20 @@ _T = TypeVar("_T")
 async def read(request: Call, first: str, second: str, rest: str) -> RepositoryAccess | HeldLevel | BranchTip:  # noqa: ARG001
     """``{owner}/{name}/access``, ``by-id/{id}/access``, ``by-id/{id}/level?user=`` or ``{id}/branches/{branch}``."""
     tail = request.rest_of_path(4)
-    if second == BRANCHES and _is_id(first) and tail != ACCESS:
+    if second == BRANCHES and is_id(first) and tail != ACCESS:
         return await _branch(request, await request.repository_by_id(int(first)), tail)
-    if first == BY_ID and _is_id(second) and tail == LEVEL:
+    if first == BY_ID and is_id(second) and tail == LEVEL:
         return HeldLevel(level=await _level(request, int(second), request.query_params.get("user", "")))
     if tail != ACCESS:
         raise NotFound
-    if first == BY_ID and _is_id(second):
+    if user := request.query_params.get("user", ""):
+        request.scope["principal"] = await _somebody(request, user)  # type: ignore[typeddict-unknown-key]
+    if first == BY_ID and is_id(second):
         return await _access(request, await request.repository_by_id(int(second)))
     try:
         return await _access(request, await request.repository(first, second))
     except NotFound:
-        if second == BRANCHES and _is_id(first):
+        if second == BRANCHES and is_id(first):
             return await _branch(request, await request.repository_by_id(int(first)), tail)
         raise
 
@@ -81,7 +74,7 @@ async def act(request: Call, first: str, second: str, unattended: bool = False) 
     ``?unattended=true`` is for a sister's own workers, behind which there is no person: what they compare is
     not checked against anybody's access.
     """
-    if not _is_id(first) or second not in ("compare", "merge"):
+    if not is_id(first) or second not in ("compare", "merge"):
         raise NotFound
     try:
         if second == "merge":
@@ -89,31 +82,6 @@ async def act(request: Call, first: str, second: str, unattended: bool = False) 
         return await _compare(request, int(first), await _sent(request, Compare), unattended)
     except RepositoryNotFound:
         raise NotFound from None
-
-
-@get(
-    "/internal/repositories/{first:str}/{second:str}",
-    policy=SISTERS,
-    include_in_schema=False,
-    media_type="text/plain",
-)
-async def diff(request: Call, first: str, second: str, base: str, head: str) -> Response[bytes]:
-    """``{id}/diff?base=&head=&format=diff|patch``: the text between two commits of the history."""
-    if second != "diff" or not _is_id(first):
-        raise NotFound
-    found = await request.repository_by_id(int(first))
-    request.require_on_disk(found)
-    for commit in (base, head):
-        if not await request.storage.call(found.id, is_reachable, commit):
-            raise NotFound("there is no such commit")
-    made = patch_text if request.query_params.get("format") == "patch" else diff_text
-    try:
-        text = await made(request.storage.path(found.id), base, head)
-    except (InvalidName, GitFailed):
-        raise NotFound from None
-    except (OutputTooLarge, GitTimedOut) as error:
-        raise Unavailable("the text is too large") from error
-    return Response(text, media_type="text/plain")
 
 
 async def _access(request: Call, found: Found) -> RepositoryAccess:
@@ -130,20 +98,27 @@ async def _access(request: Call, found: Found) -> RepositoryAccess:
     )
 
 
-async def _level(request: Call, repository_id: int, user: str) -> Level:
-    """What a person may do who is not calling, by what identity says of them now. Raises NotFound."""
-    if not _is_id(user):
+async def _somebody(request: Call, user: str) -> Principal:
+    """A person who is not calling, by what identity says of them now; nobody, if they may not act."""
+    if not is_id(user):
         raise BadRequest("user is no id")
     identity = request.parts.identity
     account = await identity.account(int(user))
     if account is None or not account.active:
-        return "none"
-    who = Principal(
+        return ANONYMOUS
+    return Principal(
         id=account.id,
         name=account.login,
         admin=account.admin,
         organizations=await identity.organizations(account.id),
     )
+
+
+async def _level(request: Call, repository_id: int, user: str) -> Level:
+    """What a person may do who is not calling. Raises NotFound."""
+    who = await _somebody(request, user)
+    if not who.signed_in:
+        return "none"
     async with request.db.read() as db:
         row = await repositories.get(db, access.viewer(who), repository_id)
     if row is None:
@@ -181,7 +156,7 @@ async def _merge(request: Call, repository_id: int, wanted: Merge) -> Merged:
     return await merges.join(request.storage, request.parts.pushes, found.row, who, wanted)
 
 
-def _is_id(text: str) -> bool:
+def is_id(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 20 and 0 < int(text) <= MAX_ID
 
 
@@ -192,4 +167,4 @@ async def _sent(request: Call, cls: type[_T]) -> _T:
         raise BadRequest(str(error)) from error
 
 
-routes = [read, act, diff]
+routes = [read, act]

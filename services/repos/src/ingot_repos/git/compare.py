@@ -4,6 +4,7 @@ Texts and file statistics come from git rather than libgit2, which holds the int
 """
 
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -12,7 +13,7 @@ import pygit2
 from ingot_repos.git.command import MIB, GitArgs, git_async, run_git
 from ingot_repos.git.commits import CommitInfo, describe, find_commit, walk
 from ingot_repos.git.errors import GitTimedOut, InvalidName, OutputTooLarge
-from ingot_repos.git.refs import is_object_id
+from ingot_repos.git.refs import ZERO_OID, is_object_id
 
 # The id of the tree with nothing in it; git knows it without an object (gitglossary(7) names it so).
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -76,8 +77,23 @@ def compare(repo: pygit2.Repository, base: str, head: str, *, max_commits: int =
         ahead=ahead,
         behind=behind,
         commits=tuple(describe(commit) for commit in walk(repo, head, hide=base, limit=max_commits)),
-        files=_changed_files(Path(repo.path), common or _EMPTY_TREE, head),
+        files=changed_files(Path(repo.path), common or "", head),
     )
+
+
+def history(
+    repo: pygit2.Repository, base: str, head: str, *, offset: int, limit: int
+) -> tuple[list[CommitInfo], int]:
+    """A page of the commits that head has and base (empty for nothing) has not, newest first; and how many.
+
+    Raises:
+        ObjectNotFound: one of them is not a commit of this repository.
+    """
+    tip = find_commit(repo, head).id
+    ahead = repo.ahead_behind(tip, find_commit(repo, base).id)[0] if base else None
+    total = sum(1 for _ in repo.walk(tip)) if ahead is None else ahead
+    found = islice(walk(repo, head, hide=base or ZERO_OID, limit=offset + limit), offset, None)
+    return [describe(commit) for commit in found], total
 
 
 def merge_base(repo: pygit2.Repository, base: str, head: str) -> str | None:
@@ -97,7 +113,7 @@ async def diff_text(
 
     Args:
         path: the bare repository.
-        before: full id; for a pull request the merge base.
+        before: full id; for a pull request the merge base, empty when there is none.
         after: full id.
         max_bytes: of the text.
         time_limit: seconds.
@@ -107,6 +123,7 @@ async def diff_text(
         OutputTooLarge, GitTimedOut: more than the bounds allow.
         GitFailed: one of them does not exist.
     """
+    before = before or _EMPTY_TREE
     _require_ids(before, after)
     args = GitArgs("diff", (*_PLAIN, "--patch", "--binary", "--full-index", "-M"), (before, after))
     return await git_async(args, git_dir=path, max_output=max_bytes, time_limit=time_limit)
@@ -119,9 +136,10 @@ async def patch_text(
 
     Arguments and errors are those of `diff_text`.
     """
-    _require_ids(before, after)
-    options = (*_PLAIN, "--stdout", "--binary", "--full-index", "--no-signature")
-    args = GitArgs("format-patch", options, (after, f"^{before}"))
+    _require_ids(before or after, after)
+    root = () if before else ("--root",)
+    options = (*_PLAIN, "--stdout", "--binary", "--full-index", "--no-signature", *root)
+    args = GitArgs("format-patch", options, (after, f"^{before}") if before else (after,))
     return await git_async(args, git_dir=path, max_output=max_bytes, time_limit=time_limit)
 
 
@@ -130,7 +148,13 @@ def _require_ids(*ids: str) -> None:
         raise InvalidName("not a commit id")
 
 
-def _changed_files(path: Path, before: str, after: str) -> tuple[ChangedFile, ...] | None:
+def changed_files(path: Path, before: str, after: str) -> tuple[ChangedFile, ...] | None:
+    """What differs between two commits (full ids; an empty ``before`` is nothing). Blocks; runs git.
+
+    None when that was more than could be counted.
+    """
+    before = before or _EMPTY_TREE
+    _require_ids(before, after)
     args = GitArgs("diff-tree", ("-r", "-z", "--raw", "--numstat", "-M", *_PLAIN), (before, after))
     try:
         output = run_git(args, git_dir=path, max_output=_STAT_BYTES, time_limit=_STAT_SECONDS)
