@@ -32,6 +32,16 @@ async def test_members_show_and_conceal_themselves(identity, acme):
     assert (await identity.call("GET", "/orgs/acme/members/mia", as_="sam")).status_code == 404
 
 
+async def test_sisters_learn_which_memberships_are_shown(identity, acme):
+    mia = (await identity.call("GET", "/users/mia")).json()["id"]
+    path = f"/internal/accounts/{mia}/organizations"
+    held = (await identity.as_sister(path)).json()
+    assert [membership["teams"] for membership in held.values()] == [{str(acme[1]): "read"}]
+    assert (await identity.as_sister(f"{path}?public=true")).json() == {}
+    await identity.call("PUT", "/orgs/acme/public_members/mia", as_="mia")
+    assert (await identity.as_sister(f"{path}?public=true")).json() == held
+
+
 @pytest.mark.parametrize(
     "path", ["/orgs/none/members/mia", "/orgs/acme/members/nobody", "/orgs/ann/members/mia"]
 )

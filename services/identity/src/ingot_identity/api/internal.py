@@ -56,10 +56,15 @@ async def account_by_id(request: Call, account_id: int) -> Account:
 
 
 @get("/internal/accounts/{account_id:int}/organizations", policy=SISTERS, include_in_schema=False)
-async def organizations_of_account(request: Call, account_id: int) -> dict[int, Membership]:
-    """What a user is in each organization now. Asked before a *no* that rests on a principal."""
+async def organizations_of_account(
+    request: Call, account_id: int, public: bool = False
+) -> dict[int, Membership]:
+    """What a user is in each organization now. Asked before a *no* that rests on a principal.
+
+    ``?public=true``: only where they show their membership, for what is told to others.
+    """
     async with request.db.read() as db:
-        return await organizations.held_by(db, account_id)
+        return await organizations.held_by(db, account_id, public_only=public)
 
 
 @get("/internal/teams/{team_id:int}", policy=services("repos"), include_in_schema=False)

@@ -100,10 +100,10 @@ async def require_owner(db: Executor, who: Principal, organization_id: int) -> N
         raise Denied("only for owners of the organization")
 
 
-async def held_by(db: Executor, user_id: int) -> dict[int, Membership]:
-    """What a user is in each of their organizations."""
+async def held_by(db: Executor, user_id: int, *, public_only: bool = False) -> dict[int, Membership]:
+    """What a user is in each of their organizations; with ``public_only`` in those where they show it."""
     teams: dict[int, dict[int, str]] = {}
-    for row in await store.memberships_of(db, user_id):
+    for row in await store.memberships_of(db, user_id, public_only=public_only):
         own = teams.setdefault(row.organization_id, {})
         if row.team_id is not None:
             own[row.team_id] = row.permission

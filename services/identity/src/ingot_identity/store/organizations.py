@@ -201,8 +201,9 @@ async def list_members(
     return list(rows.all()), int(total.scalar_one())
 
 
-async def memberships_of(db: Executor, user_id: int) -> list[Row[Any]]:
+async def memberships_of(db: Executor, user_id: int, *, public_only: bool = False) -> list[Row[Any]]:
     """One row per (organization, team) of the user; team columns are None where there is no team."""
+    wanted = membership.c.user_id == user_id
     rows = await db.execute(
         select(membership.c.organization_id, team.c.id.label("team_id"), team.c.permission)
         .select_from(membership)
@@ -213,7 +214,7 @@ async def memberships_of(db: Executor, user_id: int) -> list[Row[Any]]:
                 team_member.c.user_id == membership.c.user_id,
             ),
         )
-        .where(membership.c.user_id == user_id)
+        .where(wanted & membership.c.public if public_only else wanted)
     )
     return list(rows.all())
 

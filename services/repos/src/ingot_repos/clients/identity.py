@@ -17,6 +17,8 @@ class Identity(Protocol):
 
     async def organizations(self, account_id: int) -> dict[int, Membership]: ...
 
+    async def public_organizations(self, account_id: int) -> dict[int, Membership]: ...
+
 
 class IdentityOverPeers:
     """Looks the peer up with each call: in one process it comes to be after this service."""
@@ -33,6 +35,11 @@ class IdentityOverPeers:
     async def organizations(self, account_id: int) -> dict[int, Membership]:
         """What a user is in each organization now."""
         path = f"/internal/accounts/{account_id}/organizations"
+        return await self._peers["identity"].get(path, dict[int, Membership])
+
+    async def public_organizations(self, account_id: int) -> dict[int, Membership]:
+        """The same, where the user shows the membership."""
+        path = f"/internal/accounts/{account_id}/organizations?public=true"
         return await self._peers["identity"].get(path, dict[int, Membership])
 
     async def _one(self, path: str) -> Account | None:
