@@ -32,6 +32,7 @@ class FakeIdentity:
     def __init__(self):
         self.accounts = {}
         self.memberships = {}
+        self.concealed = set()
         self.asked = []
 
     def add(self, account_id, login, **more):
@@ -39,22 +40,28 @@ class FakeIdentity:
         self.accounts[account_id] = account
         return account
 
-    def join(self, user_id, organization_id, **membership):
+    def join(self, user_id, organization_id, *, concealed=False, **membership):
+        if concealed:
+            self.concealed.add((user_id, organization_id))
         self.memberships.setdefault(user_id, {})[organization_id] = Membership(**membership)
 
-    def _answer(self, path):
+    def _organizations(self, user_id, *, public):
+        held = self.memberships.get(user_id, {})
+        return {id_: one for id_, one in held.items() if not public or (user_id, id_) not in self.concealed}
+
+    def _answer(self, path, *, public):
         self.asked.append(path)
         if path == "/internal/jwks":
             return Jwks(keys=[IDENTITY_KEY.jwk()])
         last = path.rsplit("/", 1)[-1]
         if last == "organizations":
-            return self.memberships.get(int(path.split("/")[3]), {})
+            return self._organizations(int(path.split("/")[3]), public=public)
         if "/by-name/" in path:
             return next((a for a in self.accounts.values() if a.login.lower() == last.lower()), None)
         return self.accounts.get(int(last))
 
     async def __call__(self, scope, receive, send):
-        found = self._answer(scope["path"])
+        found = self._answer(scope["path"], public=scope["query_string"] == b"public=true")
         body = msgspec.json.encode({"message": "none", "url": ""} if found is None else found)
         await send({"type": "http.response.start", "status": 404 if found is None else 200, "headers": []})
         await send({"type": "http.response.body", "body": body})

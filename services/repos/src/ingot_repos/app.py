@@ -23,6 +23,7 @@ from ingot_repos.api import (
     listings,
     marks,
     repositories,
+    search,
     statuses,
 )
 from ingot_repos.api.call import Call, Parts, enter_repository
@@ -89,6 +90,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
             *listings.routes,
             *marks.routes,
             *repositories.routes,
+            *search.routes,
             *statuses.routes,
         ],
     )

@@ -1,24 +1,16 @@
-"""Lists of repositories: one's own, an owner's, and the search. Only what the caller may see."""
+"""Lists of repositories: one's own and an owner's. Only what the caller may see."""
 
 from typing import Any
 
-import msgspec
 from litestar import Response, get
 
-from ingot_chassis.errors import Invalid, NotFound
+from ingot_chassis.errors import NotFound
 from ingot_chassis.paging import Page
 from ingot_chassis.policy import anyone, signed_in
 from ingot_contracts.repos import Repository
 from ingot_repos.api.call import Call
 from ingot_repos.core import access
 from ingot_repos.store import repositories
-
-MODES = ("", "fork", "source", "mirror", "collaborative")
-
-
-class SearchResults(msgspec.Struct):
-    ok: bool
-    data: list[Repository]
 
 
 async def page_of(request: Call, page: Page, found: tuple[list[Any], int]) -> Response[list[Repository]]:
@@ -79,28 +71,4 @@ async def _owned_by(request: Call, owner: Any) -> Response[list[Repository]]:
     return await page_of(request, page, found)
 
 
-@get(
-    "/api/v1/repos/search",
-    policy=anyone("read:repository"),
-    operation_id="repoSearch",
-    tags=["repository"],
-)
-async def search(
-    request: Call, q: str = "", uid: int = 0, mode: str = "", exclusive: bool = False
-) -> Response[SearchResults]:
-    """Repositories whose name contains `q`, by name."""
-    if mode not in MODES:
-        raise Invalid.field("mode", "unknown", f"{mode!r} is none of fork, source, mirror, collaborative")
-    if not 0 <= uid < 2**63:
-        raise Invalid.field("uid", "range", "is no id")
-    page = request.page()
-    wanted = repositories.Search(
-        text=q.strip().replace("\x00", ""), owner_id=uid, exclusive=exclusive, mode=mode
-    )
-    async with request.db.read() as db:
-        rows, total = await repositories.search(db, access.viewer(request.who), wanted, page)
-    answer = SearchResults(ok=True, data=await request.views(rows))
-    return Response(answer, headers=request.page_headers(page, total))
-
-
-routes = [list_own, list_of_user, list_of_organization, search]
+routes = [list_own, list_of_user, list_of_organization]

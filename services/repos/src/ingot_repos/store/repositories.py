@@ -21,7 +21,6 @@ from sqlalchemy import (
     literal,
     or_,
     select,
-    true,
     update,
 )
 
@@ -140,10 +139,10 @@ def visible(viewer: Viewer) -> ColumnElement[bool]:
             account.c.id.in_([viewer.id, *viewer.inside]),
         )
     public = and_(repository.c.private.is_(false()), open_owner)
-    return and_(_SEEN, or_(public, _held(viewer))) if viewer.id else and_(_SEEN, public)
+    return and_(_SEEN, or_(public, held(viewer))) if viewer.id else and_(_SEEN, public)
 
 
-def _held(viewer: Viewer) -> ColumnElement[bool]:
+def held(viewer: Viewer) -> ColumnElement[bool]:
     """Repositories that are the viewer's own in some way, public or not."""
     ways: list[ColumnElement[bool]] = [
         repository.c.owner_id.in_([viewer.id, *viewer.owned]),
@@ -162,7 +161,7 @@ def _held(viewer: Viewer) -> ColumnElement[bool]:
     return or_(*ways)
 
 
-async def _page(
+async def page_of(
     db: Executor, viewer: Viewer, wanted: ColumnElement[bool], page: Page, *order: Any
 ) -> tuple[list[RepositoryRow], int]:
     statement, source = _joined(viewer.id or None, viewer.teams or None)
@@ -176,7 +175,7 @@ async def list_owned(
     db: Executor, viewer: Viewer, owner_id: int, page: Page
 ) -> tuple[list[RepositoryRow], int]:
     """Visible repositories of one owner, last changed first."""
-    return await _page(
+    return await page_of(
         db,
         viewer,
         repository.c.owner_id == owner_id,
@@ -188,10 +187,10 @@ async def list_owned(
 
 async def list_held(db: Executor, viewer: Viewer, page: Page) -> tuple[list[RepositoryRow], int]:
     """The viewer's own ones first, then those they can reach by collaboration, teams or ownership of theirs."""
-    return await _page(
+    return await page_of(
         db,
         viewer,
-        _held(viewer),
+        held(viewer),
         page,
         repository.c.owner_id != viewer.id,
         repository.c.updated_at.desc(),
@@ -202,7 +201,7 @@ async def list_held(db: Executor, viewer: Viewer, page: Page) -> tuple[list[Repo
 async def list_forks(
     db: Executor, viewer: Viewer, repository_id: int, page: Page
 ) -> tuple[list[RepositoryRow], int]:
-    return await _page(db, viewer, repository.c.fork_of == repository_id, page, repository.c.id)
+    return await page_of(db, viewer, repository.c.fork_of == repository_id, page, repository.c.id)
 
 
 async def list_marked(
@@ -215,44 +214,7 @@ async def list_marked(
     )
     if public_only:
         wanted &= repository.c.private.is_(false())
-    return await _page(db, viewer, wanted, page, repository.c.id.desc())
-
-
-class Search(msgspec.Struct, frozen=True):
-    """What a search asks for; ``reach`` is the viewer whose repositories it is limited to, besides visibility."""
-
-    text: str = ""
-    owner_id: int = 0
-    exclusive: bool = False
-    mode: str = ""
-
-
-async def search(db: Executor, viewer: Viewer, wanted: Search, page: Page) -> tuple[list[RepositoryRow], int]:
-    """Visible repositories by name."""
-    conditions: list[ColumnElement[bool]] = []
-    if wanted.text:
-        conditions.append(repository.c.lower_name.contains(wanted.text.lower(), autoescape=True))
-    own = repository.c.owner_id == wanted.owner_id
-    shared: ColumnElement[bool] = (
-        select(collaboration.c.user_id)
-        .where(collaboration.c.repository_id == repository.c.id, collaboration.c.user_id == wanted.owner_id)
-        .correlate(repository)
-        .exists()
-    )
-    if wanted.owner_id == viewer.id and viewer.id:
-        shared = and_(_held(viewer), ~own)
-    if wanted.owner_id:
-        if wanted.mode == "collaborative":
-            conditions += [shared, ~own, repository.c.mirror.is_(false())]
-        else:
-            conditions.append(own if wanted.exclusive else or_(own, shared))
-    if wanted.mode == "fork":
-        conditions.append(repository.c.fork_of.is_not(None))
-    elif wanted.mode == "mirror":
-        conditions.append(repository.c.mirror.is_(true()))
-    elif wanted.mode == "source":
-        conditions += [repository.c.fork_of.is_(None), repository.c.mirror.is_(false())]
-    return await _page(db, viewer, and_(true(), *conditions), page, repository.c.lower_name, repository.c.id)
+    return await page_of(db, viewer, wanted, page, repository.c.id.desc())
 
 
 async def add(db: Executor, **values: Any) -> int | None:

@@ -1,0 +1,226 @@
+"""The search over repositories: who sees what, in which order, and at a hundred thousand of them."""
+
+from contextlib import asynccontextmanager
+
+import pytest
+from sqlalchemy import event, text
+from sqlalchemy.engine import make_url
+from structlog.testing import capture_logs
+
+from ingot_chassis.database import Database
+from ingot_chassis.migrations import pending, upgrade
+from ingot_repos.app import SCRIPTS
+from ingot_repos.store import collaborations
+from ingot_repos.store.tables import metadata
+
+MANY = 100_000
+FILL = f"""
+    INSERT INTO repository (owner_id, name, lower_name, description, website, private, empty, archived, mirror,
+        default_branch, fork_of, size, stars_count, forks_count, watchers_count, open_issues_count, state, shard,
+        ref_version, created_at, updated_at)
+    WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {MANY})
+    SELECT 1000 + n % 50, CASE WHEN n % 1000 = 0 THEN 'Needle-' ELSE 'straw-' END || n,
+        CASE WHEN n % 1000 = 0 THEN 'needle-' ELSE 'straw-' END || n, '', '', n % 4000 = 0, true, false, false,
+        'master', NULL, n, n % 7, 0, 0, 0, 'ready', 'shard-0', 0,
+        '2026-01-01 00:00:00+00', '2026-01-01 00:00:00+00'
+    FROM n
+"""
+
+
+@asynccontextmanager
+async def counted(database):
+    """The statements that run inside the block, each with its parameters."""
+    statements = []
+
+    def note(_connection, _cursor, statement, parameters, *_):
+        if not statement.startswith(("PRAGMA", "BEGIN")):
+            statements.append((statement, parameters))
+
+    engines = [database.reading.sync_engine, database.writing.sync_engine]
+    for engine in engines:
+        event.listen(engine, "before_cursor_execute", note)
+    yield statements
+    for engine in engines:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+@pytest.fixture
+async def filled(world):
+    """A hundred thousand repositories of fifty users; every thousandth is a needle, every fourth of these private."""
+    accounts = metadata.tables["account"]
+    async with world.database.transaction() as tx:
+        await tx.execute(
+            accounts.insert(),
+            [
+                {"id": 1000 + n, "kind": "user", "login": f"user{n}", "lower_login": f"user{n}"}
+                for n in range(50)
+            ],
+        )
+        await tx.execute(text(FILL))
+    async with world.database.read() as db:
+        await db.execute(text("ANALYZE"))
+    return world
+
+
+async def found(person, query, *, key="name"):
+    answer = await person.get(f"/repos/search?{query}")
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["ok"] is True
+    return [repository[key] for repository in answer.json()["data"]]
+
+
+async def test_a_hundred_thousand_are_searched_right(filled, ann):
+    async with counted(filled.database) as statements:
+        answer = await ann.get("/repos/search?q=NEEDLE&limit=5&page=2")
+    assert answer.headers["x-total-count"] == "75"
+    public = sorted(f"needle-{n}" for n in range(1000, MANY + 1, 1000) if n % 4000)
+    assert [one["name"].lower() for one in answer.json()["data"]] == public[5:10]
+    assert len(statements) == 2
+    root = ann.but(admin=True)
+    assert (await root.get("/repos/search?q=needle")).headers["x-total-count"] == "100"
+    assert (await ann.get("/repos/search")).headers["x-total-count"] == str(MANY - 25)
+    last = await ann.get("/repos/search?q=straw&sort=size&order=desc&limit=1")
+    assert [one["name"] for one in last.json()["data"]] == [f"straw-{MANY - 1}"]
+    assert (await ann.get("/repos/search?q=needle&page=1000000")).json() == {"ok": True, "data": []}
+
+
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+async def test_postgresql_looks_names_up_by_their_trigrams(filled, ann):
+    """Even under a plan that was made without knowing what is looked for."""
+    async with counted(filled.database) as statements:
+        await ann.get("/repos/search?q=needle")
+    async with filled.database.reading.connect() as connection:
+        extensions = await connection.exec_driver_sql("SELECT extname FROM pg_extension")
+        if "pg_trgm" not in extensions.scalars().all():
+            pytest.skip("this PostgreSQL comes without pg_trgm")
+        await connection.exec_driver_sql("SET plan_cache_mode = force_generic_plan")
+        for statement, parameters in statements:
+            await connection.exec_driver_sql(f"PREPARE searched AS {statement}")
+            values = ", ".join("NULL" if value is None else repr(value) for value in parameters)
+            plan = await connection.exec_driver_sql(f"EXPLAIN EXECUTE searched({values})")
+            lines = "\n".join(plan.scalars())
+            assert "ix_repository_lower_name_trigrams" in lines
+            assert "Seq Scan on repository" not in lines
+            await connection.exec_driver_sql("DEALLOCATE searched")
+    assert len(statements) == 2
+
+
+@pytest.fixture
+async def shelf(world, ann, bob):
+    """Repositories of two people, one private, one shared, a fork; and two of organizations that bob reaches."""
+    await ann.create("alpha", description="x")
+    await ann.create("alphabet", private=True)
+    await ann.create("shared", private=True)
+    await ann.call("PUT", "/api/v1/repos/ann/shared/collaborators/bob", {})
+    await bob.create("beta_1")
+    await bob.create("beta-1")
+    fork = (await bob.post("/repos/ann/alpha/forks")).json()
+    root = ann.but(admin=True)
+    for id_, name, concealed in ((9, "shown", False), (10, "hidden", True)):
+        world.organization(id_, name)
+        world.identity.join(2, id_, teams={50 + id_: "read"}, concealed=concealed)
+        made = (await root.post(f"/admin/users/{name}/repos", {"name": f"of-{name}"})).json()
+        async with world.database.transaction() as tx:
+            await collaborations.grant(tx, made["id"], 50 + id_)
+    return fork
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("q=ALPHA", ["ann/alpha", "bob/alpha"]),
+        ("q=%20alpha%20", ["ann/alpha", "bob/alpha"]),
+        ("q=_", ["bob/beta_1"]),
+        ("q=%25", []),
+        ("q=a%5C", []),
+        ("q='%3B--", []),
+        ("q=beta&order=desc", ["bob/beta-1", "bob/beta_1"]),
+        ("q=beta&sort=alpha&order=desc", ["bob/beta_1", "bob/beta-1"]),
+        ("q=beta&sort=id", ["bob/beta_1", "bob/beta-1"]),
+        ("q=beta&sort=created&order=desc", ["bob/beta-1", "bob/beta_1"]),
+        ("mode=fork", ["bob/alpha"]),
+        ("mode=mirror", []),
+        ("mode=source&q=alpha", ["ann/alpha"]),
+        ("uid=1", ["ann/alpha"]),
+        ("uid=2&exclusive=true", ["bob/alpha", "bob/beta-1", "bob/beta_1"]),
+        ("uid=2&mode=collaborative&exclusive=true", ["shown/of-shown"]),
+        ("uid=2&mode=source", ["bob/beta-1", "bob/beta_1", "shown/of-shown"]),
+        ("uid=9", ["shown/of-shown"]),
+        ("uid=77", []),
+        ("uid=9223372036854775807", []),
+    ],
+)
+async def test_a_search_of_somebody_else(world, shelf, query, names):
+    carl = world.user(3, "carl")
+    assert await found(carl, query, key="full_name") == names
+
+
+async def test_ones_own_search_has_what_one_can_reach(world, shelf, ann, bob):
+    assert await found(ann, "uid=1") == ["alpha", "alphabet", "shared"]
+    assert await found(ann, "q=alphabet") == ["alphabet"]
+    here = bob.but(organizations=world.identity.memberships[2])
+    assert await found(here, "uid=2&mode=collaborative") == ["of-hidden", "of-shown", "shared"]
+    assert await found(bob, "uid=1&exclusive=true") == ["alpha", "shared"]
+
+
+async def test_pages_of_a_search_are_linked(shelf, ann):
+    answer = await ann.get("/repos/search?q=a&limit=2&page=2&sort=id")
+    assert answer.headers["x-total-count"] == "6"
+    assert "q=a" in answer.headers["link"]
+    assert "sort=id" in answer.headers["link"]
+    pages = [await found(ann, f"q=a&limit=3&page={page}&sort=id", key="id") for page in (1, 2, 3)]
+    assert [len(page) for page in pages] == [3, 3, 0]
+    every = [id_ for page in pages for id_ in page]
+    assert every == sorted(every)
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    ("query", "status", "field"),
+    [
+        ("mode=odd", 422, "mode"),
+        ("sort=odd", 422, "sort"),
+        ("sort=id;drop", 422, "sort"),
+        ("sort=alpha&order=sideways", 422, "order"),
+        ("uid=-1", 422, "uid"),
+        ("uid=9223372036854775808", 422, "uid"),
+        ("uid=x", 400, "uid"),
+        ("exclusive=perhaps", 400, "exclusive"),
+    ],
+)
+async def test_what_cannot_be_searched_is_named(ann, query, status, field):
+    answer = await ann.get(f"/repos/search?{query}")
+    assert answer.status_code == status, answer.text
+    assert [error["field"] for error in answer.json()["errors"]] == [field]
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=-1", "limit=x", "page=0", "page=-1", "page=x"])
+async def test_an_odd_page_is_the_first_one(shelf, ann, query):
+    assert len(await found(ann, query)) == 8
+
+
+async def test_a_page_holds_at_most_fifty(filled, ann):
+    assert len(await found(ann, "limit=1000")) == 50
+
+
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+async def test_a_database_without_trigrams_is_migrated_all_the_same(database_url):
+    """As a role that may not create extensions."""
+    owner = Database(database_url, metadata)
+    name = make_url(database_url).database
+    async with owner.transaction() as tx:
+        for statement in (
+            f"CREATE ROLE \"{name}\" LOGIN PASSWORD 'x'",
+            f'GRANT ALL ON SCHEMA public TO "{name}"',
+        ):
+            await tx.execute(text(statement))
+    url = make_url(database_url).set(username=name, password="x").render_as_string(hide_password=False)
+    with capture_logs() as lines:
+        await upgrade(url, SCRIPTS)
+    (told,) = [line for line in lines if line["log_level"] == "warning"]
+    assert "CREATE EXTENSION IF NOT EXISTS pg_trgm" in told["statements"]
+    assert not await pending(url, SCRIPTS)
+    async with owner.transaction() as tx:
+        await tx.execute(text(f'DROP OWNED BY "{name}" CASCADE'))
+        await tx.execute(text(f'DROP ROLE "{name}"'))
+    await owner.close()
