@@ -25,6 +25,8 @@ from ingot_contracts.repos import (
     HeldLevel,
     Level,
     PushReceived,
+    Release,
+    ReleaseChanged,
     Repository,
     RepositoryAccess,
     StatusCreated,
@@ -90,6 +92,21 @@ def status(state: Any = "failure") -> StatusCreated:
         updated_at=THEN,
     )
     return StatusCreated(repository=repository(), sender=ANN, sha=NEW, status=said)
+
+
+def release(action: Any = "published") -> ReleaseChanged:
+    made = Release(
+        id=5,
+        tag_name="v1.0",
+        name="The <first>",
+        body="what is new",
+        url="http://forge/api/r",
+        html_url="http://forge/r",
+        created_at=THEN,
+        published_at=THEN,
+        author=ANN,
+    )
+    return ReleaseChanged(action=action, repository=repository(), sender=ANN, release=made)
 
 
 def issue(number: int = 3) -> Issue:

@@ -11,7 +11,7 @@ from ingot_contracts.repos import NO_COMMIT, RepositoryCreated, RepositoryDelete
 from ingot_hooks.core import payloads
 from ingot_hooks.core.payloads import Notice
 
-from .builders import ACME, ANN, NEW, comment, issue, pull_request, push, repository, status
+from .builders import ACME, ANN, NEW, comment, issue, pull_request, push, release, repository, status
 
 FIELDS = {
     "create": "secret sha ref ref_type repository sender",
@@ -23,6 +23,7 @@ FIELDS = {
     "issue_comment": "secret action issue comment changes repository sender is_pull",
     "pull_request": "secret action number changes pull_request repository sender",
     "status": "secret id sha state context description target_url created_at updated_at repository sender",
+    "release": "secret action release repository sender",
 }
 NESTED = {
     "sender": "id login full_name email avatar_url",
@@ -31,6 +32,8 @@ NESTED = {
     "updated_at permissions",
     "issue": "id url number user title body labels milestone assignee state comments created_at updated_at "
     "pull_request",
+    "release": "id tag_name target_commitish name body url tarball_url zipball_url draft prerelease created_at "
+    "published_at author",
     "comment": "id html_url pull_request_url issue_url user body created_at updated_at",
     "pull_request": "id url number user title body labels milestone assignee state comments html_url diff_url "
     "patch_url mergeable merged merged_at merge_commit_sha merged_by base head merge_base created_at updated_at",
@@ -58,6 +61,7 @@ def everything() -> list[Notice]:
             PullRequestChanged(action="edited", pull_request=pull_request(), **both)
         ),
         *payloads.notices_of_status(status()),
+        *payloads.notices_of_release(release()),
     ]
 
 

@@ -227,6 +227,28 @@ class CommitStatus(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: datetime
 
 
+class Release(msgspec.Struct, frozen=True, kw_only=True):
+    """A tag with a text. ``published_at`` is when it stopped being a draft, None while it is one.
+
+    ``created_at`` is the time of the tagged commit; of a draft, when it was written.
+    """
+
+    id: int
+    tag_name: str
+    target_commitish: str = ""
+    name: str = ""
+    body: str = ""
+    url: str
+    html_url: str = ""
+    tarball_url: str = ""
+    zipball_url: str = ""
+    draft: bool = False
+    prerelease: bool = False
+    created_at: datetime
+    published_at: datetime | None = None
+    author: User
+
+
 class RepositoryCreated(msgspec.Struct, frozen=True, kw_only=True, tag="repos.repository.created.v1"):
     repository: Repository
     sender: User
@@ -297,6 +319,16 @@ class StatusCreated(msgspec.Struct, frozen=True, kw_only=True, tag="repos.status
     status: CommitStatus
 
 
+class ReleaseChanged(msgspec.Struct, frozen=True, kw_only=True, tag="repos.release.changed.v1"):
+    """Never told of a draft: one that is published is ``published``, what becomes a draft again ``deleted``."""
+
+    action: Literal["published", "updated", "deleted"]
+    repository: Repository
+    sender: User
+    release: Release
+    owner_kind: Literal["user", "organization"] = "user"
+
+
 Event = (
     RepositoryCreated
     | RepositoryEdited
@@ -306,4 +338,5 @@ Event = (
     | AccessChanged
     | PushReceived
     | StatusCreated
+    | ReleaseChanged
 )

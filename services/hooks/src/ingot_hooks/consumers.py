@@ -16,6 +16,7 @@ from ingot_contracts.issues import CommentChanged, IssueChanged, PullRequestChan
 from ingot_contracts.repos import (
     AccessChanged,
     PushReceived,
+    ReleaseChanged,
     RepositoryCreated,
     RepositoryDeleted,
     RepositoryEdited,
@@ -36,6 +37,7 @@ TOLD: dict[type[msgspec.Struct], Callable[[Any], list[Notice]]] = {
     CommentChanged: payloads.notices_of_comment,
     PullRequestChanged: payloads.notices_of_pull_request,
     StatusCreated: payloads.notices_of_status,
+    ReleaseChanged: payloads.notices_of_release,
 }
 
 

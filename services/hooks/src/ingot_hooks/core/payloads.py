@@ -23,6 +23,8 @@ from ingot_contracts.repos import (
     Commit,
     Permission,
     PushReceived,
+    Release,
+    ReleaseChanged,
     Repository,
     RepositoryCreated,
     RepositoryDeleted,
@@ -127,6 +129,14 @@ class StatusPayload(msgspec.Struct, frozen=True, kw_only=True):
     sender: User
 
 
+class ReleasePayload(msgspec.Struct, frozen=True, kw_only=True):
+    secret: str
+    action: str
+    release: Release
+    repository: Repository
+    sender: User
+
+
 Payload = (
     CreatePayload
     | PushPayload
@@ -137,6 +147,7 @@ Payload = (
     | IssueCommentPayload
     | PullRequestPayload
     | StatusPayload
+    | ReleasePayload
 )
 
 
@@ -273,6 +284,17 @@ def notices_of_status(event: StatusCreated) -> list[Notice]:
         sender=event.sender,
     )
     return [_about(event.repository, "status", payload)]
+
+
+def notices_of_release(event: ReleaseChanged) -> list[Notice]:
+    payload = ReleasePayload(
+        secret="",
+        action=event.action,
+        release=event.release,
+        repository=event.repository,
+        sender=event.sender,
+    )
+    return [_about(event.repository, "release", payload, action=event.action)]
 
 
 def example_repository(owner: User, public_url: str, at: datetime) -> Repository:

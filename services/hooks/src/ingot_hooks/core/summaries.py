@@ -17,6 +17,7 @@ from ingot_hooks.core.payloads import (
     Notice,
     PullRequestPayload,
     PushPayload,
+    ReleasePayload,
     RepositoryPayload,
     StatusPayload,
 )
@@ -123,6 +124,11 @@ def _told(payload: object, repository: Link) -> _Told:  # noqa: C901, PLR0911 - 
             return headline, _quoted(pull.body, action), pull.html_url, _color(action)
         case StatusPayload():
             return _told_status(payload, repository)
+        case ReleasePayload(release=release):
+            name = Link(release.html_url, release.name or release.tag_name)
+            detail = [[clipped(release.body)]] if release.body and payload.action == "published" else []
+            headline = ["[", repository, "] release ", name, f" {payload.action}"]
+            return headline, detail, release.html_url, _color(payload.action)
     raise TypeError(f"nothing to say about {type(payload).__name__}")
 
 
@@ -155,6 +161,10 @@ def _quoted(body: str, action: str) -> list[Line]:
 
 
 def _color(action: str) -> str:
-    return {"closed": FAILURE, "deleted": FAILURE, "edited": WARNING, "reopened": WARNING}.get(
-        action, SUCCESS
-    )
+    return {
+        "closed": FAILURE,
+        "deleted": FAILURE,
+        "edited": WARNING,
+        "reopened": WARNING,
+        "updated": WARNING,
+    }.get(action, SUCCESS)
