@@ -1,12 +1,14 @@
 """A repos service on real databases and a real disk, beside an identity that is told what to answer."""
 
 import asyncio
+import contextlib
 import os
 import time
 from pathlib import Path
 
 import httpx
 import msgspec
+from sqlalchemy import event
 
 from ingot_chassis.bus import Bus
 from ingot_chassis.keys import Jwks, SigningKey
@@ -112,6 +114,21 @@ class World:
     async def rows(self, table):
         async with self.database.read() as db:
             return (await db.execute(self.database.metadata.tables[table].select())).all()
+
+    @contextlib.contextmanager
+    def counting(self):
+        """A list that grows with every statement sent to the database."""
+        statements = []
+
+        def count(*happened):
+            statements.append(happened[2])
+
+        engines = (self.database.reading, self.database.writing)
+        for engine in engines:
+            event.listen(engine.sync_engine, "before_cursor_execute", count)
+        yield statements
+        for engine in engines:
+            event.remove(engine.sync_engine, "before_cursor_execute", count)
 
     async def close(self):
         await self.http.aclose()

@@ -22,6 +22,7 @@ from ingot_repos.api import (
     internal_pulls,
     listings,
     marks,
+    releases,
     repositories,
     search,
     statuses,
@@ -30,6 +31,7 @@ from ingot_repos.api.call import Call, Parts, enter_repository
 from ingot_repos.clients.identity import IdentityOverPeers
 from ingot_repos.consumers import SUBSCRIPTIONS
 from ingot_repos.core.pushes import Pushes
+from ingot_repos.core.releases import Releasing
 from ingot_repos.core.repositories import Creating
 from ingot_repos.core.views import Viewing
 from ingot_repos.git.storage import Storage
@@ -89,6 +91,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
             *git_http.routes,
             *listings.routes,
             *marks.routes,
+            *releases.routes,
             *repositories.routes,
             *search.routes,
             *statuses.routes,
@@ -105,6 +108,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
                 viewing=viewing,
                 pushes=pushes,
                 creating=Creating(database, storage, viewing, settings.shard),
+                releasing=Releasing(database, storage, pushes, viewing),
                 jobs=jobs,
                 workers=workers,
                 max_push_bytes=settings.max_push_bytes,

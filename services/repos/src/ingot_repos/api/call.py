@@ -15,6 +15,7 @@ from ingot_contracts.repos import Level, Repository
 from ingot_repos.clients.identity import Identity
 from ingot_repos.core import access
 from ingot_repos.core.pushes import Pushes
+from ingot_repos.core.releases import Releasing
 from ingot_repos.core.repositories import Creating
 from ingot_repos.core.views import Viewing, copied, user
 from ingot_repos.git.storage import Storage
@@ -30,6 +31,7 @@ class Parts(msgspec.Struct, frozen=True):
     viewing: Viewing
     pushes: Pushes
     creating: Creating
+    releasing: Releasing
     jobs: Jobs
     workers: Workers
     max_push_bytes: int

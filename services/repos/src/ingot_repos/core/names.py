@@ -23,6 +23,15 @@ def check_repository(name: str) -> str:
     return name
 
 
+def check_tag(name: str) -> str:
+    """``name``, if it may name a tag. Raises Invalid."""
+    if not name:
+        raise Invalid.field("tag_name", "required", "is required")
+    if len(name) > LONGEST_BRANCH or not is_valid_ref_name(name):
+        raise Invalid.field("tag_name", "format", f"{name!r} cannot name a tag")
+    return name
+
+
 def check_branch(name: str, *, field: str = "default_branch") -> str:
     """``name``, if it may name a default branch. Raises Invalid."""
     if len(name) > LONGEST_BRANCH or not is_valid_ref_name(name):

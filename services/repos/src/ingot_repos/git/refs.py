@@ -139,6 +139,11 @@ def get_branch(repo: pygit2.Repository, name: str) -> Branch:
     return Branch(name, commit)
 
 
+def tag_commit(repo: pygit2.Repository, name: str) -> str | None:
+    """The commit that the tag of this short name leads to; None when there is none, or it leads elsewhere."""
+    return _commit_of(repo, TAGS, name)
+
+
 def default_branch(repo: pygit2.Repository) -> str:
     """Short name of the branch that HEAD names, whether or not it has a commit yet.
 

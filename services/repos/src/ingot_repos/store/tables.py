@@ -134,6 +134,26 @@ commit_status = Table(
     sqlite_autoincrement=True,
 )
 
+release = Table(
+    "release",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), nullable=False),
+    Column("tag_name", String(255), nullable=False),
+    Column("lower_tag_name", String(255), nullable=False),
+    Column("target_commitish", String(255), nullable=False, default=""),
+    Column("name", String(255), nullable=False, default=""),
+    Column("body", Text, nullable=False, default=""),
+    Column("draft", Boolean, nullable=False),
+    Column("prerelease", Boolean, nullable=False, default=False),
+    Column("author_id", BigInteger, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("published_at", UtcDateTime),
+    UniqueConstraint("repository_id", "lower_tag_name"),
+    Index("ix_release_repository_id_created_at", "repository_id", "created_at"),
+    sqlite_autoincrement=True,
+)
+
 star = Table(
     "star",
     metadata,

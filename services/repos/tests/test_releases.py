@@ -1,0 +1,264 @@
+"""Releases: their tags, drafts, lists, and who hears of them."""
+
+import pytest
+from repos_world import commit, git, work_tree
+
+PATH = "/api/v1/repos/ann/app/releases"
+
+
+@pytest.fixture
+async def app(ann):
+    """ann/app with one commit on master."""
+    return await ann.create("app", auto_init=True)
+
+
+async def make(person, tag="v1", **more):
+    answer = await person.post("/repos/ann/app/releases", {"tag_name": tag, **more})
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+async def tag_tip(world, repository_id, name):
+    from ingot_repos.git.refs import tag_commit
+
+    return await world.parts.storage.call(repository_id, tag_commit, name)
+
+
+async def test_a_release_makes_its_tag_at_the_default_branch(world, ann, app):
+    made = await make(ann, "v1", name="One", body="what is new")
+    head = (await ann.get("/repos/ann/app/branches/master")).json()["commit"]
+    assert await tag_tip(world, app["id"], "v1") == head["id"]
+    assert (made["tag_name"], made["name"], made["body"]) == ("v1", "One", "what is new")
+    assert (made["draft"], made["prerelease"], made["author"]["login"]) == (False, False, "ann")
+    assert made["created_at"] == head["timestamp"]
+    assert made["published_at"] >= made["created_at"]
+    assert made["url"] == f"http://ingot.test{PATH}/{made['id']}"
+    for archive in (made["zipball_url"], made["tarball_url"]):
+        assert (await ann.call("GET", archive.removeprefix("http://ingot.test"))).status_code == 200
+    assert (await ann.get(f"/repos/ann/app/releases/{made['id']}")).json() == made
+
+
+async def test_a_release_is_announced_after_the_push_of_its_tag(world, ann, app):
+    made = await make(ann)
+    told = [event["type"] for event in await world.events()]
+    assert told == ["repos.repository.created.v1", "repos.push.received.v1", "repos.release.changed.v1"]
+    (event,) = await world.events("release")
+    assert (event["action"], event["sender"]["login"]) == ("published", "ann")
+    assert event["release"] == made
+    assert not event["repository"]["permissions"]["admin"]
+
+
+async def test_a_tag_that_is_there_stays_where_it_is(world, ann, app, door, tmp_path):
+    work = await work_tree(tmp_path)
+    await git("pull", "-q", f"{door}/ann/app.git", "master", cwd=work, person=ann)
+    await git("tag", "-a", "-m", "annotated", "rel/1.0", cwd=work)
+    tagged = (await git("rev-parse", "HEAD", cwd=work)).strip()
+    await commit(work)
+    await git("push", "-q", f"{door}/ann/app.git", "master", "rel/1.0", cwd=work, person=ann)
+    made = await make(ann, "rel/1.0", target_commitish="master")
+    assert await tag_tip(world, app["id"], "rel/1.0") == tagged
+    assert (await ann.get("/repos/ann/app/releases/tags/rel/1.0")).json() == made
+    assert [e["ref"] for e in await world.events("push")] == ["refs/heads/master", "refs/tags/rel/1.0"]
+
+
+async def test_a_draft_makes_no_tag_and_exists_for_writers_only(world, ann, bob, app):
+    draft = await make(ann, draft=True)
+    assert (draft["draft"], draft["published_at"]) == (True, None)
+    assert await tag_tip(world, app["id"], "v1") is None
+    assert await world.events("release") == []
+    nobody = bob.but(id=0, name="", via="")
+    for reader in (bob, nobody):
+        for path in (f"{draft['id']}", "tags/v1", "latest"):
+            assert (await reader.get(f"/repos/ann/app/releases/{path}")).status_code == 404
+        for query in ("", "?draft=true", "?draft=false"):
+            answer = await reader.get(f"/repos/ann/app/releases{query}")
+            assert (answer.json(), answer.headers["x-total-count"]) == ([], "0")
+    await ann.call("PUT", "/api/v1/repos/ann/app/collaborators/bob", {"permission": "write"})
+    assert [r["id"] for r in (await bob.get("/repos/ann/app/releases")).json()] == [draft["id"]]
+    assert (await ann.get("/repos/ann/app/releases/latest")).status_code == 404
+
+
+async def test_publishing_a_draft_makes_its_tag_and_is_announced(world, ann, app):
+    draft = await make(ann, draft=True, name="One")
+    answer = await ann.call("PATCH", f"{PATH}/{draft['id']}", {"draft": False, "name": "", "body": "b"})
+    assert answer.status_code == 200, answer.text
+    published = answer.json()
+    assert (published["draft"], published["name"], published["body"]) == (False, "One", "b")
+    assert published["published_at"] is not None
+    assert await tag_tip(world, app["id"], "v1") is not None
+    (event,) = await world.events("release")
+    assert (event["action"], event["release"]) == ("published", published)
+
+
+async def test_what_is_absent_or_empty_stays(world, ann, app):
+    made = await make(ann, name="One", body="text", prerelease=True)
+    edited = await ann.call("PATCH", f"{PATH}/{made['id']}", {"body": "new", "name": "", "tag_name": None})
+    assert edited.json() == made | {"body": "new"}
+    assert [event["action"] for event in await world.events("release")] == ["published", "updated"]
+
+
+async def test_another_tag_is_made_for_a_published_release(world, ann, app):
+    made = await make(ann)
+    edited = await ann.call("PATCH", f"{PATH}/{made['id']}", {"tag_name": "v2"})
+    assert edited.json()["tag_name"] == "v2"
+    assert edited.json()["published_at"] == made["published_at"]
+    assert await tag_tip(world, app["id"], "v2") == await tag_tip(world, app["id"], "v1")
+    assert [event["action"] for event in await world.events("release")] == ["published", "updated"]
+
+
+async def test_what_becomes_a_draft_again_is_announced_as_gone(world, ann, bob, app):
+    made = await make(ann)
+    assert (await ann.call("PATCH", f"{PATH}/{made['id']}", {"draft": True})).json()["published_at"] is None
+    assert (await bob.get(f"/repos/ann/app/releases/{made['id']}")).status_code == 404
+    assert [event["action"] for event in await world.events("release")] == ["published", "deleted"]
+    await ann.call("PATCH", f"{PATH}/{made['id']}", {"name": "still a draft"})
+    assert len(await world.events("release")) == 2
+
+
+async def test_deleting_keeps_the_tag(world, ann, app):
+    made = await make(ann)
+    assert (await ann.call("DELETE", f"{PATH}/{made['id']}")).status_code == 204
+    assert (await ann.call("DELETE", f"{PATH}/{made['id']}")).status_code == 404
+    assert await tag_tip(world, app["id"], "v1") is not None
+    assert [event["action"] for event in await world.events("release")] == ["published", "deleted"]
+    draft = await make(ann, "v2", draft=True)
+    assert (await ann.call("DELETE", f"{PATH}/{draft['id']}")).status_code == 204
+    assert len(await world.events("release")) == 2
+    assert (await make(ann))["id"] > draft["id"]
+
+
+async def test_one_tag_has_one_release_in_any_letter_case(world, ann, app):
+    await make(ann, "v1")
+    await make(ann, "v2", draft=True)
+    for tag in ("v1", "V1", "v2"):
+        answer = await ann.post("/repos/ann/app/releases", {"tag_name": tag})
+        assert answer.status_code == 409
+    third = await make(ann, "v3", draft=True)
+    for body in ({"tag_name": "V1"}, {"tag_name": "v2", "draft": False}):
+        assert (await ann.call("PATCH", f"{PATH}/{third['id']}", body)).status_code == 409
+    assert await tag_tip(world, app["id"], "v2") is None
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "tag_name"),
+        ({"tag_name": ""}, "tag_name"),
+        *[
+            ({"tag_name": tag}, "tag_name")
+            for tag in ("-x", "a..b", "a b", "@", "x.lock", "a@{1}", "t" * 256)
+        ],
+        ({"tag_name": "a:b"}, "tag_name"),
+        ({"tag_name": "a\u0000"}, "tag_name"),
+        ({"tag_name": "v1", "target_commitish": "nowhere"}, "target_commitish"),
+        ({"tag_name": "v1", "target_commitish": "--help"}, "target_commitish"),
+        ({"tag_name": "v1", "target_commitish": "f" * 40}, "target_commitish"),
+        ({"tag_name": "v1", "name": "n" * 256}, "name"),
+        ({"tag_name": "v1", "body": "b" * 1_000_001}, "body"),
+    ],
+)
+async def test_what_cannot_be_released_is_refused_by_field_and_leaves_nothing(world, ann, app, body, field):
+    answer = await ann.post("/repos/ann/app/releases", body)
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == field
+    assert (await ann.get("/repos/ann/app/releases")).json() == []
+    assert await world.events("push") == []
+
+
+async def test_an_empty_repository_has_drafts_only(ann):
+    await ann.create("app")
+    assert (await ann.post("/repos/ann/app/releases", {"tag_name": "v1"})).status_code == 422
+    draft = await make(ann, draft=True)
+    assert (await ann.call("PATCH", f"{PATH}/{draft['id']}", {"draft": False})).status_code == 422
+
+
+async def test_a_tag_in_the_way_is_a_conflict_and_leaves_no_release(ann, app):
+    await make(ann, "v1")
+    assert (await ann.post("/repos/ann/app/releases", {"tag_name": "v1/a"})).status_code == 409
+    assert [r["tag_name"] for r in (await ann.get("/repos/ann/app/releases")).json()] == ["v1"]
+
+
+async def test_a_commit_is_tagged_only_if_it_belongs_to_the_history(world, ann, bob, app):
+    await bob.post("/repos/ann/app/forks")
+    await world.parts.workers.step()
+    work_sha = (await bob.get("/repos/bob/app/branches/master")).json()["commit"]["id"]
+    assert (await make(ann, "v1", target_commitish=work_sha))["target_commitish"] == work_sha
+    hidden = await world.parts.storage.call(app["id"], _unreachable_commit)
+    answer = await ann.post("/repos/ann/app/releases", {"tag_name": "v2", "target_commitish": hidden})
+    assert answer.status_code == 422
+
+
+def _unreachable_commit(repo):
+    tip = repo.revparse_single("refs/heads/master")
+    return str(repo.create_commit(None, tip.author, tip.author, "hidden", tip.tree_id, [tip.id]))
+
+
+async def test_the_latest_is_neither_draft_nor_prerelease(ann, bob, app):
+    await make(ann, "v1")
+    await make(ann, "v2", prerelease=True)
+    await make(ann, "v3", draft=True)
+    assert (await bob.get("/repos/ann/app/releases/latest")).json()["tag_name"] == "v1"
+    for query, tags in (
+        ("", ["v3", "v2", "v1"]),
+        ("?draft=true", ["v3"]),
+        ("?draft=false", ["v2", "v1"]),
+        ("?pre-release=true", ["v2"]),
+        ("?limit=1&page=3", ["v1"]),
+    ):
+        answer = await ann.get(f"/repos/ann/app/releases{query}")
+        assert [r["tag_name"] for r in answer.json()] == tags, query
+
+
+async def test_a_list_takes_as_many_statements_for_many_as_for_one(world, ann, bob, app):
+    await make(ann, "v0")
+    with world.counting() as few:
+        await bob.get("/repos/ann/app/releases")
+    for number in range(1, 12):
+        await make(ann, f"v{number}")
+    with world.counting() as many:
+        answer = await bob.get("/repos/ann/app/releases?limit=10")
+    assert len(answer.json()) == 10
+    assert answer.headers["x-total-count"] == "12"
+    assert len(many) == len(few)
+
+
+async def test_releases_of_another_repository_are_not_found(ann, app):
+    made = await make(ann)
+    await ann.create("other", auto_init=True)
+    path = f"/api/v1/repos/ann/other/releases/{made['id']}"
+    for method, body in (("GET", None), ("PATCH", {"name": "x"}), ("DELETE", None)):
+        assert (await ann.call(method, path, body)).status_code == 404
+    assert (await ann.get(f"/repos/ann/app/releases/{made['id']}")).json() == made
+
+
+async def test_an_archived_repository_takes_no_releases(ann, app):
+    made = await make(ann)
+    await ann.call("PATCH", "/api/v1/repos/ann/app", {"archived": True})
+    assert (await ann.post("/repos/ann/app/releases", {"tag_name": "v2"})).status_code == 403
+    assert (await ann.call("PATCH", f"{PATH}/{made['id']}", {"name": "x"})).status_code == 403
+    assert (await ann.call("DELETE", f"{PATH}/{made['id']}")).status_code == 403
+    assert (await ann.get("/repos/ann/app/releases")).status_code == 200
+
+
+async def test_a_fork_that_is_not_ready_takes_no_release_yet(ann, bob, app):
+    await bob.post("/repos/ann/app/forks")
+    answer = await bob.post("/repos/bob/app/releases", {"tag_name": "v1"})
+    assert answer.status_code == 503
+    assert "retry-after" in answer.headers
+
+
+@pytest.mark.parametrize("release_id", ["0", "-1", "x", "9" * 30, "1.5"])
+async def test_what_is_no_id_is_not_found(ann, app, release_id):
+    assert (await ann.get(f"/repos/ann/app/releases/{release_id}")).status_code == 404
+
+
+async def test_a_person_who_is_gone_is_shown_as_the_ghost(world, ann, bob, app):
+    from ingot_repos.store import accounts
+
+    await ann.call("PUT", "/api/v1/repos/ann/app/collaborators/bob", {"permission": "write"})
+    made = await make(bob)
+    async with world.database.transaction() as tx:
+        await accounts.forget(tx, 2)
+    shown = (await ann.get(f"/repos/ann/app/releases/{made['id']}")).json()
+    assert shown["author"]["login"] == "Ghost"
