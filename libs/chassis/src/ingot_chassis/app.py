@@ -1,7 +1,7 @@
 """The app of a service: one way to build it, with health, metrics, logging, error rendering and background loops."""
 
+import secrets
 import time
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from litestar.routes import HTTPRoute
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from opentelemetry import propagate
 from opentelemetry.trace import SpanKind
-from prometheus_client import generate_latest
+from prometheus_client import Counter, Histogram, generate_latest
 from sqlalchemy import text
 
 from ingot_chassis import policy
@@ -137,6 +137,7 @@ class Edge:
 
     def __init__(self, app: ASGIApp, service: str) -> None:
         self._app, self._service = app, service
+        self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP:
@@ -144,7 +145,7 @@ class Edge:
             return
         started = time.perf_counter()
         headers = dict(scope["headers"])
-        rid = headers.get(b"x-request-id", b"").decode("latin-1")[:64] or uuid.uuid4().hex
+        rid = headers.get(b"x-request-id", b"").decode("latin-1")[:64] or secrets.token_hex(16)
         set_request_id(rid)
         status = 500
 
@@ -170,8 +171,9 @@ class Edge:
 
     def _record(self, scope: HTTPScope, status: int, seconds: float) -> None:
         route = str(scope.get("path_template") or "unmatched")
-        REQUESTS.labels(self._service, route, scope["method"], str(status)).inc()
-        SECONDS.labels(self._service, route).observe(seconds)
+        counted, timed = self._kept_series(route, scope["method"], status)
+        counted.inc()
+        timed.observe(seconds)
         principal = scope.get("principal")
         log.info(
             "request",
@@ -183,6 +185,17 @@ class Edge:
             user=getattr(principal, "name", "") or None,
             sudo_by=getattr(principal, "sudo_by", "") or None,
         )
+
+    def _kept_series(self, route: str, method: str, status: int) -> tuple[Counter, Histogram]:
+        """Looking up a series by its labels costs more than counting in it."""
+        key = (route, method, status)
+        kept = self._series.get(key)
+        if kept is None:
+            kept = self._series[key] = (
+                REQUESTS.labels(self._service, route, method, str(status)),
+                SECONDS.labels(self._service, route),
+            )
+        return kept
 
 
 @get("/livez", policy=policy.anyone(), include_in_schema=False, media_type="text/plain")
