@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote, unquote
 
-import aiohttp
 import msgspec
 import structlog
 from opentelemetry import propagate
 
 from ingot_chassis.errors import ApiError, ErrorObject, FieldError, Unavailable
+from ingot_chassis.hop import Origin
 from ingot_chassis.principal import PRINCIPAL_HEADER, SERVICE_HEADER, ServiceIdentity
 from ingot_chassis.telemetry import request_id
 
@@ -29,7 +29,7 @@ PAUSE = 0.05
 
 
 class PeerAnswer(msgspec.Struct, frozen=True):
-    """A whole answer."""
+    """A whole answer, names of headers in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -55,8 +55,7 @@ class HttpTransport:
     """Over a socket."""
 
     def __init__(self, base_url: str) -> None:
-        self._base = base_url.rstrip("/")
-        self._session: aiohttp.ClientSession | None = None
+        self._origin = Origin(base_url)
 
     async def send(
         self,
@@ -66,28 +65,16 @@ class HttpTransport:
         body: bytes,
         timeout: float,  # noqa: ASYNC109
     ) -> PeerAnswer:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30), auto_decompress=False
-            )
-        try:
-            async with self._session.request(
-                method,
-                self._base + path,
-                headers=headers,
-                data=body or None,
-                allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=2),
-            ) as response:
-                return PeerAnswer(response.status, response.headers, await response.read())
-        except TimeoutError:
-            raise
-        except aiohttp.ClientError as error:
-            raise ConnectionError(str(error)) from error
+        sent = [(name.encode(), value.encode()) for name, value in headers.items()]
+        async with (
+            asyncio.timeout(timeout),
+            await self._origin.request(method, path.encode(), sent, body) as answer,
+        ):
+            told = {name.decode().lower(): value.decode("latin-1") for name, value in answer.headers}
+            return PeerAnswer(answer.status, told, await answer.whole())
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
+        await self._origin.close()
 
 
 class AsgiTransport:
@@ -232,7 +219,7 @@ def _error(name: str, answer: PeerAnswer) -> ApiError:
         told = ErrorObject(message=f"{name} refused", url="")
     refusal = Refusal(told.message, errors=[FieldError(e.field, e.code, e.message) for e in told.errors])
     refusal.status = answer.status
-    wait = {name: value for name, value in answer.headers.items() if name.lower() == "retry-after"}
+    wait = {name: value for name, value in answer.headers.items() if name == "retry-after"}
     for known in ApiError.__subclasses__():
         if known.status == answer.status and known is not Refusal and known is not Unavailable:
             return known(told.message, errors=told.errors, headers=wait)

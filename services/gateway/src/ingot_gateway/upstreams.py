@@ -1,21 +1,15 @@
 """The services behind the door: over a socket, or in the same process. Both stream, neither stores."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote_from_bytes
 
-import aiohttp
-from yarl import URL
-
 from ingot_chassis.errors import BadGateway
+from ingot_chassis.hop import Origin
 from ingot_gateway.admission import Headers
 from ingot_gateway.exchange import ClientGone, Exchange
 
-PAUSE = 0.05
 URL_SAFE = "!#$%&'()*+,/:;=?@[]~"
-UNSENT = ("Accept", "Accept-Encoding", "User-Agent", "Content-Type")
-LONGEST_HEADER = 65_536
 
 
 class Forwarded(NamedTuple):
@@ -42,77 +36,26 @@ class HttpUpstream:
     """A service at ``url``. One that refuses connections, as it starts again, is tried for ``patience`` seconds."""
 
     def __init__(self, url: str, *, patience: float = 1.0) -> None:
-        self._base, self._patience = url.rstrip("/"), patience
-        self._session: aiohttp.ClientSession | None = None
+        self._origin = Origin(url, patience=patience)
 
     async def forward(self, request: Forwarded, exchange: Exchange) -> None:
         exchange.watches_client = True
+        body = _body(exchange) if request.has_body else b""
         try:
-            response = await self._response(request, exchange)
-        except (aiohttp.ClientError, OSError) as error:
-            raise BadGateway(f"the service broke off: {type(error).__name__}") from error
-        try:
-            await exchange.send(
-                {
-                    "type": "http.response.start",
-                    "status": response.status,
-                    "headers": list(response.raw_headers),
-                }
-            )
-            await _pass_body(response.content, exchange)
-        except (aiohttp.ClientError, OSError) as error:
-            raise BadGateway(f"the service broke off: {type(error).__name__}") from error
-        finally:
-            # A connection on which a body is still being sent, or an answer still arriving, serves nobody else.
-            if not (response.content.at_eof() and exchange.body_is_read):
-                response.close()
-
-    async def _response(self, request: Forwarded, exchange: Exchange) -> aiohttp.ClientResponse:
-        session = self._session or self._open()
-        url = URL(self._base + _target(request), encoded=True)
-        headers = [(name.decode(), _text(value)) for name, value in request.headers]
-        loop = asyncio.get_running_loop()
-        give_up = loop.time() + self._patience
-        while True:
-            try:
-                return await session.request(
-                    request.method,
-                    url,
-                    headers=headers,
-                    data=_body(exchange) if request.has_body else None,
-                    allow_redirects=False,
+            answer = await self._origin.request(request.method, _target(request), request.headers, body)
+            async with answer:
+                await exchange.send(
+                    {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
                 )
-            except aiohttp.ClientConnectorError:
-                # Not connected: nothing of the request is gone, whatever its method.
-                if loop.time() + PAUSE > give_up:
-                    raise
-                await asyncio.sleep(PAUSE)
-
-    def _open(self) -> aiohttp.ClientSession:
-        # A pooled connection that turns out to be stale is replaced by aiohttp itself, for idempotent methods.
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=2),
-            auto_decompress=False,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            skip_auto_headers=UNSENT,
-            max_line_size=LONGEST_HEADER,
-            max_field_size=LONGEST_HEADER,
-        )
-        return self._session
+                more = True
+                while more:
+                    part, more = await answer.part()
+                    await exchange.send({"type": "http.response.body", "body": part, "more_body": more})
+        except OSError as error:
+            raise BadGateway(f"the service broke off: {type(error).__name__}") from error
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
-
-
-async def _pass_body(content: aiohttp.StreamReader, exchange: Exchange) -> None:
-    more = True
-    while more:
-        part = await content.readany()
-        more = not content.at_eof()
-        await exchange.send({"type": "http.response.body", "body": part, "more_body": more})
+        await self._origin.close()
 
 
 async def _body(exchange: Exchange) -> AsyncIterator[bytes]:
@@ -127,19 +70,11 @@ async def _body(exchange: Exchange) -> AsyncIterator[bytes]:
                 yield message["body"]
 
 
-def _target(request: Forwarded) -> str:
+def _target(request: Forwarded) -> bytes:
     raw = request.raw_path
     if request.query:
         raw += b"?" + request.query
-    return raw.decode() if raw.isascii() else quote_from_bytes(raw, safe=URL_SAFE)
-
-
-def _text(value: bytes) -> str:
-    """``value`` so that the client library, which writes UTF-8, sends the same bytes if they are UTF-8."""
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value.decode("latin-1")
+    return raw if raw.isascii() else quote_from_bytes(raw, safe=URL_SAFE).encode()
 
 
 class AsgiUpstream:
