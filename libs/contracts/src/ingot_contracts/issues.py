@@ -57,6 +57,7 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True):
     pull_request: PullRequestMeta | None = None
     html_url: str = ""
     due_date: datetime | None = None
+    is_locked: bool = False
 
 
 class Comment(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,6 +111,7 @@ class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: datetime | None = None
     closed_at: datetime | None = None
     due_date: datetime | None = None
+    is_locked: bool = False
 
 
 class ChangedText(msgspec.Struct, frozen=True):
@@ -119,18 +121,21 @@ class ChangedText(msgspec.Struct, frozen=True):
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """``ref`` is the base branch of a pull request."""
+
     title: ChangedText | None = None
     body: ChangedText | None = None
+    ref: ChangedText | None = None
 
 
 IssueAction = Literal[
     "opened", "edited", "closed", "reopened", "assigned", "unassigned",
-    "label_updated", "label_cleared", "milestoned", "demilestoned",
+    "label_updated", "label_cleared", "milestoned", "demilestoned", "locked", "unlocked",
 ]  # fmt: skip
 CommentAction = Literal["created", "edited", "deleted"]
 PullRequestAction = Literal[
     "opened", "edited", "closed", "reopened", "synchronized", "assigned", "unassigned",
-    "label_updated", "label_cleared", "milestoned", "demilestoned",
+    "label_updated", "label_cleared", "milestoned", "demilestoned", "locked", "unlocked",
 ]  # fmt: skip
 
 
