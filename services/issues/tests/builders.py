@@ -1,21 +1,27 @@
 """Makers of what the tests of issues need, and the sister services as far as issues asks them."""
 
+import contextlib
 import uuid
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from ingot_chassis.database import Database
+from ingot_chassis.database import Database, insert
 from ingot_chassis.errors import ApiError, NotFound
 from ingot_chassis.events import Envelope, event_type
 from ingot_chassis.keys import Jwks, SigningKey
 from ingot_chassis.principal import Principal, sign_principal
 from ingot_contracts.identity import Account, User
 from ingot_contracts.repos import (
+    ChangedPath,
+    ChangedPaths,
     Compare,
     Comparison,
+    History,
+    HistoryCommit,
     Level,
     Merge,
     Merged,
@@ -110,6 +116,10 @@ class FakeRepos:
     compared: Comparison | ApiError = field(default_factory=comparison)
     merged: Merged | ApiError = field(default_factory=lambda: Merged(sha=JOINED))
     lately: RepositoryAccess | None = None
+    taking: ApiError | None = None
+    taken: list[tuple[int, str, str]] = field(default_factory=list)
+    commits: list[HistoryCommit] = field(default_factory=list)
+    changed: list[ChangedPath] = field(default_factory=list)
     merges: list[Merge] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
@@ -136,8 +146,29 @@ class FakeRepos:
     async def access_by_id(self, repository_id: int, statement: str) -> RepositoryAccess:
         return self._access(self.repositories[repository_id], statement)
 
+    async def access_of(self, account_id: int, owner: str, name: str) -> RepositoryAccess:
+        for known in self.repositories.values():
+            if known.full_name == f"{owner}/{name}".lower():
+                return self._held(known, account_id)
+        raise NotFound
+
+    async def access_of_by_id(self, account_id: int, repository_id: int) -> RepositoryAccess:
+        return self._held(self.repositories[repository_id], account_id)
+
+    async def seen(self, repository_ids: Collection[int], statement: str) -> set[int]:
+        self.asked.append("seen")
+        visible = set()
+        for found in set(repository_ids) & set(self.repositories):
+            with contextlib.suppress(NotFound):
+                self._access(self.repositories[found], statement)
+                visible.add(found)
+        return visible
+
     def _access(self, known: Repository, statement: str) -> RepositoryAccess:
         user_id = next((key[0] for key, made in self.identity.statements.items() if made == statement), 0)
+        return self._held(known, user_id)
+
+    def _held(self, known: Repository, user_id: int) -> RepositoryAccess:
         level = self.levels.get((known.id, user_id), "none" if known.private else "read")
         if level == "none":
             raise NotFound
@@ -159,6 +190,22 @@ class FakeRepos:
         if isinstance(self.merged, ApiError):
             raise self.merged
         return self.merged
+
+    async def take_branch(self, repository_id: int, branch: str, tip: str, statement: str) -> None:
+        if isinstance(self.taking, ApiError):
+            raise self.taking
+        self.taken.append((repository_id, branch, tip))
+
+    async def history(
+        self, repository_id: int, base: str, head: str, statement: str | None, *, offset: int = 0, limit: int
+    ) -> History:
+        self.asked.append(f"history {base[:1]} {head[:1]}")
+        return History(commits=self.commits[offset : offset + limit], total=len(self.commits))
+
+    async def files(
+        self, repository_id: int, base: str, head: str, statement: str, *, offset: int, limit: int
+    ) -> ChangedPaths:
+        return ChangedPaths(files=self.changed[offset : offset + limit], total=len(self.changed))
 
     async def diff(self, repository_id: int, base: str, head: str, form: str, statement: str) -> bytes:
         return f"{form} {base[:1]} {head[:1]}".encode()
@@ -197,3 +244,14 @@ async def fill(db: Database, first: int, count: int) -> None:
         )
         people = [{"issue_id": row["id"], "account_id": 3, "position": 0} for row in issues]
         await tx.execute(tables.assignee.insert(), people)
+        pulled = len(pulls)
+        counted = {"last_number": first + count - 1, "open_issues": count - pulled, "open_pulls": pulled}
+        for number, (name, more) in enumerate(counted.items()):
+            column = tables.counter.c[name]
+            await tx.execute(
+                insert(tx, tables.counter)
+                .values({"repository_id": APP, name: more})
+                .on_conflict_do_update(
+                    index_elements=["repository_id"], set_={name: column + more if number else more}
+                )
+            )

@@ -1,5 +1,6 @@
 """Wiring of issues."""
 
+from collections import OrderedDict
 from pathlib import Path
 
 from litestar import Litestar, Router
@@ -18,21 +19,24 @@ from ingot_issues.api import (
     issue_labels,
     issues,
     labels,
+    locks,
     markdown,
     merges,
     milestones,
+    pull_contents,
     pulls,
+    timeline,
     times,
 )
 from ingot_issues.api.call import Call, enter_repository
-from ingot_issues.api.paths import REPOSITORY
+from ingot_issues.api.paths import PAGES, REPOSITORY
 from ingot_issues.clients.identity import Identity, IdentityPeer
 from ingot_issues.clients.repos import Repos, ReposPeer
 from ingot_issues.consumers import Following
 from ingot_issues.core.views import Viewing
 from ingot_issues.settings import Settings
 from ingot_issues.store.tables import metadata
-from ingot_issues.workers import Checking
+from ingot_issues.workers import Working
 
 SCRIPTS = Path(__file__).parent / "store" / "migrations"
 FORGET_ON = [
@@ -60,7 +64,7 @@ def create_app(
     workers = Workers(
         "issues",
         jobs,
-        Checking(database, jobs, asked, viewing).work(),
+        Working(database, jobs, asked, viewing).work(),
         concurrency=settings.worker_concurrency,
     )
     parts.loops += workers.loops()
@@ -78,21 +82,26 @@ def create_app(
             *issue_labels.routes,
             *issues.routes,
             *labels.routes,
+            *locks.routes,
             *merges.routes,
             *milestones.routes,
+            *pull_contents.routes,
             *pulls.routes,
+            *timeline.routes,
             *times.routes,
         ],
     )
+    pages = Router(path=PAGES, guards=[enter_repository], route_handlers=pull_contents.pages)
     return service_app(
         parts,
-        routes=[below_repository, *markdown.routes, *times.own_routes],
+        routes=[below_repository, pages, *markdown.routes, *times.own_routes],
         request_class=Call,
         state={
             "repos": asked,
             "identity": identity or IdentityPeer(parts.peers["identity"]),
             "jobs": jobs,
             "workers": workers,
+            "known_accounts": OrderedDict(),
         },
     )
 

@@ -6,7 +6,7 @@ from ingot_chassis.inbox import Subscriptions
 from ingot_chassis.jobs import Jobs
 from ingot_contracts import identity, repos
 from ingot_contracts.identity import Account, User
-from ingot_issues.core import pulls
+from ingot_issues.core import commits, pulls
 from ingot_issues.core.site import Site
 from ingot_issues.core.views import Viewing
 from ingot_issues.store import accounts, issues, repositories
@@ -65,18 +65,18 @@ class Following:
         await repositories.save(tx, event.repository)
 
     async def push_received(self, tx: Tx, event: repos.PushReceived, _envelope: Envelope) -> None:
-        """A branch moved: record the merge it is, and have its pull requests checked."""
+        """A branch moved: record the merge it is, have its pull requests checked, follow its commits' messages."""
         if not event.ref.startswith("refs/heads/"):
             return
         await accounts.add_missing(tx, copied(event.pusher))
         await repositories.renew(tx, event.repository)
+        site = Site(event.repository, event.pusher.id, self._viewing, self._jobs)
         if event.merged_pull:
             row = await issues.get(tx, event.repository.id, event.merged_pull)
             if row is not None and row.is_pull:
-                site = Site(event.repository, event.pusher.id, self._viewing)
                 await pulls.record_merge(tx, site, row, event.after)
-        if event.after != repos.NO_COMMIT:
-            await pulls.follow_push(tx, self._jobs, event)
+        await pulls.follow_push(tx, self._jobs, event)
+        await commits.follow_push(tx, site, event)
 
 
 def copied(user: User) -> Account:

@@ -1,4 +1,4 @@
-"""Slow work: comparing the branches of pull requests again after pushes."""
+"""Slow work: comparing branches after pushes, and following references for which another service is asked."""
 
 import msgspec
 
@@ -7,21 +7,23 @@ from ingot_chassis.errors import NotFound
 from ingot_chassis.jobs import Job, Jobs, Work
 from ingot_contracts.repos import Compare
 from ingot_issues.clients.repos import Repos
-from ingot_issues.core import pulls
-from ingot_issues.core.pulls import CHECK, CheckPull
+from ingot_issues.core import closing, commits, pulls, references
+from ingot_issues.core.commits import ReadPush
+from ingot_issues.core.pulls import CheckPull
+from ingot_issues.core.references import Refer
 from ingot_issues.core.site import Site
 from ingot_issues.core.views import Viewing
-from ingot_issues.store import issues, repositories
+from ingot_issues.store import comments, issues, repositories
 
 
-class Checking:
-    """Does the jobs of pull requests."""
+class Working:
+    """Does the jobs of issues."""
 
     def __init__(self, database: Database, jobs: Jobs, repos: Repos, viewing: Viewing) -> None:
         self._db, self._jobs, self._repos, self._viewing = database, jobs, repos, viewing
 
     def work(self) -> dict[str, Work]:
-        return {CHECK: self.check}
+        return {pulls.CHECK: self.check, references.REFER: self.refer, commits.READ: self.read}
 
     async def check(self, job: Job) -> None:
         """Compare head and base as they are now, and record what that tells. Runs again when overtaken."""
@@ -41,10 +43,44 @@ class Checking:
             compared = await self._repos.compare(repository.id, branches, None)
         except NotFound:
             return  # a branch is gone: what was known of it last stays
-        site = Site(repository, wanted.pusher_id, self._viewing)
+        site = Site(repository, wanted.pusher_id, self._viewing, self._jobs)
         async with self._db.transaction() as tx:
             if pulls.is_merged_by_push(row, compared, wanted.side):
                 await pulls.record_merge(tx, site, row, compared.base_sha)
             else:
                 await pulls.note_comparison(tx, site, row, compared)
+            await self._jobs.finish(tx, job)
+
+    async def refer(self, job: Job) -> None:
+        """Note a reference to another repository, if who wrote it may see that one."""
+        wanted = msgspec.json.decode(job.payload, type=Refer)
+        owner, _, name = wanted.reference.full_name.partition("/")
+        try:
+            access = await self._repos.access_of(wanted.actor_id, owner, name)
+        except NotFound:
+            return
+        site = Site(access.repository, wanted.actor_id, self._viewing, self._jobs)
+        source = wanted.source
+        async with self._db.transaction() as tx:
+            if source.comment_id and not await comments.list_by_id(tx, [source.comment_id]):
+                return  # deleted meanwhile
+            target = await references.arrive(tx, site, access, wanted)
+            if target is not None:
+                await closing.act(tx, site, target, wanted.reference.action)
+            await self._jobs.finish(tx, job)
+
+    async def read(self, job: Job) -> None:
+        """Read the messages of a long push, and follow them."""
+        wanted = msgspec.json.decode(job.payload, type=ReadPush)
+        try:
+            access = await self._repos.access_of_by_id(wanted.pusher_id, wanted.repository_id)
+            history = await self._repos.history(
+                wanted.repository_id, wanted.before, wanted.after, None, limit=commits.MOST
+            )
+        except NotFound:
+            return
+        site = Site(access.repository, wanted.pusher_id, self._viewing, self._jobs)
+        told = [(commit.sha, commit.message) for commit in history.commits]
+        async with self._db.transaction() as tx:
+            await commits.follow(tx, site, told, closing=wanted.closing)
             await self._jobs.finish(tx, job)

@@ -1,6 +1,8 @@
 """What a route of issues gets at through its request, and the guard that decides who gets in."""
 
-from collections.abc import Callable
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Collection
 from typing import Any
 
 from litestar.connection import ASGIConnection
@@ -18,6 +20,9 @@ from ingot_issues.core.site import Site
 from ingot_issues.core.views import Viewing
 from ingot_issues.store import accounts, issues
 from ingot_issues.store.issues import IssueRow
+
+MOST_ASSIGNEES = 10
+KNOWN_ACCOUNTS = 10_000
 
 
 async def enter_repository(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
@@ -82,36 +87,59 @@ class Call(ApiRequest):
 
     async def site(self) -> Site:
         """The repository with the caller, whose account is copied if it was not."""
-        async with self.db.read() as db:
-            known = await accounts.get(db, self.who.id) is not None
-        if not known:
-            account = await self.identity.account(self.who.id)
-            async with self.db.transaction() as tx:
-                await accounts.add_missing(tx, account)
-        return Site(self.access.repository, self.who.id, Viewing(self.public_url))
+        known: OrderedDict[int, None] = self.app.state.known_accounts
+        if self.who.id not in known:
+            async with self.db.read() as db:
+                copied = await accounts.get(db, self.who.id) is not None
+            if not copied:
+                account = await self.identity.account(self.who.id)
+                async with self.db.transaction() as tx:
+                    await accounts.add_missing(tx, account)
+            known[self.who.id] = None
+            if len(known) > KNOWN_ACCOUNTS:
+                known.popitem(last=False)
+        return Site(self.access.repository, self.who.id, Viewing(self.public_url), self.jobs)
 
-    async def people(self, logins: list[str], field: str = "assignees") -> list[int]:
-        """The ids of users by name, copied if they were not. Raises Invalid for a name that is nobody's."""
+    async def assignable(self, logins: list[str], held: Collection[int] = ()) -> list[int]:
+        """The ids of people who may be assigned, copied if they were not.
+
+        Raises Invalid for a name that is nobody's and for who may not read the repository. Who is among ``held``
+        is assigned already.
+        """
+        if len(logins) > MOST_ASSIGNEES:
+            raise Invalid.field("assignees", "length", f"are more than {MOST_ASSIGNEES}")
         async with self.db.read() as db:
             known = await accounts.users_by_login(db, logins)
         for login in logins:
-            if login.lower() in known:
-                continue
-            try:
-                account = await self.identity.account_named(login)
-            except NotFound:
-                raise Invalid.field(field, "unknown", f"{login!r} is no user") from None
-            if account.kind != "user":
-                raise Invalid.field(field, "unknown", f"{login!r} is no user")
-            async with self.db.transaction() as tx:
-                await accounts.save(tx, account)
-            known[login.lower()] = account.id
-        return list(dict.fromkeys(known[login.lower()] for login in logins))
+            if login.lower() not in known:
+                known[login.lower()] = await self._copied(login)
+        ids = list(dict.fromkeys(known[login.lower()] for login in logins))
+        await asyncio.gather(
+            *(self._require_reader(found) for found in ids if found not in held and found != self.who.id)
+        )
+        return ids
+
+    async def _copied(self, login: str) -> int:
+        try:
+            account = await self.identity.account_named(login)
+        except NotFound:
+            raise Invalid.field("assignee", "unknown", f"{login!r} is no user") from None
+        if account.kind != "user":
+            raise Invalid.field("assignee", "unknown", f"{login!r} is no user")
+        async with self.db.transaction() as tx:
+            await accounts.save(tx, account)
+        return account.id
+
+    async def _require_reader(self, account_id: int) -> None:
+        try:
+            await self.repos.access_of_by_id(account_id, self.repository_id)
+        except NotFound:
+            raise Invalid.field("assignee", "access", "has no access to the repository") from None
 
     async def issue(self, number: int) -> IssueRow:
-        """The issue or pull request of that number. Raises NotFound."""
+        """The issue or pull request of that number, with its surroundings. Raises NotFound."""
         async with self.db.read() as db:
-            row = await issues.get(db, self.repository_id, number)
-        if row is None:
+            row = await issues.get_whole(db, self.repository_id, number)
+        if row is None or (row.is_pull and not self.access.pulls_enabled):
             raise NotFound
         return row

@@ -10,10 +10,10 @@ from ingot_issues.api import queries
 from ingot_issues.api.call import Call
 from ingot_issues.api.paths import named, on_issue
 from ingot_issues.core import comments
-from ingot_issues.core.access import may_edit_comment
+from ingot_issues.core.access import may_comment, may_edit_comment
 from ingot_issues.store import comments as store
-from ingot_issues.store import issues
 from ingot_issues.store.comments import PLAIN, CommentRow
+from ingot_issues.store.surroundings import people
 
 ONE_COMMENT = "/issues/comments/{comment_id:int}"
 ONE_COMMENT_DEPRECATED = on_issue("/comments/{comment_id:int}")
@@ -60,10 +60,11 @@ async def _listed(request: Call, issue_id: int | None, since: str, before: str) 
             request.repository_id,
             page,
             issue_id=issue_id,
+            pulls=request.access.pulls_enabled,
             since=queries.moment(since),
             before=queries.moment(before),
         )
-        around = await issues.surroundings(db, [], *(row.author_id for row in rows))
+        around = await people(db, (row.author_id for row in rows))
     found = [request.viewing.comment(row, request.access.repository, around) for row in rows]
     return Response(found, headers=request.page_headers(page, total))
 
@@ -77,8 +78,11 @@ async def _listed(request: Call, issue_id: int | None, since: str, before: str) 
     status_code=201,
 )
 async def create_comment(request: Call, index: int, data: WriteComment) -> Comment:
-    """Comment on an issue or pull request, open or closed."""
-    issue, site = await request.issue(index), await request.site()
+    """Comment on an issue or pull request, open or closed; on a locked one only writers may."""
+    issue = await request.issue(index)
+    if not await request.allowed(lambda access: may_comment(access, locked=issue.locked)):
+        raise Denied("the conversation is locked")
+    site = await request.site()
     async with request.db.transaction() as tx:
         return await comments.comment_on(tx, site, issue, data.body)
 
@@ -96,7 +100,7 @@ async def get_comment(request: Call, comment_id: int) -> Comment:
     if row.kind != PLAIN:
         raise NotFound
     async with request.db.read() as db:
-        around = await issues.surroundings(db, [], row.author_id)
+        around = await people(db, [row.author_id])
     return request.viewing.comment(row, request.access.repository, around)
 
 
@@ -173,7 +177,7 @@ async def _delete(request: Call, comment_id: int) -> None:
 async def _comment(request: Call, comment_id: int) -> CommentRow:
     async with request.db.read() as db:
         row = await store.get(db, request.repository_id, comment_id)
-    if row is None:
+    if row is None or (row.is_pull and not request.access.pulls_enabled):
         raise NotFound
     return row
 

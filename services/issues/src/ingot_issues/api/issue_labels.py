@@ -8,7 +8,7 @@ from ingot_contracts.issues import Label
 from ingot_issues.api.call import Call
 from ingot_issues.api.paths import named, on_issue
 from ingot_issues.core import labels
-from ingot_issues.store import issues
+from ingot_issues.store import surroundings as store
 from ingot_issues.store.issues import IssueRow
 
 
@@ -29,8 +29,8 @@ class IssueLabels(msgspec.Struct):
 async def labels_of(request: Call, issue: IssueRow) -> list[Label]:
     """By name."""
     async with request.db.read() as db:
-        found = await issues.labels_of(db, [issue.id])
-    return [request.viewing.label(row, request.access.repository) for row in found.get(issue.id, [])]
+        found = await store.labels_of(db, issue.id)
+    return [request.viewing.label(row, request.access.repository) for row in found]
 
 
 @get(

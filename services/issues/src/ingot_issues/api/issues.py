@@ -16,8 +16,10 @@ from ingot_issues.api.call import Call
 from ingot_issues.api.queries import InState
 from ingot_issues.core import issues
 from ingot_issues.core.access import may_edit_issue, may_write
-from ingot_issues.store import issues as store
-from ingot_issues.store.issues import IssueRow, Wanted
+from ingot_issues.store import searches
+from ingot_issues.store.issues import IssueRow
+from ingot_issues.store.searches import Wanted
+from ingot_issues.store.surroundings import Surroundings
 
 
 class CreateIssue(msgspec.Struct, kw_only=True):
@@ -67,11 +69,9 @@ class EditIssue(msgspec.Struct, kw_only=True):
         )
 
 
-async def view(request: Call, row: IssueRow) -> Issue:
-    """One issue with its surroundings."""
-    async with request.db.read() as db:
-        around = await store.surroundings(db, [row])
-    return request.viewing.issue(row, request.access.repository, around)
+def view(request: Call, row: IssueRow) -> Issue:
+    """One issue; its row has its surroundings."""
+    return request.viewing.issue(row, request.access.repository, Surroundings.of([row]))
 
 
 async def opening(request: Call, data: CreateIssue) -> issues.Opening:
@@ -82,7 +82,7 @@ async def opening(request: Call, data: CreateIssue) -> issues.Opening:
         return plain
     return msgspec.structs.replace(
         plain,
-        assignees=await request.people(data.people, "assignee"),
+        assignees=await request.assignable(data.people) if data.people else [],
         milestone_id=data.milestone,
         labels=[label for label in data.labels if isinstance(label, int)],
         label_names=[label for label in data.labels if isinstance(label, str)],
@@ -116,7 +116,7 @@ async def list_issues(
     label_ids, label_names = queries.ids_and_names(labels)
     milestone_ids, milestone_titles = queries.ids_and_names([*(milestones or []), *(milestone or [])])
     wanted = Wanted(
-        is_pull=queries.kind(of_type),
+        is_pull=queries.kind(of_type) if request.access.pulls_enabled else False,
         state=queries.state(in_state, "open"),
         label_ids=label_ids,
         label_names=label_names,
@@ -130,8 +130,8 @@ async def list_issues(
         sort=sort,
     )
     async with request.db.read() as db:
-        rows, total = await store.search(db, request.repository_id, wanted, page)
-        around = await store.surroundings(db, rows)
+        rows, total = await searches.search(db, request.repository_id, wanted, page)
+    around = Surroundings.of(rows)
     found = [request.viewing.issue(row, request.access.repository, around) for row in rows]
     return Response(found, headers=request.page_headers(page, total))
 
@@ -151,7 +151,7 @@ async def create_issue(request: Call, data: CreateIssue) -> Issue:
     site = await request.site()
     async with request.db.transaction() as tx:
         row = await issues.open_issue(tx, site, begun, closed=closed)
-    return await view(request, row)
+    return view(request, row)
 
 
 @get(
@@ -163,7 +163,7 @@ async def create_issue(request: Call, data: CreateIssue) -> Issue:
 )
 async def get_issue(request: Call, index: int) -> Issue:
     """An issue or pull request by its number."""
-    return await view(request, await request.issue(index))
+    return view(request, await request.issue(index))
 
 
 @patch(
@@ -177,23 +177,26 @@ async def get_issue(request: Call, index: int) -> Issue:
 async def edit_issue(request: Call, index: int, data: EditIssue) -> Issue:
     """Change an issue: its author and writers may; only writers change assignees, milestone and due date."""
     seen = await request.issue(index)
-    return await view(request, await apply_edit(request, seen, data))
+    wanted, site = await allowed_edit(request, seen, data), await request.site()
+    async with request.db.transaction() as tx:
+        row = await issues.edit(tx, site, seen, wanted)
+    return view(request, row)
 
 
-async def apply_edit(request: Call, seen: IssueRow, data: EditIssue) -> IssueRow:
-    """Change an issue or pull request as far as the caller may. Raises Denied or Invalid."""
+async def allowed_edit(request: Call, seen: IssueRow, data: EditIssue) -> issues.Edit:
+    """What of a wanted change the caller may make. Raises Denied or Invalid."""
     if not await request.allowed(lambda access: may_edit_issue(access, request.who, seen.author_id)):
         raise Denied("only its author and writers of the repository may edit it")
     wanted = data.edit()
     people = data.people
     beyond = people is not None or data.milestone is not UNSET or data.due_date or data.unset_due_date
     if beyond and await request.allowed(may_write):
-        wanted.assignees = await request.people(people, "assignee") if people is not None else None
+        if people is not None:
+            held = Surroundings.of([seen]).assignees.get(seen.id, [])
+            wanted.assignees = await request.assignable(people, held)
         wanted.milestone_id = None if data.milestone is UNSET else data.milestone
         wanted.due_date, wanted.no_due_date = data.due_date, data.unset_due_date
-    site = await request.site()
-    async with request.db.transaction() as tx:
-        return await issues.edit(tx, site, seen, wanted)
+    return wanted
 
 
 routes = [list_issues, create_issue, get_issue, edit_issue]

@@ -9,13 +9,15 @@ import uuid
 import msgspec
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, Conflict, NotFound
+from ingot_chassis.errors import ApiError, Conflict, NotAllowed, NotFound
 from ingot_chassis.policy import resource
 from ingot_contracts.repos import Compare, Comparison, MergeStyle
 from ingot_issues.api.call import Call
 from ingot_issues.api.pulls import pull_row
 from ingot_issues.core import pulls
+from ingot_issues.store import comments, issues
 from ingot_issues.store import pulls as store
+from ingot_issues.store.comments import Details
 from ingot_issues.store.issues import IssueRow
 
 
@@ -28,6 +30,13 @@ class MergePullRequest(msgspec.Struct, kw_only=True):
     merge_message_field: str = ""
     title: str = msgspec.field(name="mergetitlefield", default="")
     message: str = msgspec.field(name="mergemessagefield", default="")
+    headcommitid: str = ""
+    delete_branch_after_merge: bool = False
+    deletebranchaftermerge: bool = False
+
+    @property
+    def takes_branch(self) -> bool:
+        return self.delete_branch_after_merge or self.deletebranchaftermerge
 
 
 @get(
@@ -54,12 +63,23 @@ async def is_merged(request: Call, index: int) -> None:
     status_code=200,
 )
 async def merge(request: Call, index: int, data: MergePullRequest) -> Response[bytes]:
-    """Merge a pull request; 405 when that is not possible, 409 when a branch moved meanwhile."""
+    """Merge a pull request; 405 without a body when that is not possible, 409 when a branch moved meanwhile."""
     row = await pull_row(request, index)
+    try:
+        await _merge(request, row, data)
+    except NotAllowed:
+        return Response(b"", status_code=405, media_type="text/plain")
+    if data.takes_branch:
+        await _take_branch(request, row)
+    return Response(b"", media_type="text/plain")
+
+
+async def _merge(request: Call, row: IssueRow, data: MergePullRequest) -> None:
     pulls.refuse_ended(row)
     compared = await _compared(request, row)
     head_sha = compared.head_sha if compared else row.head_sha
-    if data.head_commit_id and data.head_commit_id != head_sha:
+    wanted_sha = data.head_commit_id or data.headcommitid
+    if wanted_sha and wanted_sha != head_sha:
         raise Conflict("the head branch has moved")
     site, claim = await request.site(), str(uuid.uuid4())
     async with request.db.transaction() as tx:
@@ -80,7 +100,24 @@ async def merge(request: Call, index: int, data: MergePullRequest) -> Response[b
         raise
     async with request.db.transaction() as tx:
         await pulls.record_merge(tx, site, row, merged.sha)
-    return Response(b"", media_type="text/plain")
+
+
+async def _take_branch(request: Call, row: IssueRow) -> None:
+    """Delete the head branch, if the caller may and nothing else needs it. The merge stands in any case."""
+    async with request.db.read() as db:
+        merged = await issues.get_by_id(db, row.id)
+        needed = await store.is_proposed_elsewhere(db, row.pull_id, row.head_repository_id, row.head_branch)
+    if merged is None or needed or not pulls.may_lose_head(row, request.access.repository):
+        return
+    try:
+        await request.repos.take_branch(
+            row.head_repository_id, row.head_branch, merged.head_sha, request.statement
+        )
+    except ApiError:  # it moved, or is gone, or is not the caller's
+        return
+    site = await request.site()
+    async with request.db.transaction() as tx:
+        await site.note(tx, row.id, comments.BRANCH_DELETED, details=Details(old_ref=row.head_branch))
 
 
 async def _compared(request: Call, row: IssueRow) -> Comparison | None:

@@ -6,6 +6,8 @@ from typing import Any
 from litestar.handlers import HTTPRouteHandler
 
 REPOSITORY = "/api/v1/repos/{owner:str}/{repo:str}"
+PAGES = "/{owner:str}/{repo:str}"
+"""Where people look at a repository."""
 
 
 def on_issue(rest: str) -> list[str]:

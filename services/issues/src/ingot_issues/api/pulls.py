@@ -7,18 +7,23 @@ import msgspec
 from litestar import Response, get, patch, post
 from msgspec import UNSET
 
-from ingot_chassis.errors import Denied, NotFound
+from ingot_chassis.errors import Conflict, Denied, Invalid, NotFound
 from ingot_chassis.policy import MAX_ID, resource
 from ingot_contracts.issues import PullRequest
-from ingot_contracts.repos import Compare, RepositoryAccess
+from ingot_contracts.repos import Compare, Comparison, RepositoryAccess
 from ingot_issues.api import queries
 from ingot_issues.api.call import Call
-from ingot_issues.api.issues import CreateIssue, EditIssue, apply_edit, opening
+from ingot_issues.api.issues import CreateIssue, EditIssue, allowed_edit, opening
 from ingot_issues.api.queries import InState
 from ingot_issues.core import labels, pulls
 from ingot_issues.core.access import may_propose, may_write
-from ingot_issues.store import accounts, issues, repositories
-from ingot_issues.store.issues import IssueRow, Wanted
+from ingot_issues.store import accounts, repositories, searches
+from ingot_issues.store.issues import IssueRow
+from ingot_issues.store.searches import Wanted
+from ingot_issues.store.surroundings import Surroundings
+
+NO_HEAD = "the head does not exist"
+"""The one answer for no fork, none that the caller may see, and no such branch in it."""
 
 
 class CreatePullRequest(CreateIssue, kw_only=True):
@@ -32,6 +37,7 @@ class EditPullRequest(EditIssue, kw_only=True):
     """What is absent or empty stays."""
 
     labels: list[int | str] = msgspec.field(default_factory=list)
+    base: str = ""
 
 
 async def pull_row(request: Call, number: int) -> IssueRow:
@@ -42,10 +48,9 @@ async def pull_row(request: Call, number: int) -> IssueRow:
     return row
 
 
-async def view(request: Call, row: IssueRow) -> PullRequest:
-    """One pull request with its surroundings."""
-    async with request.db.read() as db:
-        around = await issues.surroundings(db, [row])
+def view(request: Call, row: IssueRow) -> PullRequest:
+    """One pull request; its row has its surroundings."""
+    around = Surroundings.of([row])
     return request.viewing.pull(row, request.access.repository, around, reader=request.who.id)
 
 
@@ -77,8 +82,8 @@ async def list_pulls(
         milestone_titles=milestone_titles,
     )
     async with request.db.read() as db:
-        rows, total = await issues.search(db, request.repository_id, wanted, page)
-        around = await issues.surroundings(db, rows)
+        rows, total = await searches.search(db, request.repository_id, wanted, page)
+    around = Surroundings.of(rows)
     repository, reader = request.access.repository, request.who.id
     found = [request.viewing.pull(row, repository, around, reader=reader) for row in rows]
     return Response(found, headers=request.page_headers(page, total))
@@ -99,17 +104,20 @@ async def create_pull(request: Call, data: CreatePullRequest) -> PullRequest:
         raise Denied("write access to the repository, or to the fork, is needed")
     begun = await opening(request, data)
     site = await request.site()
-    compared = await request.repos.compare(
-        request.repository_id,
-        Compare(base_branch=data.base, head_repository_id=head.repository.id, head_branch=branch),
-        request.statement,
-    )
+    try:
+        compared = await request.repos.compare(
+            request.repository_id,
+            Compare(base_branch=data.base, head_repository_id=head.repository.id, head_branch=branch),
+            request.statement,
+        )
+    except NotFound:
+        raise NotFound("the base or the head branch does not exist") from None
     proposal = pulls.Proposal(
         base_branch=data.base, head_repository=head.repository, head_branch=branch, comparison=compared
     )
     async with request.db.transaction() as tx:
-        row = await pulls.open_pull(tx, request.jobs, site, begun, proposal)
-    return await view(request, row)
+        row = await pulls.open_pull(tx, site, begun, proposal)
+    return view(request, row)
 
 
 async def head_of(request: Call, head: str) -> tuple[RepositoryAccess, str]:
@@ -119,11 +127,14 @@ async def head_of(request: Call, head: str) -> tuple[RepositoryAccess, str]:
     if not colon or owner.lower() == base.owner.login.lower():
         own_branch = branch if colon else head
         if not own_branch or ":" in own_branch:
-            raise NotFound("the head branch does not exist")
+            raise NotFound(NO_HEAD)
         return request.access, own_branch
     if not owner or not branch or ":" in branch:
-        raise NotFound("the head branch does not exist")
-    return await _related(request, owner), branch
+        raise NotFound(NO_HEAD)
+    try:
+        return await _related(request, owner), branch
+    except NotFound:
+        raise NotFound(NO_HEAD) from None
 
 
 async def _related(request: Call, owner: str) -> RepositoryAccess:
@@ -139,7 +150,7 @@ async def _related(request: Call, owner: str) -> RepositoryAccess:
         owner_id = await accounts.id_of(db, owner)
         fork_id = await repositories.fork_of(db, base.id, owner_id) if owner_id else None
     if fork_id is None:
-        raise NotFound(f"{owner!r} has no fork of the repository")
+        raise NotFound(NO_HEAD)
     return await request.repos.access_by_id(fork_id, request.statement)
 
 
@@ -152,22 +163,27 @@ async def _related(request: Call, owner: str) -> RepositoryAccess:
 )
 async def get_pull(request: Call, index: str) -> Response[PullRequest | bytes]:
     """A pull request by its number; with `.diff` or `.patch` behind it, what it changes as text."""
-    number, _, form = index.partition(".")
+    number, form = number_and_form(index)
+    row = await pull_row(request, number)
+    if form is not None:
+        return await text_of(request, row, form)
+    return Response(view(request, row))
+
+
+def number_and_form(index: str) -> tuple[int, Literal["diff", "patch"] | None]:
+    """What `7`, `7.diff` or `7.patch` asks for. Raises NotFound for anything else."""
+    number, dot, form = index.partition(".")
     if not (number.isascii() and number.isdigit() and 0 < int(number[:20]) <= MAX_ID):
         raise NotFound
-    row = await pull_row(request, int(number))
-    if form == "diff":
-        return await _text(request, row, "diff")
-    if form == "patch":
-        return await _text(request, row, "patch")
-    if "." in index:
+    if form not in ("", "diff", "patch") or (dot and not form):
         raise NotFound
-    return Response(await view(request, row))
+    return int(number), "diff" if form == "diff" else "patch" if form == "patch" else None
 
 
-async def _text(
+async def text_of(
     request: Call, row: IssueRow, form: Literal["diff", "patch"]
 ) -> Response[PullRequest | bytes]:
+    """What a pull request changes."""
     text = await request.repos.diff(
         request.repository_id, row.merge_base, row.head_sha, form, request.statement
     )
@@ -188,14 +204,33 @@ async def edit_pull(request: Call, index: int, data: EditPullRequest) -> PullReq
     data.body = data.body or UNSET
     data.milestone = data.milestone or UNSET
     data.assignee = data.assignee or UNSET
-    row = await apply_edit(request, row, data)
-    if data.labels and await request.allowed(may_write):
-        site = await request.site()
-        ids = [label for label in data.labels if isinstance(label, int)]
-        names = [label for label in data.labels if isinstance(label, str)]
-        async with request.db.transaction() as tx:
-            await labels.replace_on_issue(tx, site, row, ids, names)
-    return await view(request, await pull_row(request, index))
+    wanted = await allowed_edit(request, row, data)
+    retargeted = data.base if data.base != row.base_branch else ""
+    compared = await _compared_with(request, row, retargeted) if retargeted else None
+    relabelled = bool(data.labels) and await request.allowed(may_write)
+    site = await request.site()
+    async with request.db.transaction() as tx:
+        changed = await pulls.edit_pull(tx, site, row, wanted, retargeted, compared)
+        if relabelled:
+            ids = [label for label in data.labels if isinstance(label, int)]
+            names = [label for label in data.labels if isinstance(label, str)]
+            changed = await labels.replace_on_issue(tx, site, row, ids, names) or changed
+    return view(request, changed)
+
+
+async def _compared_with(request: Call, row: IssueRow, base: str) -> Comparison:
+    """How the head compares with another base. Raises Conflict, Invalid or NotFound."""
+    if row.state != "open":
+        raise Conflict("the pull request is merged or closed")
+    if (row.head_repository_id, row.head_branch) == (request.repository_id, base):
+        raise Invalid.field("base", "same", "is the head branch")
+    wanted = Compare(
+        base_branch=base,
+        head_repository_id=row.head_repository_id,
+        head_branch=row.head_branch,
+        number=row.number,
+    )
+    return await request.repos.compare(request.repository_id, wanted, request.statement)
 
 
 routes = [list_pulls, create_pull, get_pull, edit_pull]

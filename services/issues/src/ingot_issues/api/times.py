@@ -12,8 +12,9 @@ from ingot_issues.api import queries
 from ingot_issues.api.call import Call
 from ingot_issues.core import times
 from ingot_issues.core.access import may_track_time
-from ingot_issues.store import accounts, issues
+from ingot_issues.store import accounts
 from ingot_issues.store import times as store
+from ingot_issues.store.surroundings import Surroundings
 
 
 class AddTime(msgspec.Struct):
@@ -73,8 +74,7 @@ async def list_issue_times(request: Call, index: int) -> Response[list[TrackedTi
 async def add_time(request: Call, index: int, data: AddTime) -> TrackedTime:
     """Add time that the caller spent: writers, the author and assignees may."""
     issue = await request.issue(index)
-    async with request.db.read() as db:
-        assigned = await issues.assignees_of(db, issue.id)
+    assigned = Surroundings.of([issue]).assignees.get(issue.id, [])
     if not await request.allowed(
         lambda access: may_track_time(access, request.who, issue.author_id, assigned)
     ):

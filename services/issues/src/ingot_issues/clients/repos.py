@@ -5,10 +5,21 @@
 
 import time
 from collections import OrderedDict
+from collections.abc import Collection
 from typing import Literal, Protocol
+from urllib.parse import quote
 
 from ingot_chassis.peers import Peer, segment
-from ingot_contracts.repos import Compare, Comparison, Merge, Merged, RepositoryAccess
+from ingot_contracts.repos import (
+    ChangedPaths,
+    Compare,
+    Comparison,
+    History,
+    Merge,
+    Merged,
+    RepositoryAccess,
+    Seen,
+)
 
 REMEMBERED_SECONDS = 5.0
 REMEMBERED = 10_000
@@ -30,15 +41,46 @@ class Repos(Protocol):
 
     async def access_by_id(self, repository_id: int, statement: str) -> RepositoryAccess: ...
 
+    async def access_of(self, account_id: int, owner: str, name: str) -> RepositoryAccess:
+        """What somebody may do who is not calling."""
+        ...
+
+    async def access_of_by_id(self, account_id: int, repository_id: int) -> RepositoryAccess: ...
+
+    async def seen(self, repository_ids: Collection[int], statement: str) -> set[int]:
+        """Those among them that the caller may read."""
+        ...
+
     async def compare(self, repository_id: int, wanted: Compare, statement: str | None) -> Comparison:
         """``statement`` None: a worker compares, for nobody in particular."""
         ...
 
     async def merge(self, repository_id: int, wanted: Merge, statement: str) -> Merged: ...
 
+    async def take_branch(self, repository_id: int, branch: str, tip: str, statement: str) -> None:
+        """Delete a branch that is still at ``tip``. Raises Denied too."""
+        ...
+
     async def diff(
         self, repository_id: int, base: str, head: str, form: Literal["diff", "patch"], statement: str
     ) -> bytes: ...
+
+    async def history(
+        self,
+        repository_id: int,
+        base: str,
+        head: str,
+        statement: str | None,
+        *,
+        offset: int = 0,
+        limit: int,
+    ) -> History:
+        """``statement`` None: a worker asks."""
+        ...
+
+    async def files(
+        self, repository_id: int, base: str, head: str, statement: str, *, offset: int, limit: int
+    ) -> ChangedPaths: ...
 
 
 class ReposPeer:
@@ -72,6 +114,18 @@ class ReposPeer:
         path = f"/internal/repositories/by-id/{repository_id}/access"
         return await self._peer.get(path, RepositoryAccess, principal=statement)
 
+    async def access_of(self, account_id: int, owner: str, name: str) -> RepositoryAccess:
+        path = f"/internal/repositories/{segment(owner)}/{segment(name)}/access?user={account_id}"
+        return await self._peer.get(path, RepositoryAccess)
+
+    async def access_of_by_id(self, account_id: int, repository_id: int) -> RepositoryAccess:
+        path = f"/internal/repositories/by-id/{repository_id}/access?user={account_id}"
+        return await self._peer.get(path, RepositoryAccess)
+
+    async def seen(self, repository_ids: Collection[int], statement: str) -> set[int]:
+        asked = Seen(ids=sorted(repository_ids))
+        return set((await self._peer.post("/internal/seen", asked, Seen, principal=statement)).ids)
+
     async def compare(self, repository_id: int, wanted: Compare, statement: str | None) -> Comparison:
         path = f"/internal/repositories/{repository_id}/compare"
         if statement is None:
@@ -88,3 +142,28 @@ class ReposPeer:
         path = f"/internal/repositories/{repository_id}/diff?base={base}&head={head}&format={form}"
         answer = await self._peer.call("GET", path, principal=statement, timeout=GIT_SECONDS)
         return answer.body
+
+    async def take_branch(self, repository_id: int, branch: str, tip: str, statement: str) -> None:
+        path = f"/internal/repositories/{repository_id}/branches/{quote(branch)}?tip={tip}"
+        await self._peer.call("DELETE", path, principal=statement, timeout=GIT_SECONDS)
+
+    async def history(
+        self,
+        repository_id: int,
+        base: str,
+        head: str,
+        statement: str | None,
+        *,
+        offset: int = 0,
+        limit: int,
+    ) -> History:
+        path = f"/internal/repositories/{repository_id}/commits?base={base}&head={head}"
+        path += f"&offset={offset}&limit={limit}{'&unattended=true' if statement is None else ''}"
+        return await self._peer.get(path, History, principal=statement or "")
+
+    async def files(
+        self, repository_id: int, base: str, head: str, statement: str, *, offset: int, limit: int
+    ) -> ChangedPaths:
+        path = f"/internal/repositories/{repository_id}/files?base={base}&head={head}"
+        path += f"&offset={offset}&limit={limit}"
+        return await self._peer.get(path, ChangedPaths, principal=statement)

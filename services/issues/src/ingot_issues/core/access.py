@@ -12,13 +12,18 @@ Asked = Literal["read", "signed-in", "write"]
 
 
 def require(access: RepositoryAccess, who: Principal, asked: Asked, unit: Unit = "") -> None:
-    """Let through who may. Raises NotFound, Unauthenticated or Denied, in this order."""
+    """Let through who may. Raises NotFound, Unauthenticated or Denied, in this order.
+
+    Nothing changes in an archived repository.
+    """
     if not reaches(access.level, "read") or not _unit_is_there(access, unit):
         raise NotFound
     if asked != "read" and not who.signed_in:
         raise Unauthenticated("sign in to do that")
     if asked == "write" and not may_write(access):
         raise Denied("write access to the repository is needed")
+    if asked != "read" and access.repository.archived:
+        raise Denied("the repository is archived")
 
 
 def may_write(access: RepositoryAccess) -> bool:
@@ -28,6 +33,17 @@ def may_write(access: RepositoryAccess) -> bool:
 def may_edit_issue(access: RepositoryAccess, who: Principal, author_id: int) -> bool:
     """The author and writers."""
     return who.id == author_id or may_write(access)
+
+
+def may_edit_by_id(access: RepositoryAccess, account_id: int, author_id: int) -> bool:
+    """The same, of somebody who is not calling; nobody in an archived repository."""
+    open_ = not access.repository.archived and access.issues_enabled
+    return open_ and (account_id == author_id or may_write(access))
+
+
+def may_comment(access: RepositoryAccess, *, locked: bool) -> bool:
+    """Whoever gets in, but only writers where the conversation is locked."""
+    return not locked or may_write(access)
 
 
 def may_edit_comment(access: RepositoryAccess, who: Principal, author_id: int) -> bool:

@@ -3,11 +3,14 @@
 from ingot_chassis.database import Tx
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_contracts.issues import ChangedText, Changes, Comment
+from ingot_issues.core import references
+from ingot_issues.core.references import Source
 from ingot_issues.core.site import Site
 from ingot_issues.store import comments as store
 from ingot_issues.store import issues
 from ingot_issues.store.comments import CommentRow
 from ingot_issues.store.issues import IssueRow
+from ingot_issues.store.surroundings import people
 
 
 def clean_body(body: str) -> str:
@@ -19,55 +22,50 @@ def clean_body(body: str) -> str:
 
 async def comment_on(tx: Tx, site: Site, issue: IssueRow, body: str) -> Comment:
     """Write a comment."""
+    body = clean_body(body)
     await site.enter(tx)
     comment_id = await store.add(
         tx,
         repository_id=site.repository.id,
         issue_id=issue.id,
         author_id=site.actor_id,
-        body=clean_body(body),
+        body=body,
     )
     await issues.count_comments(tx, issue.id, 1)
-    return await _view(tx, site, issue.id, comment_id)
+    return await _told(tx, site, issue.id, comment_id)
 
 
 async def change_comment(tx: Tx, site: Site, seen: CommentRow, body: str) -> Comment:
     """Replace what a comment says."""
+    body = clean_body(body)
     await site.enter(tx)
-    await store.change(tx, seen.id, clean_body(body))
-    return await _view(tx, site, seen.issue_id, seen.id, former=seen.body)
+    await store.change(tx, seen.id, body)
+    return await _told(tx, site, seen.issue_id, seen.id, former=seen.body)
 
 
 async def delete_comment(tx: Tx, site: Site, seen: CommentRow) -> None:
-    """Delete a comment; nothing happens when it is gone already."""
+    """Delete a comment with its references; nothing happens when it is gone already."""
     await site.enter(tx)
     if await store.get(tx, site.repository.id, seen.id) is None:
         return
     await store.remove(tx, seen.id)
     await issues.count_comments(tx, seen.issue_id, -1)
-    around = await issues.surroundings(tx, [], seen.author_id)
+    around = await people(tx, [seen.author_id])
     comment = site.viewing.comment(seen, site.repository, around)
-    issue = await _issue(tx, seen.issue_id)
-    await site.announce_comment(tx, issue, comment, "deleted")
+    await site.announce_comment(tx, seen.issue_id, comment, "deleted")
 
 
-async def _view(tx: Tx, site: Site, issue_id: int, comment_id: int, *, former: str | None = None) -> Comment:
-    """Announce a comment as it is now; its view."""
+async def _told(tx: Tx, site: Site, issue_id: int, comment_id: int, *, former: str | None = None) -> Comment:
+    """Follow what a comment refers to and announce it as it is now; its view."""
     row = await store.get(tx, site.repository.id, comment_id)
     if row is None:
         raise NotFound
-    around = await issues.surroundings(tx, [], row.author_id)
+    source = Source(repository_id=site.repository.id, issue_id=issue_id, comment_id=comment_id)
+    await references.follow(tx, site, source, row.body)
+    around = await people(tx, [row.author_id])
     comment = site.viewing.comment(row, site.repository, around)
-    issue = await _issue(tx, issue_id)
     if former is None:
-        await site.announce_comment(tx, issue, comment, "created")
+        await site.announce_comment(tx, issue_id, comment, "created")
     elif former != row.body:
-        await site.announce_comment(tx, issue, comment, "edited", Changes(body=ChangedText(former)))
+        await site.announce_comment(tx, issue_id, comment, "edited", Changes(body=ChangedText(former)))
     return comment
-
-
-async def _issue(tx: Tx, issue_id: int) -> IssueRow:
-    issue = await issues.get_by_id(tx, issue_id)
-    if issue is None:
-        raise NotFound
-    return issue

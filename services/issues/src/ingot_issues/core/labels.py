@@ -1,15 +1,18 @@
 """Labels of a repository, and putting them on issues."""
 
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from ingot_chassis.database import Tx
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_issues.core.site import Site
-from ingot_issues.store import issues
+from ingot_issues.store import comments, issues
 from ingot_issues.store import labels as store
+from ingot_issues.store.comments import Details
 from ingot_issues.store.issues import IssueRow
 from ingot_issues.store.labels import LabelRow
+from ingot_issues.store.surroundings import labels_of
 
 NAME_LENGTH = 255
 
@@ -62,19 +65,19 @@ async def add_to_issue(tx: Tx, site: Site, issue: IssueRow, ids: list[int], name
     """Put the repository's own among ``ids`` and ``names`` on an issue."""
     await site.enter(tx)
     known = await store.known(tx, site.repository.id, ids, names)
-    if await issues.add_labels(tx, issue.id, known):
-        await _changed(tx, site, issue)
+    await _changed(tx, site, issue, added=await issues.add_labels(tx, issue.id, known))
 
 
-async def replace_on_issue(tx: Tx, site: Site, issue: IssueRow, ids: list[int], names: list[str]) -> None:
-    """Leave exactly the repository's own among ``ids`` and ``names`` on an issue."""
+async def replace_on_issue(
+    tx: Tx, site: Site, issue: IssueRow, ids: list[int], names: list[str]
+) -> IssueRow | None:
+    """Leave exactly the repository's own among ``ids`` and ``names`` on an issue; its row, if that changed it."""
     await site.enter(tx)
     wanted = set(await store.known(tx, site.repository.id, ids, names))
-    held = {row.id for row in (await issues.labels_of(tx, [issue.id])).get(issue.id, [])}
-    await issues.remove_labels(tx, issue.id, sorted(held - wanted))
-    await issues.add_labels(tx, issue.id, sorted(wanted - held))
-    if wanted != held:
-        await _changed(tx, site, issue)
+    held = {row.id for row in await labels_of(tx, issue.id)}
+    removed = await issues.remove_labels(tx, issue.id, sorted(held - wanted))
+    added = await issues.add_labels(tx, issue.id, sorted(wanted - held))
+    return await _changed(tx, site, issue, added=added, removed=removed)
 
 
 async def take_off_issue(tx: Tx, site: Site, issue: IssueRow, label_id: int) -> None:
@@ -82,18 +85,30 @@ async def take_off_issue(tx: Tx, site: Site, issue: IssueRow, label_id: int) -> 
     await site.enter(tx)
     if await store.get(tx, site.repository.id, label_id) is None:
         raise Invalid.field("id", "unknown", "is no label of the repository")
-    if await issues.remove_labels(tx, issue.id, [label_id]):
-        await _changed(tx, site, issue)
+    await _changed(tx, site, issue, removed=await issues.remove_labels(tx, issue.id, [label_id]))
 
 
 async def clear_issue(tx: Tx, site: Site, issue: IssueRow) -> None:
     """Take all labels off."""
     await site.enter(tx)
-    if await issues.remove_labels(tx, issue.id):
-        await issues.change(tx, issue.id)
-        await site.announce(tx, issue.id, "label_cleared")
+    removed = await issues.remove_labels(tx, issue.id)
+    await _changed(tx, site, issue, removed=removed, action="label_cleared")
 
 
-async def _changed(tx: Tx, site: Site, issue: IssueRow) -> None:
+async def _changed(
+    tx: Tx,
+    site: Site,
+    issue: IssueRow,
+    *,
+    added: Sequence[int] = (),
+    removed: Sequence[int] = (),
+    action: Literal["label_updated", "label_cleared"] = "label_updated",
+) -> IssueRow | None:
+    if not added and not removed:
+        return None
+    for label_id in removed:
+        await site.note(tx, issue.id, comments.LABEL, "", Details(label=label_id, removed=True))
+    for label_id in added:
+        await site.note(tx, issue.id, comments.LABEL, "1", Details(label=label_id))
     await issues.change(tx, issue.id)
-    await site.announce(tx, issue.id, "label_updated")
+    return await site.announce(tx, issue.id, action)

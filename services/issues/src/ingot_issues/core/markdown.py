@@ -84,6 +84,17 @@ def render(text: str, context: Context | None = None) -> str:
     return _sanitised(_PARSER.render(text, env))
 
 
+def words(text: str) -> str:
+    """The plain text of markdown, without code and links."""
+    depth, found = 0, []
+    for block in _PARSER.parse(text, {}):
+        for token in block.children or ():
+            depth += {"link_open": 1, "link_close": -1}.get(token.type, 0)
+            found.append(token.content if token.type == "text" and depth == 0 else " ")
+        found.append("\n")
+    return "".join(found)
+
+
 def _sanitised(html: str) -> str:
     return nh3.clean(
         html,

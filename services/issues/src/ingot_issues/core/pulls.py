@@ -1,7 +1,7 @@
 """Proposing, following and merging pull requests. Git itself is asked before, by route or worker."""
 
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -9,11 +9,22 @@ from ingot_chassis.database import Tx
 from ingot_chassis.errors import Conflict, Invalid, NotAllowed, NotFound
 from ingot_chassis.jobs import Jobs
 from ingot_chassis.tables import now
-from ingot_contracts.repos import Comparison, Merge, MergeStyle, PushReceived, Repository
-from ingot_issues.core.issues import Opening, refuse_twin, write_opened
+from ingot_contracts.issues import ChangedText, Changes
+from ingot_contracts.repos import NO_COMMIT, Comparison, Merge, MergeStyle, PushReceived, Repository
+from ingot_issues.core.closing import act_on
+from ingot_issues.core.issues import (
+    Edit,
+    Opening,
+    count_in_milestone,
+    edit,
+    refuse_twin,
+    write_opened,
+)
+from ingot_issues.core.references import Source, find_in_markdown
 from ingot_issues.core.site import Site
 from ingot_issues.store import comments, issues, repositories
 from ingot_issues.store import pulls as store
+from ingot_issues.store.comments import Details
 from ingot_issues.store.issues import IssueRow
 
 CHECK = "pull.check"
@@ -43,19 +54,26 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
         return self.head_repository.id
 
 
+class Branches(NamedTuple):
+    """What a pull request would join."""
+
+    base_branch: str
+    head_repository_id: int
+    head_branch: str
+
+
 class Outdated(Exception):
     """Another comparison was noted meanwhile; compare again."""
 
 
-async def open_pull(tx: Tx, jobs: Jobs, site: Site, opening: Opening, proposal: Proposal) -> IssueRow:
+async def open_pull(tx: Tx, site: Site, opening: Opening, proposal: Proposal) -> IssueRow:
     """Open a pull request. A job then has its commits kept in the base repository under its number."""
     compared = proposal.comparison
     if compared.commits == 0:
         raise Invalid.field("head", "no_commits", "has no commits that the base lacks")
     await site.enter(tx)
     await refuse_twin(tx, site.repository.id, proposal)
-    number = await repositories.next_number(tx, site.repository.id)
-    issue_id = await write_opened(tx, site, opening, number=number, is_pull=True)
+    issue_id, counted = await write_opened(tx, site, opening, is_pull=True)
     pull_id = await store.add(
         tx,
         issue_id=issue_id,
@@ -70,21 +88,61 @@ async def open_pull(tx: Tx, jobs: Jobs, site: Site, opening: Opening, proposal: 
     await repositories.save(tx, site.repository)
     if proposal.head_repository_id != site.repository.id:
         await repositories.save(tx, proposal.head_repository)
-    await site.count_open(tx, 1, is_pull=True)
+    site.tell_count(tx, counted)
     check = CheckPull(issue_id=issue_id, pushed=compared.head_sha, pusher_id=site.actor_id, side="head")
-    await jobs.add(tx, CHECK, f"{pull_id}:{compared.head_sha}", check)
+    await site.jobs.add(tx, CHECK, f"{pull_id}:{compared.head_sha}", check)
     return await site.announce(tx, issue_id, "opened")
 
 
+async def edit_pull(
+    tx: Tx, site: Site, seen: IssueRow, wanted: Edit, base_branch: str, compared: Comparison | None
+) -> IssueRow:
+    """Change what issues have, too, and with a comparison also the base branch; the new row."""
+    row = await edit(tx, site, seen, wanted)
+    return row if compared is None else await retarget(tx, site, row, base_branch, compared)
+
+
+async def retarget(tx: Tx, site: Site, seen: IssueRow, base_branch: str, compared: Comparison) -> IssueRow:
+    """Propose it for another base branch. Raises Conflict or Invalid."""
+    row = await issues.get_by_id(tx, seen.id)
+    if row is None:
+        raise NotFound
+    if row.state != "open":
+        raise Conflict("the pull request is merged or closed")
+    if compared.commits == 0:
+        raise Invalid.field("base", "no_commits", "has all commits of the head")
+    proposed = Branches(base_branch, row.head_repository_id, row.head_branch)
+    await refuse_twin(tx, site.repository.id, proposed)
+    if not await store.move_base(
+        tx,
+        row.pull_id,
+        base_branch=base_branch,
+        base_sha=compared.base_sha,
+        head_sha=compared.head_sha,
+        merge_base=compared.merge_base,
+        mergeable=compared.mergeable,
+    ):
+        raise Conflict("the pull request is being merged")
+    await issues.change(tx, row.id)
+    moved = Details(old_ref=row.base_branch, new_ref=base_branch)
+    await site.note(tx, row.id, comments.BASE_CHANGED, details=moved)
+    return await site.announce(tx, row.id, "edited", changes=Changes(ref=ChangedText(row.base_branch)))
+
+
 async def follow_push(tx: Tx, jobs: Jobs, push: PushReceived) -> None:
-    """A branch moved: the open pull requests that it is base or head of are to be checked."""
+    """A branch moved: the open pull requests that it is base or head of are to be checked.
+
+    Nothing is merged into a branch that is gone; a head that is gone can be merged, its commits are kept.
+    """
     branch = push.ref.removeprefix("refs/heads/")
     found = await store.open_on(tx, push.repository.id, branch)
     on_base = [
         row.id for row in found if row.repository_id == push.repository.id and row.base_branch == branch
     ]
-    if found:
-        await store.forget_mergeable(tx, [row.id for row in found])
+    if push.after == NO_COMMIT:
+        await store.forget_mergeable(tx, on_base)
+        return
+    await store.forget_mergeable(tx, [row.id for row in found])
     for row in found:
         check = CheckPull(
             issue_id=row.issue_id,
@@ -110,6 +168,8 @@ async def note_comparison(tx: Tx, site: Site, seen: IssueRow, compared: Comparis
         raise Outdated
     if compared.head_sha != seen.head_sha:
         await issues.change(tx, seen.id)
+        pushed = Details(old_ref=seen.head_sha, new_ref=compared.head_sha)
+        await site.note(tx, seen.id, comments.PUSHED, details=pushed)
         await site.announce(tx, seen.id, "synchronized")
 
 
@@ -168,16 +228,18 @@ async def record_merge(tx: Tx, site: Site, seen: IssueRow, sha: str) -> bool:
     if not await store.mark_merged(tx, seen.pull_id, sha=sha, merged_by=site.actor_id):
         return False
     row: Any = await issues.get_by_id(tx, seen.id)
+    await site.note(tx, row.id, comments.MERGED, ref_sha=sha)
     if row.state == "open":
         await issues.change(tx, row.id, state="closed", closed_at=now())
-        await comments.add(
-            tx,
-            repository_id=site.repository.id,
-            issue_id=row.id,
-            author_id=site.actor_id,
-            body="",
-            kind=comments.CLOSED,
-        )
+        await count_in_milestone(tx, row.milestone_id, closing=True)
         await site.count_open(tx, -1, is_pull=True)
     await site.announce(tx, row.id, "closed")
+    source = Source(repository_id=site.repository.id, issue_id=row.id, is_pull=True)
+    await act_on(tx, site, source, find_in_markdown(f"{row.title}\n\n{row.body}"))
     return True
+
+
+def may_lose_head(row: IssueRow, repository: Repository) -> bool:
+    """Whether the head branch can be taken away: not the base, not the default branch."""
+    own = row.head_repository_id == repository.id
+    return not own or row.head_branch not in (row.base_branch, repository.default_branch)

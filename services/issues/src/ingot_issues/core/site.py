@@ -1,9 +1,11 @@
 """Where something happens and who does it: what every use case is given. And how it is announced."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from ingot_chassis.database import Tx
 from ingot_chassis.errors import NotFound
+from ingot_chassis.jobs import Jobs
 from ingot_contracts.issues import (
     Changes,
     Comment,
@@ -17,8 +19,11 @@ from ingot_contracts.issues import (
 )
 from ingot_contracts.repos import Repository
 from ingot_issues.core.views import Viewing, plain
-from ingot_issues.store import issues, repositories
+from ingot_issues.store import comments, issues, repositories
+from ingot_issues.store.comments import NOTHING, Details
 from ingot_issues.store.issues import IssueRow
+from ingot_issues.store.repositories import Counted
+from ingot_issues.store.surroundings import Surroundings
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,7 @@ class Site:
     repository: Repository
     actor_id: int
     viewing: Viewing
+    jobs: Jobs
 
     async def enter(self, tx: Tx) -> None:
         """Begin to write in the repository, one at a time. Raises NotFound when it is deleted."""
@@ -37,13 +43,11 @@ class Site:
     async def announce(
         self, tx: Tx, issue_id: int, *actions: IssueAction | PullRequestAction, changes: Changes | None = None
     ) -> IssueRow:
-        """Tell that something happened to an issue or pull request, as it is now; its row."""
-        row = await issues.get_by_id(tx, issue_id)
+        """Tell that something happened to an issue or pull request; its row as it is now, with surroundings."""
+        row = await issues.get_whole_by_id(tx, issue_id, self.actor_id)
         if row is None:
             raise NotFound
-        if not actions:
-            return row
-        around = await issues.surroundings(tx, [row], self.actor_id)
+        around = Surroundings.of([row])
         repository, sender = plain(self.repository), self.viewing.user(self.actor_id, around)
         for action in actions:
             changed = changes if action == "edited" else None
@@ -64,10 +68,13 @@ class Site:
         return row
 
     async def announce_comment(
-        self, tx: Tx, row: IssueRow, comment: Comment, action: CommentAction, changes: Changes | None = None
+        self, tx: Tx, issue_id: int, comment: Comment, action: CommentAction, changes: Changes | None = None
     ) -> None:
-        """Tell that a comment was made, edited or deleted. ``row`` is its issue as it is now."""
-        around = await issues.surroundings(tx, [row], self.actor_id)
+        """Tell that a comment was made, edited or deleted."""
+        row = await issues.get_whole_by_id(tx, issue_id, self.actor_id)
+        if row is None:
+            raise NotFound
+        around = Surroundings.of([row])
         repository = plain(self.repository)
         tx.emit(
             CommentChanged(
@@ -82,10 +89,26 @@ class Site:
             key=repository.id,
         )
 
+    async def note(
+        self, tx: Tx, issue_id: int, kind: int, body: str = "", details: Details = NOTHING, **because: Any
+    ) -> None:
+        """Write into the timeline what happened to an issue. ``because`` as for ``comments.add``."""
+        await comments.add(
+            tx,
+            repository_id=self.repository.id,
+            issue_id=issue_id,
+            author_id=self.actor_id,
+            body=body,
+            kind=kind,
+            details=details,
+            **because,
+        )
+
     async def count_open(self, tx: Tx, more: int, *, is_pull: bool) -> None:
         """One more or less is open: keep the count and tell it."""
-        change = {"pulls": more} if is_pull else {"issues": more}
-        counted = await repositories.count_open(tx, self.repository.id, **change)
+        self.tell_count(tx, await repositories.count_open(tx, self.repository.id, more, is_pull=is_pull))
+
+    def tell_count(self, tx: Tx, counted: Counted) -> None:
         tx.emit(
             OpenIssuesCounted(
                 repository_id=self.repository.id,

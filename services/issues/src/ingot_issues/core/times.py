@@ -7,6 +7,7 @@ from ingot_chassis.errors import Invalid
 from ingot_issues.core.site import Site
 from ingot_issues.store import comments
 from ingot_issues.store import times as store
+from ingot_issues.store.comments import Details
 from ingot_issues.store.issues import IssueRow
 
 LONGEST = 100 * 365 * 24 * 3600
@@ -17,18 +18,12 @@ async def add_time(tx: Tx, site: Site, issue: IssueRow, seconds: int) -> Any:
     if not 0 < seconds <= LONGEST:
         raise Invalid.field("time", "range", "is a number of seconds above 0")
     await site.enter(tx)
-    await comments.add(
-        tx,
-        repository_id=site.repository.id,
-        issue_id=issue.id,
-        author_id=site.actor_id,
-        body=str(seconds),
-        kind=comments.TIME_ADDED,
-    )
-    return await store.add(
+    row = await store.add(
         tx,
         issue_id=issue.id,
         repository_id=site.repository.id,
         account_id=site.actor_id,
         seconds=seconds,
     )
+    await site.note(tx, issue.id, comments.TIME_ADDED, str(seconds), Details(time=row.id))
+    return row

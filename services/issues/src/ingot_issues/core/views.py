@@ -15,7 +15,7 @@ from ingot_contracts.issues import (
     PullRequestMeta,
 )
 from ingot_contracts.repos import Permission, Repository
-from ingot_issues.store.issues import Surroundings
+from ingot_issues.store.surroundings import Surroundings
 
 
 class Viewing:
@@ -128,6 +128,7 @@ class Viewing:
             "comments": row.comments,
             "closed_at": row.closed_at,
             "due_date": row.due_date,
+            "is_locked": row.locked,
         }
 
     def _page(self, row: Any, repository: Repository) -> str:

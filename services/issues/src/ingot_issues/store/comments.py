@@ -1,9 +1,11 @@
-"""SQL for comments. Kind 0 is what people write; the other kinds say what happened to the issue."""
+"""SQL for comments, and for what happened to an issue: both are rows of one table, told apart by their kind."""
 
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, delete, func, select, update
+import msgspec
+from sqlalchemy import ColumnElement, Row, delete, func, or_, select, update
 
 from ingot_chassis.database import Executor
 from ingot_chassis.paging import Page
@@ -11,27 +13,78 @@ from ingot_chassis.tables import now
 from ingot_issues.store.tables import comment, issue
 
 CommentRow = Row[Any]
-PLAIN, REOPENED, CLOSED, TIME_ADDED = 0, 1, 2, 14
+
+PLAIN, REOPENED, CLOSED = 0, 1, 2
+ISSUE_REF, COMMIT_REF, COMMENT_REF, PULL_REF = 3, 4, 5, 6
+LABEL, MILESTONE, ASSIGNEES, TITLE, BRANCH_DELETED = 7, 8, 9, 10, 11
+TIME_ADDED = 14
+DUE_SET, DUE_CHANGED, DUE_UNSET = 16, 17, 18
+LOCKED, UNLOCKED, BASE_CHANGED, MERGED, PUSHED = 23, 24, 25, 28, 29
+
+
+class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What something happened with: ids, and what was there before and after."""
+
+    label: int = 0
+    removed: bool = False
+    milestone: int = 0
+    old_milestone: int = 0
+    assignee: int = 0
+    old_title: str = ""
+    new_title: str = ""
+    old_ref: str = ""
+    new_ref: str = ""
+    action: str = "none"
+    time: int = 0
+
+
+NOTHING = Details()
+
+
+def details_of(row: CommentRow) -> Details:
+    return msgspec.json.decode(row.details, type=Details) if row.details else NOTHING
 
 
 async def add(
-    db: Executor, *, repository_id: int, issue_id: int, author_id: int, body: str, kind: int = PLAIN
+    db: Executor,
+    *,
+    repository_id: int,
+    issue_id: int,
+    author_id: int,
+    body: str = "",
+    kind: int = PLAIN,
+    details: Details = NOTHING,
+    **because: Any,
 ) -> int:
+    """``because`` are the columns ``ref_…``."""
     values = {
         "repository_id": repository_id,
         "issue_id": issue_id,
         "author_id": author_id,
         "body": body,
         "kind": kind,
+        "details": None if details == NOTHING else msgspec.json.encode(details).decode(),
         "created_at": now(),
         "updated_at": now(),
+        **because,
     }
     return int((await db.execute(comment.insert().values(values).returning(comment.c.id))).scalar_one())
+
+
+async def is_noted(db: Executor, issue_id: int, kind: int, **because: Any) -> bool:
+    """Whether there is a row of that kind on an issue with these columns ``ref_…``."""
+    where = [comment.c[name] == value for name, value in because.items()]
+    found = select(comment.c.id).where(comment.c.issue_id == issue_id, comment.c.kind == kind, *where)
+    return (await db.execute(found.limit(1))).first() is not None
 
 
 async def get(db: Executor, repository_id: int, comment_id: int) -> CommentRow | None:
     statement = _comments().where(comment.c.repository_id == repository_id, comment.c.id == comment_id)
     return (await db.execute(statement)).first()
+
+
+async def list_by_id(db: Executor, ids: Collection[int]) -> list[CommentRow]:
+    return list((await db.execute(_comments().where(comment.c.id.in_(ids)))).all()) if ids else []
 
 
 async def list_of(
@@ -40,21 +93,45 @@ async def list_of(
     page: Page,
     *,
     issue_id: int | None = None,
+    pulls: bool = True,
     since: datetime | None = None,
     before: datetime | None = None,
 ) -> tuple[list[CommentRow], int]:
-    """A page of plain comments of an issue or of all of a repository, oldest first; and how many there are."""
+    """A page of plain comments of an issue or of all of a repository, oldest first; and how many there are.
+
+    ``pulls`` False leaves out those of pull requests.
+    """
     where = [comment.c.repository_id == repository_id, comment.c.kind == PLAIN]
     if issue_id is not None:
         where.append(comment.c.issue_id == issue_id)
-    if since:
-        where.append(comment.c.updated_at >= since)
-    if before:
-        where.append(comment.c.updated_at <= before)
-    listed = _comments().where(*where).order_by(comment.c.id).limit(page.limit).offset(page.offset)
-    rows = await db.execute(listed)
-    total = await db.execute(select(func.count()).select_from(comment).where(*where))
-    return list(rows.all()), int(total.scalar_one())
+    if not pulls:
+        where.append(comment.c.issue_id.not_in(_pulls_of(repository_id)))
+    return await _page(db, [*where, *_between(since, before)], page)
+
+
+async def timeline(
+    db: Executor,
+    issue_id: int,
+    page: Page,
+    *,
+    visible: Collection[int],
+    since: datetime | None = None,
+    before: datetime | None = None,
+) -> tuple[list[CommentRow], int]:
+    """A page of all that was said and done, oldest first, and how much there is.
+
+    What comes from a repository counts only when that is among ``visible``.
+    """
+    seen = or_(comment.c.ref_repository_id.is_(None), comment.c.ref_repository_id.in_(visible))
+    return await _page(db, [comment.c.issue_id == issue_id, seen, *_between(since, before)], page)
+
+
+async def referring_repositories(db: Executor, issue_id: int) -> list[int]:
+    """The repositories from which something refers to an issue."""
+    found = select(comment.c.ref_repository_id).where(
+        comment.c.issue_id == issue_id, comment.c.ref_repository_id.is_not(None)
+    )
+    return list((await db.execute(found.distinct())).scalars())
 
 
 async def change(db: Executor, comment_id: int, body: str) -> None:
@@ -62,7 +139,35 @@ async def change(db: Executor, comment_id: int, body: str) -> None:
 
 
 async def remove(db: Executor, comment_id: int) -> None:
+    """With what it referred to."""
+    await db.execute(
+        delete(comment).where(
+            comment.c.ref_comment_id == comment_id, comment.c.ref_repository_id.is_not(None)
+        )
+    )
     await db.execute(delete(comment).where(comment.c.id == comment_id))
+
+
+async def _page(
+    db: Executor, where: Sequence[ColumnElement[bool]], page: Page
+) -> tuple[list[CommentRow], int]:
+    listed = _comments().where(*where).order_by(comment.c.id).limit(page.limit).offset(page.offset)
+    rows = await db.execute(listed)
+    total = await db.execute(select(func.count()).select_from(comment).where(*where))
+    return list(rows.all()), int(total.scalar_one())
+
+
+def _between(since: datetime | None, before: datetime | None) -> list[ColumnElement[bool]]:
+    where: list[ColumnElement[bool]] = []
+    if since:
+        where.append(comment.c.updated_at >= since)
+    if before:
+        where.append(comment.c.updated_at <= before)
+    return where
+
+
+def _pulls_of(repository_id: int) -> Any:
+    return select(issue.c.id).where(issue.c.repository_id == repository_id, issue.c.is_pull)
 
 
 def _comments() -> Any:

@@ -1,62 +1,16 @@
-"""SQL for issues and for what surrounds them in their views."""
+"""SQL for issues. What is shown around them is in ``surroundings``, lists are in ``searches``."""
 
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
-import msgspec
-from sqlalchemy import ColumnElement, Row, Select, delete, func, or_, select, update
+from sqlalchemy import Row, Select, bindparam, delete, select, update
 
 from ingot_chassis.database import Executor, insert
-from ingot_chassis.paging import Page
-from ingot_chassis.tables import now
-from ingot_contracts.repos import Repository
-from ingot_issues.store import milestones
-from ingot_issues.store.tables import account, assignee, issue, issue_label, label, pull, repository
+from ingot_chassis.tables import BigId, now
+from ingot_issues.store.surroundings import WHOLE
+from ingot_issues.store.tables import assignee, issue, issue_label, pull
 
 IssueRow = Row[Any]
-
-SORTS: dict[str, tuple[ColumnElement[Any], ...]] = {
-    "newest": (issue.c.number.desc(),),
-    "oldest": (issue.c.number.asc(),),
-    "recentupdate": (issue.c.updated_at.desc(), issue.c.id.desc()),
-    "leastupdate": (issue.c.updated_at.asc(), issue.c.id.asc()),
-    "mostcomment": (issue.c.comments.desc(), issue.c.id.desc()),
-    "leastcomment": (issue.c.comments.asc(), issue.c.id.desc()),
-}
-
-
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Which issues of a repository a list shows: with all of the named labels and any of the numbered ones.
-
-    An empty value of a field does not filter.
-    """
-
-    is_pull: bool | None = None
-    state: Literal["open", "closed", "all"] = "open"
-    label_names: Sequence[str] = ()
-    label_ids: Sequence[int] = ()
-    milestone_ids: Sequence[int] = ()
-    milestone_titles: Sequence[str] = ()
-    text: str = ""
-    since: datetime | None = None
-    before: datetime | None = None
-    created_by: str = ""
-    assigned_by: str = ""
-    sort: str = "newest"
-
-
-@dataclass
-class Surroundings:
-    """Rows that views of some issues need beside the issues' own, by id."""
-
-    labels: dict[int, list[Row[Any]]] = field(default_factory=dict)
-    assignees: dict[int, list[int]] = field(default_factory=dict)
-    milestones: dict[int, Row[Any]] = field(default_factory=dict)
-    accounts: dict[int, Row[Any]] = field(default_factory=dict)
-    repositories: dict[int, Repository] = field(default_factory=dict)
 
 
 def _issues() -> Select[Any]:
@@ -67,6 +21,15 @@ def _issues() -> Select[Any]:
     )
 
 
+_NUMBERED = (
+    issue.c.repository_id == bindparam("repository_id", type_=BigId),
+    issue.c.number == bindparam("number", type_=BigId),
+)
+_BY_NUMBER, _WHOLE_BY_NUMBER = _issues().where(*_NUMBERED), WHOLE.where(*_NUMBERED)
+_BY_ID = _issues().where(issue.c.id == bindparam("issue_id", type_=BigId))
+_WHOLE_BY_ID = WHOLE.where(issue.c.id == bindparam("issue_id", type_=BigId))
+
+
 async def add(db: Executor, **values: Any) -> int:
     """Insert an issue; its id."""
     values |= {"created_at": now(), "updated_at": now()}
@@ -74,12 +37,27 @@ async def add(db: Executor, **values: Any) -> int:
 
 
 async def get(db: Executor, repository_id: int, number: int) -> IssueRow | None:
-    statement = _issues().where(issue.c.repository_id == repository_id, issue.c.number == number)
-    return (await db.execute(statement)).first()
+    return (await db.execute(_BY_NUMBER, {"repository_id": repository_id, "number": number})).first()
 
 
 async def get_by_id(db: Executor, issue_id: int) -> IssueRow | None:
-    return (await db.execute(_issues().where(issue.c.id == issue_id))).first()
+    return (await db.execute(_BY_ID, {"issue_id": issue_id})).first()
+
+
+async def get_whole(db: Executor, repository_id: int, number: int) -> IssueRow | None:
+    """With its surroundings."""
+    wanted = {"repository_id": repository_id, "number": number}
+    return (await db.execute(_WHOLE_BY_NUMBER, wanted)).first()
+
+
+async def get_whole_by_id(db: Executor, issue_id: int, viewer: int = 0) -> IssueRow | None:
+    """With its surroundings, and with the account ``viewer`` among them."""
+    return (await db.execute(_WHOLE_BY_ID, {"issue_id": issue_id, "viewer": viewer})).first()
+
+
+async def list_whole(db: Executor, ids: Sequence[int]) -> list[IssueRow]:
+    """With their surroundings, in no order."""
+    return list((await db.execute(WHOLE.where(issue.c.id.in_(ids)))).all()) if ids else []
 
 
 async def change(db: Executor, issue_id: int, **values: Any) -> None:
@@ -106,134 +84,18 @@ async def assignees_of(db: Executor, issue_id: int) -> list[int]:
     return list((await db.execute(statement.order_by(assignee.c.position))).scalars())
 
 
-async def add_labels(db: Executor, issue_id: int, label_ids: Sequence[int]) -> int:
-    """Put labels on an issue; how many were not on it."""
+async def add_labels(db: Executor, issue_id: int, label_ids: Sequence[int]) -> list[int]:
+    """Put labels on an issue; those that were not on it."""
     if not label_ids:
-        return 0
+        return []
     rows = [{"issue_id": issue_id, "label_id": label_id} for label_id in label_ids]
     statement = insert(db, issue_label).values(rows).on_conflict_do_nothing()
-    return int((await db.execute(statement)).rowcount)
+    return list((await db.execute(statement.returning(issue_label.c.label_id))).scalars())
 
 
-async def remove_labels(db: Executor, issue_id: int, label_ids: Sequence[int] | None = None) -> int:
-    """Take labels, or all, off an issue; how many were on it."""
+async def remove_labels(db: Executor, issue_id: int, label_ids: Sequence[int] | None = None) -> list[int]:
+    """Take labels, or all, off an issue; those that were on it."""
     statement = delete(issue_label).where(issue_label.c.issue_id == issue_id)
     if label_ids is not None:
         statement = statement.where(issue_label.c.label_id.in_(label_ids))
-    return int((await db.execute(statement)).rowcount)
-
-
-async def search(db: Executor, repository_id: int, wanted: Wanted, page: Page) -> tuple[list[IssueRow], int]:
-    """A page of the issues of a repository, and how many there are in all."""
-    where = _where(repository_id, wanted)
-    rows = await db.execute(
-        _issues()
-        .where(*where)
-        .order_by(*SORTS.get(wanted.sort, SORTS["newest"]))
-        .limit(page.limit)
-        .offset(page.offset)
-    )
-    total = await db.execute(select(func.count()).select_from(issue).where(*where))
-    return list(rows.all()), int(total.scalar_one())
-
-
-def _where(repository_id: int, wanted: Wanted) -> list[ColumnElement[bool]]:
-    where: list[ColumnElement[bool]] = [issue.c.repository_id == repository_id]
-    if wanted.is_pull is not None:
-        where.append(issue.c.is_pull == wanted.is_pull)
-    if wanted.state != "all":
-        where.append(issue.c.state == wanted.state)
-    if wanted.text:
-        pattern = wanted.text.lower()
-        where.append(
-            or_(
-                func.lower(issue.c.title).contains(pattern, autoescape=True),
-                func.lower(issue.c.body).contains(pattern, autoescape=True),
-            )
-        )
-    if wanted.since:
-        where.append(issue.c.updated_at >= wanted.since)
-    if wanted.before:
-        where.append(issue.c.updated_at <= wanted.before)
-    if wanted.created_by:
-        where.append(issue.c.author_id.in_(_account_named(wanted.created_by)))
-    if wanted.assigned_by:
-        assigned = assignee.c.account_id.in_(_account_named(wanted.assigned_by))
-        where.append(issue.c.id.in_(select(assignee.c.issue_id).where(assigned)))
-    return [*where, *_labelled(repository_id, wanted), *_in_milestone(repository_id, wanted)]
-
-
-def _account_named(login: str) -> Select[Any]:
-    return select(account.c.id).where(account.c.lower_login == login.lower())
-
-
-def _labelled(repository_id: int, wanted: Wanted) -> list[ColumnElement[bool]]:
-    """On it: every one of the named labels, and any one of the numbered ones."""
-    on_it = select(issue_label.c.issue_id).join(label, label.c.id == issue_label.c.label_id)
-    own = label.c.repository_id == repository_id
-    where: list[ColumnElement[bool]] = [
-        issue.c.id.in_(on_it.where(own, func.lower(label.c.name) == name.lower()))
-        for name in wanted.label_names
-    ]
-    if wanted.label_ids:
-        where.append(issue.c.id.in_(on_it.where(own, label.c.id.in_(wanted.label_ids))))
-    return where
-
-
-def _in_milestone(repository_id: int, wanted: Wanted) -> list[ColumnElement[bool]]:
-    if not wanted.milestone_ids and not wanted.milestone_titles:
-        return []
-    found = milestones.ids_of(repository_id, wanted.milestone_ids, wanted.milestone_titles)
-    return [issue.c.milestone_id.in_(found)]
-
-
-async def surroundings(db: Executor, rows: Sequence[IssueRow], *people: int) -> Surroundings:
-    """What the views of ``rows`` need, in a number of statements that does not depend on theirs.
-
-    ``people`` are more accounts that are shown.
-    """
-    around = Surroundings()
-    ids = [row.id for row in rows]
-    if ids:
-        around.labels = await labels_of(db, ids)
-        around.assignees = await _assignees(db, ids)
-        wanted = {row.milestone_id for row in rows if row.milestone_id}
-        if wanted:
-            around.milestones = {row.id: row for row in await milestones.get_many(db, wanted)}
-        heads = {row.head_repository_id for row in rows if row.pull_id} - {row.repository_id for row in rows}
-        if heads:
-            found = await db.execute(select(repository.c.view).where(repository.c.id.in_(heads)))
-            views = [msgspec.json.decode(view, type=Repository) for view in found.scalars()]
-            around.repositories = {view.id: view for view in views}
-    shown = {*people, *(row.author_id for row in rows), *(row.merged_by for row in rows if row.merged_by)}
-    shown.update(*around.assignees.values())
-    if shown:
-        accounts = await db.execute(select(account).where(account.c.id.in_(shown)))
-        around.accounts = {row.id: row for row in accounts}
-    return around
-
-
-async def labels_of(db: Executor, issue_ids: Sequence[int]) -> dict[int, list[Row[Any]]]:
-    """Issue id -> its labels by name."""
-    statement = (
-        select(issue_label.c.issue_id, label)
-        .join(label, label.c.id == issue_label.c.label_id)
-        .where(issue_label.c.issue_id.in_(issue_ids))
-        .order_by(func.lower(label.c.name), label.c.id)
-    )
-    found: dict[int, list[Row[Any]]] = defaultdict(list)
-    for row in await db.execute(statement):
-        found[row.issue_id].append(row)
-    return found
-
-
-async def _assignees(db: Executor, issue_ids: Sequence[int]) -> dict[int, list[int]]:
-    statement = (
-        select(assignee.c.issue_id, assignee.c.account_id)
-        .where(assignee.c.issue_id.in_(issue_ids))
-        .order_by(assignee.c.position)
-    )
-    found: dict[int, list[int]] = defaultdict(list)
-    for row in await db.execute(statement):
-        found[row.issue_id].append(row.account_id)
-    return found
+    return list((await db.execute(statement.returning(issue_label.c.label_id))).scalars())

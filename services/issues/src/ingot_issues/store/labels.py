@@ -1,6 +1,6 @@
 """SQL for the labels of a repository."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import Row, delete, func, select, update
@@ -26,6 +26,14 @@ async def get_by_name(db: Executor, repository_id: int, name: str) -> LabelRow |
         label.c.repository_id == repository_id, func.lower(label.c.name) == name.lower()
     )
     return (await db.execute(statement.order_by(label.c.id).limit(1))).first()
+
+
+async def get_many(db: Executor, ids: Collection[int]) -> dict[int, Row[Any]]:
+    """Those that there are, by id."""
+    if not ids:
+        return {}
+    rows = await db.execute(select(label).where(label.c.id.in_(ids)))
+    return {row.id: row for row in rows}
 
 
 async def list_of(db: Executor, repository_id: int, page: Page) -> tuple[list[LabelRow], int]:

@@ -1,23 +1,15 @@
-"""SQL for milestones. Their counts of issues are counted when they are read."""
+"""SQL for milestones. They keep the counts of their issues."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, delete, func, or_, select, update
+from sqlalchemy import Row, Select, delete, func, or_, select, update
 
 from ingot_chassis.database import Executor
 from ingot_chassis.paging import Page
-from ingot_issues.store.tables import issue, milestone
+from ingot_issues.store.tables import milestone
 
 MilestoneRow = Row[Any]
-
-
-def _milestones() -> Select[Any]:
-    def counted(state: str) -> ColumnElement[int]:
-        number = select(func.count()).select_from(issue)
-        return number.where(issue.c.milestone_id == milestone.c.id, issue.c.state == state).scalar_subquery()
-
-    return select(milestone, counted("open").label("open_issues"), counted("closed").label("closed_issues"))
 
 
 def ids_of(repository_id: int, ids: Sequence[int], titles: Sequence[str]) -> Select[Any]:
@@ -34,14 +26,30 @@ async def add(db: Executor, **values: Any) -> int:
 
 
 async def get(db: Executor, repository_id: int, milestone_id: int) -> MilestoneRow | None:
-    statement = _milestones().where(
+    statement = select(milestone).where(
         milestone.c.repository_id == repository_id, milestone.c.id == milestone_id
     )
     return (await db.execute(statement)).first()
 
 
-async def get_many(db: Executor, ids: Iterable[int]) -> list[MilestoneRow]:
-    return list((await db.execute(_milestones().where(milestone.c.id.in_(list(ids))))).all())
+async def count(db: Executor, milestone_id: int, *, open_issues: int = 0, closed_issues: int = 0) -> None:
+    """Add to the numbers of its issues."""
+    await db.execute(
+        update(milestone)
+        .where(milestone.c.id == milestone_id)
+        .values(
+            open_issues=milestone.c.open_issues + open_issues,
+            closed_issues=milestone.c.closed_issues + closed_issues,
+        )
+    )
+
+
+async def get_many(db: Executor, ids: Collection[int]) -> dict[int, Row[Any]]:
+    """Those that there are, by id."""
+    if not ids:
+        return {}
+    rows = await db.execute(select(milestone).where(milestone.c.id.in_(ids)))
+    return {row.id: row for row in rows}
 
 
 async def list_of(
@@ -53,7 +61,7 @@ async def list_of(
         where.append(milestone.c.state == state)
     if title:
         where.append(func.lower(milestone.c.title).contains(title.lower(), autoescape=True))
-    listed = _milestones().where(*where).order_by(milestone.c.id).limit(page.limit).offset(page.offset)
+    listed = select(milestone).where(*where).order_by(milestone.c.id).limit(page.limit).offset(page.offset)
     rows = await db.execute(listed)
     total = await db.execute(select(func.count()).select_from(milestone).where(*where))
     return list(rows.all()), int(total.scalar_one())

@@ -49,8 +49,32 @@ async def open_on(db: Executor, repository_id: int, branch: str) -> list[Row[Any
     return list((await db.execute(statement)).all())
 
 
+async def move_base(db: Executor, pull_id: int, **values: Any) -> bool:
+    """Note another base branch and how it compares; False while somebody merges it."""
+    free = or_(pull.c.merge_claimed_until.is_(None), pull.c.merge_claimed_until < now())
+    statement = update(pull).where(pull.c.id == pull_id, pull.c.merged.is_(False), free)
+    return (await db.execute(statement.values(values))).rowcount == 1
+
+
+async def is_proposed_elsewhere(db: Executor, pull_id: int, head_repository_id: int, branch: str) -> bool:
+    """Whether another open pull request has this head."""
+    statement = (
+        select(pull.c.id)
+        .join(issue, issue.c.id == pull.c.issue_id)
+        .where(
+            pull.c.head_repository_id == head_repository_id,
+            pull.c.head_branch == branch,
+            pull.c.id != pull_id,
+            issue.c.state == "open",
+        )
+    )
+    return (await db.execute(statement.limit(1))).first() is not None
+
+
 async def forget_mergeable(db: Executor, pull_ids: list[int]) -> None:
     """Until they are checked again."""
+    if not pull_ids:
+        return
     await db.execute(update(pull).where(pull.c.id.in_(pull_ids)).values(mergeable=False))
 
 

@@ -1,9 +1,10 @@
 """SQL for what is kept per repository: its counter and the copy of its view."""
 
-from typing import Any
+from collections.abc import Collection
+from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Row, delete, select, update
+from sqlalchemy import delete, select, update
 
 from ingot_chassis.database import Executor, insert
 from ingot_contracts.repos import Permission, Repository
@@ -24,28 +25,47 @@ async def lock(db: Executor, repository_id: int) -> bool:
     return not (await db.execute(statement)).scalar_one()
 
 
-async def next_number(db: Executor, repository_id: int) -> int:
-    """The next number of the repository, for an issue or a pull request."""
+class Counted(NamedTuple):
+    """The number that was given, and how many are open with it."""
+
+    number: int
+    open_issues: int
+    open_pulls: int
+
+
+async def next_number(db: Executor, repository_id: int, *, is_pull: bool) -> Counted | None:
+    """The next number of the repository, for an issue or pull request that is open; None when it is deleted.
+
+    Makes every other writer of the repository wait, as ``lock`` does.
+    """
+    opened = {"open_pulls" if is_pull else "open_issues": 1}
     statement = (
         insert(db, counter)
-        .values(repository_id=repository_id, last_number=1)
+        .values(repository_id=repository_id, last_number=1, **opened)
         .on_conflict_do_update(
-            index_elements=["repository_id"], set_={"last_number": counter.c.last_number + 1}
+            index_elements=["repository_id"],
+            set_={
+                "last_number": counter.c.last_number + 1,
+                **{name: counter.c[name] + more for name, more in opened.items()},
+            },
+            where=counter.c.gone.is_(False),
         )
-        .returning(counter.c.last_number)
+        .returning(counter.c.last_number, counter.c.open_issues, counter.c.open_pulls)
     )
-    return int((await db.execute(statement)).scalar_one())
+    row = (await db.execute(statement)).first()
+    return Counted._make(row) if row is not None else None
 
 
-async def count_open(db: Executor, repository_id: int, *, issues: int = 0, pulls: int = 0) -> Row[Any]:
-    """Add to the numbers of open issues and pull requests; the new ones."""
+async def count_open(db: Executor, repository_id: int, more: int, *, is_pull: bool) -> Counted:
+    """Add to the number of open issues or pull requests; the new ones."""
+    changed = counter.c.open_pulls if is_pull else counter.c.open_issues
     statement = (
         update(counter)
         .where(counter.c.repository_id == repository_id)
-        .values(open_issues=counter.c.open_issues + issues, open_pulls=counter.c.open_pulls + pulls)
-        .returning(counter.c.open_issues, counter.c.open_pulls)
+        .values({changed: changed + more})
+        .returning(counter.c.last_number, counter.c.open_issues, counter.c.open_pulls)
     )
-    return (await db.execute(statement)).one()
+    return Counted._make((await db.execute(statement)).one())
 
 
 async def save(db: Executor, view: Repository) -> None:
@@ -66,6 +86,15 @@ async def get(db: Executor, repository_id: int) -> Repository | None:
     return msgspec.json.decode(view, type=Repository) if view is not None else None
 
 
+async def get_many(db: Executor, ids: Collection[int]) -> dict[int, Repository]:
+    """The copies that there are of these repositories, by id."""
+    if not ids:
+        return {}
+    found = await db.execute(select(repository.c.view).where(repository.c.id.in_(ids)))
+    views = [msgspec.json.decode(view, type=Repository) for view in found.scalars()]
+    return {view.id: view for view in views}
+
+
 async def fork_of(db: Executor, parent_id: int, owner_id: int) -> int | None:
     """The id of the fork that an account has of a repository."""
     statement = select(repository.c.id).where(
@@ -77,6 +106,7 @@ async def fork_of(db: Executor, parent_id: int, owner_id: int) -> int | None:
 async def remove(db: Executor, repository_id: int) -> None:
     """Remove everything of a repository, and refuse it from now on."""
     await lock(db, repository_id)
+    await db.execute(delete(comment).where(comment.c.ref_repository_id == repository_id))
     for table in (comment, tracked_time, issue, label, milestone):
         await db.execute(delete(table).where(table.c.repository_id == repository_id))
     await db.execute(delete(repository).where(repository.c.id == repository_id))

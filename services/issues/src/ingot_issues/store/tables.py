@@ -4,6 +4,8 @@
 is an issue with a row in ``pull``; both count with the same ``counter``.
 """
 
+from typing import Any
+
 from sqlalchemy import (
     Boolean,
     Column,
@@ -16,6 +18,8 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
+    text,
 )
 
 from ingot_chassis.tables import NAMING, BigId, UtcDateTime, chassis_tables
@@ -65,6 +69,8 @@ milestone = Table(
     Column("state", String(6), nullable=False),
     Column("due_on", UtcDateTime),
     Column("closed_at", UtcDateTime),
+    Column("open_issues", Integer, nullable=False, default=0, server_default="0"),
+    Column("closed_issues", Integer, nullable=False, default=0, server_default="0"),
     sqlite_autoincrement=True,
 )
 
@@ -81,6 +87,7 @@ issue = Table(
     Column("state", String(6), nullable=False),
     Column("milestone_id", ForeignKey("milestone.id", ondelete="SET NULL"), index=True),
     Column("comments", Integer, nullable=False, default=0),
+    Column("locked", Boolean, nullable=False, default=False, server_default=false()),
     Column("due_date", UtcDateTime),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
@@ -138,6 +145,12 @@ issue_label = Table(
     Column("label_id", ForeignKey("label.id", ondelete="CASCADE"), primary_key=True, index=True),
 )
 
+_WHERE_IT_REFERS: dict[str, Any] = {
+    "postgresql_where": text("ref_repository_id IS NOT NULL"),
+    "sqlite_where": text("ref_repository_id IS NOT NULL"),
+}
+
+# Beside what people write also what happened: `kind` says what, `details` with what, `ref_…` because of what.
 comment = Table(
     "comment",
     metadata,
@@ -147,10 +160,17 @@ comment = Table(
     Column("author_id", BigId, nullable=False),
     Column("kind", Integer, nullable=False),
     Column("body", Text, nullable=False, default=""),
+    Column("details", Text),
+    Column("ref_repository_id", BigId),
+    Column("ref_issue_id", BigId),
+    Column("ref_comment_id", BigId),
+    Column("ref_sha", String(64)),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
     Index("ix_comment_of_issue", "issue_id", "id"),
     Index("ix_comment_of_repository", "repository_id", "id"),
+    Index("ix_comment_from_repository", "ref_repository_id", **_WHERE_IT_REFERS),
+    Index("ix_comment_from_comment", "ref_comment_id", **_WHERE_IT_REFERS),
     sqlite_autoincrement=True,
 )
 

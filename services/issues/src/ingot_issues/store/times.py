@@ -1,5 +1,6 @@
 """SQL for tracked times."""
 
+from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import Row, func, select
@@ -19,6 +20,14 @@ async def add(db: Executor, *, issue_id: int, repository_id: int, account_id: in
         "created_at": now(),
     }
     return (await db.execute(tracked_time.insert().values(values).returning(tracked_time))).one()
+
+
+async def get_many(db: Executor, ids: Collection[int]) -> dict[int, Row[Any]]:
+    """Those that there are, by id."""
+    if not ids:
+        return {}
+    rows = await db.execute(select(tracked_time).where(tracked_time.c.id.in_(ids)))
+    return {row.id: row for row in rows}
 
 
 async def list_of(

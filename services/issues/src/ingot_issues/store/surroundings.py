@@ -1,0 +1,198 @@
+"""Issues with all that is shown of them, read in one statement."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy import Row, Select, Text, and_, bindparam, select
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+
+from ingot_chassis.database import Executor
+from ingot_chassis.tables import BigId
+from ingot_contracts.repos import Repository
+from ingot_issues.store.tables import (
+    account,
+    assignee,
+    issue,
+    issue_label,
+    label,
+    milestone,
+    pull,
+    repository,
+)
+
+
+class Person(NamedTuple):
+    """An account, as far as others see it."""
+
+    id: int
+    login: str
+    full_name: str
+    email: str
+    avatar_url: str
+
+
+class ShownLabel(NamedTuple):
+    """A label on an issue."""
+
+    id: int
+    name: str
+    color: str
+
+
+class ShownMilestone(NamedTuple):
+    """A milestone that an issue is in."""
+
+    id: int
+    title: str
+    description: str
+    state: str
+    due_on: datetime | None
+    closed_at: datetime | None
+    open_issues: int
+    closed_issues: int
+
+
+@dataclass
+class Surroundings:
+    """What the views of some issues need beside the issues' own rows, by id."""
+
+    labels: dict[int, list[ShownLabel]] = field(default_factory=dict)
+    assignees: dict[int, list[int]] = field(default_factory=dict)
+    milestones: dict[int, ShownMilestone] = field(default_factory=dict)
+    accounts: dict[int, Person] = field(default_factory=dict)
+    repositories: dict[int, Repository] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, rows: Iterable[Row[Any]]) -> "Surroundings":
+        """Of rows that `WHOLE` selected."""
+        around = cls()
+        for row in rows:
+            around._add(row)
+        return around
+
+    def _add(self, row: Row[Any]) -> None:
+        for person in _PEOPLE.decode(row.people):
+            self.accounts[person.id] = person
+        if row.labelled != "[]":
+            labels = _LABELS.decode(row.labelled)
+            self.labels[row.id] = sorted(labels, key=lambda found: (found.name.lower(), found.id))
+        if row.assigned != "[]":
+            assigned = sorted(_ASSIGNED.decode(row.assigned))
+            self.assignees[row.id] = [one.id for one in assigned]
+            for one in assigned:
+                if one.login is not None:
+                    self.accounts[one.id] = Person(
+                        one.id, one.login, one.full_name or "", one.email or "", one.avatar_url or ""
+                    )
+        if row.milestone_id and row.milestone_title is not None:
+            self.milestones[row.milestone_id] = ShownMilestone(
+                row.milestone_id,
+                row.milestone_title,
+                row.milestone_description,
+                row.milestone_state,
+                row.milestone_due_on,
+                row.milestone_closed_at,
+                row.milestone_open_issues,
+                row.milestone_closed_issues,
+            )
+        if row.head_view is not None:
+            head = msgspec.json.decode(row.head_view, type=Repository)
+            self.repositories[head.id] = head
+
+
+class _Assigned(NamedTuple):
+    """An assignee; without a name when the account is deleted."""
+
+    position: int
+    id: int
+    login: str | None
+    full_name: str | None
+    email: str | None
+    avatar_url: str | None
+
+
+class _Rows(FunctionElement[str]):
+    """The rows of a subquery as the text of one JSON array of arrays."""
+
+    inherit_cache = True
+    type = Text()
+
+
+@compiles(_Rows, "postgresql")
+def _rows_of_postgresql(element: _Rows, compiler: Any, **options: Any) -> str:
+    columns = compiler.process(element.clauses, **options)
+    return f"CAST(coalesce(json_agg(json_build_array({columns})), '[]') AS TEXT)"
+
+
+@compiles(_Rows, "sqlite")
+def _rows_of_sqlite(element: _Rows, compiler: Any, **options: Any) -> str:
+    return f"json_group_array(json_array({compiler.process(element.clauses, **options)}))"
+
+
+_PEOPLE = msgspec.json.Decoder(list[Person])
+_LABELS = msgspec.json.Decoder(list[ShownLabel])
+_ASSIGNED = msgspec.json.Decoder(list[_Assigned])
+_PERSON = (account.c.id, account.c.login, account.c.full_name, account.c.email, account.c.avatar_url)
+
+
+def _whole() -> Select[Any]:
+    head = repository.alias("head")
+    labels = (
+        select(_Rows(label.c.id, label.c.name, label.c.color))
+        .select_from(issue_label.join(label, label.c.id == issue_label.c.label_id))
+        .where(issue_label.c.issue_id == issue.c.id)
+        .correlate(issue)
+        .scalar_subquery()
+    )
+    assigned = (
+        select(_Rows(assignee.c.position, assignee.c.account_id, *_PERSON[1:]))
+        .select_from(assignee.outerjoin(account, account.c.id == assignee.c.account_id))
+        .where(assignee.c.issue_id == issue.c.id)
+        .correlate(issue)
+        .scalar_subquery()
+    )
+    shown = (issue.c.author_id, pull.c.merged_by, bindparam("viewer", 0, type_=BigId))
+    people = select(_Rows(*_PERSON)).where(account.c.id.in_(shown)).correlate(issue, pull).scalar_subquery()
+    return (
+        select(
+            issue,
+            pull.c.id.label("pull_id"),
+            *(column for column in pull.c if column.name not in ("id", "issue_id")),
+            *(
+                milestone.c[name].label(f"milestone_{name}")
+                for name in ShownMilestone._fields
+                if name != "id"
+            ),
+            head.c.view.label("head_view"),
+            labels.label("labelled"),
+            assigned.label("assigned"),
+            people.label("people"),
+        )
+        .outerjoin(pull, pull.c.issue_id == issue.c.id)
+        .outerjoin(milestone, milestone.c.id == issue.c.milestone_id)
+        .outerjoin(head, and_(head.c.id == pull.c.head_repository_id, head.c.id != issue.c.repository_id))
+    )
+
+
+WHOLE = _whole()
+"""Select this for ``Surroundings.of``; the parameter ``viewer`` is one more account that is shown."""
+
+
+async def people(db: Executor, ids: Iterable[int]) -> Surroundings:
+    """Accounts alone."""
+    wanted = sorted(set(ids))
+    if not wanted:
+        return Surroundings()
+    found = await db.execute(select(*_PERSON).where(account.c.id.in_(wanted)))
+    return Surroundings(accounts={row.id: Person._make(row) for row in found})
+
+
+async def labels_of(db: Executor, issue_id: int) -> Sequence[Row[Any]]:
+    """The labels on an issue by name."""
+    statement = select(label).join(issue_label, issue_label.c.label_id == label.c.id)
+    rows = (await db.execute(statement.where(issue_label.c.issue_id == issue_id))).all()
+    return sorted(rows, key=lambda row: (row.name.lower(), row.id))
