@@ -8,7 +8,7 @@ import msgspec
 
 from ingot_chassis.events import Envelope, event_type
 from ingot_chassis.keys import Jwks, SigningKey
-from ingot_chassis.principal import Membership, Principal, sign_principal
+from ingot_chassis.principal import ANONYMOUS, Membership, Principal, sign_principal
 from ingot_contracts.identity import Account, User
 from ingot_contracts.issues import (
     Comment,
@@ -17,7 +17,6 @@ from ingot_contracts.issues import (
     PullRequestBranch,
 )
 from ingot_contracts.repos import (
-    NO_COMMIT,
     BranchTip,
     Commit,
     CommitAuthor,
@@ -177,17 +176,15 @@ class Sisters:
         self.repositories = {"ann/app": repository(), "ann/other": repository(8, name="other")}
         self.levels: dict[tuple[str, int], Level] = {("ann/app", 1): "owner", ("ann/other", 1): "owner"}
         self.public = {"ann/app"}
+        self.silent = False
 
-    def statement(
-        self, user_id: int, *, admin: bool = False, scopes: list[str] | None = None, **held: Any
-    ) -> str:
+    def add(self, found: Repository, levels: dict[int, Level]) -> None:
+        self.repositories[found.full_name] = found
+        self.levels |= {(found.full_name, user): level for user, level in levels.items()}
+
+    def statement(self, user_id: int, *, held: dict[int, Membership] | None = None, **more: Any) -> str:
         principal = Principal(
-            id=user_id,
-            name=f"user{user_id}",
-            admin=admin,
-            via="token",
-            scopes=scopes,
-            organizations=held.get("held", {}),
+            id=user_id, name=f"user{user_id}", organizations=held or {}, **{"via": "token", **more}
         )
         return sign_principal(principal, self.key, audience=["hooks", "repos", "identity"])
 
@@ -205,34 +202,42 @@ class Sisters:
         await _answer(send, answer)
 
     async def repos(self, scope: Any, receive: Any, send: Any) -> None:
+        if self.silent:
+            await send({"type": "http.response.start", "status": 503, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+            return
         parts = scope["path"].removeprefix("/internal/repositories/").split("/")
         if parts[1] == "branches":
             await _answer(send, BranchTip(name=parts[2], sha=NEW))
-            return
-        if parts[0] == "by-id":
+        elif parts[0] == "by-id":
             user = int(scope["query_string"].decode().removeprefix("user="))
-            names = [name for name, found in self.repositories.items() if found.id == int(parts[1])]
-            held = self.levels.get((names[0], user), "none") if names else "none"
-            await _answer(send, HeldLevel(level=held) if names else None)
-            return
-        name = "/".join(parts[:2])
-        statement = dict(scope["headers"]).get(b"ingot-principal", b"").decode()
-        user_id = _user_of(statement)
-        level = self.levels.get((name, user_id), "read" if name in self.public else "none")
-        known = name in self.repositories and level != "none"
-        await _answer(
-            send, RepositoryAccess(repository=self.repositories[name], level=level) if known else None
-        )
+            name = next((n for n, found in self.repositories.items() if found.id == int(parts[1])), None)
+            account = next((a for a in self.accounts.values() if a.id == user and a.active), None)
+            held = self._level(name, Principal(id=user, admin=account.admin)) if account else "none"
+            await _answer(send, None if name is None else HeldLevel(level=held))
+        else:
+            name = "/".join(parts[:2])
+            statement = dict(scope["headers"]).get(b"ingot-principal", b"").decode()
+            level = self._level(name, _principal_of(statement))
+            found = self.repositories.get(name) if level != "none" else None
+            await _answer(send, found and RepositoryAccess(repository=found, level=level))
+
+    def _level(self, name: str | None, who: Principal) -> Level:
+        if name not in self.repositories:
+            return "none"
+        who = who.towards(self.repositories[name].id)
+        if who.admin:
+            return "owner"
+        return self.levels.get((name, who.id), "read" if name in self.public else "none")
 
 
-def _user_of(statement: str) -> int:
+def _principal_of(statement: str) -> Principal:
     import jwt
 
-    return (
-        int(jwt.decode(statement, options={"verify_signature": False})["principal"].get("id", 0))
-        if statement
-        else 0
-    )
+    if not statement:
+        return ANONYMOUS
+    claims = jwt.decode(statement, options={"verify_signature": False})
+    return msgspec.convert(claims["principal"], Principal, strict=False, str_keys=True)
 
 
 async def _answer(send: Any, value: Any) -> None:
@@ -240,6 +245,3 @@ async def _answer(send: Any, value: Any) -> None:
     status = 404 if value is None else 200
     await send({"type": "http.response.start", "status": status, "headers": []})
     await send({"type": "http.response.body", "body": body})
-
-
-__all__ = ["NO_COMMIT"]

@@ -57,8 +57,17 @@ async def receive(port: int, log: str) -> None:
     await server.serve_forever()
 
 
+async def repos(scope, _receive, send) -> None:
+    """A sister that lets everybody do everything."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b'{"level": "owner"}'})
+
+
 async def serve(told: str) -> None:
     from ingot_chassis.bus import Bus
+    from ingot_chassis.keys import SigningKey
+    from ingot_chassis.peers import Peers
+    from ingot_chassis.principal import ServiceIdentity
     from ingot_chassis.server import bound_socket, serve_app
     from ingot_chassis.telemetry import configure_logging
     from ingot_hooks.app import create_app
@@ -67,7 +76,8 @@ async def serve(told: str) -> None:
     configure_logging("error")
     settings = msgspec.json.decode(told, type=Settings)
     bus = Bus(settings.nats_url, name="hooks", ack_wait=2)
-    app = create_app(settings, bus=bus)
+    own = ServiceIdentity("hooks", SigningKey.read(settings.private_key))
+    app = create_app(settings, bus=bus, peers=Peers.in_process({"repos": repos, "identity": repos}, own))
     await serve_app(app, bound_socket("127.0.0.1", 0), public_url=settings.public_url, drain_seconds=1)
 
 

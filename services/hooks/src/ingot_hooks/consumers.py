@@ -11,7 +11,13 @@ import msgspec
 from ingot_chassis.database import Tx
 from ingot_chassis.events import Envelope
 from ingot_chassis.inbox import Handler, Subscriptions
-from ingot_contracts.identity import MembershipChanged, OrganizationDeleted, UserDeleted
+from ingot_contracts.identity import (
+    CredentialsRevoked,
+    MembershipChanged,
+    OrganizationDeleted,
+    UserDeleted,
+    UserEdited,
+)
 from ingot_contracts.issues import CommentChanged, IssueChanged, PullRequestChanged
 from ingot_contracts.repos import (
     AccessChanged,
@@ -76,5 +82,7 @@ def subscriptions(ring: Callable[[], None], ring_for_rights: Callable[[], None])
         AccessChanged: doubting(lambda event: {"repository_id": event.repository_id}),
         RepositoryEdited: doubting(lambda event: {"repository_id": event.repository.id}),
         MembershipChanged: doubting(lambda event: {"creator_id": event.user_id}),
+        CredentialsRevoked: doubting(lambda event: {"creator_id": event.user_id}),
+        UserEdited: doubting(lambda event: {"creator_id": event.account.id}),
         UserDeleted: doubting(lambda event: {"creator_id": event.user_id}),
     }

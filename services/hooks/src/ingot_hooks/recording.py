@@ -103,14 +103,12 @@ class Recorder:
         if verdict.state == "delivered":
             await store.mark_healthy(tx, hook.id)
             return
-        await store.mark_failing(tx, hook.id)
         reason = health.reason_to_switch_off(
             verdict,
             error,
-            failing_since=hook.failing_since,
+            failing_since=await store.mark_failing(tx, hook.id),
             at=now(),
             limit=timedelta(days=self._settings.failing_days),
         )
-        if reason and hook.active:
-            await store.switch_off(tx, hook.id, reason)
+        if reason and hook.active and await store.switch_off(tx, hook, reason):
             await deliveries.cancel_pending(tx, [hook.id], f"the hook was switched off: {reason}")

@@ -160,15 +160,15 @@ class Deliverer:
             hook = await self._hook(row.hook_id)
             if hook is None or not (hook.active or row.manual):
                 return cancelled(row, "the hook is gone" if hook is None else "the hook is switched off")
-            if hook.doubted_at is not None and not row.manual:
+            if not row.manual:
                 try:
-                    lost = await self._rights.settle(hook)
+                    refusal = await self._rights.refusal(hook, row.repository_id)
                 except ApiError as error:
                     return handed_back(
                         row, pause=UNKNOWN_PAUSE, reason=f"the right to it is not known: {error}"
                     )
-                if lost:
-                    return cancelled(row, f"the hook was switched off: {lost}")
+                if refusal:
+                    return cancelled(row, refusal)
             return self._outcome(hook, row, await self._send(hook, row))
 
     async def _hook(self, hook_id: int) -> HookRow | None:

@@ -114,7 +114,7 @@ async def edit(
 
 def _answering(who: Principal) -> dict[str, Any]:
     """The columns that say who answers for a hook, freshly allowed to."""
-    return {"creator_id": who.id, "by_admin": who.admin, "doubted_at": None}
+    return {"creator_id": who.id, "doubted_at": None}
 
 
 def _changed_config(

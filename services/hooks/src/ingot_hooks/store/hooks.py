@@ -1,13 +1,14 @@
 """SQL for hooks. A hook is only ever looked up together with its repository or organization."""
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Row, bindparam, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Row, bindparam, delete, func, literal, or_, select, update
 
 from ingot_chassis.database import Executor, insert
 from ingot_chassis.paging import Page
-from ingot_chassis.tables import now
+from ingot_chassis.tables import UtcDateTime, now
 from ingot_hooks.store.tables import hook, sequence
 
 HookRow = Row[Any]
@@ -78,11 +79,14 @@ async def change(db: Executor, hook_id: int, **values: Any) -> HookRow | None:
     return (await db.execute(statement.returning(hook))).first()
 
 
-async def mark_failing(db: Executor, hook_id: int) -> None:
-    """Note the first failure after the last success."""
-    await db.execute(
-        update(hook).where(hook.c.id == hook_id, hook.c.failing_since.is_(None)).values(failing_since=now())
+async def mark_failing(db: Executor, hook_id: int) -> datetime | None:
+    """Note a failure; when the first one after the last success was, None when the hook is gone."""
+    statement = (
+        update(hook)
+        .where(hook.c.id == hook_id)
+        .values(failing_since=func.coalesce(hook.c.failing_since, literal(now(), UtcDateTime)))
     )
+    return (await db.execute(statement.returning(hook.c.failing_since))).scalar()
 
 
 async def mark_healthy(db: Executor, hook_id: int) -> None:
@@ -96,11 +100,8 @@ async def get_many(db: Executor, hook_ids: Collection[int]) -> dict[int, HookRow
 
 
 async def doubt(db: Executor, *, repository_id: int | None = None, creator_id: int | None = None) -> int:
-    """Note that those who answer for these hooks may have lost their right; how many hooks that concerns.
-
-    What administrators made does not rest on a right that can be lost that way.
-    """
-    concerned = [hook.c.active, ~hook.c.by_admin]
+    """Note that those who answer for these hooks may have lost their right; how many hooks that concerns."""
+    concerned: list[ColumnElement[bool]] = [hook.c.active]
     if repository_id is not None:
         concerned.append(hook.c.repository_id == repository_id)
     if creator_id is not None:
@@ -129,14 +130,11 @@ async def trust(db: Executor, doubted: HookRow) -> None:
     )
 
 
-async def switch_off(db: Executor, hook_id: int, reason: str, *, creator_id: int | None = None) -> bool:
-    """Whether it is off now; with ``creator_id`` only if they still answer for it."""
-    condition = hook.c.id == hook_id
-    if creator_id is not None:
-        condition &= hook.c.creator_id == creator_id
+async def switch_off(db: Executor, known: HookRow, reason: str) -> bool:
+    """Switch a hook off unless somebody changed it since it was read; whether it is off now."""
     switched = await db.execute(
         update(hook)
-        .where(condition)
+        .where(hook.c.id == known.id, hook.c.updated_at == known.updated_at)
         .values(active=False, disabled_reason=reason, doubted_at=None, updated_at=now())
     )
     return switched.rowcount == 1

@@ -18,7 +18,6 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    false,
     text,
 )
 
@@ -49,7 +48,6 @@ hook = Table(
     Column("active", Boolean, nullable=False),
     # Who answers for it: whoever made it, aimed it elsewhere or switched it on last.
     Column("creator_id", BigInteger, nullable=False, index=True),
-    Column("by_admin", Boolean, nullable=False, server_default=false()),
     Column("doubted_at", UtcDateTime),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
