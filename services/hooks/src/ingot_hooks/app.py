@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from litestar import Litestar
+from litestar import Litestar, Router
 
 from ingot_chassis.app import service_app
 from ingot_chassis.assembly import assemble
@@ -11,8 +11,9 @@ from ingot_chassis.egress import Egress
 from ingot_chassis.peers import Peers
 from ingot_chassis.sealing import Seal
 from ingot_hooks import consumers
-from ingot_hooks.api import deliveries, organizations, repositories
-from ingot_hooks.api.call import Call
+from ingot_hooks.api import deliveries, hooks
+from ingot_hooks.api.call import Call, enter_organization, enter_repository
+from ingot_hooks.api.paths import ORGANIZATION, ORGANIZATION_OF_CLIENTS, REPOSITORY
 from ingot_hooks.bell import Bell
 from ingot_hooks.clients.endpoints import HttpEndpoints
 from ingot_hooks.clients.identity import PeerIdentity
@@ -53,9 +54,19 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         ("hooks settles doubts", rights.run),
         ("hooks forgets deliveries", Retention(database, settings).run),
     ]
+    routes = [*hooks.routes, *deliveries.routes]
     return service_app(
         parts,
-        routes=[*deliveries.routes, *organizations.routes, *repositories.routes],
+        routes=[
+            Router(REPOSITORY, guards=[enter_repository], tags=["repository"], route_handlers=routes),
+            Router(ORGANIZATION, guards=[enter_organization], tags=["organization"], route_handlers=routes),
+            Router(
+                ORGANIZATION_OF_CLIENTS,
+                guards=[enter_organization],
+                tags=["organization"],
+                route_handlers=[hooks.delete_hook],
+            ),
+        ],
         request_class=Call,
         state={
             "identity": identity,

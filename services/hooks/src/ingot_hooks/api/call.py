@@ -1,17 +1,56 @@
-"""What a route of hooks gets at through its request: the owner of hooks, once the caller may."""
+"""What a route of hooks gets at through its request, and the guards that decide who gets in.
+
+They run before the body is read, and leave what the hooks in the path belong to: a repository or an organization.
+"""
 
 from datetime import timedelta
+from typing import Any
+
+from litestar.connection import ASGIConnection
+from litestar.handlers.base import BaseRouteHandler
 
 from ingot_chassis.body import ApiRequest
-from ingot_chassis.errors import NotFound
+from ingot_chassis.errors import NotFound, Unauthenticated
+from ingot_chassis.principal import PRINCIPAL_HEADER, Principal
 from ingot_chassis.sealing import Seal
-from ingot_contracts.repos import RepositoryAccess
+from ingot_contracts.identity import Account
+from ingot_contracts.repos import Repository
 from ingot_hooks.bell import Bell
 from ingot_hooks.clients.identity import Identity
 from ingot_hooks.clients.repos import Repos
 from ingot_hooks.core import access
 from ingot_hooks.store import hooks as store
 from ingot_hooks.store.hooks import HookRow, Owner
+
+Connection = ASGIConnection[Any, Any, Any, Any]
+
+
+async def enter_repository(connection: Connection, _handler: BaseRouteHandler) -> None:
+    """The guard of every route below a repository, which are for those who may write to it."""
+    repos: Repos = connection.app.state.repos
+    who: Principal = connection.scope["principal"]  # type: ignore[typeddict-item]
+    statement = connection.headers.get(PRINCIPAL_HEADER, "")
+    owner, name = connection.path_params["owner"], connection.path_params["repo"]
+    found = await repos.access(owner, name, principal=statement)
+    access.require_write(who, found)
+    connection.scope["hooked"] = found.repository  # type: ignore[typeddict-unknown-key]
+
+
+async def enter_organization(connection: Connection, handler: BaseRouteHandler) -> None:
+    """The guard of every route below an organization: for its owners, and for all members if it says ``members``."""
+    identity: Identity = connection.app.state.identity
+    who: Principal = connection.scope["principal"]  # type: ignore[typeddict-item]
+    if not who.signed_in:
+        raise Unauthenticated("sign in to do that")
+    account = await identity.account_by_name(connection.path_params["org"])
+    if account.kind != "organization":
+        raise NotFound
+    owner = not handler.opt.get("members", False)
+    if not access.suffices(who, who.organizations.get(account.id), owner=owner):
+        # The principal may be older than the membership: a no is only final from identity itself.
+        held = (await identity.memberships(who.id)).get(account.id)
+        access.require_membership(who, account, held, owner=owner)
+    connection.scope["hooked"] = account  # type: ignore[typeddict-unknown-key]
 
 
 class Call(ApiRequest):
@@ -38,31 +77,21 @@ class Call(ApiRequest):
         """How long a replaced secret goes on signing."""
         return timedelta(hours=self.app.state.settings.rotation_hours)
 
-    async def writable(self, owner: str, name: str) -> RepositoryAccess:
-        """The repository, if the caller may write to it. Raises NotFound, Unauthenticated or Denied."""
-        found = await self.repos.access(owner, name, principal=self.statement)
-        access.require_write(self.who, found)
-        return found
+    @property
+    def hooked(self) -> Repository | Account:
+        """What the hooks in the path belong to."""
+        return self.scope["hooked"]  # type: ignore[typeddict-item,no-any-return]
 
-    async def repository(self, owner: str, name: str) -> Owner:
-        """The same repository as an owner of hooks."""
-        return Owner(repository_id=(await self.writable(owner, name)).repository.id)
+    @property
+    def owner(self) -> Owner:
+        if isinstance(self.hooked, Repository):
+            return Owner(repository_id=self.hooked.id)
+        return Owner(organization_id=self.hooked.id)
 
-    async def hook(self, owner: Owner, hook_id: int) -> HookRow:
-        """The hook of that owner. Raises NotFound."""
+    async def hook(self, hook_id: int) -> HookRow:
+        """The hook of that number, if it belongs there. Raises NotFound."""
         async with self.db.read() as db:
-            row = await store.get(db, owner, hook_id)
+            row = await store.get(db, self.owner, hook_id)
         if row is None:
             raise NotFound
         return row
-
-    async def organization(self, login: str, *, owners_only: bool = False) -> Owner:
-        """The organization, if the caller is a member (or an owner) of it. Raises NotFound or Denied."""
-        account = await self.identity.account_by_name(login)
-        if account.kind != "organization":
-            raise NotFound
-        if not access.suffices(self.who, self.who.organizations.get(account.id), owner=owners_only):
-            # The principal may be older than the membership: a no is only final from identity itself.
-            held = (await self.identity.memberships(self.who.id)).get(account.id)
-            access.require_membership(self.who, account, held, owner=owners_only)
-        return Owner(organization_id=account.id)

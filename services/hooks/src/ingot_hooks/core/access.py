@@ -15,14 +15,19 @@ def require_write(who: Principal, access: RepositoryAccess) -> None:
 
 
 def suffices(who: Principal, held: Membership | None, *, owner: bool) -> bool:
-    """Whether being ``held`` in an organization reaches its hooks; editing them is for owners."""
-    return who.admin or (held is not None and (held.owner or not owner))
+    """Whether being ``held`` in an organization reaches its hooks; editing them is for owners.
+
+    They tell of all its repositories, so a token that is restricted to some never reaches them.
+    """
+    return who.confined_to is None and (who.admin or (held is not None and (held.owner or not owner)))
 
 
 def require_membership(who: Principal, account: Account, held: Membership | None, *, owner: bool) -> None:
     """``held`` is what identity says now. Raises Denied, or NotFound when the caller may not know of it."""
     if suffices(who, held, owner=owner):
         return
-    if held is None and account.visibility == "private":
+    if account.visibility == "private" and (held is None or who.confined_to is not None):
         raise NotFound
+    if who.confined_to is not None:
+        raise Denied("the token is restricted to other things")
     raise Denied(f"only for {'owners' if owner else 'members'} of the organization")
