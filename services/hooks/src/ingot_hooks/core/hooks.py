@@ -57,7 +57,7 @@ async def create(
         settings=json.dumps(chat_settings(type_, config)),
         sealed_secret=seal.close(checked_secret(config.get("secret", ""))),
         sealed_authorization=seal.close(checked_authorization(authorization)),
-        events=json.dumps(subscriptions.selected(events)),
+        events=json.dumps(known_events(events)),
         branch_filter=branch_filter,
         active=active,
         **_answering(who),
@@ -88,7 +88,7 @@ async def edit(
     if hook is None:
         raise NotFound
     values: dict[str, Any] = {
-        "events": json.dumps(subscriptions.selected(events)),
+        "events": json.dumps(known_events(events)),
         **_changed_config(seal, hook, config, now() + rotation),
     }
     if authorization is not None:
@@ -191,6 +191,14 @@ def target(url: str) -> dict[str, str]:
     if parts.scheme not in ("http", "https") or not host or unusable:
         raise Invalid.field("config.url", "invalid", "is not a URL of http or https")
     return {"url": url, "endpoint": f"{host}:{port}"[:300]}
+
+
+def known_events(names: Sequence[str]) -> list[str]:
+    """What naming ``names`` subscribes to. Raises Invalid when none of them is known: such a hook would never fire."""
+    selected = subscriptions.selected(names)
+    if not selected:
+        raise Invalid.field("events", "unknown", "names no event that exists")
+    return selected
 
 
 def known_content_type(name: str) -> str:
