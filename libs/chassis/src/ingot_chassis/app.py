@@ -25,6 +25,7 @@ from ingot_chassis import policy
 from ingot_chassis.body import ApiRequest
 from ingot_chassis.bus import Bus
 from ingot_chassis.database import Database
+from ingot_chassis.inbox import Consumers, Subscriptions
 from ingot_chassis.loops import Loop, running
 from ingot_chassis.peers import Peers
 from ingot_chassis.principal import PrincipalVerifier, ServiceVerifier
@@ -60,6 +61,14 @@ class Parts:
     loops: list[tuple[str, Loop]] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     close: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+    consumers: Consumers | None = None
+
+    def subscribe(self, subscriptions: Subscriptions) -> None:
+        """Apply events of other services, as background work; for a service with a database and a bus."""
+        if self.bus is None:
+            raise LookupError(f"{self.name} has no bus")
+        self.consumers = Consumers(self.name, self.require_database(), self.bus, subscriptions)
+        self.loops += self.consumers.loops()
 
     def require_database(self) -> Database:
         """The database of a service that has one."""

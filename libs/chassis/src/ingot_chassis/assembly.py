@@ -8,7 +8,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from ingot_chassis.app import Parts
 from ingot_chassis.bus import Bus
 from ingot_chassis.database import Database
-from ingot_chassis.inbox import Consumers, Subscriptions
+from ingot_chassis.inbox import Subscriptions
 from ingot_chassis.keys import Jwks, SigningKey
 from ingot_chassis.outbox import Relay
 from ingot_chassis.peers import Peers
@@ -59,5 +59,5 @@ def assemble(
             raise SettingsError([f"INGOT_{name.upper()}_DATABASE_URL cannot be used: {told}"]) from error
         parts.loops.append((f"{name} relay", Relay(name, parts.database, parts.bus).run))
         if subscriptions:
-            parts.loops += Consumers(name, parts.database, parts.bus, subscriptions).loops()
+            parts.subscribe(subscriptions)
     return parts

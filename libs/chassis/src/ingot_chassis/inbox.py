@@ -2,7 +2,7 @@
 
 So an event that arrives twice takes effect once. A handler only writes rows; slow work is a job. An event
 that cannot be applied is tried again and holds back the later events of its key; after ``GIVE_UP``
-failures it is put aside in the inbox, with its error, and a metric says so.
+failures it is put aside in the inbox, with its error, and a metric says so; ``replay`` applies it later.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ import structlog
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 from prometheus_client import Counter
-from sqlalchemy import delete
+from sqlalchemy import delete, update
 
 from ingot_chassis.bus import FETCH_SECONDS, Bus
 from ingot_chassis.database import Database, Tx, insert
@@ -58,8 +58,16 @@ class _Failing(NamedTuple):
 class Consumers:
     """The subscriptions of ``service``."""
 
-    def __init__(self, service: str, database: Database, bus: Bus, subscriptions: Subscriptions) -> None:
-        self._service, self._db, self._bus = service, database, bus
+    def __init__(
+        self,
+        service: str,
+        database: Database,
+        bus: Bus,
+        subscriptions: Subscriptions,
+        *,
+        give_up: int = GIVE_UP,
+    ) -> None:
+        self._service, self._db, self._bus, self._give_up = service, database, bus, give_up
         self._inbox = database.metadata.tables["inbox"]
         self._handlers = {event_type(cls): (cls, handler) for cls, handler in subscriptions.items()}
         self._emitters: dict[str, list[str]] = defaultdict(list)
@@ -137,7 +145,7 @@ class Consumers:
             log.warning(
                 "event not applied", type=envelope.type, id=envelope.id, times=times, error=repr(error)
             )
-            if times < GIVE_UP:
+            if times < self._give_up:
                 pause = min(0.1 * float(2**times), LONGEST_PAUSE)
                 failing[envelope.key] = _Failing(envelope.seq, times, time.monotonic() + pause)
                 await message.nak(delay=pause)
@@ -146,15 +154,15 @@ class Consumers:
         failing.pop(envelope.key, None)
         await message.ack()
 
-    async def apply(self, envelope: Envelope) -> bool:
-        """Apply one event unless it has been; whether it was applied now."""
+    async def apply(self, envelope: Envelope, *, put_aside: bool = False) -> bool:
+        """Apply one event unless it has been; whether it was applied now. ``put_aside``: only one that was."""
         known = self._handlers.get(envelope.type)
         if known is None:
             return False
         cls, handler = known
         with continued_span(f"consume {envelope.type}", envelope.traceparent):
             async with self._db.transaction() as tx:
-                if not await self._is_new(tx, envelope.id):
+                if not await (self._is_back if put_aside else self._is_new)(tx, envelope.id):
                     return False
                 await handler(tx, decode_event(envelope, cls), envelope)
         APPLIED.labels(self._service, envelope.type).inc()
@@ -164,6 +172,11 @@ class Consumers:
         row = {"consumer": self._service, "event_id": event_id, "received_at": now(), **more}
         inserted = await tx.execute(insert(tx, self._inbox).values(row).on_conflict_do_nothing())
         return inserted.rowcount == 1
+
+    async def _is_back(self, tx: Tx, event_id: str) -> bool:
+        mine = (self._inbox.c.consumer == self._service) & (self._inbox.c.event_id == event_id)
+        statement = update(self._inbox).where(mine, self._inbox.c.error.is_not(None))
+        return (await tx.execute(statement.values(error=None, envelope=None))).rowcount == 1
 
     async def _set_aside(self, envelope: Envelope, error: str) -> None:
         async with self._db.transaction() as tx:

@@ -15,9 +15,11 @@ import structlog
 import uvicorn
 from sqlalchemy.exc import SQLAlchemyError
 
+from ingot_chassis.app import Parts
 from ingot_chassis.keys import KeyUnreadable
 from ingot_chassis.migrations import DatabaseNewer, pending, upgrade
 from ingot_chassis.protocol import HEAD_SECONDS, MAX_HEAD_BYTES, bounded_http
+from ingot_chassis.replay import replay
 from ingot_chassis.settings import ServiceSettings, SettingsError, load
 from ingot_chassis.telemetry import configure_logging, configure_tracing
 
@@ -148,7 +150,7 @@ def service_main(
     scripts: Path | None,
     arguments: Sequence[str] | None = None,
 ) -> None:
-    """The command ``ingot-<service> serve|work|migrate``."""
+    """The command ``ingot-<service> serve|work|migrate|replay``."""
     import argparse
 
     parser = argparse.ArgumentParser(prog=f"ingot-{service}")
@@ -157,6 +159,7 @@ def service_main(
     if scripts is not None:
         commands.add_parser("work", help="run the background work only")
         commands.add_parser("migrate", help="bring the database to this release and end")
+        commands.add_parser("replay", help="apply events once more that were put aside, and end")
     command = parser.parse_args(arguments).command
 
     async def main() -> None:
@@ -167,8 +170,11 @@ def service_main(
             if command == "migrate" and scripts is not None:
                 await _migrated(settings.database_url, scripts)
                 return
-            settings.background = settings.background or command == "work"
+            settings.background = (settings.background and command != "replay") or command == "work"
             app = create_app(settings)
+            if command == "replay":
+                await _replayed(app)
+                return
             listener = bound_socket(settings.host, settings.port)
             if scripts is not None:
                 await _schema_ready(settings.database_url, scripts)
@@ -204,6 +210,21 @@ async def _migrated(url: str, scripts: Path) -> None:
         await upgrade(url, scripts)
     except (OSError, SQLAlchemyError) as error:
         raise CannotStart(f"cannot use the database: {_short(error)}") from error
+
+
+async def _replayed(app: Any) -> None:
+    """Raises CannotStart when the database cannot be used, or events stay put aside."""
+    parts: Parts = app.state.parts
+    async with app.lifespan():
+        if parts.consumers is None:
+            raise CannotStart(f"{parts.name} hears no events")
+        try:
+            applied, left = await replay(parts.require_database(), parts.consumers)
+        except (OSError, SQLAlchemyError) as error:
+            raise CannotStart(f"cannot use the database: {_short(error)}") from error
+    print(f"{applied} applied, {left} left")  # noqa: T201 - this is what the operator asked for
+    if left:
+        raise CannotStart("events stay put aside; the log says why")
 
 
 async def _schema_ready(url: str, scripts: Path) -> None:

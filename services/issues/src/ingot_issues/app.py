@@ -9,7 +9,6 @@ from ingot_chassis.app import service_app
 from ingot_chassis.assembly import assemble
 from ingot_chassis.bus import Bus
 from ingot_chassis.events import decode_envelope, event_type, subject
-from ingot_chassis.inbox import Consumers
 from ingot_chassis.jobs import Jobs, Workers
 from ingot_chassis.loops import Loop
 from ingot_chassis.peers import Peers
@@ -69,8 +68,7 @@ def create_app(
     )
     parts.loops += workers.loops()
     if parts.bus is not None:
-        subscriptions = Following(jobs, viewing).subscriptions()
-        parts.loops += Consumers("issues", database, parts.bus, subscriptions).loops()
+        parts.subscribe(Following(jobs, viewing).subscriptions())
         parts.listeners += [
             (f"issues forgets on {topic}", _forgetting(parts.bus, topic, asked)) for topic in FORGET_ON
         ]
