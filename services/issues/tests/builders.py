@@ -18,6 +18,8 @@ from ingot_contracts.identity import Account, User
 from ingot_contracts.repos import (
     ChangedPath,
     ChangedPaths,
+    Commit,
+    CommitAuthor,
     Compare,
     Comparison,
     History,
@@ -28,6 +30,7 @@ from ingot_contracts.repos import (
     PushReceived,
     Repository,
     RepositoryAccess,
+    Signature,
 )
 from ingot_issues.store import tables
 
@@ -60,6 +63,16 @@ def push(ref: str = "refs/heads/main", after: str = NEXT, **fields: Any) -> Push
     of = fields.pop("of", None) or repository()
     pusher = User(id=2, login="bob")
     return PushReceived(repository=of, pusher=pusher, ref=ref, before=BASE, after=after, **fields)
+
+
+def pushed_commit(sha: str, message: str) -> Commit:
+    who = CommitAuthor(name="Bob", email="bob@example.org")
+    return Commit(id=sha, message=message, url="", author=who, committer=who, timestamp=THEN)
+
+
+def history_commit(sha: str, message: str = "a commit\n", login: str = "bob") -> HistoryCommit:
+    who = Signature(name="Bob", email="bob@example.org", when=THEN, login=login)
+    return HistoryCommit(sha=sha, tree="e" * 40, parents=[BASE], message=message, author=who, committer=who)
 
 
 def envelope(event: msgspec.Struct) -> Envelope:
