@@ -33,12 +33,14 @@ _REFERENCE = re.compile(
 )
 _ADDRESS = re.compile(rf"(?<![\w/&#@.-]){_WEB}")
 _SHORT_LINK = re.compile(r"\[\[([^\[\]|\n]{1,255})(?:\|([^\[\]|\n]{1,255}))?\]\]")
+_MAY_REFER = re.compile(r"[#@]|\[\[|[0-9a-f]{7}|https?://|www\.")
 _CLASSES = re.compile(
     r"(?:language-[\w+#.-]{1,40}|highlight|[a-z][a-z0-9]{0,2}|task-list-item|task-list-item-checkbox"
     r"|contains-task-list|footnotes(?:-(?:list|sep))?|footnote-(?:item|ref|backref)|anchor|mention)"
 )
 _ID = re.compile(r"user-content-[\w%.:-]{1,200}|fn(?:ref)?[0-9]{1,6}(?::[0-9]{1,6})?")
 
+_FORMATTER = HtmlFormatter(nowrap=True)
 _TAGS = nh3.ALLOWED_TAGS | {"input", "section"}
 _ATTRIBUTES = {
     **{tag: set(names) for tag, names in nh3.ALLOWED_ATTRIBUTES.items()},
@@ -133,7 +135,7 @@ def _highlighted(code: str, language: str, _attributes: str) -> str:
         lexer = get_lexer_by_name(language)
     except ClassNotFound:
         return ""
-    return str(highlight(code, lexer, HtmlFormatter(nowrap=True)))
+    return str(highlight(code, lexer, _FORMATTER))
 
 
 def _resolve_links(state: Any) -> None:
@@ -149,6 +151,9 @@ def _linked(tokens: Sequence[Token], context: Context | None) -> Iterable[Token]
     for token in tokens:
         depth += {"link_open": 1, "link_close": -1}.get(token.type, 0)
         if token.type == "text" and depth == 0:
+            if not _MAY_REFER.search(token.content):
+                yield token
+                continue
             yield from _short_links(token.content, context) if context else _references(token.content, None)
         elif token.type == "image" and context:
             target = _resolved(context.image, str(token.attrGet("src") or ""))
