@@ -13,8 +13,9 @@ from zlib import crc32
 import msgspec
 from sqlalchemy import CursorResult, Executable, MetaData, Table, event, text
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import Engine, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+from sqlalchemy.util import greenlet_spawn
 
 from ingot_chassis.events import new_event_row
 
@@ -23,6 +24,13 @@ LOCK_SPACE = 0x494E474F
 
 
 LOCKS_AT_ONCE = 20
+
+_STATELESS: dict[str, Any] = {
+    "isolation_level": "AUTOCOMMIT",
+    "pool_reset_on_return": None,
+    "skip_autocommit_rollback": True,
+}
+"""Of an engine for plain reads: they carry no session state, so neither BEGIN nor a reset buys anything."""
 
 
 class Executor(Protocol):
@@ -35,10 +43,30 @@ class Executor(Protocol):
 
 
 class Reader:
-    """A connection that reads; every statement sees the newest committed state."""
+    """Reads; every statement sees the newest committed state, each on whichever connection is free."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @property
+    def dialect_name(self) -> str:
+        return self._engine.dialect.name
+
+    async def execute(self, statement: Executable, parameters: Any = None, /) -> CursorResult[Any]:
+        return await greenlet_spawn(self._execute, statement, parameters)
+
+    def _execute(self, statement: Executable, parameters: Any) -> CursorResult[Any]:
+        # One switch to SQLAlchemy's side for all three steps. Both drivers have read all rows by then.
+        with self._engine.connect() as connection:
+            return connection.execute(statement, parameters)
+
+
+class Tx:
+    """A transaction. ``emit`` announces what it does, if and only if it commits."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
+        self.events: list[dict[str, Any]] = []
 
     @property
     def dialect_name(self) -> str:
@@ -46,14 +74,6 @@ class Reader:
 
     async def execute(self, statement: Executable, parameters: Any = None, /) -> CursorResult[Any]:
         return await self._connection.execute(statement, parameters)
-
-
-class Tx(Reader):
-    """A transaction. ``emit`` announces what it does, if and only if it commits."""
-
-    def __init__(self, connection: AsyncConnection) -> None:
-        super().__init__(connection)
-        self.events: list[dict[str, Any]] = []
 
     def emit(self, happened: msgspec.Struct, *, key: int | str) -> str:
         """Announce ``happened``; events of one ``key`` arrive in the order of their commits. Returns its id."""
@@ -74,23 +94,13 @@ class Database:
         if self.is_sqlite:
             # One writing connection: writers queue in this process instead of colliding in the file.
             self.writing = create_async_engine(self.url, pool_size=1, max_overflow=0, pool_timeout=60)
-            self.reading = create_async_engine(
-                self.url, pool_size=4, max_overflow=8, isolation_level="AUTOCOMMIT"
-            )
+            self.reading = create_async_engine(self.url, pool_size=4, max_overflow=8, **_STATELESS)
             event.listen(self.writing.sync_engine, "connect", _tune_sqlite)
             event.listen(self.reading.sync_engine, "connect", _tune_sqlite)
             event.listen(self.writing.sync_engine, "begin", _begin_immediate)
         else:
             self.writing = create_async_engine(self.url, pool_size=pool, max_overflow=0, pool_pre_ping=False)
-            # Plain reads carry no session state, so neither BEGIN nor the reset on return buys anything.
-            self.reading = create_async_engine(
-                self.url,
-                pool_size=pool,
-                max_overflow=0,
-                isolation_level="AUTOCOMMIT",
-                pool_reset_on_return=None,
-            )
-
+            self.reading = create_async_engine(self.url, pool_size=pool, max_overflow=0, **_STATELESS)
             # A holder of a lock opens transactions meanwhile: from the same pool, holders could starve each other.
             self.locking = create_async_engine(self.url, pool_size=2, max_overflow=LOCKS_AT_ONCE)
 
@@ -100,9 +110,8 @@ class Database:
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[Reader]:
-        """A connection for reading."""
-        async with self.reading.connect() as connection:
-            yield Reader(connection)
+        """Plain reads."""
+        yield Reader(self.reading.sync_engine)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Tx]:
