@@ -93,6 +93,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         state={
             "signing_keys": signing_keys,
             "passwords": passwords,
+            "viewing": viewing,
             "sign_ins": SignIns(store, free=settings.free_sign_ins),
         },
     )

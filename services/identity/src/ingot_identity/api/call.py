@@ -32,7 +32,7 @@ class Call(ApiRequest):
 
     @property
     def viewing(self) -> Viewing:
-        return Viewing(self.public_url, self.settings.noreply_address)
+        return self.app.state.viewing  # type: ignore[no-any-return]
 
     async def user(self, username: str) -> AccountRow:
         """The user of that name. Raises NotFound."""
