@@ -5,7 +5,7 @@ from typing import Annotated
 import httpx
 import msgspec
 import pytest
-from litestar import get, post
+from litestar import get, post, route
 
 from ingot_chassis.app import Parts, service_app
 from ingot_chassis.body import ApiRequest
@@ -61,6 +61,11 @@ async def crash() -> None:
     raise ZeroDivisionError("secret detail")
 
 
+@route("/owners/{owner:str}/{rest:path}", http_method=["GET", "PUT"], policy=anyone())
+async def elsewhere(request: ApiRequest) -> None:
+    raise request.moved(owner="new one")
+
+
 @get("/things/{thing_id:int}", policy=anyone())
 async def one(thing_id: int) -> int:
     return thing_id
@@ -95,14 +100,14 @@ async def keys() -> Jwks:
     return Jwks([KEY.jwk()])
 
 
-def client() -> httpx.AsyncClient:
+def client(public_url: str = "http://ingot.test/") -> httpx.AsyncClient:
     parts = Parts(
         name="counter",
-        settings=ServiceSettings(),
+        settings=ServiceSettings(public_url=public_url),
         principal_verifier=PrincipalVerifier("counter", keys),
         service_verifier=ServiceVerifier("counter", {"friend": SERVICE_KEY.x, "gateway": GATEWAY_KEY.x}),
     )
-    routes = [make, make_for, clash, wrong, crash, one, mine, secrets, rule, inside, forgotten]
+    routes = [make, make_for, clash, wrong, crash, elsewhere, one, mine, secrets, rule, inside, forgotten]
     app = service_app(parts, routes=routes, max_body=1000)
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://counter")
 
@@ -186,6 +191,15 @@ async def test_describing_the_app_leaves_its_errors_as_they_were():
     assert "/owners/{owner}/things" in described.json()["paths"]
     assert (before.status_code, before.json()) == (after.status_code, after.json())
     assert after.json()["errors"] == [{"field": "name", "code": "required", "message": "is required"}]
+
+
+@pytest.mark.parametrize("prefix", ["", "/forge"])
+@pytest.mark.parametrize(("method", "status"), [("GET", 302), ("PUT", 307)])
+async def test_what_has_moved_leads_to_its_present_path(prefix, method, status):
+    async with client(f"http://ingot.test{prefix}/") as http:
+        answer = await http.request(method, "/owners/old/a%20b/c?q=%26&page=2")
+    assert answer.status_code == status
+    assert answer.headers["location"] == f"{prefix}/owners/new%20one/a%20b/c?q=%26&page=2"
 
 
 async def test_an_unknown_content_type_is_refused():

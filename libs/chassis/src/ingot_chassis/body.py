@@ -4,13 +4,13 @@ Keys match without regard to case, null is absent, an empty body is ``{}`` and a
 """
 
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import msgspec
 from litestar import Request
 
 from ingot_chassis.database import Database
-from ingot_chassis.errors import ApiError, BadRequest, Invalid
+from ingot_chassis.errors import ApiError, BadRequest, Invalid, Moved
 from ingot_chassis.paging import Page, page_headers
 from ingot_chassis.peers import Peers
 from ingot_chassis.principal import PRINCIPAL_HEADER, Principal
@@ -55,6 +55,16 @@ class ApiRequest(Request[Any, Any, Any]):
         """``Link`` and ``X-Total-Count`` for this list."""
         url = self.public_url.rstrip("/") + self.scope["path"]
         return page_headers(page, total, url=url, query=list(self.query_params.multi_items()))
+
+    def moved(self, **names: str) -> Moved:
+        """What to raise when the path parameters ``names`` have these values now."""
+        template = self.scope["path_template"].split("/")
+        path = self.scope["path"].split("/")
+        for name, value in names.items():
+            path[template.index("{" + name + "}")] = value
+        query = self.scope["query_string"].decode("latin-1")
+        location = urlsplit(self.public_url).path.rstrip("/") + quote("/".join(path))
+        return Moved(f"{location}?{query}" if query else location, method=self.scope["method"])
 
     async def raw_body(self) -> bytes:
         """The body as it came."""

@@ -39,6 +39,17 @@ class ApiError(Exception):
         self.headers = dict(headers or {})
 
 
+class Moved(ApiError):
+    """What the path names is elsewhere now; Location says where.
+
+    A method other than GET is to be repeated as it was (RFC 9110, 15.4.8).
+    """
+
+    def __init__(self, location: str, *, method: str) -> None:
+        super().__init__(headers={"Location": location})
+        self.status = 302 if method == "GET" else 307
+
+
 class BadRequest(ApiError):
     """The request cannot be read."""
 
