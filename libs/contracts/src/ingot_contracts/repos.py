@@ -25,7 +25,10 @@ class Permission(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True):
-    """A repository as the API shows it. In events ``permissions`` are all false."""
+    """A repository as the API shows it. In events ``permissions`` are all false.
+
+    ``has_…`` says which units are switched on; those that Ingot has not are always off.
+    """
 
     id: int
     owner: User
@@ -51,6 +54,14 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
     updated_at: datetime
     permissions: Permission = Permission()
+    has_code: bool = True
+    has_issues: bool = True
+    has_pull_requests: bool = True
+    has_releases: bool = True
+    has_wiki: bool = False
+    has_projects: bool = False
+    has_packages: bool = False
+    has_actions: bool = False
 
 
 class RepositoryAccess(msgspec.Struct, frozen=True, kw_only=True):
