@@ -151,3 +151,12 @@ async def test_lists_come_in_pages(world: World) -> None:
     assert [found["id"] for found in page.json()] == ids[2:]
     assert page.headers["x-total-count"] == "3"
     assert 'rel="prev"' in page.headers["link"]
+
+
+async def test_a_former_name_of_the_repository_leads_to_the_present_one(world: World) -> None:
+    world.sisters.repositories["ann/old"] = world.sisters.repositories["ann/app"]
+    world.sisters.levels["ann/old", 1] = "owner"
+    listed = await world.call("GET", "/repos/ann/old/hooks?page=2")
+    assert (listed.status_code, listed.headers["location"]) == (302, "/api/v1/repos/ann/app/hooks?page=2")
+    stranger = await world.call("GET", "/repos/ann/old/hooks", user=2)
+    assert (stranger.status_code, "location" in stranger.headers) == (404, False)

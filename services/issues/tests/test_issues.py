@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 from sqlalchemy import event
 
@@ -242,3 +243,15 @@ async def test_access_is_decided_before_the_body(
 async def test_bad_input_is_never_a_crash(world: World, method: str, path: str, body: Any) -> None:
     await open_issue(world)
     assert (await world.call(method, path, body)).status_code < 500
+
+
+async def test_a_former_name_of_the_repository_leads_to_the_present_one(world: World) -> None:
+    moved = msgspec.structs.replace(repository(), name="new", full_name="ann/new")
+    world.repos.lately = RepositoryAccess(repository=moved, level="owner")
+    listed = await world.call("GET", "/issues?state=all")
+    assert (listed.status_code, listed.headers["location"]) == (
+        302,
+        "/api/v1/repos/ann/new/issues?state=all",
+    )
+    opened = await world.call("POST", "/issues", {"title": ""})
+    assert (opened.status_code, opened.headers["location"]) == (307, "/api/v1/repos/ann/new/issues")

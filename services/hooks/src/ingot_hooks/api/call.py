@@ -4,7 +4,7 @@ They run before the body is read, and leave what the hooks in the path belong to
 """
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from litestar.connection import ASGIConnection
 from litestar.handlers.base import BaseRouteHandler
@@ -33,6 +33,9 @@ async def enter_repository(connection: Connection, _handler: BaseRouteHandler) -
     owner, name = connection.path_params["owner"], connection.path_params["repo"]
     found = await repos.access(owner, name, principal=statement)
     access.require_write(who, found)
+    repository = found.repository
+    if repository.full_name.lower() != f"{owner}/{name}".lower():  # renamed, or another's now
+        raise cast("Call", connection).moved(owner=repository.owner.login, repo=repository.name)
     connection.scope["hooked"] = found.repository  # type: ignore[typeddict-unknown-key]
 
 

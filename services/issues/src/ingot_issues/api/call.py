@@ -3,7 +3,7 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, cast
 
 from litestar.connection import ASGIConnection
 from litestar.handlers.base import BaseRouteHandler
@@ -38,6 +38,9 @@ async def enter_repository(connection: ASGIConnection[Any, Any, Any, Any], handl
     if access is None or not _allows(access, who, asked, unit):
         access = await repos.access(owner, name, statement)
     require(access, who, asked, unit)
+    repository = access.repository
+    if repository.full_name.lower() != f"{owner}/{name}".lower():  # renamed, or another's now
+        raise cast("Call", connection).moved(owner=repository.owner.login, repo=repository.name)
     connection.scope["repository_access"] = access  # type: ignore[typeddict-unknown-key]
 
 
