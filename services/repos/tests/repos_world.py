@@ -21,7 +21,7 @@ from ingot_chassis.principal import (
     ServiceIdentity,
     sign_principal,
 )
-from ingot_contracts.identity import Account
+from ingot_contracts.identity import Account, Team
 from ingot_repos.app import create_app
 from ingot_repos.settings import Settings
 
@@ -34,6 +34,7 @@ class FakeIdentity:
     def __init__(self):
         self.accounts = {}
         self.memberships = {}
+        self.teams = {}
         self.concealed = set()
         self.asked = []
 
@@ -51,6 +52,11 @@ class FakeIdentity:
         held = self.memberships.get(user_id, {})
         return {id_: one for id_, one in held.items() if not public or (user_id, id_) not in self.concealed}
 
+    def team(self, team_id, organization_id, permission="write"):
+        self.teams[team_id] = Team(
+            id=team_id, organization_id=organization_id, name=f"team{team_id}", permission=permission
+        )
+
     def _answer(self, path, *, public):
         self.asked.append(path)
         if path == "/internal/jwks":
@@ -58,6 +64,8 @@ class FakeIdentity:
         last = path.rsplit("/", 1)[-1]
         if last == "organizations":
             return self._organizations(int(path.split("/")[3]), public=public)
+        if "/teams/" in path:
+            return self.teams.get(int(last))
         if "/by-name/" in path:
             return next((a for a in self.accounts.values() if a.login.lower() == last.lower()), None)
         return self.accounts.get(int(last))

@@ -26,6 +26,7 @@ from ingot_repos.api import (
     repositories,
     search,
     statuses,
+    transfers,
 )
 from ingot_repos.api.call import Call, Parts, enter_repository
 from ingot_repos.clients.identity import IdentityOverPeers
@@ -95,6 +96,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
             *repositories.routes,
             *search.routes,
             *statuses.routes,
+            *transfers.routes,
         ],
     )
     return service_app(

@@ -15,7 +15,7 @@ from ingot_contracts.identity import (
     UserEdited,
 )
 from ingot_contracts.issues import OpenIssuesCounted
-from ingot_contracts.repos import AccessChanged
+from ingot_repos.core.grants import announce_access
 from ingot_repos.core.views import copied
 from ingot_repos.store import accounts, collaborations, repositories
 
@@ -35,7 +35,7 @@ async def organization_deleted(tx: Tx, event: OrganizationDeleted, _envelope: En
 
 async def team_deleted(tx: Tx, event: TeamDeleted, _envelope: Envelope) -> None:
     for repository_id in await collaborations.forget_team(tx, event.team_id):
-        tx.emit(AccessChanged(repository_id=repository_id), key=repository_id)
+        await announce_access(tx, repository_id)
 
 
 async def open_issues_counted(tx: Tx, event: OpenIssuesCounted, _envelope: Envelope) -> None:

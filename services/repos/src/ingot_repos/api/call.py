@@ -52,16 +52,24 @@ class Found(msgspec.Struct, frozen=True):
     def full_name(self) -> str:
         return f"{self.row.owner_login}/{self.row.name}"
 
+    def is_named(self, owner: str, name: str) -> bool:
+        """False when it was found by a name that it has no more."""
+        return self.full_name.lower() == f"{owner}/{name}".lower()
+
 
 async def enter_repository(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
     """The guard of public routes: where the policy names a level, it is decided before the body is read.
 
-    Routes that are declared ``on_disk`` read or write git's files; they wait until there are some.
+    A ``unit`` that is switched off has no routes. Routes that are declared ``on_disk`` read or write git's files;
+    they wait until there are some.
     """
     policy = handler.opt["policy"]
     if policy.caller == "resource":
         request, names = cast("Call", connection), connection.path_params
-        found = await request.repository(names["owner"], names["repo"], policy.level)
+        owner, name = names["owner"], names["repo"]
+        found = await request.repository(owner, name, policy.level, handler.opt.get("unit", ""))
+        if not found.is_named(owner, name):
+            raise request.moved(owner=found.row.owner_login, repo=found.row.name)
         if handler.opt.get("on_disk"):
             request.require_on_disk(found)
         request.scope["repository"] = found  # type: ignore[typeddict-unknown-key]
@@ -106,16 +114,16 @@ class Call(ApiRequest):
         if found.row.state != "ready":
             raise Unavailable("its commits are on their way")
 
-    async def repository(self, owner: str, name: str, level: access.Asked = "read") -> Found:
-        """The repository of that name, if the caller reaches ``level``.
+    async def repository(self, owner: str, name: str, level: access.Asked = "read", unit: str = "") -> Found:
+        """The repository that has that name or had it last, if the caller reaches ``level``.
 
-        Raises NotFound when they may not know of it, then Unauthenticated, then Denied.
+        Raises NotFound when they may not know of it or ``unit`` is switched off, then Unauthenticated, then Denied.
         """
         async with self.db.read() as db:
             row = await repositories.get_by_name(db, access.viewer(self.who), owner, name)
         if row is None:
-            row = await self._at_a_name_not_known_yet(owner, name)
-        return await self._granted(row, level)
+            row = await self._at_another_name(owner, name)
+        return await self._granted(row, level, unit)
 
     async def repository_by_id(self, repository_id: int, level: access.Asked = "read") -> Found:
         """The same, by id."""
@@ -125,19 +133,24 @@ class Call(ApiRequest):
             raise NotFound
         return await self._granted(row, level)
 
-    async def _at_a_name_not_known_yet(self, owner: str, name: str) -> Any:
+    async def _at_another_name(self, owner: str, name: str) -> Any:
+        """What is found by a name that it has no more, or by that of an account that is not copied yet."""
+        viewer = access.viewer(self.who)
         async with self.db.read() as db:
-            known = await accounts.get_by_login(db, owner)
-        if known is not None:
+            row = await repositories.get_by_former_name(db, viewer, owner, name)
+            known = row is not None or await accounts.get_by_login(db, owner) is not None
+        if known and row is None:
             raise NotFound
+        if known:
+            return row
         await self.account(owner)
         async with self.db.read() as db:
-            row = await repositories.get_by_name(db, access.viewer(self.who), owner, name)
+            row = await repositories.get_by_name(db, viewer, owner, name)
         if row is None:
             raise NotFound
         return row
 
-    async def _granted(self, row: Any, asked: access.Asked) -> Found:
+    async def _granted(self, row: Any, asked: access.Asked, unit: str = "") -> Found:
         held = access.level(row, self.who)
         if not access.suffices(held, asked) and row.owner_kind == "organization" and self.who.signed_in:
             who = await self.refreshed()
@@ -146,6 +159,8 @@ class Call(ApiRequest):
             if row is None:
                 raise NotFound
             held = access.level(row, who)
+        if unit and not getattr(row, f"{unit}_enabled"):
+            raise NotFound
         access.require(held, asked, self.who)
         return Found(row, held)
 

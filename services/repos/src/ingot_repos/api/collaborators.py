@@ -6,8 +6,8 @@ from litestar import Response, delete, get, put
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_chassis.policy import resource
 from ingot_contracts.identity import User
-from ingot_contracts.repos import AccessChanged
 from ingot_repos.api.call import Call
+from ingot_repos.core.grants import announce_access
 from ingot_repos.core.views import user
 from ingot_repos.store import collaborations
 from ingot_repos.store.accounts import AccountRow
@@ -80,7 +80,7 @@ async def add_collaborator(request: Call, collaborator: str, data: AddCollaborat
         mode = "read"
     async with request.db.transaction() as tx:
         await collaborations.put(tx, found.id, row.id, mode)
-        tx.emit(AccessChanged(repository_id=found.id), key=found.id)
+        await announce_access(tx, found.id)
 
 
 @delete(
@@ -97,7 +97,7 @@ async def remove_collaborator(request: Call, owner: str, repo: str, collaborator
     row = await _user(request, collaborator)
     async with request.db.transaction() as tx:
         if await collaborations.remove(tx, found.id, row.id):
-            tx.emit(AccessChanged(repository_id=found.id), key=found.id)
+            await announce_access(tx, found.id)
 
 
 routes = [list_collaborators, check_collaborator, add_collaborator, remove_collaborator]

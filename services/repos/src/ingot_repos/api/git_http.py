@@ -145,6 +145,8 @@ async def _found(request: Call, service: Service) -> Found:
         if request.who.signed_in:
             raise
         raise Unauthenticated("sign in to do that", headers=ASK_FOR_PASSWORD) from None
+    if not found.is_named(str(params["owner"]), name):
+        raise request.moved(owner=found.row.owner_login, repo=f"{found.row.name}.git")
     if writing and found.row.mirror:
         raise Denied("a mirror takes no pushes")
     request.require_on_disk(found)

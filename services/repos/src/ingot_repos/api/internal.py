@@ -93,7 +93,8 @@ async def _access(request: Call, found: Found) -> RepositoryAccess:
         repository=await request.view(found),
         level=found.level,
         owner_kind=found.row.owner_kind,
-        pulls_enabled=not found.row.mirror,
+        issues_enabled=found.row.issues_enabled,
+        pulls_enabled=found.row.pulls_enabled and not found.row.mirror,
         ready=found.row.state == "ready",
     )
 

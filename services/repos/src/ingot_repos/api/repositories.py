@@ -14,6 +14,11 @@ from ingot_repos.core.repositories import NewRepository, check_templates
 from ingot_repos.git.errors import RefNotFound
 from ingot_repos.git.refs import get_branch, set_default_branch
 
+UNITS = {
+    "has_issues": "issues_enabled",
+    "has_pull_requests": "pulls_enabled",
+    "has_releases": "releases_enabled",
+}
 Text255 = Annotated[str, msgspec.Meta(max_length=255)]
 
 
@@ -30,7 +35,7 @@ class CreateRepository(msgspec.Struct, kw_only=True):
 
 
 class EditRepository(msgspec.Struct, kw_only=True):
-    """What is absent stays as it is."""
+    """What is absent stays as it is. Units that Ingot has not are ignored."""
 
     name: str | None = None
     description: Text255 | None = None
@@ -38,6 +43,14 @@ class EditRepository(msgspec.Struct, kw_only=True):
     private: bool | None = None
     default_branch: str | None = None
     archived: bool | None = None
+    has_issues: bool | None = None
+    has_pull_requests: bool | None = None
+    has_releases: bool | None = None
+
+    def columns(self) -> dict[str, Any]:
+        """The changes, as the use case takes them."""
+        given = {key: value for key, value in msgspec.structs.asdict(self).items() if value is not None}
+        return {UNITS.get(key, key): value for key, value in given.items()}
 
 
 async def create_for(request: Call, owner: Any, data: CreateRepository) -> Repository:
@@ -127,25 +140,26 @@ async def get_by_id(request: Call, repository_id: int) -> Repository:
 async def edit_repository(request: Call, data: EditRepository) -> Repository:
     """Change a repository; what is absent stays."""
     found = request.found
-    changes = {key: value for key, value in msgspec.to_builtins(data).items() if value is not None}
-    await _choose_default_branch(request, found, data.default_branch)
+    branch = data.default_branch
+    if branch is not None:
+        await _check_default_branch(request, found, branch)
     sender = await request.sender()
     async with request.db.transaction() as tx:
-        row = await repositories.edit(tx, request.viewing, found.row, sender, changes)
+        row = await repositories.edit(tx, request.viewing, found.row, sender, data.columns())
+    if branch is not None:  # also when it is the same: a process may have died here
+        await request.storage.call(found.id, set_default_branch, branch)
     return await request.view(Found(row, found.level))
 
 
-async def _choose_default_branch(request: Call, found: Found, branch: str | None) -> None:
-    """Let HEAD name another branch: one that exists, or any while there is none."""
-    if branch is None or branch == found.row.default_branch:
-        return
+async def _check_default_branch(request: Call, found: Found, branch: str) -> None:
+    """The default branch exists; while there is none, it may be any."""
     names.check_branch(branch)
+    request.require_on_disk(found)
     if not found.row.empty:
         try:
             await request.storage.call(found.id, get_branch, branch)
         except RefNotFound:
             raise Invalid.field("default_branch", "missing", f"there is no branch {branch!r}") from None
-    await request.storage.call(found.id, set_default_branch, branch)
 
 
 @delete(

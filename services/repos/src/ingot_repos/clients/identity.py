@@ -5,7 +5,7 @@ from typing import Protocol
 from ingot_chassis.errors import NotFound
 from ingot_chassis.peers import Peers, segment
 from ingot_chassis.principal import Membership
-from ingot_contracts.identity import Account
+from ingot_contracts.identity import Account, Team
 
 
 class Identity(Protocol):
@@ -16,6 +16,8 @@ class Identity(Protocol):
     async def account_by_name(self, login: str) -> Account | None: ...
 
     async def organizations(self, account_id: int) -> dict[int, Membership]: ...
+
+    async def team(self, team_id: int) -> Team | None: ...
 
     async def public_organizations(self, account_id: int) -> dict[int, Membership]: ...
 
@@ -41,6 +43,12 @@ class IdentityOverPeers:
         """The same, where the user shows the membership."""
         path = f"/internal/accounts/{account_id}/organizations?public=true"
         return await self._peers["identity"].get(path, dict[int, Membership])
+
+    async def team(self, team_id: int) -> Team | None:
+        try:
+            return await self._peers["identity"].get(f"/internal/teams/{team_id}", Team)
+        except NotFound:
+            return None
 
     async def _one(self, path: str) -> Account | None:
         try:

@@ -124,22 +124,25 @@ class Creating:
 
 async def edit(tx: Tx, viewing: Viewing, row: Any, sender: User, changes: dict[str, Any]) -> Any:
     """Change columns of a repository and announce it; the new row. Raises Invalid, NotFound."""
-    name = changes.get("name", row.name)
-    if name != row.name:
-        names.check_repository(name)
-        if name.lower() != row.lower_name and await repositories.name_taken(tx, row.owner_id, name):
-            raise Invalid.field("name", "taken", f"there is a repository {name!r} already")
-        changes = changes | {"lower_name": name.lower()}
+    name = names.check_repository(changes.pop("name", row.name))
     if not await repositories.change(tx, row.id, **changes):
         raise NotFound
-    edited = await existing(tx, row.id)
+    if name != row.name and not await repositories.move(tx, row, owner_id=row.owner_id, name=name):
+        raise Invalid.field("name", "taken", f"there is a repository {name!r} already")
+    return await announce_edit(tx, viewing, row, sender)
+
+
+async def announce_edit(tx: Tx, viewing: Viewing, before: Any, sender: User) -> Any:
+    """Tell that a repository is no longer as ``before``; how it is now. Raises Conflict."""
+    edited = await existing(tx, before.id)
+    former = f"{before.owner_login}/{before.name}"
     tx.emit(
         RepositoryEdited(
             repository=viewing.repository(edited),
             sender=sender,
-            previous_full_name=f"{row.owner_login}/{row.name}" if name != row.name else "",
+            previous_full_name=former if former != f"{edited.owner_login}/{edited.name}" else "",
         ),
-        key=row.id,
+        key=before.id,
     )
     return edited
 

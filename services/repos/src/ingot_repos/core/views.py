@@ -55,6 +55,9 @@ class Viewing:
             permissions=Permission(
                 admin=reaches(level, "admin"), push=reaches(level, "write"), pull=reaches(level, "read")
             ),
+            has_issues=row.issues_enabled,
+            has_pull_requests=row.pulls_enabled,
+            has_releases=row.releases_enabled,
         )
 
     def commit(

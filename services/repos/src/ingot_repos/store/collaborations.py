@@ -62,9 +62,43 @@ async def list_accounts(db: Executor, repository_id: int, page: Page) -> tuple[l
 
 
 async def grant(db: Executor, repository_id: int, team_id: int) -> None:
+    """Give a repository to a team; nothing happens when it has it."""
     await db.execute(
         insert(db, team_grant).values(repository_id=repository_id, team_id=team_id).on_conflict_do_nothing()
     )
+
+
+async def revoke(db: Executor, repository_id: int, team_id: int) -> bool:
+    """Take a repository from a team; whether it had it."""
+    revoked = await db.execute(
+        delete(team_grant).where(team_grant.c.repository_id == repository_id, team_grant.c.team_id == team_id)
+    )
+    return revoked.rowcount == 1
+
+
+async def revoke_all(db: Executor, repository_id: int) -> None:
+    """Take a repository from every team."""
+    await db.execute(delete(team_grant).where(team_grant.c.repository_id == repository_id))
+
+
+async def user_ids(db: Executor, repository_id: int) -> list[int]:
+    """All collaborators."""
+    rows = await db.execute(
+        select(collaboration.c.user_id)
+        .where(collaboration.c.repository_id == repository_id)
+        .order_by(collaboration.c.user_id)
+    )
+    return [row.user_id for row in rows]
+
+
+async def team_ids(db: Executor, repository_id: int) -> list[int]:
+    """All teams that were given the repository."""
+    rows = await db.execute(
+        select(team_grant.c.team_id)
+        .where(team_grant.c.repository_id == repository_id)
+        .order_by(team_grant.c.team_id)
+    )
+    return [row.team_id for row in rows]
 
 
 async def forget_team(db: Executor, team_id: int) -> list[int]:

@@ -23,12 +23,13 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.exc import IntegrityError
 
 from ingot_chassis.database import Executor, insert
 from ingot_chassis.paging import Page
 from ingot_chassis.tables import now
 from ingot_repos.store.marks import TABLES, Mark
-from ingot_repos.store.tables import account, collaboration, repository, team_grant
+from ingot_repos.store.tables import account, collaboration, former_name, repository, team_grant
 
 RepositoryRow = Row[Any]
 
@@ -106,6 +107,19 @@ async def get_by_name(db: Executor, viewer: Viewer, owner: str, name: str) -> Re
     statement = _one(signed_in=viewer.id > 0, teams=bool(viewer.teams), by_name=True)
     given = _parameters(viewer) | {"owner": owner.lower(), "name": name.lower()}
     return (await db.execute(statement, given)).first()
+
+
+async def get_by_former_name(db: Executor, viewer: Viewer, owner: str, name: str) -> RepositoryRow | None:
+    """The repository that was there once, when no other has taken the name."""
+    statement, _ = _joined(viewer.id or None, viewer.teams or None)
+    holder = account.alias("holder")
+    former = (
+        select(former_name.c.repository_id)
+        .join(holder, holder.c.id == former_name.c.owner_id)
+        .where(holder.c.lower_login == owner.lower(), former_name.c.lower_name == name.lower())
+        .scalar_subquery()
+    )
+    return (await db.execute(statement.where(repository.c.id == former, _SEEN))).first()
 
 
 async def get(db: Executor, viewer: Viewer, repository_id: int) -> RepositoryRow | None:
@@ -221,7 +235,38 @@ async def add(db: Executor, **values: Any) -> int | None:
     """Insert a repository; its id, or None when the owner has one of that name in any letter case."""
     values |= {"lower_name": values["name"].lower(), "created_at": now(), "updated_at": now()}
     statement = insert(db, repository).values(values).on_conflict_do_nothing().returning(repository.c.id)
-    return (await db.execute(statement)).scalar()
+    added = (await db.execute(statement)).scalar()
+    if added is not None:
+        await _forget_former(db, values["owner_id"], values["lower_name"])
+    return added
+
+
+async def move(db: Executor, row: RepositoryRow, *, owner_id: int, name: str) -> bool:
+    """Give a repository another name or owner; the name it had leads there. False when the new one is taken."""
+    lower = name.lower()
+    try:
+        await db.execute(
+            update(repository)
+            .where(repository.c.id == row.id)
+            .values(owner_id=owner_id, name=name, lower_name=lower, updated_at=now())
+        )
+    except IntegrityError:
+        return False
+    await _forget_former(db, owner_id, lower)
+    if (owner_id, lower) != (row.owner_id, row.lower_name):
+        former = {"owner_id": row.owner_id, "lower_name": row.lower_name, "repository_id": row.id}
+        statement = insert(db, former_name).values(former)
+        await db.execute(
+            statement.on_conflict_do_update(index_elements=["owner_id", "lower_name"], set_=former)
+        )
+    return True
+
+
+async def _forget_former(db: Executor, owner_id: int, lower_name: str) -> None:
+    """The name belongs to a repository again."""
+    await db.execute(
+        delete(former_name).where(former_name.c.owner_id == owner_id, former_name.c.lower_name == lower_name)
+    )
 
 
 async def change(db: Executor, repository_id: int, **values: Any) -> bool:
@@ -260,15 +305,6 @@ async def fork_of(db: Executor, owner_id: int, parent_id: int) -> int | None:
         )
     )
     return found.scalar()
-
-
-async def name_taken(db: Executor, owner_id: int, name: str) -> bool:
-    found = await db.execute(
-        select(repository.c.id).where(
-            repository.c.owner_id == owner_id, repository.c.lower_name == name.lower()
-        )
-    )
-    return found.first() is not None
 
 
 async def remove(db: Executor, repository_id: int) -> bool:

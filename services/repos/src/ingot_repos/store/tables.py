@@ -1,6 +1,7 @@
 """Tables of repos.
 
 ``account`` is a copy of identity's accounts: the columns read here, fed by events, completed by asking.
+``former_name`` is where a repository was before it was renamed or transferred, until another one takes the name.
 ``ref`` is the ledger: what each branch and tag pointed to when it was last announced. ``push`` is a journal:
 a row is there from before refs move until the ledger has caught up.
 """
@@ -18,6 +19,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    true,
 )
 
 from ingot_chassis.tables import NAMING, BigId, UtcDateTime, chassis_tables
@@ -53,6 +55,9 @@ repository = Table(
     Column("empty", Boolean, nullable=False, default=True),
     Column("archived", Boolean, nullable=False, default=False),
     Column("mirror", Boolean, nullable=False, default=False),
+    Column("issues_enabled", Boolean, nullable=False, default=True, server_default=true()),
+    Column("pulls_enabled", Boolean, nullable=False, default=True, server_default=true()),
+    Column("releases_enabled", Boolean, nullable=False, default=True, server_default=true()),
     Column("default_branch", String(255), nullable=False),
     # No foreign key: a fork outlives what it was forked from.
     Column("fork_of", BigInteger, index=True),
@@ -70,6 +75,14 @@ repository = Table(
     CheckConstraint("state IN ('creating', 'forking', 'ready', 'failed')", name="state"),
     # A path on disk follows from the id, so an id is never used twice.
     sqlite_autoincrement=True,
+)
+
+former_name = Table(
+    "former_name",
+    metadata,
+    Column("owner_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("lower_name", String(100), primary_key=True),
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), nullable=False, index=True),
 )
 
 collaboration = Table(
