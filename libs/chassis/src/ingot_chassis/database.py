@@ -7,16 +7,18 @@ when the block raises, so a false success cannot be answered from inside it.
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 from zlib import crc32
 
+import asyncpg
 import msgspec
-from sqlalchemy import CursorResult, Executable, MetaData, Table, event, text
+from sqlalchemy import CursorResult, Dialect, Executable, MetaData, Table, event, text
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import Engine, make_url
-from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
-from sqlalchemy.util import greenlet_spawn
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
+from ingot_chassis.errors import Unavailable
 from ingot_chassis.events import new_event_row
 
 LOCK_SPACE = 0x494E474F
@@ -24,13 +26,9 @@ LOCK_SPACE = 0x494E474F
 
 
 LOCKS_AT_ONCE = 20
-
-_STATELESS: dict[str, Any] = {
-    "isolation_level": "AUTOCOMMIT",
-    "pool_reset_on_return": None,
-    "skip_autocommit_rollback": True,
-}
-"""Of an engine for plain reads: they carry no session state, so neither BEGIN nor a reset buys anything."""
+TURN_SECONDS = 60.0
+"""How long a request waits for a connection."""
+SQLITE_READERS = 12
 
 
 class Executor(Protocol):
@@ -39,47 +37,105 @@ class Executor(Protocol):
     async def execute(self, statement: Executable, parameters: Any = None, /) -> CursorResult[Any]: ...
 
     @property
+    def dialect(self) -> Dialect: ...
+
+    @property
     def dialect_name(self) -> str: ...
+
+    @property
+    def driver(self) -> "asyncpg.Connection[Any] | None": ...
 
 
 class Reader:
-    """Reads; every statement sees the newest committed state, each on whichever connection is free."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    @property
-    def dialect_name(self) -> str:
-        return self._engine.dialect.name
-
-    async def execute(self, statement: Executable, parameters: Any = None, /) -> CursorResult[Any]:
-        return await greenlet_spawn(self._execute, statement, parameters)
-
-    def _execute(self, statement: Executable, parameters: Any) -> CursorResult[Any]:
-        # One switch to SQLAlchemy's side for all three steps. Both drivers have read all rows by then.
-        with self._engine.connect() as connection:
-            return connection.execute(statement, parameters)
-
-
-class Tx:
-    """A transaction. ``emit`` announces what it does, if and only if it commits."""
+    """A connection that reads; every statement sees the newest committed state."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
-        self.events: list[dict[str, Any]] = []
+
+    @property
+    def dialect(self) -> Dialect:
+        return self._connection.dialect
 
     @property
     def dialect_name(self) -> str:
         return self._connection.dialect.name
 
+    @property
+    def driver(self) -> "asyncpg.Connection[Any] | None":
+        """PostgreSQL's driver, where a statement may go to it directly: in a plain read."""
+        if self._connection.dialect.name != "postgresql" or self._connection.sync_connection is None:
+            return None
+        driver = self._connection.sync_connection.connection.driver_connection
+        return cast("asyncpg.Connection[Any]", driver)
+
     async def execute(self, statement: Executable, parameters: Any = None, /) -> CursorResult[Any]:
         return await self._connection.execute(statement, parameters)
+
+
+class Tx(Reader):
+    """A transaction. ``emit`` announces what it does, if and only if it commits."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        super().__init__(connection)
+        self.events: list[dict[str, Any]] = []
+
+    @property
+    def driver(self) -> None:
+        """SQLAlchemy begins the transaction, so all its statements go through it."""
+        return
 
     def emit(self, happened: msgspec.Struct, *, key: int | str) -> str:
         """Announce ``happened``; events of one ``key`` arrive in the order of their commits. Returns its id."""
         row = new_event_row(happened, str(key))
         self.events.append(row)
         return str(row["id"])
+
+
+class Kept:
+    """Connections of one engine that stay out of its pool: checking one out costs more than most statements.
+
+    Nothing is left on one but what the next user may find: reads run without a transaction, and a transaction
+    ends with its block.
+    """
+
+    def __init__(self, engine: AsyncEngine, most: int) -> None:
+        self._engine, self._free = engine, asyncio.Semaphore(most)
+        self._idle: list[AsyncConnection] = []
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[AsyncConnection]:
+        """One of them, for this block alone. Raises Unavailable after a long wait for one."""
+        await self._turn()
+        try:
+            connection = self._idle.pop() if self._idle else await self._engine.connect()
+            try:
+                yield connection
+            except DBAPIError as error:
+                if error.connection_invalidated:
+                    await self.close()  # the server went away, so the others are dead as well
+                raise
+            finally:
+                if connection.invalidated or connection.closed:
+                    await connection.close()
+                else:
+                    self._idle.append(connection)
+        finally:
+            self._free.release()
+
+    async def _turn(self) -> None:
+        if not self._free.locked():
+            await self._free.acquire()
+            return
+        try:
+            async with asyncio.timeout(TURN_SECONDS):
+                await self._free.acquire()
+        except TimeoutError as error:
+            raise Unavailable("the database is overloaded") from error
+
+    async def close(self) -> None:
+        """Close those that nobody uses."""
+        while self._idle:
+            await self._idle.pop().close()
 
 
 class Database:
@@ -93,16 +149,28 @@ class Database:
         self._exclusive: dict[str, asyncio.Lock] = {}
         if self.is_sqlite:
             # One writing connection: writers queue in this process instead of colliding in the file.
-            self.writing = create_async_engine(self.url, pool_size=1, max_overflow=0, pool_timeout=60)
-            self.reading = create_async_engine(self.url, pool_size=4, max_overflow=8, **_STATELESS)
+            self.writing = create_async_engine(self.url, pool_size=1, max_overflow=0)
+            self.reading = create_async_engine(
+                self.url, pool_size=SQLITE_READERS, max_overflow=0, isolation_level="AUTOCOMMIT"
+            )
             event.listen(self.writing.sync_engine, "connect", _tune_sqlite)
             event.listen(self.reading.sync_engine, "connect", _tune_sqlite)
             event.listen(self.writing.sync_engine, "begin", _begin_immediate)
         else:
             self.writing = create_async_engine(self.url, pool_size=pool, max_overflow=0, pool_pre_ping=False)
-            self.reading = create_async_engine(self.url, pool_size=pool, max_overflow=0, **_STATELESS)
+            # Plain reads carry no session state, so neither BEGIN nor the reset on return buys anything.
+            self.reading = create_async_engine(
+                self.url,
+                pool_size=pool,
+                max_overflow=0,
+                isolation_level="AUTOCOMMIT",
+                pool_reset_on_return=None,
+            )
+
             # A holder of a lock opens transactions meanwhile: from the same pool, holders could starve each other.
             self.locking = create_async_engine(self.url, pool_size=2, max_overflow=LOCKS_AT_ONCE)
+        self._readers = Kept(self.reading, SQLITE_READERS if self.is_sqlite else pool)
+        self._writers = Kept(self.writing, 1 if self.is_sqlite else pool)
 
     @property
     def is_sqlite(self) -> bool:
@@ -110,13 +178,14 @@ class Database:
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[Reader]:
-        """Plain reads."""
-        yield Reader(self.reading.sync_engine)
+        """A connection for reading."""
+        async with self._readers.connection() as connection:
+            yield Reader(connection)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Tx]:
         """State and events, all or nothing. Ask other services before entering, never inside."""
-        async with self.writing.begin() as connection:
+        async with self._writers.connection() as connection, connection.begin():
             tx = Tx(connection)
             yield tx
             if tx.events:
@@ -148,6 +217,8 @@ class Database:
             yield bool(row.scalar())
 
     async def close(self) -> None:
+        await self._readers.close()
+        await self._writers.close()
         await self.writing.dispose()
         await self.reading.dispose()
         if not self.is_sqlite:

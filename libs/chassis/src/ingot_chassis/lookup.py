@@ -1,0 +1,74 @@
+"""Reads on hot paths: a statement that is compiled once and, on PostgreSQL, handed to the driver itself.
+
+SQLAlchemy finds the compiled form of a statement by walking it, and crosses into a greenlet to run it. For a row by
+its key that is five times the work of the driver (docs/adr/0012).
+"""
+
+from typing import Any
+
+import asyncpg
+from sqlalchemy import (
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    Float,
+    Integer,
+    Label,
+    LargeBinary,
+    Select,
+    String,
+    TypeDecorator,
+)
+
+from ingot_chassis.database import Executor
+from ingot_chassis.tables import UtcDateTime
+
+AS_THE_DRIVER_GIVES_THEM = (Boolean, DateTime, Float, Integer, LargeBinary, String, UtcDateTime)
+
+
+class Found(asyncpg.Record):  # type: ignore[misc]
+    """A row whose columns are attributes, as SQLAlchemy's are."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+class Lookup:
+    """One SELECT whose values are all ``bindparam``s."""
+
+    def __init__(self, statement: Select[Any]) -> None:
+        """Raises ValueError for a column without a name of its own, or of a type that needs conversion."""
+        names = set()
+        for column in statement.selected_columns:
+            if not isinstance(column, Column | Label) or column.name in names:
+                raise ValueError(f"{column} needs a name of its own")
+            kind = column.type
+            decorated = isinstance(kind, TypeDecorator) and not isinstance(kind, UtcDateTime)
+            if decorated or not isinstance(kind, AS_THE_DRIVER_GIVES_THEM):
+                raise ValueError(f"{column} is of a type that the driver does not convert")
+            names.add(column.name)
+        self._statement = statement
+        self._sql, self._order = "", list[str]()
+
+    async def first(self, db: Executor, **values: Any) -> Any | None:
+        """The first row, or None. Raises KeyError for a value that is missing."""
+        driver = db.driver
+        if driver is None:
+            return (await db.execute(self._statement, values)).first()
+        if not self._sql:
+            self._compile(db.dialect)
+        ordered = [values[name] for name in self._order]
+        try:
+            return await driver.fetchrow(self._sql, *ordered, record_class=Found)
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError):
+            # Telling a lost connection from a bad statement, and forgetting it, is SQLAlchemy's.
+            return (await db.execute(self._statement, values)).first()
+
+    def _compile(self, dialect: Dialect) -> None:
+        compiled = self._statement.compile(dialect=dialect)
+        self._order = list(compiled.positiontup or ())
+        self._sql = compiled.string

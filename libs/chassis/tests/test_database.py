@@ -1,0 +1,164 @@
+"""Reads and transactions on connections that are kept: nothing of one use is left to the next."""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+from messaging_world import metadata
+from sqlalchemy import JSON, bindparam, func, literal, select, text
+from sqlalchemy.exc import DBAPIError
+
+from ingot_chassis.database import Database, insert
+from ingot_chassis.errors import Unavailable
+from ingot_chassis.lookup import Lookup
+from ingot_chassis.tables import now
+
+outbox = metadata.tables["outbox"]
+CUT_THE_OTHERS = text(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+)
+on_postgresql = pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+
+
+@pytest.fixture
+async def database(make_url):
+    opened = Database(make_url(), metadata)
+    yield opened
+    await opened.close()
+
+
+async def count(database) -> int:
+    async with database.read() as db:
+        return (await db.execute(select(func.count()).select_from(outbox))).scalar_one()
+
+
+def row(id_: str) -> dict:
+    return {"id": id_, "key": "k", "type": "t", "payload": b"{}", "created_at": now(), "traceparent": ""}
+
+
+async def test_a_read_sees_what_was_committed_after_its_connection_was_opened(database):
+    assert await count(database) == 0
+    async with database.transaction() as tx:
+        await tx.execute(insert(tx, outbox).values(**row("a")))
+    assert await count(database) == 1
+
+
+async def test_a_transaction_that_failed_leaves_nothing_to_the_next(database):
+    async def fail() -> None:
+        async with database.transaction() as tx:
+            await tx.execute(insert(tx, outbox).values(**row("a")))
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        await fail()
+    async with database.transaction() as tx:
+        await tx.execute(insert(tx, outbox).values(**row("b")))
+    assert await count(database) == 1
+
+
+async def test_a_statement_that_failed_leaves_a_connection_that_works(database):
+    for _ in range(2):
+        with pytest.raises(DBAPIError):
+            async with database.read() as db:
+                await db.execute(text("SELECT * FROM nowhere"))
+    assert await count(database) == 0
+
+
+@on_postgresql
+async def test_a_caller_who_leaves_in_the_middle_leaves_nothing_behind(database):
+    asked = asyncio.Event()
+
+    async def ask() -> None:
+        async with database.read() as db:
+            asked.set()
+            await db.execute(text("SELECT pg_sleep(60)"))
+
+    for _ in range(12):  # more than there are connections
+        asking = asyncio.create_task(ask())
+        await asked.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        asked.clear()
+    assert await count(database) == 0
+
+
+@on_postgresql
+async def test_a_server_that_cut_the_connections_costs_one_error(database):
+    async with database.read() as one, database.read() as two:
+        for db in (one, two):
+            await db.execute(select(literal(1)))
+    async with database.transaction() as tx:
+        await tx.execute(CUT_THE_OTHERS)
+    with pytest.raises(DBAPIError):
+        await count(database)
+    for _ in range(3):
+        assert await count(database) == 0
+
+
+async def test_who_waits_too_long_for_a_connection_is_told_that_the_database_is_overloaded(
+    database, monkeypatch
+):
+    monkeypatch.setattr("ingot_chassis.database.TURN_SECONDS", 0.0)
+    async with AsyncExitStack() as held:
+
+        async def take_all() -> None:
+            for _ in range(13):  # more than there are
+                await held.enter_async_context(database.read())
+
+        with pytest.raises(Unavailable, match="overloaded"):
+            await take_all()
+
+
+FOUND = Lookup(
+    select(outbox.c.id, outbox.c.key, outbox.c.created_at).where(
+        outbox.c.id == bindparam("id"), outbox.c.key == bindparam("key")
+    )
+)
+
+
+@pytest.mark.parametrize("way", ["read", "transaction"])
+async def test_a_lookup_finds_the_row_by_its_names(database, way):
+    told = row("a")
+    async with database.transaction() as tx:
+        await tx.execute(insert(tx, outbox).values(**told))
+    async with getattr(database, way)() as db:
+        found = await FOUND.first(db, key="k", id="a")
+        missing = await FOUND.first(db, key="other", id="a")
+
+    assert (found.id, found.key, found.created_at) == ("a", "k", told["created_at"])
+    assert missing is None
+
+
+async def test_a_lookup_in_a_transaction_sees_what_the_transaction_did(database):
+    async with database.transaction() as tx:
+        await tx.execute(insert(tx, outbox).values(**row("a")))
+        assert await FOUND.first(tx, id="a", key="k") is not None
+
+
+@on_postgresql
+async def test_a_lookup_on_a_connection_that_was_cut_costs_one_error(database):
+    async with database.read() as db:
+        await FOUND.first(db, id="a", key="k")
+    async with database.transaction() as tx:
+        await tx.execute(CUT_THE_OTHERS)
+    with pytest.raises(DBAPIError):
+        async with database.read() as db:
+            await FOUND.first(db, id="a", key="k")
+    async with database.read() as db:
+        assert await FOUND.first(db, id="a", key="k") is None
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        [outbox.c.id, func.lower(outbox.c.key)],
+        [outbox.c.id, outbox.c.key.label("id")],
+        [outbox.c.id, literal({}, JSON).label("payload")],
+    ],
+    ids=["no name", "a name twice", "JSON"],
+)
+def test_a_lookup_refuses_columns_that_would_not_arrive(columns):
+    with pytest.raises(ValueError, match=r"needs a name|does not convert"):
+        Lookup(select(*columns))
