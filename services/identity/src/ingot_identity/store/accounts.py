@@ -5,6 +5,7 @@ from typing import Any, Literal
 from sqlalchemy import Row, bindparam, delete, func, or_, select, update
 
 from ingot_chassis.database import Executor, insert
+from ingot_chassis.lookup import Lookup
 from ingot_chassis.paging import Page
 from ingot_chassis.tables import BigId, now
 from ingot_identity.store.tables import account, email
@@ -14,9 +15,9 @@ AccountRow = Row[Any]
 Hold = Literal["keep", "change", "delete"]
 """What the holder is about to do. Any number keep an account at once, also while one changes it."""
 
-# Built once, because every request needs one of them: building costs as much as running.
-_BY_ID = select(account).where(account.c.id == bindparam("account_id", type_=BigId))
-_BY_LOGIN = select(account).where(account.c.lower_login == bindparam("login"))
+# Every request needs one of them.
+_BY_ID = Lookup(select(account).where(account.c.id == bindparam("account_id", type_=BigId)))
+_BY_LOGIN = Lookup(select(account).where(account.c.lower_login == bindparam("login")))
 
 
 async def add(db: Executor, **values: Any) -> int | None:
@@ -27,7 +28,7 @@ async def add(db: Executor, **values: Any) -> int | None:
 
 
 async def get(db: Executor, account_id: int) -> AccountRow | None:
-    return (await db.execute(_BY_ID, {"account_id": account_id})).first()
+    return await _BY_ID.first(db, account_id=account_id)
 
 
 async def lock(db: Executor, account_id: int, hold: Hold) -> AccountRow | None:
@@ -38,7 +39,7 @@ async def lock(db: Executor, account_id: int, hold: Hold) -> AccountRow | None:
 
 
 async def get_by_login(db: Executor, login: str) -> AccountRow | None:
-    return (await db.execute(_BY_LOGIN, {"login": login.lower()})).first()
+    return await _BY_LOGIN.first(db, login=login.lower())
 
 
 async def get_by_email(db: Executor, address: str) -> AccountRow | None:
