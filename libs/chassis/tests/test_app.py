@@ -86,6 +86,11 @@ async def rule() -> str:
     return "yes"
 
 
+@get("/change", policy=signed_in("write:thing"))
+async def change() -> str:
+    return "yes"
+
+
 @get("/internal/x", policy=services("friend"))
 async def inside() -> str:
     return "yes"
@@ -107,7 +112,7 @@ def client(public_url: str = "http://ingot.test/") -> httpx.AsyncClient:
         principal_verifier=PrincipalVerifier("counter", keys),
         service_verifier=ServiceVerifier("counter", {"friend": SERVICE_KEY.x, "gateway": GATEWAY_KEY.x}),
     )
-    routes = [make, make_for, clash, wrong, crash, elsewhere, one, mine, secrets, rule, inside, forgotten]
+    routes = [make, make_for, clash, wrong, crash, elsewhere, one, mine, secrets, rule, change, inside, forgotten]
     app = service_app(parts, routes=routes, max_body=1000)
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://counter")
 
@@ -234,6 +239,10 @@ async def test_an_impossible_id_is_not_found(thing_id):
         ("/rule", Principal(id=1, name="ann", via="basic"), 403),
         ("/rule", Principal(id=1, name="ann", admin=True, via="basic"), 200),
         ("/rule", Principal(id=1, name="ann", admin=True, via="token", scopes=["read:user"]), 403),
+        ("/change", Principal(id=1, name="ann", via="token"), 200),
+        ("/change", Principal(id=1, name="ann", via="token", confined_to=[1]), 403),
+        ("/mine", Principal(id=1, name="ann", via="token", confined_to=[1]), 200),
+        ("/rule", Principal(id=1, name="ann", admin=True, via="token", confined_to=[1]), 403),
         ("/internal/x", Principal(id=1, name="ann", admin=True, via="basic"), 404),
     ],
 )

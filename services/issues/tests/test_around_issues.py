@@ -6,7 +6,7 @@ import pytest
 
 from ingot_contracts.identity import UserDeleted, UserEdited
 
-from .builders import account
+from .builders import APP, FORK, account
 from .conftest import World
 
 
@@ -131,6 +131,37 @@ async def test_time_is_tracked_by_contributors(world: World) -> None:
     assert (await world.call("POST", "/issues/1/times", {"time": 0})).status_code == 422
     for path in ("/issues/1/times", "/times", "/times/cat", "//user/times"):
         assert len((await world.call("GET", path, as_=3)).json()) == 1, path
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/issues", {"title": "x"}),
+        ("PATCH", "/issues/1", {"title": "x"}),
+        ("POST", "/issues/1/comments", {"body": "x"}),
+        ("POST", "/issues/1/times", {"time": 60}),
+        ("POST", "/labels", {"name": "x", "color": "#ffffff"}),
+    ],
+)
+async def test_a_token_restricted_to_other_repositories_reads_and_changes_nothing(
+    world: World, method: str, path: str, body: dict[str, object]
+) -> None:
+    await opened(world)
+    for named in (FORK, APP):
+        headers = {"ingot-principal": world.identity.statement(1, confined_to=[named])}
+        whole = f"/api/v1/repos/ann/app{path}"
+        answer = await world.http.request(method, whole, json=body, headers=headers)
+        assert answer.is_success if named == APP else answer.status_code == 403, answer.text
+        assert (await world.http.get("/api/v1/repos/ann/app/issues/1", headers=headers)).status_code == 200
+
+
+async def test_a_restricted_token_lists_the_times_of_its_repositories(world: World) -> None:
+    await opened(world)
+    await world.call("POST", "/issues/1/times", {"time": 60})
+    for named, times in ((FORK, 0), (APP, 1)):
+        headers = {"ingot-principal": world.identity.statement(1, confined_to=[named])}
+        answer = await world.http.get("/api/v1/user/times", headers=headers)
+        assert (len(answer.json()), answer.headers["x-total-count"]) == (times, str(times))
 
 
 async def test_a_renamed_author_is_shown_with_the_new_name_and_a_deleted_one_as_the_ghost(

@@ -43,7 +43,7 @@ def view(row: Any) -> TrackedTime:
     )
 
 
-async def _listed(request: Call, **whose: int) -> Response[list[TrackedTime]]:
+async def _listed(request: Call, **whose: Any) -> Response[list[TrackedTime]]:
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_of(db, page, **whose)
@@ -119,8 +119,8 @@ async def list_times_of_user(request: Call, tracker: str) -> Response[list[Track
     tags=["user"],
 )
 async def list_own_times(request: Call) -> Response[list[TrackedTime]]:
-    """Times of the caller."""
-    return await _listed(request, account_id=request.who.id)
+    """Times of the caller; with a token that is restricted to repositories, those in them."""
+    return await _listed(request, account_id=request.who.id, among=request.who.confined_to)
 
 
 routes = [list_issue_times, add_time, list_repository_times, list_times_of_user]

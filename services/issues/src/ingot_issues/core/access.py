@@ -20,6 +20,8 @@ def require(access: RepositoryAccess, who: Principal, asked: Asked, unit: Unit =
         raise NotFound
     if asked != "read" and not who.signed_in:
         raise Unauthenticated("sign in to do that")
+    if asked != "read" and not who.towards(access.repository.id).signed_in:
+        raise Denied("the token is restricted to other repositories")
     if asked == "write" and not may_write(access):
         raise Denied("write access to the repository is needed")
     if asked != "read" and access.repository.archived:

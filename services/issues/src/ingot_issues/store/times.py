@@ -37,10 +37,16 @@ async def list_of(
     issue_id: int | None = None,
     repository_id: int | None = None,
     account_id: int | None = None,
+    among: Collection[int] | None = None,
 ) -> tuple[list[Row[Any]], int]:
-    """A page of the times of an issue, a repository or a person, in the order they came; and how many."""
+    """A page of the times of an issue, a repository or a person, in the order they came; and how many.
+
+    ``among`` are the repositories to which it is limited.
+    """
     columns = {"issue_id": issue_id, "repository_id": repository_id, "account_id": account_id}
     where = [tracked_time.c[name] == value for name, value in columns.items() if value is not None]
+    if among is not None:
+        where.append(tracked_time.c.repository_id.in_(among))
     listed = select(tracked_time).where(*where).order_by(tracked_time.c.id)
     rows = await db.execute(listed.limit(page.limit).offset(page.offset))
     total = await db.execute(select(func.count()).select_from(tracked_time).where(*where))

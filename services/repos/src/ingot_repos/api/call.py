@@ -161,7 +161,7 @@ class Call(ApiRequest):
             held = access.level(row, who)
         if unit and not getattr(row, f"{unit}_enabled"):
             raise NotFound
-        access.require(held, asked, self.who)
+        access.require(row, held, asked, self.who)
         return Found(row, held)
 
     async def refreshed(self) -> Principal:

@@ -30,6 +30,7 @@ class TransferRepository(msgspec.Struct, kw_only=True):
 )
 async def transfer_repository(request: Call, data: TransferRepository) -> Repository:
     """Give a repository to oneself, or to an organization that one owns; administrators give to anybody."""
+    access.require_unconfined(request.who)
     row = request.found.row
     new_owner = await _receiver(request, data.new_owner)
     await _check_teams(request, new_owner, data.team_ids)

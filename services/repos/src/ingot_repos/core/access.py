@@ -13,6 +13,7 @@ Asked = Level | Literal["signed-in"]
 
 def level(row: Any, who: Principal) -> Level:
     """What ``who`` may do to the repository of ``row``, which was read for their ``viewer``."""
+    who = who.towards(row.id)
     if who.admin:
         return "owner"
     held: list[Level] = ["none"]
@@ -44,12 +45,14 @@ def suffices(held: Level, asked: Asked) -> bool:
     return reaches(held, "read" if asked == "signed-in" else asked)
 
 
-def require(held: Level, asked: Asked, who: Principal) -> None:
+def require(row: Any, held: Level, asked: Asked, who: Principal) -> None:
     """Raises NotFound, Unauthenticated or Denied, in this order, unless ``held`` is enough."""
     if held == "none":
         raise NotFound
     if asked != "read" and not who.signed_in:
         raise Unauthenticated("sign in to do that")
+    if asked != "read" and not who.towards(row.id).signed_in:
+        raise Denied("the token is restricted to other repositories")
     if not suffices(held, asked):
         raise Denied(f"needs {asked} access to the repository")
 
@@ -60,6 +63,12 @@ def require_open(row: Any) -> None:
         raise Denied("the repository is archived")
 
 
+def require_unconfined(who: Principal) -> None:
+    """Raises Denied for a token that is restricted to some repositories: it does not decide who owns them."""
+    if who.confined_to is not None:
+        raise Denied("the token is restricted to some repositories")
+
+
 def viewer(who: Principal) -> Viewer:
     """What SQL must know of ``who`` to read rows for ``level``, and to leave out what they may not see."""
     return Viewer(
@@ -68,6 +77,7 @@ def viewer(who: Principal) -> Viewer:
         owned=[id_ for id_, membership in who.organizations.items() if membership.owner],
         inside=list(who.organizations),
         teams=[team for membership in who.organizations.values() for team in membership.teams],
+        confined_to=who.confined_to,
     )
 
 

@@ -45,13 +45,17 @@ _SEEN = repository.c.state != "creating"
 
 
 class Viewer(msgspec.Struct, frozen=True):
-    """Who looks, as far as SQL must know. ``owned`` are organizations they own, ``inside`` all they are in."""
+    """Who looks, as far as SQL must know. ``owned`` are organizations they own, ``inside`` all they are in.
+
+    With ``confined_to`` they are who they are to these repositories, and nobody to all others.
+    """
 
     id: int = 0
     admin: bool = False
     owned: list[int] = []
     inside: list[int] = []
     teams: list[int] = []
+    confined_to: list[int] | None = None
 
 
 def _joined(viewer_id: Any, teams: Any) -> tuple[Select[Any], FromClause]:
@@ -144,6 +148,10 @@ async def parents(db: Executor, viewer: Viewer, ids: Collection[int]) -> dict[in
 
 def visible(viewer: Viewer) -> ColumnElement[bool]:
     """The rows that ``core.access`` would let the viewer read, as a condition on repository and account."""
+    if viewer.confined_to is not None:
+        unconfined = msgspec.structs.replace(viewer, confined_to=None)
+        named = and_(repository.c.id.in_(viewer.confined_to), visible(unconfined))
+        return or_(named, visible(Viewer()))
     if viewer.admin:
         return _SEEN
     open_owner: ColumnElement[bool] = account.c.visibility == "public"
