@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from ingot_identity.core.ssh_keys import read
+from ingot_chassis.ssh_keys import read
 
 
 def wire(*parts):
