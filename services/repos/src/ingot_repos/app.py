@@ -16,6 +16,7 @@ from ingot_repos.api import (
     branches,
     collaborators,
     contents,
+    deploy_keys,
     forks,
     git_http,
     internal,
@@ -26,6 +27,7 @@ from ingot_repos.api import (
     repositories,
     search,
     statuses,
+    team_repositories,
     transfers,
 )
 from ingot_repos.api.call import Call, Parts, enter_repository
@@ -88,6 +90,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
             *branches.routes,
             *collaborators.routes,
             *contents.routes,
+            *deploy_keys.routes,
             *forks.routes,
             *git_http.routes,
             *listings.routes,
@@ -96,6 +99,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
             *repositories.routes,
             *search.routes,
             *statuses.routes,
+            *team_repositories.routes,
             *transfers.routes,
         ],
     )

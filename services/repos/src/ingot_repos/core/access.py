@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from ingot_chassis.errors import Denied, NotFound, Unauthenticated
 from ingot_chassis.principal import Principal
+from ingot_contracts.identity import Team
 from ingot_contracts.repos import LEVELS, Level, reaches
 from ingot_repos.store.repositories import Viewer
 
@@ -55,6 +56,18 @@ def require(row: Any, held: Level, asked: Asked, who: Principal) -> None:
         raise Denied("the token is restricted to other repositories")
     if not suffices(held, asked):
         raise Denied(f"needs {asked} access to the repository")
+
+
+def key_level(row: Any, key: Any) -> Level:
+    """What a deploy key may do to the repository of ``row``: a key of another one nothing, not even read."""
+    if key.repository_id != row.id:
+        return "none"
+    return "read" if key.read_only else "write"
+
+
+def is_owners(team: Team) -> bool:
+    """Whether it is the team that has every repository of its organization."""
+    return team.permission == "owner"
 
 
 def require_open(row: Any) -> None:

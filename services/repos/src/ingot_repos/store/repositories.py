@@ -207,6 +207,21 @@ async def list_owned(
     )
 
 
+async def list_granted(
+    db: Executor, viewer: Viewer, team_id: int, page: Page
+) -> tuple[list[RepositoryRow], int]:
+    """Visible repositories that a team was given, last changed first."""
+    given = select(team_grant.c.repository_id).where(team_grant.c.team_id == team_id)
+    return await page_of(
+        db,
+        viewer,
+        repository.c.id.in_(given),
+        page,
+        repository.c.updated_at.desc(),
+        repository.c.id.desc(),
+    )
+
+
 async def list_held(db: Executor, viewer: Viewer, page: Page) -> tuple[list[RepositoryRow], int]:
     """The viewer's own ones first, then those they can reach by collaboration, teams or ownership of theirs."""
     return await page_of(

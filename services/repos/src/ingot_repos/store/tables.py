@@ -101,6 +101,21 @@ team_grant = Table(
     Column("team_id", BigInteger, primary_key=True, index=True),
 )
 
+deploy_key = Table(
+    "deploy_key",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), nullable=False),
+    Column("title", String(255), nullable=False),
+    Column("content", Text, nullable=False),
+    Column("fingerprint", String(60), nullable=False),
+    Column("read_only", Boolean, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    UniqueConstraint("repository_id", "fingerprint"),
+    UniqueConstraint("repository_id", "title"),
+    sqlite_autoincrement=True,
+)
+
 ref = Table(
     "ref",
     metadata,
