@@ -1,0 +1,113 @@
+"""Write tests/deploy/schemas: what the custom resources and the Compose file in deploy/ may look like.
+
+The schemas are those that the projects publish in their Go modules, without descriptions; Go has to be on PATH.
+Usage: python tools/crd_schemas.py
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+SCHEMAS = Path(__file__).parent.parent / "tests" / "deploy" / "schemas"
+COMPOSE = "github.com/compose-spec/compose-go/v2@v2.16.2"
+
+
+class Module(NamedTuple):
+    """A Go module and the files in it that define custom resources."""
+
+    name: str
+    files: tuple[str, ...]
+
+
+MODULES = (
+    Module("github.com/cert-manager/cert-manager@v1.21.2", ("deploy/crds/cert-manager.io_certificates.yaml",)),
+    Module("github.com/cloudnative-pg/cloudnative-pg@v1.27.0", ("config/crd/bases/postgresql.cnpg.io_clusters.yaml",)),
+    Module(
+        "github.com/external-secrets/external-secrets@v1.3.2",
+        ("config/crds/bases/external-secrets.io_externalsecrets.yaml",),
+    ),
+    Module(
+        "github.com/kedacore/keda/v2@v2.21.0",
+        ("config/crd/bases/keda.sh_scaledobjects.yaml", "config/crd/bases/keda.sh_triggerauthentications.yaml"),
+    ),
+    Module(
+        "github.com/prometheus-operator/prometheus-operator@v0.85.0",
+        (
+            "example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml",
+            "example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml",
+            "example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml",
+        ),
+    ),
+    Module(
+        "sigs.k8s.io/gateway-api@v1.4.0",
+        (
+            "config/crd/standard/gateway.networking.k8s.io_gateways.yaml",
+            "config/crd/standard/gateway.networking.k8s.io_httproutes.yaml",
+        ),
+    ),
+)
+KEPT_EXTENSIONS = {"x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields"}
+
+
+def folder_of(module: str) -> Path:
+    """Where Go keeps the sources of ``module``, fetched if need be."""
+    told = subprocess.run(["go", "mod", "download", "-json", module], capture_output=True, check=True)
+    return Path(json.loads(told.stdout)["Dir"])
+
+
+def closed(schema: Any, *, inside_names: bool = False) -> Any:
+    """``schema`` as JSON Schema: no descriptions, no unknown fields, extensions in their standard form."""
+    if isinstance(schema, list):
+        return [closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if inside_names:
+        return {name: closed(part) for name, part in schema.items()}
+    kept = {
+        key: closed(value, inside_names=key in ("properties", "definitions", "patternProperties"))
+        for key, value in schema.items()
+        if key not in ("description", "title", "example", "default")
+        and (not key.startswith("x-") or key in KEPT_EXTENSIONS)
+    }
+    if kept.pop("x-kubernetes-int-or-string", False):
+        kept["type"] = ["integer", "string"]
+    unknown = kept.pop("x-kubernetes-preserve-unknown-fields", False)
+    if kept.pop("nullable", False) and "type" in kept:
+        kept["type"] = [kept["type"], "null"]
+    if "properties" in kept and not unknown:
+        kept.setdefault("additionalProperties", False)
+    kept.pop("format", None)
+    return kept
+
+
+def write(name: str, schema: Any, source: str) -> None:
+    text = json.dumps({"$comment": source, **schema}, separators=(",", ":"), sort_keys=True)
+    (SCHEMAS / f"{name}.json").write_text(text + "\n")
+    print(f"{name}: {len(text)} bytes")
+
+
+def main() -> int:
+    """The exit code."""
+    SCHEMAS.mkdir(exist_ok=True)
+    for module in MODULES:
+        for file in module.files:
+            crd = yaml.safe_load((folder_of(module.name) / file).read_text())
+            spec = crd["spec"]
+            for version in spec["versions"]:
+                if version["served"] and not version.get("deprecated"):
+                    schema = closed(version["schema"]["openAPIV3Schema"])
+                    schema["properties"]["metadata"] = {"type": "object"}
+                    schema["properties"].pop("status", None)
+                    kind = spec["names"]["kind"].lower()
+                    write(f"{spec['group']}_{version['name']}_{kind}", schema, f"{module.name} {file}")
+    compose = json.loads((folder_of(COMPOSE) / "schema" / "compose-spec.json").read_text())
+    write("compose", closed(compose), f"{COMPOSE} schema/compose-spec.json")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
