@@ -59,6 +59,11 @@ e2e: .venv/.dev ## Run the end-to-end tests, in both modes
 	@echo "running the end-to-end tests …"
 	@$(PYTEST) -n auto tests/e2e $(ARGS)
 
+.PHONY: deployable
+deployable: .venv/.dev ## Test the images' folders and check everything in deploy/
+	@echo "checking what is deployed …"
+	@$(PYTEST) -n auto tests/deploy $(ARGS)
+
 .PHONY: bench
 bench: .venv/.dev ## Measure: requests, git operations, resident memory, webhooks
 	@echo "measuring …"
@@ -101,6 +106,10 @@ docs: .venv/.dev ## Write the generated pages anew
 .PHONY: lock
 lock: ## Resolve the dependencies and write the requirements locks
 	@tools/lock
+
+.PHONY: kustomize
+kustomize: ## Build kustomize with Go into .tools, where neither it nor kubectl is there (minutes)
+	@GOBIN="$(CURDIR)/.tools" go install sigs.k8s.io/kustomize/kustomize/v5@v5.7.1
 
 .PHONY: clean
 clean: ## Remove environments, tools and caches, but no data

@@ -24,15 +24,23 @@ class Module(NamedTuple):
 
 
 MODULES = (
-    Module("github.com/cert-manager/cert-manager@v1.21.2", ("deploy/crds/cert-manager.io_certificates.yaml",)),
-    Module("github.com/cloudnative-pg/cloudnative-pg@v1.27.0", ("config/crd/bases/postgresql.cnpg.io_clusters.yaml",)),
+    Module(
+        "github.com/cert-manager/cert-manager@v1.21.2", ("deploy/crds/cert-manager.io_certificates.yaml",)
+    ),
+    Module(
+        "github.com/cloudnative-pg/cloudnative-pg@v1.27.0",
+        ("config/crd/bases/postgresql.cnpg.io_clusters.yaml",),
+    ),
     Module(
         "github.com/external-secrets/external-secrets@v1.3.2",
         ("config/crds/bases/external-secrets.io_externalsecrets.yaml",),
     ),
     Module(
         "github.com/kedacore/keda/v2@v2.21.0",
-        ("config/crd/bases/keda.sh_scaledobjects.yaml", "config/crd/bases/keda.sh_triggerauthentications.yaml"),
+        (
+            "config/crd/bases/keda.sh_scaledobjects.yaml",
+            "config/crd/bases/keda.sh_triggerauthentications.yaml",
+        ),
     ),
     Module(
         "github.com/prometheus-operator/prometheus-operator@v0.85.0",
@@ -59,19 +67,34 @@ def folder_of(module: str) -> Path:
     return Path(json.loads(told.stdout)["Dir"])
 
 
-def closed(schema: Any, *, inside_names: bool = False) -> Any:
-    """``schema`` as JSON Schema: no descriptions, no unknown fields, extensions in their standard form."""
+def stripped(schema: Any, *, inside_names: bool = False) -> Any:
+    """``schema`` without what does not decide: descriptions, examples, extensions of the API server."""
+    if isinstance(schema, list):
+        return [stripped(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: stripped(
+            value, inside_names=not inside_names and key in ("properties", "$defs", "patternProperties")
+        )
+        for key, value in schema.items()
+        if inside_names
+        or (
+            key not in ("description", "title", "example", "examples", "default", "format", "deprecated")
+            and (not key.startswith("x-") or key in KEPT_EXTENSIONS)
+        )
+    }
+
+
+def closed(schema: Any) -> Any:
+    """The schema of a custom resource as JSON Schema: no unknown fields, extensions in their standard form."""
     if isinstance(schema, list):
         return [closed(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    if inside_names:
-        return {name: closed(part) for name, part in schema.items()}
     kept = {
-        key: closed(value, inside_names=key in ("properties", "definitions", "patternProperties"))
+        key: {name: closed(part) for name, part in value.items()} if key == "properties" else closed(value)
         for key, value in schema.items()
-        if key not in ("description", "title", "example", "default")
-        and (not key.startswith("x-") or key in KEPT_EXTENSIONS)
     }
     if kept.pop("x-kubernetes-int-or-string", False):
         kept["type"] = ["integer", "string"]
@@ -80,7 +103,8 @@ def closed(schema: Any, *, inside_names: bool = False) -> Any:
         kept["type"] = [kept["type"], "null"]
     if "properties" in kept and not unknown:
         kept.setdefault("additionalProperties", False)
-    kept.pop("format", None)
+    if isinstance(kept.get("pattern"), str):
+        kept["pattern"] = kept["pattern"].replace("^(?i)", "(?i)^")  # Go takes a flag anywhere
     return kept
 
 
@@ -97,15 +121,14 @@ def main() -> int:
         for file in module.files:
             crd = yaml.safe_load((folder_of(module.name) / file).read_text())
             spec = crd["spec"]
-            for version in spec["versions"]:
-                if version["served"] and not version.get("deprecated"):
-                    schema = closed(version["schema"]["openAPIV3Schema"])
-                    schema["properties"]["metadata"] = {"type": "object"}
-                    schema["properties"].pop("status", None)
-                    kind = spec["names"]["kind"].lower()
-                    write(f"{spec['group']}_{version['name']}_{kind}", schema, f"{module.name} {file}")
+            version = spec["versions"][0]
+            schema = closed(stripped(version["schema"]["openAPIV3Schema"]))
+            schema["properties"]["metadata"] = {"type": "object"}
+            schema["properties"].pop("status", None)
+            kind = spec["names"]["kind"].lower()
+            write(f"{spec['group']}_{version['name']}_{kind}", schema, f"{module.name} {file}")
     compose = json.loads((folder_of(COMPOSE) / "schema" / "compose-spec.json").read_text())
-    write("compose", closed(compose), f"{COMPOSE} schema/compose-spec.json")
+    write("compose", stripped(compose), f"{COMPOSE} schema/compose-spec.json")
     return 0
 
 

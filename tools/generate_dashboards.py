@@ -11,6 +11,9 @@ ROOT = Path(__file__).parent.parent
 PANEL_WIDTH, PANEL_HEIGHT, IN_A_ROW = 8, 7, 3
 EMITTERS = ("identity", "repos", "issues")
 WITH_JOBS = ("repos", "issues")
+QUANTILE = (
+    'histogram_quantile(QUANTILE, sum by (le) (rate(ingot_request_seconds_bucket{service="SERVICE"}[5m])))'
+)
 
 
 class Panel(NamedTuple):
@@ -36,17 +39,17 @@ REQUESTS = (
         "Time of a request",
         "s",
         tuple(
-            (
-                f"histogram_quantile({quantile}, sum by (le) "
-                '(rate(ingot_request_seconds_bucket{service="SERVICE"}[5m])))',
-                f"p{str(quantile)[2:].ljust(2, '0')}",
-            )
+            (QUANTILE.replace("QUANTILE", str(quantile)), f"p{str(quantile)[2:].ljust(2, '0')}")
             for quantile in (0.5, 0.9, 0.99)
         ),
     ),
 )
 PROCESSES = (
-    Panel("Processor", "percentunit", (('rate(process_cpu_seconds_total{job=~"SERVICE(-work|-shards)?"}[5m])', "{{pod}}"),)),
+    Panel(
+        "Processor",
+        "percentunit",
+        (('rate(process_cpu_seconds_total{job=~"SERVICE(-work|-shards)?"}[5m])', "{{pod}}"),),
+    ),
     Panel("Memory", "bytes", (('process_resident_memory_bytes{job=~"SERVICE(-work|-shards)?"}', "{{pod}}"),)),
     Panel("Open files", "short", (('process_open_fds{job=~"SERVICE(-work|-shards)?"}', "{{pod}}"),)),
 )
@@ -138,7 +141,11 @@ def _panel(number: int, panel: Panel, service: str) -> dict[str, Any]:
         "gridPos": {"x": column * PANEL_WIDTH, "y": row * PANEL_HEIGHT, "w": PANEL_WIDTH, "h": PANEL_HEIGHT},
         "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0}, "overrides": []},
         "targets": [
-            {"refId": chr(ord("A") + index), "expr": expression.replace("SERVICE", service), "legendFormat": legend}
+            {
+                "refId": chr(ord("A") + index),
+                "expr": expression.replace("SERVICE", service),
+                "legendFormat": legend,
+            }
             for index, (expression, legend) in enumerate(panel.lines)
         ],
     }

@@ -1,4 +1,4 @@
-"""Write the pages that follow from the code: docs/settings.md, every variable that a process reads.
+"""Write the pages that follow from the code: docs/settings.md, every variable that a process reads; the dashboards.
 
 Usage: python tools/generate_docs.py [--check]; with --check nothing is written, and a stale page ends it with code 1.
 """
@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import generate_dashboards
 import msgspec
 
 from ingot_chassis.settings import ServiceSettings, Variable, variables
@@ -87,16 +88,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; code 1 if a page is stale")
     check = parser.parse_args(arguments).check
-    page = settings_page()
-    if SETTINGS_PAGE.exists() and SETTINGS_PAGE.read_text() == page:
-        return 0
-    name = SETTINGS_PAGE.relative_to(ROOT)
-    if check:
-        print(f"{name} is stale", file=sys.stderr)
-        return 1
-    SETTINGS_PAGE.write_text(page)
-    print(f"wrote {name}")
-    return 0
+    stale = 0
+    for file, page in [(SETTINGS_PAGE, settings_page()), *generate_dashboards.pages()]:
+        if file.exists() and file.read_text() == page:
+            continue
+        name = file.relative_to(ROOT)
+        if check:
+            print(f"{name} is stale", file=sys.stderr)
+            stale = 1
+            continue
+        file.write_text(page)
+        print(f"wrote {name}")
+    return stale
 
 
 if __name__ == "__main__":

@@ -1,0 +1,183 @@
+"""The NetworkPolicies let through what `ingot_contracts.topology` says, the servers that a service needs, no more."""
+
+import ipaddress
+
+import pytest
+from manifests import Object, rendered
+
+from ingot_contracts.topology import CALLS, SERVICES
+
+INSTALLED = ("dev", "production")
+every_overlay = pytest.mark.parametrize("overlay", INSTALLED)
+Labels = dict[str, str]
+
+
+def policies(overlay: str) -> list[Object]:
+    return [one for one in rendered(f"overlays/{overlay}") if one["kind"] == "NetworkPolicy"]
+
+
+def selects(selector: Object, labels: Labels) -> bool:
+    """A label selector of Kubernetes; an empty one selects everything."""
+    wanted = selector.get("matchLabels", {})
+    among = selector.get("matchExpressions", [])
+    assert all(expression["operator"] == "In" for expression in among)
+    return all(labels.get(key) == value for key, value in wanted.items()) and all(
+        labels.get(expression["key"]) in expression["values"] for expression in among
+    )
+
+
+def rules(overlay: str, labels: Labels, direction: str) -> list[Object]:
+    """Every rule that holds for a pod with ``labels``; policies add up."""
+    kind = direction.capitalize()
+    return [
+        rule
+        for policy in policies(overlay)
+        if kind in policy["spec"]["policyTypes"] and selects(policy["spec"]["podSelector"], labels)
+        for rule in policy["spec"].get(direction, ())
+    ]
+
+
+def lets_through(rule: Object, peers: str, labels: Labels, port: object) -> bool:
+    """Whether ``rule`` lets a pod of this namespace with ``labels`` through, at ``port``."""
+    ports = [entry["port"] for entry in rule.get("ports", ())]
+    if ports and port not in ports:
+        return False
+    return peers not in rule or any(
+        "namespaceSelector" not in peer and selects(peer["podSelector"], labels)
+        for peer in rule[peers]
+        if "podSelector" in peer
+    )
+
+
+def of(service: str, component: str = "serve") -> Labels:
+    return {
+        "app.kubernetes.io/name": service,
+        "app.kubernetes.io/component": component,
+        "app.kubernetes.io/part-of": "ingot",
+    }
+
+
+@every_overlay
+def test_nothing_is_allowed_by_default(overlay):
+    denied = [p for p in policies(overlay) if p["metadata"]["name"] == "default-deny"]
+    assert [p["spec"] for p in denied] == [{"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}]
+
+
+@every_overlay
+@pytest.mark.parametrize("component", ["serve", "work"])
+@pytest.mark.parametrize("caller", SERVICES)
+def test_a_service_reaches_the_services_it_calls_and_no_others(caller, component, overlay):
+    reached = {
+        called
+        for called in SERVICES
+        if any(
+            lets_through(rule, "to", of(called), "http")
+            for rule in rules(overlay, of(caller, component), "egress")
+        )
+    }
+    assert reached == set(CALLS[caller])
+
+
+@every_overlay
+@pytest.mark.parametrize("called", SERVICES)
+def test_a_service_is_reached_by_its_callers_and_no_others(called, overlay):
+    reaching = {
+        caller
+        for caller in SERVICES
+        if any(
+            lets_through(rule, "from", of(caller), "http") for rule in rules(overlay, of(called), "ingress")
+        )
+    }
+    everybody = set(SERVICES) if called == "gateway" else set()
+    assert reaching == {caller for caller in SERVICES if called in CALLS[caller]} | everybody
+
+
+@every_overlay
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_reaches_its_own_database_alone(service, overlay):
+    databases = {
+        name: {f"database-of-{name}": "true", "cnpg.io/cluster": f"{name}-db"}
+        for name in SERVICES
+        if name != "gateway"
+    }
+    reached = {
+        name
+        for name, labels in databases.items()
+        if any(lets_through(rule, "to", labels, 5432) for rule in rules(overlay, of(service), "egress"))
+    }
+    assert reached == {service} - {"gateway"}
+    if overlay == "production":
+        answering = {
+            name
+            for name, labels in databases.items()
+            if any(
+                lets_through(rule, "from", of(service), 5432) for rule in rules(overlay, labels, "ingress")
+            )
+        }
+        assert answering == reached
+
+
+@every_overlay
+@pytest.mark.parametrize("port", [4222, 6379])
+def test_all_reach_nats_and_identity_reaches_redis(port, overlay):
+    reaching = {
+        service
+        for service in SERVICES
+        if any(
+            port in [entry["port"] for entry in rule.get("ports", ())]
+            for rule in rules(overlay, of(service), "egress")
+        )
+    }
+    assert reaching == (set(SERVICES) if port == 4222 else {"identity"})
+
+
+@every_overlay
+@pytest.mark.parametrize("service", SERVICES)
+def test_only_hooks_and_mirrors_reach_the_internet_and_no_private_range(service, overlay):
+    blocks = [
+        (peer["ipBlock"], {entry["port"] for entry in rule["ports"]})
+        for rule in rules(overlay, of(service), "egress")
+        for peer in rule.get("to", ())
+        if "ipBlock" in peer
+    ]
+    if service not in ("hooks", "repos"):
+        assert not blocks
+        return
+    assert {frozenset(ports) for _, ports in blocks} == {
+        frozenset({80, 443} if service == "hooks" else {22, 80, 443, 9418})
+    }
+    for address in (
+        *(
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+        ),
+        *("0.0.0.0", "198.18.0.1", "224.0.0.1", "255.255.255.255"),
+        *(
+            "::1",
+            "fc00::1",
+            "fd00:ec2::254",
+            "fe80::1",
+            "::ffff:10.0.0.1",
+            "64:ff9b::a00:1",
+            "2002:a00:1::1",
+            "ff02::1",
+        ),
+    ):
+        assert not any(_contains(block, address) for block, _ in blocks), address
+    for address in ("1.1.1.1", "93.184.216.34", "2606:4700::1111"):
+        assert any(_contains(block, address) for block, _ in blocks), address
+
+
+def _contains(block: Object, address: str) -> bool:
+    inside = ipaddress.ip_address(address)
+
+    def covers(network: str) -> bool:
+        known = ipaddress.ip_network(network)
+        return known.version == inside.version and inside in known
+
+    return covers(block["cidr"]) and not any(covers(network) for network in block.get("except", ()))

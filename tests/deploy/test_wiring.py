@@ -1,0 +1,175 @@
+"""Names, ports and variables in the manifests are those that the code of the services declares."""
+
+import importlib
+import re
+from urllib.parse import urlsplit
+
+import pytest
+from manifests import Object, containers, named, rendered
+
+from ingot_chassis.events import stream_of
+from ingot_chassis.settings import ServiceSettings, load, variables
+from ingot_contracts.topology import CALLS, CONSUMES, SERVICES
+
+INSTALLED = ("dev", "production")
+WITH_DATABASE = [s for s in SERVICES if s != "gateway"]
+OTHERS = {"DATABASE_USER", "DATABASE_PASSWORD", "SHARD_NUMBER", "PGSSLMODE", "PGSSLROOTCERT"}
+"""Variables that are no settings: parts of others, and what the driver of PostgreSQL reads."""
+
+FROM_THE_OPERATOR = {
+    f"{s}-db-app": {"username": s, "password": "made-by-the-operator"} for s in WITH_DATABASE
+}
+
+
+def settings_of(service: str) -> type[ServiceSettings]:
+    return importlib.import_module(f"ingot_{service}.settings").Settings
+
+
+def secret(found: list[Object], name: str) -> dict[str, str]:
+    """The keys of a Secret, with some value; ExternalSecrets name them, the operator of PostgreSQL makes its own."""
+    for one in found:
+        if one["kind"] == "Secret" and one["metadata"]["name"] == name:
+            return dict.fromkeys(one["data"], "x")
+        if one["kind"] == "ExternalSecret" and one["spec"]["target"]["name"] == name:
+            return {entry["secretKey"]: "x" for entry in one["spec"]["data"]}
+    return FROM_THE_OPERATOR[name]
+
+
+def environment(found: list[Object], container: Object) -> dict[str, str]:
+    """What the process sees, in the order in which Kubernetes fills it."""
+    filled: dict[str, str] = {}
+    for source in container.get("envFrom", ()):
+        if "configMapRef" in source:
+            filled |= named(found, "ConfigMap", source["configMapRef"]["name"])["data"]
+        else:
+            filled |= secret(found, source["secretRef"]["name"])
+    own: dict[str, str] = {}
+    for variable in container.get("env", ()):
+        name = variable["name"]
+        if "value" in variable:
+            own[name] = re.sub(r"\$\((\w+)\)", lambda match: own[match[1]], variable["value"])
+        elif "secretKeyRef" in variable["valueFrom"]:
+            reference = variable["valueFrom"]["secretKeyRef"]
+            own[name] = secret(found, reference["name"])[reference["key"]]
+        else:
+            assert variable["valueFrom"]["fieldRef"]["fieldPath"].endswith("pod-index']")
+            own[name] = "0"
+    return filled | own
+
+
+def of_service(found: list[Object], service: str) -> list[tuple[str, Object]]:
+    return [(n, c) for n, c in containers(found) if re.search(rf"(^|/)ingot/{service}:", c["image"])]
+
+
+@pytest.mark.parametrize("overlay", INSTALLED)
+@pytest.mark.parametrize("service", SERVICES)
+def test_every_variable_is_a_setting_and_every_value_can_be_read(service, overlay):
+    found = rendered(f"overlays/{overlay}")
+    known = {variable.name for variable in variables(settings_of(service), service)}
+    for name, container in of_service(found, service):
+        given = environment(found, container)
+        assert not set(given) - known - OTHERS - {"INGOT_STORE_URL"}, name
+        if container["args"] == ["migrate"]:
+            assert given[f"INGOT_{service.upper()}_DATABASE_URL"]
+            continue
+        if "INGOT_PUBLIC_KEYS" in given:
+            given["INGOT_PUBLIC_KEYS"] = "gateway=x"
+        settings = load(settings_of(service), service, given)
+        assert settings.private_key, name
+        assert settings.public_keys, name
+        assert settings.host == "0.0.0.0", name
+        assert settings.background is (service == "gateway"), name
+        assert bool(settings.database_url) is (service != "gateway"), name
+        if hasattr(settings, "sealing_key"):
+            assert settings.sealing_key, name
+
+
+@pytest.mark.parametrize("overlay", INSTALLED)
+@pytest.mark.parametrize("service", SERVICES)
+def test_each_process_listens_where_its_service_sends(service, overlay):
+    found = rendered(f"overlays/{overlay}")
+    for name, container in of_service(found, service):
+        if container["args"] == ["migrate"]:
+            continue
+        given = environment(found, container) | {"INGOT_PUBLIC_KEYS": ""}
+        settings = load(settings_of(service), service, given)
+        (port,) = container["ports"]
+        assert port["containerPort"] == settings.port, name
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            assert container[probe]["httpGet"]["port"] == port["name"], name
+    (offered,) = named(found, "Service", service)["spec"]["ports"]
+    assert offered["port"] == settings_of(service)().port
+
+
+@pytest.mark.parametrize("overlay", INSTALLED)
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_finds_the_services_it_calls(service, overlay):
+    found = rendered(f"overlays/{overlay}")
+    for name, container in of_service(found, service):
+        if container["args"] == ["migrate"]:
+            continue
+        given = environment(found, container)
+        for called in CALLS[service]:
+            url = urlsplit(given[f"INGOT_{service.upper()}_{called.upper()}_URL"])
+            (port,) = named(found, "Service", called)["spec"]["ports"]
+            assert (url.hostname, url.port) == (called, port["port"]), name
+
+
+@pytest.mark.parametrize("overlay", INSTALLED)
+@pytest.mark.parametrize("service", WITH_DATABASE)
+def test_a_service_finds_its_database_and_no_other(service, overlay):
+    found = rendered(f"overlays/{overlay}")
+    for _, container in of_service(found, service):
+        url = urlsplit(environment(found, container)[f"INGOT_{service.upper()}_DATABASE_URL"])
+        assert (url.scheme, url.hostname, url.port, url.path) == (
+            "postgresql+asyncpg",
+            f"{service}-db-rw",
+            5432,
+            f"/{service}",
+        )
+    if overlay == "production":
+        cluster = named(found, "Cluster", f"{service}-db")
+        assert cluster["spec"]["bootstrap"]["initdb"] == {"database": service, "owner": service}
+    else:
+        assert named(found, "Service", f"{service}-db-rw")
+
+
+@pytest.mark.parametrize("overlay", INSTALLED)
+def test_every_service_is_there_with_its_commands(overlay):
+    found = rendered(f"overlays/{overlay}")
+    for service in SERVICES:
+        commands = sorted(container["args"][0] for _, container in of_service(found, service))
+        assert commands == (["serve"] if service == "gateway" else ["migrate", "serve", "work"])
+
+
+def test_the_connections_of_all_processes_fit_into_the_database():
+    """Twice the pool for each process, and the connections that hold locks."""
+    found = rendered("overlays/production")
+    locks = 22
+    for service in WITH_DATABASE:
+        most = 2 if service == "repos" else 1
+        for one in found:
+            if one["kind"] == "HorizontalPodAutoscaler" and one["metadata"]["name"] == service:
+                most = one["spec"]["maxReplicas"]
+        workers = [
+            o["spec"]["maxReplicaCount"]
+            for o in found
+            if o["kind"] == "ScaledObject" and o["metadata"]["name"] == f"{service}-work"
+        ]
+        processes = most + (workers[0] if workers else 0 if service == "repos" else 2)
+        pool = settings_of(service)().database_pool
+        allowed = int(
+            named(found, "Cluster", f"{service}-db")["spec"]["postgresql"]["parameters"]["max_connections"]
+        )
+        assert processes * (2 * pool + locks) <= allowed, service
+
+
+@pytest.mark.parametrize("service", ["issues", "hooks"])
+def test_workers_scale_by_the_streams_that_they_consume(service):
+    triggers = named(rendered("overlays/production"), "ScaledObject", f"{service}-work")["spec"]["triggers"]
+    streams = {
+        (trigger["metadata"]["stream"], trigger["metadata"]["consumer"])
+        for trigger in triggers
+        if trigger["type"] == "nats-jetstream"
+    }
+    assert streams == {(stream_of(emitter), service) for emitter in CONSUMES[service]}
