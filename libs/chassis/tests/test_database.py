@@ -131,6 +131,19 @@ async def test_a_lookup_finds_the_row_by_its_names(database, way):
     assert missing is None
 
 
+@pytest.mark.parametrize("way", ["read", "transaction"])
+async def test_a_lookup_finds_all_rows(database, way):
+    async with database.transaction() as tx:
+        await tx.execute(insert(tx, outbox).values([row("a"), row("b")]))
+    every = Lookup(select(outbox.c.id).where(outbox.c.key == bindparam("key")).order_by(outbox.c.id))
+    async with getattr(database, way)() as db:
+        found = await every.all(db, key="k")
+        none = await every.all(db, key="other")
+
+    assert [one.id for one in found] == ["a", "b"]
+    assert list(none) == []
+
+
 async def test_a_lookup_in_a_transaction_sees_what_the_transaction_did(database):
     async with database.transaction() as tx:
         await tx.execute(insert(tx, outbox).values(**row("a")))

@@ -4,6 +4,7 @@ SQLAlchemy finds the compiled form of a statement by walking it, and crosses int
 its key that is five times the work of the driver (docs/adr/0012).
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import asyncpg
@@ -23,6 +24,14 @@ from sqlalchemy import (
 
 from ingot_chassis.database import Executor
 from ingot_chassis.tables import UtcDateTime
+
+_LEFT_TO_SQLALCHEMY = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,
+)
+"""Telling a lost connection from a bad statement, and forgetting it, is SQLAlchemy's."""
 
 AS_THE_DRIVER_GIVES_THEM = (Boolean, DateTime, Float, Integer, LargeBinary, String, UtcDateTime)
 
@@ -57,16 +66,29 @@ class Lookup:
     async def first(self, db: Executor, **values: Any) -> Any | None:
         """The first row, or None. Raises KeyError for a value that is missing."""
         driver = db.driver
-        if driver is None:
-            return (await db.execute(self._statement, values)).first()
+        if driver is not None:
+            try:
+                return await driver.fetchrow(*self._call(db, values), record_class=Found)
+            except _LEFT_TO_SQLALCHEMY:
+                pass
+        return (await db.execute(self._statement, values)).first()
+
+    async def all(self, db: Executor, **values: Any) -> Sequence[Any]:
+        """Every row. Raises KeyError for a value that is missing."""
+        driver = db.driver
+        if driver is not None:
+            try:
+                rows: list[Any] = await driver.fetch(*self._call(db, values), record_class=Found)
+                return rows
+            except _LEFT_TO_SQLALCHEMY:
+                pass
+        return (await db.execute(self._statement, values)).all()
+
+    def _call(self, db: Executor, values: dict[str, Any]) -> list[Any]:
+        """The SQL, and its values in order."""
         if not self._sql:
             self._compile(db.dialect)
-        ordered = [values[name] for name in self._order]
-        try:
-            return await driver.fetchrow(self._sql, *ordered, record_class=Found)
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError):
-            # Telling a lost connection from a bad statement, and forgetting it, is SQLAlchemy's.
-            return (await db.execute(self._statement, values)).first()
+        return [self._sql, *(values[name] for name in self._order)]
 
     def _compile(self, dialect: Dialect) -> None:
         compiled = self._statement.compile(dialect=dialect)
