@@ -107,7 +107,8 @@ def furnish(url: str) -> str:
         return str(token.json()["sha1"])
 
 
-def load(url: str, request: str, count: int) -> dict[str, Any]:
+def load(url: str, request: str, count: int, *, status: str = "200") -> dict[str, Any]:
+    """Send a request ``count`` times; every answer must have that status."""
     place = urlsplit(url)
     told = {
         "host": place.hostname,
@@ -124,8 +125,8 @@ def load(url: str, request: str, count: int) -> dict[str, Any]:
         check=True,
     )
     result: dict[str, Any] = json.loads(done.stdout)
-    if set(result["statuses"]) != {"200"}:
-        raise SystemExit(f"not all answers were 200: {result['statuses']}")
+    if set(result["statuses"]) != {status}:
+        raise SystemExit(f"not all answers were {status}: {result['statuses']}")
     return result
 
 

@@ -156,6 +156,7 @@ class Cluster:
     parts = SERVICES
 
     def __init__(self, folder: Path, around: Around) -> None:
+        self.around = around
         ports = {service: free_port() for service in SERVICES}
         urls = {service: f"http://127.0.0.1:{port}/" for service, port in ports.items()}
         self.url = urls["gateway"]
