@@ -65,7 +65,8 @@ async def _listed(request: Call, issue_id: int | None, since: str, before: str) 
             before=queries.moment(before),
         )
         around = await people(db, (row.author_id for row in rows))
-    found = [request.viewing.comment(row, request.access.repository, around) for row in rows]
+    viewing, repository = request.viewing, request.access.repository
+    found = [viewing.comment(row, repository, around) for row in rows]
     return Response(found, headers=request.page_headers(page, total))
 
 

@@ -132,7 +132,8 @@ async def list_issues(
     async with request.db.read() as db:
         rows, total = await searches.search(db, request.repository_id, wanted, page)
     around = Surroundings.of(rows)
-    found = [request.viewing.issue(row, request.access.repository, around) for row in rows]
+    viewing, repository = request.viewing, request.access.repository
+    found = [viewing.issue(row, repository, around) for row in rows]
     return Response(found, headers=request.page_headers(page, total))
 
 

@@ -84,8 +84,8 @@ async def list_pulls(
     async with request.db.read() as db:
         rows, total = await searches.search(db, request.repository_id, wanted, page)
     around = Surroundings.of(rows)
-    repository, reader = request.access.repository, request.who.id
-    found = [request.viewing.pull(row, repository, around, reader=reader) for row in rows]
+    viewing, repository, reader = request.viewing, request.access.repository, request.who.id
+    found = [viewing.pull(row, repository, around, reader=reader) for row in rows]
     return Response(found, headers=request.page_headers(page, total))
 
 

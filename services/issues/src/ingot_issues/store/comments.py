@@ -68,7 +68,10 @@ async def add(
         "updated_at": now(),
         **because,
     }
-    return int((await db.execute(comment.insert().values(values).returning(comment.c.id))).scalar_one())
+    return int((await db.execute(_ADD, values)).scalar_one())
+
+
+_ADD = comment.insert().returning(comment.c.id)
 
 
 async def is_noted(db: Executor, issue_id: int, kind: int, **because: Any) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Row, Select, bindparam, delete, select, update
 
 from ingot_chassis.database import Executor, insert
+from ingot_chassis.lookup import Lookup
 from ingot_chassis.tables import BigId, now
 from ingot_issues.store.surroundings import WHOLE
 from ingot_issues.store.tables import assignee, issue, issue_label, pull
@@ -21,11 +22,12 @@ def _issues() -> Select[Any]:
     )
 
 
+_ADD = issue.insert().returning(issue.c.id)
 _NUMBERED = (
     issue.c.repository_id == bindparam("repository_id", type_=BigId),
     issue.c.number == bindparam("number", type_=BigId),
 )
-_BY_NUMBER, _WHOLE_BY_NUMBER = _issues().where(*_NUMBERED), WHOLE.where(*_NUMBERED)
+_BY_NUMBER, _WHOLE_BY_NUMBER = _issues().where(*_NUMBERED), Lookup(WHOLE.where(*_NUMBERED))
 _BY_ID = _issues().where(issue.c.id == bindparam("issue_id", type_=BigId))
 _WHOLE_BY_ID = WHOLE.where(issue.c.id == bindparam("issue_id", type_=BigId))
 
@@ -33,7 +35,7 @@ _WHOLE_BY_ID = WHOLE.where(issue.c.id == bindparam("issue_id", type_=BigId))
 async def add(db: Executor, **values: Any) -> int:
     """Insert an issue; its id."""
     values |= {"created_at": now(), "updated_at": now()}
-    return int((await db.execute(issue.insert().values(values).returning(issue.c.id))).scalar_one())
+    return int((await db.execute(_ADD, values)).scalar_one())
 
 
 async def get(db: Executor, repository_id: int, number: int) -> IssueRow | None:
@@ -46,8 +48,7 @@ async def get_by_id(db: Executor, issue_id: int) -> IssueRow | None:
 
 async def get_whole(db: Executor, repository_id: int, number: int) -> IssueRow | None:
     """With its surroundings."""
-    wanted = {"repository_id": repository_id, "number": number}
-    return (await db.execute(_WHOLE_BY_NUMBER, wanted)).first()
+    return await _WHOLE_BY_NUMBER.first(db, repository_id=repository_id, number=number, viewer=0)
 
 
 async def get_whole_by_id(db: Executor, issue_id: int, viewer: int = 0) -> IssueRow | None:

@@ -1,12 +1,15 @@
 """SQL for what is kept per repository: its counter and the copy of its view."""
 
 from collections.abc import Collection
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import delete, select, update
+from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from ingot_chassis.database import Executor, insert
+from ingot_chassis.tables import BigId
 from ingot_contracts.repos import Permission, Repository
 from ingot_issues.store.tables import comment, counter, issue, label, milestone, repository, tracked_time
 
@@ -38,10 +41,19 @@ async def next_number(db: Executor, repository_id: int, *, is_pull: bool) -> Cou
 
     Makes every other writer of the repository wait, as ``lock`` does.
     """
+    statement = _next_number(db.dialect_name, is_pull=is_pull)
+    row = (await db.execute(statement, {"repository": repository_id})).first()
+    return Counted._make(row) if row is not None else None
+
+
+@lru_cache
+def _next_number(dialect_name: str, *, is_pull: bool) -> Any:
+    """Built once for each database: every new issue runs it."""
     opened = {"open_pulls" if is_pull else "open_issues": 1}
-    statement = (
-        insert(db, counter)
-        .values(repository_id=repository_id, last_number=1, **opened)
+    make = sqlite.insert if dialect_name == "sqlite" else postgresql.insert
+    return (
+        make(counter)
+        .values(repository_id=bindparam("repository", type_=BigId), last_number=1, **opened)
         .on_conflict_do_update(
             index_elements=["repository_id"],
             set_={
@@ -52,8 +64,6 @@ async def next_number(db: Executor, repository_id: int, *, is_pull: bool) -> Cou
         )
         .returning(counter.c.last_number, counter.c.open_issues, counter.c.open_pulls)
     )
-    row = (await db.execute(statement)).first()
-    return Counted._make(row) if row is not None else None
 
 
 async def count_open(db: Executor, repository_id: int, more: int, *, is_pull: bool) -> Counted:

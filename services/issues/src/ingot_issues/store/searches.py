@@ -9,6 +9,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Integer, Row, Select, bindparam, func, or_, select
 
 from ingot_chassis.database import Executor
+from ingot_chassis.lookup import Lookup
 from ingot_chassis.paging import Page
 from ingot_chassis.tables import BigId
 from ingot_issues.store import milestones
@@ -48,29 +49,46 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @lru_cache(maxsize=64)
-def _listed(is_pull: bool | None, state: str, sort: str) -> Select[Any]:
-    """The statement of a list, built once: building it costs more than running it."""
+def _listed(is_pull: bool | None, state: str, sort: str) -> tuple[Select[Any], Lookup]:
+    """The page of ids of a list, and what is read for such ids; built once, as building costs more than running.
+
+    The page is cut before anything is joined to it.
+    """
     where: list[ColumnElement[bool]] = [issue.c.repository_id == bindparam("repository_id", type_=BigId)]
     if is_pull is not None:
-        where.append(issue.c.is_pull == is_pull)
+        where.append(issue.c.is_pull.is_(is_pull))
     if state != "all":
-        where.append(issue.c.state == state)
-    order = SORTS.get(sort, SORTS["newest"])
-    statement = WHOLE.where(*where).order_by(*order)
-    return statement.limit(bindparam("limit", type_=Integer)).offset(bindparam("offset", type_=BigId))
+        where.append(issue.c.state == bindparam("state"))
+    ids = select(issue.c.id).where(*where).order_by(*SORTS[sort])
+    page = ids.limit(bindparam("limit", type_=Integer)).offset(bindparam("offset", type_=BigId))
+    with_total = WHOLE.add_columns(_KEPT_TOTAL[state].scalar_subquery().label("total"))
+    return page, Lookup(with_total.where(issue.c.id.in_(page)).order_by(*SORTS[sort]))
 
 
 async def search(db: Executor, repository_id: int, wanted: Wanted, page: Page) -> tuple[list[IssueRow], int]:
     """A page of the issues of a repository with their surroundings, and how many there are in all."""
     where = _where(repository_id, wanted)
-    given = {"repository_id": repository_id, "limit": page.limit, "offset": page.offset}
-    listed = _listed(wanted.is_pull, wanted.state, wanted.sort if wanted.sort in SORTS else "newest")
-    rows = await db.execute(listed.where(*where) if where else listed, given)
-    if where or wanted.is_pull is not None:
-        total = await db.execute(_counted(repository_id, wanted, where))
+    given = {
+        "repository_id": repository_id,
+        "state": wanted.state,
+        "limit": page.limit,
+        "offset": page.offset,
+        "viewer": 0,
+    }
+    sort = wanted.sort if wanted.sort in SORTS else "newest"
+    ids, listed = _listed(wanted.is_pull, wanted.state, sort)
+    if where:
+        filtered = WHOLE.where(issue.c.id.in_(ids.where(*where))).order_by(*SORTS[sort])
+        rows = (await db.execute(filtered, given)).all()
     else:
-        total = await db.execute(_KEPT_TOTAL[wanted.state], {"repository_id": repository_id})
-    return list(rows.all()), int(total.scalar() or 0)
+        rows = await listed.all(db, **given)
+    if where or wanted.is_pull is not None:
+        total = (await db.execute(_counted(repository_id, wanted, where))).scalar()
+    elif rows:
+        total = rows[0].total
+    else:
+        total = (await db.execute(_KEPT_TOTAL[wanted.state], {"repository_id": repository_id})).scalar()
+    return list(rows), int(total or 0)
 
 
 _KEPT_TOTAL = {
@@ -120,6 +138,8 @@ def _account_named(login: str) -> Select[Any]:
 
 def _labelled(repository_id: int, wanted: Wanted) -> list[ColumnElement[bool]]:
     """On it: every one of the named labels, and any one of the numbered ones."""
+    if not wanted.label_names and not wanted.label_ids:
+        return []
     on_it = select(issue_label.c.issue_id).join(label, label.c.id == issue_label.c.label_id)
     own = label.c.repository_id == repository_id
     where: list[ColumnElement[bool]] = [

@@ -93,7 +93,8 @@ issue = Table(
     Column("updated_at", UtcDateTime, nullable=False),
     Column("closed_at", UtcDateTime),
     UniqueConstraint("repository_id", "number"),
-    Index("ix_issue_listed", "repository_id", "state", "is_pull", "number"),
+    Index("ix_issue_in_state", "repository_id", "state", "number"),
+    Index("ix_issue_of_kind", "repository_id", "is_pull", "number"),
     sqlite_autoincrement=True,
 )
 
