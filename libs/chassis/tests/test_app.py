@@ -112,7 +112,21 @@ def client(public_url: str = "http://ingot.test/") -> httpx.AsyncClient:
         principal_verifier=PrincipalVerifier("counter", keys),
         service_verifier=ServiceVerifier("counter", {"friend": SERVICE_KEY.x, "gateway": GATEWAY_KEY.x}),
     )
-    routes = [make, make_for, clash, wrong, crash, elsewhere, one, mine, secrets, rule, change, inside, forgotten]
+    routes = [
+        make,
+        make_for,
+        clash,
+        wrong,
+        crash,
+        elsewhere,
+        one,
+        mine,
+        secrets,
+        rule,
+        change,
+        inside,
+        forgotten,
+    ]
     app = service_app(parts, routes=routes, max_body=1000)
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://counter")
 
