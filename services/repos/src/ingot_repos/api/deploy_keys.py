@@ -73,7 +73,7 @@ async def list_keys(
 async def create_key(request: Call, data: CreateDeployKey) -> DeployKey:
     """Let a key in."""
     if not data.read_only:
-        access.require(request.found.level, "admin", request.who)
+        access.require(request.found.row, request.found.level, "admin", request.who)
     async with request.db.transaction() as tx:
         row = await deploy_keys.add(
             tx, request.found.id, title=data.title, key=data.key, read_only=data.read_only
