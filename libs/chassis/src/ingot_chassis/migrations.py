@@ -1,6 +1,7 @@
 """Schema of a service's database: Alembic, run under a lock, and the check of its age at start."""
 
 from pathlib import Path
+from typing import Any
 
 import structlog
 from alembic import command
@@ -67,8 +68,18 @@ def _upgrade(connection: Connection, scripts: Path) -> None:
         return
     config = _config(scripts)
     config.attributes["connection"] = connection
+    directory = ScriptDirectory.from_config(config)
+    log.info(
+        "migrating the database",
+        revision=MigrationContext.configure(connection).get_current_revision(),
+        to=directory.get_current_head(),
+    )
     command.upgrade(config, "head")
     log.info("database migrated", scripts=scripts.parent.parent.name)
+
+
+def _tell_progress(*, step: Any, **_: Any) -> None:
+    log.info("revision applied", revision=step.up_revision_id, what=step.up_revision.doc)
 
 
 def run_env(target_metadata: object) -> None:
@@ -81,6 +92,7 @@ def run_env(target_metadata: object) -> None:
         target_metadata=target_metadata,  # type: ignore[arg-type]
         transactional_ddl=True,
         render_as_batch=connection.dialect.name == "sqlite",
+        on_version_apply=_tell_progress,
     )
     with context.begin_transaction():
         context.run_migrations()

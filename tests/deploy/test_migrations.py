@@ -1,0 +1,130 @@
+"""A release meets a database of another age: it migrates under a lock, waits for a migration, or refuses."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import httpx
+import pytest
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from ingot_chassis.keys import SigningKey
+from ingot_chassis.migrations import upgrade
+from ingot_chassis.testing.processes import free_port
+
+PATIENCE = 60.0
+pytestmark = pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+
+
+def variables(url: str, port: int = 0) -> dict[str, str]:
+    return {
+        "INGOT_ISSUES_DATABASE_URL": url,
+        "INGOT_ISSUES_PRIVATE_KEY": SigningKey.generate().text(),
+        "INGOT_ISSUES_PORT": str(port),
+        "INGOT_ISSUES_BACKGROUND": "false",
+        "INGOT_NATS_URL": f"nats://127.0.0.1:{free_port()}",
+        "INGOT_DRAIN_SECONDS": "0",
+    }
+
+
+@asynccontextmanager
+async def issues(command: str, url: str, port: int = 0) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "ingot_issues", command),
+        env=variables(url, port),
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(PATIENCE):
+            yield process
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+async def ended(command: str, url: str) -> tuple[int, str]:
+    """The exit code and what was told."""
+    async with issues(command, url) as process:
+        _, told = await process.communicate()
+        return process.returncode, told.decode()
+
+
+async def line_about(process: asyncio.subprocess.Process, words: str) -> dict:
+    while line := await process.stderr.readline():
+        if words.encode() in line:
+            return json.loads(line)
+    raise AssertionError(f"it ended without a word about {words!r}")
+
+
+async def execute(url: str, statement: str) -> None:
+    engine = create_async_engine(url)
+    async with engine.begin() as connection:
+        await connection.execute(text(statement))
+    await engine.dispose()
+
+
+async def test_a_service_waits_for_its_migration_and_is_not_ready_until_then(database_url):
+    port = free_port()
+    async with issues("serve", database_url, port) as process, httpx.AsyncClient(timeout=1.5) as client:
+        await line_about(process, "waiting for `migrate`")
+        with pytest.raises(httpx.TransportError):
+            await client.get(f"http://127.0.0.1:{port}/readyz")
+        assert process.returncode is None
+        assert (await ended("migrate", database_url))[0] == 0
+        await line_about(process, "listening")
+        assert (await client.get(f"http://127.0.0.1:{port}/readyz")).status_code == 200
+
+
+@pytest.mark.parametrize("command", ["serve", "work", "migrate"])
+async def test_a_release_refuses_a_newer_database(command, database_url):
+    assert (await ended("migrate", database_url))[0] == 0
+    await execute(database_url, "UPDATE alembic_version SET version_num = 'of-tomorrow'")
+    code, told = await ended(command, database_url)
+    assert code == 2
+    assert "ingot: the database is at revision of-tomorrow, which this release does not know" in told
+
+
+async def test_migrations_that_meet_wait_for_each_other_and_one_does_the_work(database_url):
+    outcomes = await asyncio.gather(*(ended("migrate", database_url) for _ in range(3)))
+    assert [code for code, _ in outcomes] == [0, 0, 0]
+    assert sum("database migrated" in told for _, told in outcomes) == 1
+
+
+async def test_a_migration_tells_each_step(database_url):
+    _, told = await ended("migrate", database_url)
+    lines = [json.loads(line) for line in told.splitlines()]
+    assert lines[0]["event"] == "migrating the database"
+    steps = [line for line in lines if line["event"] == "revision applied"]
+    assert steps[0] | {"timestamp": ""} == {
+        "event": "revision applied",
+        "revision": "0001",
+        "what": "first tables",
+        "level": "info",
+        "timestamp": "",
+    }
+    assert lines[0]["to"] == steps[-1]["revision"]
+
+
+async def test_a_migration_holds_the_lock_of_its_database_and_does_not_wait_long_for_a_busy_table(
+    tmp_path, database_url
+):
+    """Asked from inside a migration: the settings of its session, and the locks that it holds."""
+    (tmp_path / "versions").mkdir()
+    (tmp_path / "env.py").write_text(
+        "from sqlalchemy import MetaData\nfrom ingot_chassis.migrations import run_env\nrun_env(MetaData())\n"
+    )
+    (tmp_path / "versions" / "0001_seen.py").write_text(
+        "from alembic import op\nrevision, down_revision = '0001', None\n"
+        "def upgrade():\n    op.execute('''CREATE TABLE seen AS SELECT current_setting('lock_timeout') AS patience,\n"
+        "        (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid()\n"
+        "         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) AS locks''')\n"
+    )
+    await upgrade(database_url, tmp_path)
+    engine = create_async_engine(database_url)
+    async with engine.connect() as connection:
+        assert (await connection.execute(text("SELECT patience, locks FROM seen"))).one() == ("10s", 1)
+    await engine.dispose()
