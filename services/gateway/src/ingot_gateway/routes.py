@@ -22,6 +22,8 @@ class Route(NamedTuple):
 ROUTES: tuple[Route, ...] = (
     Route("/api/v1/markdown", "issues"),
     Route("/api/v1/markdown/raw", "issues"),
+    Route("/api/v1/gitignore/templates/*", "repos"),
+    Route("/api/v1/licenses/*", "repos"),
     Route("/api/v1/admin/*", "identity"),
     Route("/api/v1/admin/users/{username}/repos", "repos"),
     Route("/api/v1/org/*", "identity"),
