@@ -28,6 +28,7 @@ from ingot_repos.api import (
     search,
     statuses,
     team_repositories,
+    templates,
     transfers,
 )
 from ingot_repos.api.call import Call, Parts, enter_repository
@@ -100,6 +101,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
             *search.routes,
             *statuses.routes,
             *team_repositories.routes,
+            *templates.routes,
             *transfers.routes,
         ],
     )

@@ -9,8 +9,8 @@ from ingot_chassis.errors import Invalid
 from ingot_chassis.policy import admin, resource, signed_in
 from ingot_contracts.repos import Repository
 from ingot_repos.api.call import Call, Found
-from ingot_repos.core import names, repositories
-from ingot_repos.core.repositories import NewRepository, check_templates
+from ingot_repos.core import access, names, repositories, templates
+from ingot_repos.core.repositories import NewRepository
 from ingot_repos.git.errors import RefNotFound
 from ingot_repos.git.refs import get_branch, set_default_branch
 
@@ -23,6 +23,8 @@ Text255 = Annotated[str, msgspec.Meta(max_length=255)]
 
 
 class CreateRepository(msgspec.Struct, kw_only=True):
+    """With `auto_init` it begins with a commit; `gitignores` are names by comma, `license` is a key."""
+
     name: str
     description: Text255 = ""
     website: Text255 = ""
@@ -54,18 +56,30 @@ class EditRepository(msgspec.Struct, kw_only=True):
 
 
 async def create_for(request: Call, owner: Any, data: CreateRepository) -> Repository:
-    """Create a repository of ``owner`` as the caller."""
-    check_templates(gitignores=data.gitignores, license=data.license, readme=data.readme)
+    """Create a repository of ``owner`` as the caller. Raises Denied for a restricted token."""
+    access.require_unconfined(request.who)
+    creator = await request.own_account()
+    files = first_files(data, owner.full_name or owner.login)
     wanted = NewRepository(
         name=data.name,
         description=data.description,
         website=data.website,
         private=data.private,
         default_branch=data.default_branch or request.parts.default_branch,
-        auto_init=data.auto_init,
+        files=files if data.auto_init else {},
     )
-    row = await request.parts.creating.create(owner, await request.own_account(), wanted)
+    row = await request.parts.creating.create(owner, creator, wanted)
     return request.viewing.repository(row, "owner")
+
+
+def first_files(data: CreateRepository, holder: str) -> dict[str, str]:
+    """What the first commit holds, by path. Raises Invalid for an unknown template."""
+    files = {
+        "README.md": templates.readme(data.readme, data.name, data.description),
+        ".gitignore": templates.gitignore(data.gitignores),
+        "LICENSE": templates.licence(data.license, holder) if data.license.strip() else "",
+    }
+    return {path: text for path, text in files.items() if text}
 
 
 def _create_in_organization_id(_handler: Any, _method: Any, path: list[Any]) -> str:

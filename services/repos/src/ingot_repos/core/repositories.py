@@ -29,23 +29,14 @@ class Remove(msgspec.Struct, frozen=True):
 
 
 class NewRepository(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked for, checked."""
+    """What is asked for. Without ``files`` it begins empty, else with a commit of them."""
 
     name: str
     description: str = ""
     website: str = ""
     private: bool = False
     default_branch: str
-    auto_init: bool = False
-
-
-def check_templates(*, gitignores: str, license: str, readme: str) -> None:  # noqa: A002 - the wire's word
-    """Only the readme "Default" is known; anything else that is asked for by name is refused."""
-    for field, given in (("gitignores", gitignores), ("license", license)):
-        if given.strip():
-            raise Invalid.field(field, "unknown", f"there is no template {given!r}")
-    if readme.strip().lower() not in ("", "default"):
-        raise Invalid.field("readme", "unknown", f"there is no template {readme!r}")
+    files: dict[str, str] = {}
 
 
 class Creating:
@@ -91,14 +82,13 @@ class Creating:
     async def _fill(self, repository_id: int, creator: Any, wanted: NewRepository) -> dict[str, str]:
         """Make the files; the refs that are there then."""
         await asyncio.to_thread(self._storage.create, repository_id, wanted.default_branch)
-        if not wanted.auto_init:
+        if not wanted.files:
             return {}
-        text = f"# {wanted.name}\n" + (f"\n{wanted.description}\n" if wanted.description else "")
         oid = await self._storage.call(
             repository_id,
             initial_commit,
             wanted.default_branch,
-            {"README.md": text.encode()},
+            {path: text.encode() for path, text in wanted.files.items()},
             person(creator),
         )
         return {BRANCHES + wanted.default_branch: oid}
