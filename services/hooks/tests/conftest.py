@@ -44,6 +44,11 @@ class World:
         headers = {"ingot-principal": self.sisters.statement(user, **who)} if user else {}
         return await self.client.request(method, f"/api/v1{path}", json=body, headers=headers)
 
+    async def close(self) -> None:
+        await self.client.aclose()
+        await self.endpoints.close()
+        await self.db.close()
+
     async def hear(self, event: msgspec.Struct, *, id_: str = "") -> None:
         await self._consumers.apply(envelope(event, id_=id_))
 
@@ -64,6 +69,4 @@ def settings(make_database: MakeDatabase) -> Settings:
 async def world(settings: Settings) -> AsyncIterator[World]:
     world = World(settings, Sisters())
     yield world
-    await world.client.aclose()
-    await world.endpoints.close()
-    await world.db.close()
+    await world.close()

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qs
@@ -16,10 +18,11 @@ from ingot_chassis.testing.receiver import Answer, Receiver
 from ingot_hooks.bell import Bell
 from ingot_hooks.clients.endpoints import HttpEndpoints
 from ingot_hooks.core.schedule import PAUSES
+from ingot_hooks.settings import Settings
 from ingot_hooks.store import deliveries as store
 from ingot_hooks.workers import Deliverer, Retention
 
-from .builders import config, hook, push
+from .builders import Sisters, config, hook, push
 from .conftest import World
 
 HOOKS = "/repos/ann/app/hooks"
@@ -178,19 +181,27 @@ async def test_only_the_beginning_of_an_answer_is_kept(world: World, receiver: R
     assert (await world.call("GET", f"{HOOKS}/{id_}/deliveries/{row.id}")).status_code == 200
 
 
-async def test_a_hanging_endpoint_does_not_delay_a_good_one(world: World, receiver: Receiver) -> None:
-    world.settings.delivery_workers = world.settings.endpoint_concurrency + 1
-    async with Receiver() as dead:
+@pytest.fixture
+async def cramped(settings: Settings) -> AsyncIterator[World]:
+    """Delivers one thing more at a time than one endpoint may get, and waits long for each."""
+    settings.delivery_workers, settings.delivery_seconds = settings.endpoint_concurrency + 1, 60
+    world = World(settings, Sisters())
+    yield world
+    await world.close()
+
+
+async def test_a_hanging_endpoint_takes_its_own_places_and_fifty_others_get_all(cramped: World) -> None:
+    async with AsyncExitStack() as open_:
+        dead, *good = [await open_.enter_async_context(Receiver()) for _ in range(51)]
         dead.answer(200, delay=3600)
-        for _ in range(10):
-            await make(world, dead.url)
-        await world.hear(push())
-        delivering = asyncio.create_task(world.deliverer.run())
-        await dead.wait_for(world.settings.endpoint_concurrency)
-        await make(world, receiver.url)
-        await world.hear(push())
-        await receiver.wait_for(1)
-        assert len(dead.requests) == world.settings.endpoint_concurrency
+        for url in [dead.url] * 10 + [receiver.url for receiver in good]:
+            await make(cramped, url)
+        await cramped.hear(push())
+        await cramped.hear(push())
+        delivering = asyncio.create_task(cramped.deliverer.run())
+        for receiver in good:
+            await receiver.wait_for(2, timeout=60)
+        assert len(dead.requests) == cramped.settings.endpoint_concurrency
         delivering.cancel()
         await asyncio.gather(delivering, return_exceptions=True)
 
