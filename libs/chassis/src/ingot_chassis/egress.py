@@ -8,6 +8,7 @@ import asyncio
 import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from aiohttp.abc import ResolveResult
 
@@ -32,6 +33,9 @@ WEB = (80, 443)
 
 Resolve = Callable[[str, int], Awaitable[list[ResolveResult]]]
 """``(host, port)``: every address of the host. Raises OSError."""
+
+LookUp = Callable[[str], Awaitable[list[Any]]]
+"""``(host)``: what ``socket.getaddrinfo`` lists of it. Raises OSError."""
 
 
 class Egress:
@@ -115,12 +119,15 @@ def _private_kind(address: Address) -> str:
     return next((words for applies, words in kinds if applies), "")
 
 
-async def resolved(host: str, port: int) -> list[ResolveResult]:
-    """Every address of ``host``, as ``Resolve`` says."""
+async def resolved(host: str, port: int, *, look_up: LookUp | None = None) -> list[ResolveResult]:
+    """Every address of ``host``, as ``Resolve`` says. Names are looked up by the event loop, or else by ``look_up``."""
     if _is_address(host):
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return [ResolveResult(hostname=host, host=host, port=port, family=family, proto=0, flags=0)]
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    if look_up is not None:
+        found = await look_up(host)
+    else:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [
         ResolveResult(
             hostname=host,

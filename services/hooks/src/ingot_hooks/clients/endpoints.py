@@ -10,6 +10,7 @@ import socket
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from functools import partial
 from types import SimpleNamespace
 from typing import Protocol
 
@@ -19,6 +20,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from ingot_chassis.egress import Resolve, resolved
+from ingot_hooks.clients.names import Names
 
 MOST_BYTES = 64 * 1024
 MOST_HEADERS = 100
@@ -70,11 +72,14 @@ class HttpEndpoints:
     """Over sockets, within ``seconds`` from looking up the name to the head of the answer."""
 
     def __init__(self, refusal: Refusal, seconds: float, *, resolve: Resolve | None = None) -> None:
-        self._refusal, self._seconds, self._resolve = refusal, seconds, resolve or resolved
+        self._refusal, self._seconds = refusal, seconds
+        self._names = Names()
+        self._resolve = resolve or partial(resolved, look_up=self._names.look_up)
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
         """Close what is kept."""
+        self._names.close()
         if self._session is not None:
             await self._session.close()
             self._session = None
