@@ -206,6 +206,44 @@ async def test_a_hanging_endpoint_takes_its_own_places_and_fifty_others_get_all(
         await asyncio.gather(delivering, return_exceptions=True)
 
 
+async def fail_all(world: World) -> None:
+    """As if the last that was sent to each hook had failed."""
+    async with world.db.transaction() as tx:
+        await tx.execute(update(world.db.metadata.tables["hook"]).values(failing_since=now()))
+
+
+async def test_many_hanging_endpoints_that_have_failed_leave_half_of_the_places(cramped: World) -> None:
+    async with AsyncExitStack() as open_:
+        good, *dead = [await open_.enter_async_context(Receiver()) for _ in range(11)]
+        for receiver in dead:
+            receiver.answer(200, delay=3600)
+            await make(cramped, receiver.url)
+        await fail_all(cramped)
+        await make(cramped, good.url)
+        await cramped.hear(push())
+        await cramped.hear(push())
+        delivering = asyncio.create_task(cramped.deliverer.run())
+        await good.wait_for(2, timeout=60)
+        assert sum(len(receiver.requests) for receiver in dead) <= cramped.settings.delivery_workers // 2
+        delivering.cancel()
+        await asyncio.gather(delivering, return_exceptions=True)
+
+
+@pytest.mark.parametrize("of_failing", [True, False])
+async def test_claims_can_leave_out_hooks_that_fail(world: World, of_failing: bool) -> None:
+    failing = await make(world, "http://one.example.org/")
+    await fail_all(world)
+    well = await make(world, "http://other.example.org/")
+    await world.hear(push())
+    wanted = store.Claimable(4, of_failing=of_failing)
+    async with world.db.transaction() as tx:
+        claimed = await store.claim(tx, 10, wanted, lease=timedelta(hours=1))
+    assert [row.hook_id for row in claimed] == ([failing, well] if of_failing else [well])
+    async with world.db.read() as db:
+        assert not await store.any_to_claim(db, wanted)
+        assert await store.any_to_claim(db, store.Claimable(4)) is not of_failing
+
+
 async def test_deliveries_of_one_repository_arrive_in_order(world: World, receiver: Receiver) -> None:
     await make(world, receiver.url)
     for _ in range(5):
@@ -220,7 +258,7 @@ async def test_the_delivery_of_a_dead_worker_is_taken_over_under_its_id(
     id_ = await make(world, receiver.url)
     await world.hear(push())
     async with world.db.transaction() as tx:
-        (dead,) = await store.claim(tx, 10, lease=timedelta(seconds=-1), per_endpoint=4)
+        (dead,) = await store.claim(tx, 10, store.Claimable(4), lease=timedelta(seconds=-1))
     await world.deliverer.step()
     assert [request.headers["webhook-id"] for request in receiver.requests] == [dead.id]
     async with world.db.transaction() as tx:
@@ -232,7 +270,7 @@ async def test_a_delivery_under_lease_is_nobody_elses(world: World, receiver: Re
     await make(world, receiver.url)
     await world.hear(push())
     async with world.db.transaction() as tx:
-        await store.claim(tx, 10, lease=timedelta(hours=1), per_endpoint=4)
+        await store.claim(tx, 10, store.Claimable(4), lease=timedelta(hours=1))
     assert await world.deliverer.step() == 0
 
 

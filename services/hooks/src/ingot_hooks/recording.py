@@ -34,6 +34,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, Any]
     hook: HookRow | None = None
     verdict: Verdict | None = None
+    pause: timedelta = timedelta(0)
+    """How long what comes after it in its lane waits, too."""
 
     @property
     def label(self) -> str:
@@ -52,7 +54,7 @@ def handed_back(row: DeliveryRow, *, pause: timedelta = timedelta(0), reason: st
     values: dict[str, Any] = {"state": "pending", "attempts": row.attempts - 1}
     if pause:
         values["next_attempt_at"] = now() + pause
-    return Outcome(row=row, values=values | ({"error": reason} if reason else {}))
+    return Outcome(row=row, values=values | ({"error": reason} if reason else {}), pause=pause)
 
 
 def cancelled(row: DeliveryRow, reason: str) -> Outcome:

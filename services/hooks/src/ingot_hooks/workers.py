@@ -10,6 +10,7 @@ import random
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import timedelta
 from weakref import WeakValueDictionary
 
@@ -32,7 +33,7 @@ from ingot_hooks.rights import Rights
 from ingot_hooks.settings import Settings
 from ingot_hooks.store import deliveries
 from ingot_hooks.store import hooks as store
-from ingot_hooks.store.deliveries import DeliveryRow
+from ingot_hooks.store.deliveries import Claimable, DeliveryRow
 from ingot_hooks.store.hooks import HookRow
 
 log = structlog.get_logger()
@@ -69,11 +70,12 @@ class Deliverer:
         self._needed = timedelta(seconds=settings.delivery_seconds) + BEYOND_ANSWER
         self._lease = 2 * self._needed
         self._places = asyncio.Semaphore(settings.delivery_workers)
+        self._places_of_failing = asyncio.Semaphore(max(1, settings.delivery_workers // 2))
         self._gates: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._hooks: dict[int, tuple[HookRow | None, float]] = {}
         self._recorder = Recorder(database, settings)
         self._lanes: set[asyncio.Task[None]] = set()
-        self._claimed = 0
+        self._claimed = self._claimed_by_failing = 0
 
     async def run(self) -> None:
         """Deliver until cancelled; what is under way then is handed back."""
@@ -105,8 +107,7 @@ class Deliverer:
         for row in claimed:
             lanes[row.hook_id, row.repository_id].append(row)
         for rows in lanes.values():
-            self._claimed += len(rows)
-            task = asyncio.create_task(self._deliver(rows))
+            task = asyncio.create_task(self._deliver(rows, failing=self._is_failing(rows[0].hook_id)))
             self._lanes.add(task)
             task.add_done_callback(self._ended)
         return len(claimed)
@@ -118,32 +119,43 @@ class Deliverer:
     async def _claim(self, limit: int) -> list[DeliveryRow]:
         if limit <= 0:
             return []
-        per_endpoint = self._settings.endpoint_concurrency * QUEUED_PER_PLACE
+        wanted = Claimable(
+            per_endpoint=self._settings.endpoint_concurrency * QUEUED_PER_PLACE,
+            of_failing=self._claimed_by_failing < MOST_CLAIMED // 2,
+        )
         async with self._db.read() as db:
-            if not await deliveries.any_to_claim(db, per_endpoint):
+            if not await deliveries.any_to_claim(db, wanted):
                 return []
         async with self._db.transaction() as tx:
-            claimed = await deliveries.claim(
-                tx, limit, lease=self._lease, per_endpoint=per_endpoint, per_lane=PER_LANE
-            )
+            claimed = await deliveries.claim(tx, limit, wanted, lease=self._lease, per_lane=PER_LANE)
             found = await store.get_many(tx, {row.hook_id for row in claimed}) if claimed else {}
         read_at = time.monotonic()
         self._hooks = {id_: known for id_, known in self._hooks.items() if self._is_fresh(known)}
         self._hooks |= {row.hook_id: (found.get(row.hook_id), read_at) for row in claimed}
         return claimed
 
-    async def _deliver(self, lane: list[DeliveryRow]) -> None:
+    def _is_failing(self, hook_id: int) -> bool:
+        """Whether the last that was sent to the hook failed: such hooks get a half of everything at most."""
+        hook = self._hooks[hook_id][0]
+        return hook is not None and hook.failing_since is not None
+
+    async def _deliver(self, lane: list[DeliveryRow], *, failing: bool) -> None:
         """Send a lane in order, at most as long as the leases last; a failure ends its turn."""
         waiting = list(lane)
+        pause = timedelta(0)
         gate = self._gates.get(lane[0].endpoint)
         if gate is None:
             gate = self._gates[lane[0].endpoint] = asyncio.Semaphore(self._settings.endpoint_concurrency)
+        half = self._places_of_failing if failing else nullcontext()
+        self._claimed += len(lane)
+        self._claimed_by_failing += failing * len(lane)
         try:
-            async with gate, self._places:
+            async with gate, half, self._places:
                 while waiting and waiting[0].lease_until - now() > self._needed:
                     outcome = await self._attempt(waiting[0])
                     del waiting[0]
                     self._recorder.add(outcome)
+                    pause = outcome.pause
                     if outcome.label != "delivered":
                         break
         except Exception:
@@ -151,8 +163,9 @@ class Deliverer:
             del waiting[0]
         finally:
             self._claimed -= len(lane)
+            self._claimed_by_failing -= failing * len(lane)
             for row in waiting:
-                self._recorder.add(handed_back(row))
+                self._recorder.add(handed_back(row, pause=pause))
         await self._recorder.settled()
 
     async def _attempt(self, row: DeliveryRow) -> Outcome:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -23,7 +23,7 @@ from sqlalchemy import delete as delete_from
 from ingot_chassis.database import Executor, Tx, insert
 from ingot_chassis.paging import Page
 from ingot_chassis.tables import now
-from ingot_hooks.store.tables import delivery
+from ingot_hooks.store.tables import delivery, hook
 
 DeliveryRow = Row[Any]
 CANDIDATES = 200
@@ -57,13 +57,20 @@ async def add(db: Executor, rows: Sequence[dict[str, Any]]) -> None:
     await db.execute(_add[db.dialect_name], [fresh | row for row in rows])
 
 
-async def any_to_claim(db: Executor, per_endpoint: int) -> bool:
+class Claimable(NamedTuple):
+    """What may be claimed: up to ``per_endpoint`` per host and port, and deliveries of hooks that fail or none."""
+
+    per_endpoint: int
+    of_failing: bool = True
+
+
+async def any_to_claim(db: Executor, wanted: Claimable) -> bool:
     """Whether ``claim`` would find something; a read, so that looking often keeps nobody from writing."""
     at = now()
     abandoned = await db.execute(select(delivery.c.number).where(_abandoned(at)).limit(1))
     if abandoned.first() is not None:
         return True
-    chosen, _ = await _claimable(db, at, per_endpoint)
+    chosen, _ = await _claimable(db, at, wanted)
     return (await db.execute(chosen.limit(1))).first() is not None
 
 
@@ -73,7 +80,7 @@ def _abandoned(at: datetime) -> ColumnElement[bool]:
 
 
 async def _claimable(
-    db: Executor, at: datetime, per_endpoint: int
+    db: Executor, at: datetime, wanted: Claimable
 ) -> tuple[Select[tuple[Any, ...]], Counter[str]]:
     """The query for what is due and not held up, oldest first; and how many are under way per endpoint."""
     counted = await db.execute(
@@ -94,28 +101,34 @@ async def _claimable(
         .order_by(delivery.c.next_attempt_at, delivery.c.number)
         .limit(CANDIDATES)
     )
-    full = [endpoint for endpoint, count in running.items() if count >= per_endpoint]
-    return (chosen.where(delivery.c.endpoint.not_in(full)) if full else chosen), running
+    full = [endpoint for endpoint, count in running.items() if count >= wanted.per_endpoint]
+    if full:
+        chosen = chosen.where(delivery.c.endpoint.not_in(full))
+    if not wanted.of_failing:
+        chosen = chosen.where(
+            delivery.c.hook_id.not_in(select(hook.c.id).where(hook.c.failing_since.is_not(None)))
+        )
+    return chosen, running
 
 
 async def claim(
-    tx: Tx, limit: int, *, lease: timedelta, per_endpoint: int, per_lane: int = 1
+    tx: Tx, limit: int, wanted: Claimable, *, lease: timedelta, per_lane: int = 1
 ) -> list[DeliveryRow]:
-    """Take up to ``limit`` due deliveries: ``per_lane`` per hook and repository, ``per_endpoint`` per host and port.
+    """Take up to ``limit`` due deliveries, ``per_lane`` per hook and repository.
 
     A lane of which something is under way is left alone: that keeps the order per repository as far as it can be
-    kept. The other bound keeps an endpoint from taking all that is claimed. Two processes that claim in the same
+    kept. The bound per endpoint keeps one from taking all that is claimed. Two processes that claim in the same
     moment may together exceed both.
     """
     at = now()
     # First, so that the search below has one condition and can follow its index instead of sorting a backlog.
     await tx.execute(update(delivery).where(_abandoned(at)).values(state="pending", lease_until=None))
-    chosen, running = await _claimable(tx, at, per_endpoint)
+    chosen, running = await _claimable(tx, at, wanted)
     taken: list[int] = []
     lanes: Counter[tuple[int, int]] = Counter()
     for row in (await tx.execute(chosen.with_for_update(skip_locked=True, of=delivery))).all():
         lane = (row.hook_id, row.repository_id)
-        if lanes[lane] >= per_lane or running[row.endpoint] >= per_endpoint or len(taken) >= limit:
+        if lanes[lane] >= per_lane or running[row.endpoint] >= wanted.per_endpoint or len(taken) >= limit:
             continue
         lanes[lane] += 1
         running[row.endpoint] += 1
