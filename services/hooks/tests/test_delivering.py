@@ -360,8 +360,25 @@ async def test_all_that_failed_since_a_time_is_sent_once_more(world: World, rece
     assert (answer.status_code, answer.json()) == (202, {"count": 2})
     await world.deliverer.step()
     assert [request.headers["webhook-id"] for request in receiver.requests] == ids[1:]
-    assert (await world.call("POST", path, {})).status_code == 422
-    assert (await world.call("POST", path, {"since": "now"}, user=2)).status_code in (403, 422)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({}, 422),
+        ({"since": "now"}, 422),
+        ({"since": 1e300}, 422),
+        ({"since": []}, 400),
+        ({"since": "0001-01-01T00:00:00+14:00"}, 422),
+        ({"since": "9999-12-31T23:59:59-14:00"}, 422),
+        ({"since": "1969-12-31T23:59:59Z"}, 422),
+    ],
+)
+async def test_a_time_that_is_none_is_refused(world: World, body: Any, status: int) -> None:
+    id_ = await make(world, "http://one.example.org/")
+    refused = await world.call("POST", f"{HOOKS}/{id_}/deliveries/attempts", body)
+    assert refused.status_code == status
+    assert refused.json()["errors"][0]["field"] == "since"
 
 
 async def test_a_lane_is_sent_in_order_over_one_connection_and_stops_at_a_failure(

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from ingot_hooks.core.hooks import MOST_HOOKS
+
 from .builders import config, hook
 from .conftest import World
 
@@ -80,6 +82,30 @@ async def test_a_hook_that_cannot_be_is_refused_by_the_field(world: World, body:
 @pytest.mark.parametrize("body", [[], "x", {"type": 1, "config": {}}, {"type": "gitea", "config": []}])
 async def test_a_body_of_the_wrong_type_is_a_bad_request(world: World, body: Any) -> None:
     assert (await world.call("POST", HOOKS, body)).status_code in (400, 422)
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+async def test_events_of_which_none_exists_are_refused(world: World, method: str) -> None:
+    made = (await world.call("POST", HOOKS, hook(events=["issues"]))).json()
+    path = HOOKS if method == "POST" else f"{HOOKS}/{made['id']}"
+    refused = await world.call(method, path, hook(events=["no-such-event", ""]))
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["field"] == "events"
+    assert (await world.call("GET", f"{HOOKS}/{made['id']}")).json()["events"] == ["issues"]
+
+
+async def test_there_are_only_so_many_hooks(world: World) -> None:
+    made = (await world.call("POST", HOOKS, hook())).json()
+    table = world.db.metadata.tables["hook"]
+    async with world.db.transaction() as tx:
+        row = (await tx.execute(table.select())).one()._asdict()
+        del row["id"]
+        await tx.execute(table.insert(), [row] * (MOST_HOOKS - 1))
+    refused = await world.call("POST", HOOKS, hook())
+    assert (refused.status_code, str(MOST_HOOKS) in refused.json()["message"]) == (409, True)
+    assert (await world.call("POST", "/repos/ann/other/hooks", hook())).status_code == 201
+    assert (await world.call("DELETE", f"{HOOKS}/{made['id']}")).status_code == 204
+    assert (await world.call("POST", HOOKS, hook())).status_code == 201
 
 
 async def test_an_edit_keeps_what_it_does_not_name_but_sets_events_anew(world: World) -> None:

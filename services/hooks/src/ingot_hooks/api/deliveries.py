@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from litestar import Response, get, post
 
-from ingot_chassis.errors import NotFound
+from ingot_chassis.errors import Invalid, NotFound
 from ingot_chassis.policy import resource
 from ingot_hooks.api.call import Call
 from ingot_hooks.api.paths import named
@@ -18,6 +18,7 @@ from ingot_hooks.core import hooks
 from ingot_hooks.store import deliveries as store
 from ingot_hooks.store.deliveries import DeliveryRow
 
+EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
 OF_HOOK = "/hooks/{hook_id:int}/deliveries"
 READ, WRITE = resource("write", "read:hook"), resource("write", "write:hook")
 
@@ -144,6 +145,8 @@ async def redeliver_failed(request: Call, hook_id: int, data: RedeliverFailed) -
     """Send once more, under the same ids, all that failed since a time."""
     await request.hook(hook_id)
     since = data.since if data.since.tzinfo else data.since.replace(tzinfo=UTC)
+    if not EARLIEST < since < LATEST:
+        raise Invalid.field("since", "range", "is out of range")
     async with request.db.transaction() as tx:
         count = await store.failed_again(tx, hook_id, since)
     request.bell.ring()

@@ -20,6 +20,7 @@ from ingot_hooks.store.deliveries import DeliveryRow
 from ingot_hooks.store.hooks import HookRow, Owner
 
 SLACK_KEYS = ("channel", "username", "icon_url", "color")
+MOST_HOOKS = 200
 MOST_URL = 2048
 MOST_SECRET = 255
 MOST_SETTING = 500
@@ -40,7 +41,7 @@ async def create(
     branch_filter: str,
     authorization: str,
 ) -> HookRow:
-    """Create a hook. Raises Invalid."""
+    """Create a hook. Raises Invalid, or Conflict when there are too many: each event is written once per hook."""
     if type_ not in TYPES:
         raise Invalid.field("type", "unsupported", f"{type_!r} is not one of {', '.join(TYPES)}")
     for key in ("url", "content_type"):
@@ -48,6 +49,8 @@ async def create(
             raise Invalid.field(f"config.{key}", "required", "is required")
     if type_ == "slack" and not config.get("channel", "").strip():
         raise Invalid.field("config.channel", "required", "is required for slack")
+    if await store.count(tx, owner) >= MOST_HOOKS:
+        raise Conflict(f"there are {MOST_HOOKS} hooks, and no more than that may be")
     return await store.add(
         tx,
         owner,

@@ -31,6 +31,7 @@ CANDIDATES = 200
 UNDER_WAY = text("delivery.state IN ('pending', 'running')")
 PENDING: ColumnElement[str] = literal_column("'pending'")
 RUNNING: ColumnElement[str] = literal_column("'running'")
+LARGE = ("body", "response_headers", "response_body")
 ENDED = ("delivered", "failed", "cancelled")
 
 
@@ -210,10 +211,11 @@ async def get(db: Executor, hook_id: int, delivery_id: str) -> DeliveryRow | Non
 
 
 async def list_page(db: Executor, hook_id: int, page: Page) -> tuple[list[DeliveryRow], int]:
-    """Newest first; and how many there are."""
+    """Newest first, without what was sent and answered; and how many there are."""
     mine = delivery.c.hook_id == hook_id
+    shown = [column for column in delivery.c if column.name not in LARGE]
     rows = await db.execute(
-        select(delivery).where(mine).order_by(delivery.c.number.desc()).limit(page.limit).offset(page.offset)
+        select(*shown).where(mine).order_by(delivery.c.number.desc()).limit(page.limit).offset(page.offset)
     )
     total = await db.execute(select(func.count()).select_from(delivery).where(mine))
     return list(rows.all()), int(total.scalar_one())

@@ -46,8 +46,12 @@ async def list_page(db: Executor, owner: Owner, page: Page) -> tuple[list[HookRo
     rows = await db.execute(
         select(hook).where(_owned(owner)).order_by(hook.c.id).limit(page.limit).offset(page.offset)
     )
-    total = await db.execute(select(func.count()).select_from(hook).where(_owned(owner)))
-    return list(rows.all()), int(total.scalar_one())
+    return list(rows.all()), await count(db, owner)
+
+
+async def count(db: Executor, owner: Owner) -> int:
+    counted = await db.execute(select(func.count()).select_from(hook).where(_owned(owner)))
+    return int(counted.scalar_one())
 
 
 # Built once: every event of every repository runs it.
