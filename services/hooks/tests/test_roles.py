@@ -16,7 +16,7 @@ ROLES = {"stranger": 3, "inside": 4, "keeper": 5, "administrator": 6}
 """``inside`` may read the repository or is a member of the organization, ``keeper`` may write or owns it."""
 
 PLACES = {
-    "/repos/ann/app": {"anonymous": 401, "stranger": 403, "inside": 403, "confined": 403},
+    "/repos/ann/app": {"anonymous": 401, "stranger": 403, "inside": 403, "confined": 401},
     "/repos/ann/other": {"anonymous": 404, "stranger": 404, "inside": 403, "confined": 404},
     "/orgs/acme": {"anonymous": 401, "stranger": 403, "inside": 403, "confined": 403},
     "/orgs/secret": {"anonymous": 401, "stranger": 404, "inside": 403, "confined": 404},

@@ -8,7 +8,7 @@ from ingot_contracts.repos import RepositoryAccess, reaches
 
 def require_write(who: Principal, access: RepositoryAccess) -> None:
     """Hooks of a repository are for those who may write to it. Raises Unauthenticated or Denied."""
-    if not who.signed_in:
+    if not who.towards(access.repository.id).signed_in:
         raise Unauthenticated("sign in to do that")
     if not reaches(access.level, "write"):
         raise Denied("only for people with write access to the repository")
