@@ -42,7 +42,7 @@ Two kinds of names:
 
 Some settings are empty by default and must be given where a service runs by itself: its `…_PRIVATE_KEY`,
 `INGOT_PUBLIC_KEYS`, the `…_DATABASE_URL` of all but the gateway (which has no database and ignores it), the
-`…_SEALING_KEY` of identity and hooks, and `INGOT_REPOS_STORAGE_ROOT`. `ingot up` makes or chooses all of these.
+`…_SEALING_KEY` of identity, repos and hooks, and `INGOT_REPOS_STORAGE_ROOT`. `ingot up` makes or chooses all of these.
 """
 
 UP = """\

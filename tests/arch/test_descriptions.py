@@ -18,7 +18,11 @@ def app_of(service: str, folder):
         database_url=f"sqlite+aiosqlite:///{folder}/x.db",
         private_key=SigningKey.generate().text(),
         background=False,
-        **({"sealing_key": Fernet.generate_key().decode()} if service in ("identity", "hooks") else {}),
+        **(
+            {"sealing_key": Fernet.generate_key().decode()}
+            if service in ("identity", "repos", "hooks")
+            else {}
+        ),
         **({"storage_root": str(folder)} if service == "repos" else {}),
     )
     return importlib.import_module(f"ingot_{service}.app").create_app(settings)

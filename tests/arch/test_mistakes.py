@@ -11,6 +11,8 @@ READS_ENVIRONMENT = {
     f"{CHASSIS}server.py",  # hands it to `settings.load`
     "apps/standalone/src/ingot_standalone/settings.py",
     "services/repos/src/ingot_repos/git/command.py",  # PATH alone, for the clean environment of git
+    "services/repos/src/ingot_repos/git/leash.py",  # a program of its own: hands the environment on
+    "services/repos/src/ingot_repos/git/wire.py",  # programs that git starts: what the git room tells them
 }
 ENVIRONMENT = ("environ", "environb", "getenv")
 STARTS_PROCESSES = ("services/repos/src/ingot_repos/git/", f"{CHASSIS}nats_server.py", f"{CHASSIS}testing/")

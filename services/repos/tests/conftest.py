@@ -22,8 +22,14 @@ def migrate(url):
 
 
 @pytest.fixture
-async def world(make_database, tmp_path):
-    world = World(make_database("repos", migrate), tmp_path)
+def settings():
+    """Settings of the world that a file of tests needs otherwise than they are."""
+    return {}
+
+
+@pytest.fixture
+async def world(make_database, tmp_path, settings):
+    world = World(make_database("repos", migrate), tmp_path, **settings)
     yield world
     await world.close()
 

@@ -1,6 +1,7 @@
 """A repos service on real databases and a real disk, beside an identity that is told what to answer."""
 
 import asyncio
+import base64
 import contextlib
 import os
 import time
@@ -26,6 +27,7 @@ from ingot_repos.app import create_app
 from ingot_repos.settings import Settings
 
 IDENTITY_KEY, REPOS_KEY, ISSUES_KEY = (SigningKey.generate() for _ in range(3))
+SEALING_KEY = base64.urlsafe_b64encode(bytes(32)).decode()
 
 
 class FakeIdentity:
@@ -91,7 +93,7 @@ class World:
             public_url="http://ingot.test/",
             background=False,
             nats_url=nats,
-            **settings,
+            **{"sealing_key": SEALING_KEY, "migration_wait_seconds": 0} | settings,
         )
         own = ServiceIdentity("repos", REPOS_KEY)
         self.app = create_app(
@@ -140,6 +142,7 @@ class World:
 
     async def close(self):
         await self.http.aclose()
+        await self.parts.proxy.close()
         await self.database.close()
 
 

@@ -14,7 +14,7 @@ from ingot_chassis.keys import KeyUnreadable, SigningKey
 from ingot_chassis.server import CannotStart
 from ingot_contracts.topology import SERVICES
 
-SEALING = ("identity", "hooks")
+SEALING = ("identity", "repos", "hooks")
 """Services that seal something in their database."""
 
 

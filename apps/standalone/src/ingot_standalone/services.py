@@ -69,6 +69,7 @@ class Services:
             "repos",
             **own("repos"),
             storage_root=str(folder.repositories),
+            sealing_key=secrets.sealing_keys["repos"],
         )
         self._issues = reading.read(ingot_issues.settings.Settings, "issues", **own("issues"))
         self._hooks = reading.read(

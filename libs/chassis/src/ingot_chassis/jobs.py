@@ -99,6 +99,12 @@ class Jobs:
         )
         return (await tx.execute(statement)).rowcount == 1
 
+    async def reschedule(self, tx: Tx, kind: str, key: str | int, run_at: datetime) -> bool:
+        """Let a waiting job run at another time; False when there is none, or it is running now."""
+        table = self.table
+        waiting = (table.c.kind == kind) & (table.c.key == str(key)) & (table.c.state == "waiting")
+        return (await tx.execute(update(table).where(waiting).values(run_at=run_at))).rowcount == 1
+
     async def claim(self, kinds: list[str], limit: int = 1) -> list[Job]:
         """Take up to ``limit`` due jobs: waiting ones, and running ones whose worker is dead."""
         table = self.table

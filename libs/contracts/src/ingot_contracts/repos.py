@@ -27,7 +27,8 @@ class Permission(msgspec.Struct, frozen=True, kw_only=True):
 class Repository(msgspec.Struct, frozen=True, kw_only=True):
     """A repository as the API shows it. In events ``permissions`` are all false.
 
-    ``has_…`` says which units are switched on; those that Ingot has not are always off.
+    ``has_…`` says which units are switched on; those that Ingot has not are always off. ``original_url`` and what
+    begins with ``mirror_`` say how a mirror is kept, and are empty in events.
     """
 
     id: int
@@ -40,6 +41,9 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     fork: bool = False
     parent: "Repository | None" = None
     mirror: bool = False
+    mirror_interval: str = ""
+    mirror_updated: datetime | None = None
+    original_url: str = ""
     size: int = 0
     html_url: str = ""
     ssh_url: str = ""

@@ -7,9 +7,11 @@ from litestar import Litestar, Router
 from ingot_chassis.app import service_app
 from ingot_chassis.assembly import assemble
 from ingot_chassis.bus import Bus
+from ingot_chassis.egress import Egress
 from ingot_chassis.events import event_type, subject
 from ingot_chassis.jobs import Jobs, Workers
 from ingot_chassis.peers import Peers
+from ingot_chassis.sealing import Seal
 from ingot_chassis.settings import SettingsError
 from ingot_contracts.repos import ForkRequested
 from ingot_repos.api import (
@@ -23,6 +25,8 @@ from ingot_repos.api import (
     internal_pulls,
     listings,
     marks,
+    migrations,
+    mirrors,
     releases,
     repositories,
     search,
@@ -33,14 +37,18 @@ from ingot_repos.api import (
 )
 from ingot_repos.api.call import Call, Parts, enter_repository
 from ingot_repos.clients.identity import IdentityOverPeers
+from ingot_repos.clients.proxy import Proxy
 from ingot_repos.consumers import SUBSCRIPTIONS
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.core.releases import Releasing
 from ingot_repos.core.repositories import Creating
+from ingot_repos.core.sources import PORTS
 from ingot_repos.core.views import Viewing
 from ingot_repos.git.storage import Storage
+from ingot_repos.remotes import Remotes
 from ingot_repos.settings import Settings
 from ingot_repos.store.tables import metadata
+from ingot_repos.upkeep import Upkeep
 from ingot_repos.workers import Working
 
 SCRIPTS = Path(__file__).parent / "store" / "migrations"
@@ -71,6 +79,13 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     working = Working(jobs, storage, viewing)
     workers = Workers("repos", jobs, working.kinds(), concurrency=settings.job_concurrency)
     pushes = Pushes(database, storage, viewing, lease_seconds=settings.push_lease_seconds)
+    seal = Seal(settings.sealing_key, "INGOT_REPOS_SEALING_KEY")
+    proxy = Proxy(Egress(settings.allowed_remotes, "INGOT_REPOS_ALLOWED_REMOTES", ports=(*PORTS.values(),)))
+    remotes = Remotes(jobs, storage, viewing, pushes, seal, proxy, settings)
+    # Apart from each other: a slow remote holds up neither a fork nor a mirror.
+    migrators = Workers("repos", jobs, remotes.migrating(), concurrency=settings.migration_concurrency)
+    mirrorers = Workers("repos", jobs, remotes.syncing(), concurrency=settings.mirror_concurrency)
+    parts.close.append(proxy.close)
 
     async def wake(_message: bytes) -> None:
         workers.wake.set()
@@ -81,6 +96,9 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
 
     parts.loops += [
         *workers.loops(),
+        ("repos migrates", migrators.run),
+        ("repos syncs mirrors", mirrorers.run),
+        ("repos looks after mirrors and leftovers", Upkeep(database, storage, settings.shard).run),
         ("repos wakes workers", wake_on_forks),
         ("repos finishes pushes", pushes.sweep_for_ever),
     ]
@@ -96,6 +114,8 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
             *git_http.routes,
             *listings.routes,
             *marks.routes,
+            *migrations.routes,
+            *mirrors.routes,
             *releases.routes,
             *repositories.routes,
             *search.routes,
@@ -119,6 +139,10 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
                 releasing=Releasing(database, storage, pushes, viewing),
                 jobs=jobs,
                 workers=workers,
+                migrators=migrators,
+                mirrorers=mirrorers,
+                seal=seal,
+                proxy=proxy,
                 max_push_bytes=settings.max_push_bytes,
                 default_branch=settings.default_branch,
             )

@@ -32,6 +32,59 @@ class Settings(ServiceSettings, kw_only=True):
         int,
         msgspec.Meta(ge=1, description="Time after which the push of a dead process is finished by another."),
     ] = 20
+    sealing_key: Annotated[
+        str,
+        msgspec.Meta(
+            description="Fernet key (32 bytes, base64url) that seals user names and passwords of remotes at rest."
+        ),
+    ] = ""
+    allowed_remotes: Annotated[
+        list[str],
+        msgspec.Meta(
+            description="Remotes that migrations and mirrors may reach beside public addresses at the ports 22, 80, "
+            "443 and 9418: networks (10.0.0.0/8), addresses, host names, or names below a domain "
+            "(*.example.org), by comma; at any port."
+        ),
+    ] = msgspec.field(default_factory=list)
+    local_remotes: Annotated[
+        list[str],
+        msgspec.Meta(
+            description="Folders below which site administrators may migrate from repositories on this machine's disk."
+        ),
+    ] = msgspec.field(default_factory=list)
+    known_hosts: Annotated[
+        str,
+        msgspec.Meta(
+            description="File with the keys of SSH hosts (sshd(8)) that may be fetched from; `any` checks none. "
+            "Empty: no ssh."
+        ),
+    ] = ""
+    remote_idle_seconds: Annotated[
+        float,
+        msgspec.Meta(
+            gt=0, description="Time without a sign of life after which fetching from a remote ends."
+        ),
+    ] = 120.0
+    max_remote_bytes: Annotated[
+        int, msgspec.Meta(ge=1, description="Most bytes that one migration or sync may bring.")
+    ] = 20_000_000_000
+    migration_wait_seconds: Annotated[
+        float,
+        msgspec.Meta(ge=0, le=50, description="Time that the answer to a migration waits for its end."),
+    ] = 10.0
+    migration_concurrency: Annotated[
+        int, msgspec.Meta(ge=1, le=64, description="Migrations that run at once in one process.")
+    ] = 2
+    mirror_concurrency: Annotated[
+        int,
+        msgspec.Meta(ge=1, le=64, description="Mirrors that are brought up to date at once in one process."),
+    ] = 4
+    mirror_interval_seconds: Annotated[
+        int, msgspec.Meta(ge=1, description="Time between two syncs of a mirror whose maker names none.")
+    ] = 28_800
+    mirror_least_seconds: Annotated[
+        int, msgspec.Meta(ge=1, description="Shortest time between two syncs that may be asked for.")
+    ] = 600
     ssh_host: Annotated[str, msgspec.Meta(description="Host name in SSH clone URLs.")] = "localhost"
     ssh_port: Annotated[int, msgspec.Meta(ge=1, le=65535, description="Port in SSH clone URLs.")] = 22
     ssh_user: Annotated[str, msgspec.Meta(description="User name in SSH clone URLs.")] = "git"

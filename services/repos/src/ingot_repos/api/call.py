@@ -10,16 +10,19 @@ from ingot_chassis.body import ApiRequest
 from ingot_chassis.errors import Denied, NotFound, Unavailable
 from ingot_chassis.jobs import Jobs, Workers
 from ingot_chassis.principal import Principal
+from ingot_chassis.sealing import Seal
 from ingot_contracts.identity import Account, User
 from ingot_contracts.repos import Level, Repository
 from ingot_repos.clients.identity import Identity
+from ingot_repos.clients.proxy import Proxy
 from ingot_repos.core import access
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.core.releases import Releasing
 from ingot_repos.core.repositories import Creating
 from ingot_repos.core.views import Viewing, copied, user
 from ingot_repos.git.storage import Storage
-from ingot_repos.store import accounts, repositories
+from ingot_repos.settings import Settings
+from ingot_repos.store import accounts, remotes, repositories
 from ingot_repos.store.accounts import AccountRow
 
 
@@ -34,6 +37,10 @@ class Parts(msgspec.Struct, frozen=True):
     releasing: Releasing
     jobs: Jobs
     workers: Workers
+    migrators: Workers
+    mirrorers: Workers
+    seal: Seal
+    proxy: Proxy
     max_push_bytes: int
     default_branch: str
 
@@ -85,6 +92,10 @@ class Call(ApiRequest):
     @property
     def storage(self) -> Storage:
         return self.parts.storage
+
+    @property
+    def settings(self) -> Settings:
+        return self.app.state.settings  # type: ignore[no-any-return]
 
     @property
     def viewing(self) -> Viewing:
@@ -222,15 +233,21 @@ class Call(ApiRequest):
         return (await self.views([found.row], level=found.level))[0]
 
     async def views(self, rows: list[Any], *, level: Level | None = None) -> list[Repository]:
-        """Repositories as the caller sees them; one statement more when there are forks among them."""
+        """Repositories as the caller sees them; one statement more each if there are forks or mirrors among them."""
         parents: dict[int, Any] = {}
-        wanted = {row.fork_of for row in rows if row.fork_of is not None}
-        if wanted:
+        mirrors: dict[int, Any] = {}
+        forked = {row.fork_of for row in rows if row.fork_of is not None}
+        mirrored = [row.id for row in rows if row.mirror]
+        if forked or mirrored:
             async with self.db.read() as db:
-                parents = await repositories.parents(db, access.viewer(self.who), wanted)
+                parents = await repositories.parents(db, access.viewer(self.who), forked)
+                mirrors = await remotes.mirrors(db, mirrored)
         return [
             self.viewing.repository(
-                row, level or access.level(row, self.who), parent=parents.get(row.fork_of or 0)
+                row,
+                level or access.level(row, self.who),
+                parent=parents.get(row.fork_of or 0),
+                mirror=mirrors.get(row.id),
             )
             for row in rows
         ]

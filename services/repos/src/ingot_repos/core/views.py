@@ -1,10 +1,12 @@
 """How rows become what others see of them."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from ingot_contracts.identity import Account, User
 from ingot_contracts.repos import Commit, CommitAuthor, Level, Permission, Repository, Verification, reaches
+from ingot_repos.core.intervals import write_interval
 from ingot_repos.git.commits import CommitInfo, Person
 
 UNSIGNED = Verification(verified=False, reason="gpg.error.not_signed_commit")
@@ -19,7 +21,9 @@ class Viewing:
             f"{ssh_user}@{ssh_host}:" if ssh_port == 22 else f"ssh://{ssh_user}@{ssh_host}:{ssh_port}/"
         )
 
-    def repository(self, row: Any, level: Level = "none", *, parent: Any = None) -> Repository:
+    def repository(
+        self, row: Any, level: Level = "none", *, parent: Any = None, mirror: Any = None
+    ) -> Repository:
         """A repository as the caller at ``level`` sees it; at "none" without permissions, as in events."""
         full_name = f"{row.owner_login}/{row.name}"
         return Repository(
@@ -39,6 +43,9 @@ class Viewing:
             fork=row.fork_of is not None,
             parent=self.repository(parent, level) if parent is not None else None,
             mirror=row.mirror,
+            mirror_interval=write_interval(mirror.interval_seconds) if mirror is not None else "",
+            mirror_updated=_whole(mirror.last_ok_at) if mirror is not None else None,
+            original_url=mirror.url if mirror is not None and "://" in mirror.url else "",
             size=row.size // 1024,
             html_url=self.root + full_name,
             ssh_url=f"{self._ssh}{full_name}.git",
@@ -80,6 +87,11 @@ class Viewing:
             timestamp=info.author.when,
             **files,
         )
+
+
+def _whole(at: datetime | None) -> datetime | None:
+    """A time in whole seconds."""
+    return at.replace(microsecond=0) if at is not None else None
 
 
 def user(row: Any) -> User:

@@ -13,6 +13,7 @@ import resource
 import selectors
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Literal
 
+from ingot_repos.git.configuration import CONFIG
 from ingot_repos.git.errors import GitFailed, GitTimedOut, InvalidName, OutputTooLarge
 
 Verb = Literal[
@@ -32,6 +34,7 @@ Verb = Literal[
     "diff-tree",
     "fetch",
     "format-patch",
+    "ls-remote",
     "receive-pack",
     "update-ref",
     "upload-pack",
@@ -46,45 +49,9 @@ _CHUNK = 64 * 1024
 SPAWNING = ThreadPoolExecutor(4, thread_name_prefix="git-spawn")
 _RUNS = ThreadPoolExecutor(32, thread_name_prefix="git-run")
 _FORBIDDEN = re.compile(r"[\0\r\n]")
+_LEASH = str(Path(__file__).with_name("leash.py"))
 _CREDENTIALS = re.compile(r"://[^/\s@]*@")
 _CONTROL = re.compile(r"[^\x20-\x7e]+")
-
-# git-config(1). A later entry of a list adds to it; for hideRefs the last match decides (transfer.hideRefs).
-_CONFIG: tuple[tuple[str, str], ...] = (
-    # Repositories are reached by id-derived paths only; the volume's owner may differ from the process's.
-    ("safe.directory", "*"),
-    # Nothing inside a repository is ever executed.
-    ("core.hooksPath", "/dev/null"),
-    ("core.fsmonitor", "false"),
-    ("credential.helper", ""),
-    ("http.followRedirects", "false"),
-    # Maintenance is scheduled by the service, never a side effect of somebody's request.
-    ("gc.auto", "0"),
-    ("maintenance.auto", "false"),
-    ("receive.autogc", "false"),
-    # Memory of one pack operation stays bounded whatever the repository looks like.
-    ("pack.threads", "2"),
-    ("pack.windowMemory", "128m"),
-    ("core.bigFileThreshold", "32m"),
-    ("uploadpack.allowFilter", "true"),
-    ("uploadpack.allowAnySHA1InWant", "false"),
-    # Pushers reach branches, tags and notes; refs/pull/ and all else is the service's own.
-    ("receive.hideRefs", "refs"),
-    ("receive.hideRefs", "!refs/heads"),
-    ("receive.hideRefs", "!refs/tags"),
-    ("receive.hideRefs", "!refs/notes"),
-    ("receive.denyDeletes", "false"),
-    ("receive.denyNonFastForwards", "false"),
-    ("receive.advertisePushOptions", "false"),
-    # Hostile objects are refused at the door; flaws of honest old histories are let in.
-    ("receive.fsckObjects", "true"),
-    ("receive.fsck.badTimezone", "ignore"),
-    ("receive.fsck.missingNameBeforeEmail", "ignore"),
-    ("receive.fsck.missingSpaceBeforeDate", "ignore"),
-    ("receive.fsck.missingSpaceBeforeEmail", "ignore"),
-    ("receive.fsck.zeroPaddedFilemode", "ignore"),
-    ("receive.fsck.zeroPaddedDate", "ignore"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +86,21 @@ class GitArgs:
         return ["git", *place, self.verb, *self.options, *operands]
 
 
+class Process(subprocess.Popen[bytes]):
+    """A started git. ``leash`` is held open for as long as this process lives: its end is git's end."""
+
+    leash: IO[bytes] | None = None
+
+
 class Cancellation:
     """Lets another thread end a running `run_git`: `cancel()` kills the process group, now or at start."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
         self._cancelled = False
 
-    def attach(self, process: subprocess.Popen[bytes]) -> None:
+    def attach(self, process: Process) -> None:
         with self._lock:
             self._process = process
             if self._cancelled:
@@ -164,7 +137,7 @@ def clean_environment(
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_ALLOW_PROTOCOL": ":".join(protocols),
     }
-    settings = (*_CONFIG, *config)
+    settings = (*CONFIG, *config)
     environment["GIT_CONFIG_COUNT"] = str(len(settings))
     for index, (key, value) in enumerate(settings):
         environment[f"GIT_CONFIG_KEY_{index}"] = key
@@ -188,7 +161,9 @@ def spawn(
     environment: Mapping[str, str],
     stdin: int,
     max_memory: int | None = None,
-) -> subprocess.Popen[bytes]:
+    keep: Sequence[int] = (),
+    leashed: bool = False,
+) -> Process:
     """Start git in a process group of its own, stdout and stderr piped. Blocks for a few milliseconds.
 
     Args:
@@ -198,18 +173,32 @@ def spawn(
         stdin: `subprocess.PIPE` or `subprocess.DEVNULL`.
         max_memory: bytes of private memory for each process of the group (RLIMIT_DATA: unlike RLIMIT_AS it
             does not count the mapped packs).
+        keep: descriptors that it inherits.
+        leashed: it dies, with its children, when this process does; costs some 15 ms. For what nobody waits for:
+            git that serves a connection ends with the connection.
     """
-    process = subprocess.Popen(
-        args.argv(git_dir),
-        stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=dict(environment),
-        cwd="/",
-        bufsize=0,
-        # A session of its own: no terminal to prompt on, and one group to kill with all its children.
-        start_new_session=True,
-    )
+    argv, held = args.argv(git_dir), None
+    if leashed:
+        end, start = os.pipe()
+        keep, held = (*keep, end), os.fdopen(start, "wb")
+        argv = [sys.executable, "-I", "-S", _LEASH, str(end), *argv]
+    try:
+        process = Process(
+            argv,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(environment),
+            cwd="/",
+            bufsize=0,
+            # A session of its own: no terminal to prompt on, and one group to kill with all its children.
+            start_new_session=True,
+            pass_fds=keep,
+        )
+    finally:
+        if leashed:
+            os.close(end)
+    process.leash = held
     if max_memory is not None:
         # From outside: a preexec_fn would force a slow fork and is unsafe beside threads.
         with contextlib.suppress(ProcessLookupError):
@@ -217,7 +206,7 @@ def spawn(
     return process
 
 
-def kill_group(process: subprocess.Popen[bytes]) -> None:
+def kill_group(process: Process) -> None:
     """Kill a process of `spawn` with all its children. Nothing happens once it has been reaped."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -234,6 +223,7 @@ def run_git(
     max_memory: int | None = None,
     environment: Mapping[str, str] | None = None,
     cancellation: Cancellation | None = None,
+    leashed: bool = False,
 ) -> bytes:
     """Run git to its end and return its stdout. Blocks: meant for a thread.
 
@@ -246,6 +236,7 @@ def run_git(
         max_memory: see `spawn`.
         environment: of `clean_environment`; the default one when None.
         cancellation: lets another thread end it.
+        leashed: see `spawn`.
 
     Raises:
         GitFailed: it ended with another code than 0.
@@ -258,6 +249,7 @@ def run_git(
         environment=clean_environment() if environment is None else environment,
         stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
         max_memory=max_memory,
+        leashed=leashed,
     )
     try:
         if cancellation is not None:
@@ -265,7 +257,7 @@ def run_git(
         output, complaints = _exchange(process, stdin or b"", time.monotonic() + time_limit, max_output)
     finally:
         kill_group(process)
-        for pipe in (process.stdin, process.stdout, process.stderr):
+        for pipe in (process.stdin, process.stdout, process.stderr, process.leash):
             if pipe is not None:
                 pipe.close()
         process.wait()
@@ -306,9 +298,7 @@ async def git_async(
         raise
 
 
-def _exchange(
-    process: subprocess.Popen[bytes], stdin: bytes, deadline: float, max_output: int
-) -> tuple[bytes, bytes]:
+def _exchange(process: Process, stdin: bytes, deadline: float, max_output: int) -> tuple[bytes, bytes]:
     """Write stdin and read stdout and stderr at once, until both ends close and the process has ended."""
     output = bytearray()
     complaints = bytearray()
@@ -340,7 +330,7 @@ def _exchange(
     return bytes(output), bytes(complaints)
 
 
-def _pipes(process: subprocess.Popen[bytes]) -> list[tuple[IO[bytes], int]]:
+def _pipes(process: Process) -> list[tuple[IO[bytes], int]]:
     candidates = (
         (process.stdin, selectors.EVENT_WRITE),
         (process.stdout, selectors.EVENT_READ),

@@ -17,6 +17,9 @@ from ingot_repos.git.errors import InvalidName, ObjectNotFound
 from ingot_repos.git.refs import BRANCHES, ZERO_OID, RefChange, is_object_id, is_valid_ref_name, update_refs
 from ingot_repos.git.streaming import stream_git
 
+VISIBLE = ("refs/heads/", "refs/tags/", "refs/pull/", "refs/notes/")
+"""Refs whose history belongs to a repository for whoever may read it."""
+
 _FILE_MODES = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE, FileMode.LINK)
 # Names that some file system takes for `.git` (git-config(1), core.protectHFS and core.protectNTFS): by
 # case, trailing dots and spaces, the 8.3 form, streams, and code points that HFS+ ignores.
@@ -136,11 +139,12 @@ def initial_commit(
     return oid
 
 
-def is_reachable(repo: pygit2.Repository, commit: str, prefixes: Sequence[str] = ("refs/",)) -> bool:
+def is_reachable(repo: pygit2.Repository, commit: str, prefixes: Sequence[str] = VISIBLE) -> bool:
     """Whether a commit belongs to the history of any ref under `prefixes`.
 
     A repository holds more objects than its history: those of deleted branches, and all that its fork
     parent held. What a caller may see of it by bare id is what this function affirms. False for unknown ids.
+    Refs of the service's own, such as what is fetched for a comparison, show nothing to anybody.
     """
     found: object = repo.get(commit) if is_object_id(commit) else None
     if not isinstance(found, pygit2.Commit):

@@ -4,7 +4,7 @@ gitprotocol-http(5) for the two requests of a client, gitprotocol-pack(5) and gi
 inside. Packs are streamed and never held. Who may fetch or push is decided by the caller, beforehand;
 `read_push_commands` shows what a push is about to change without having started git.
 
-Refused to every pusher by `command._CONFIG`: refs outside refs/heads, refs/tags and refs/notes, deleting the
+Refused to every pusher by `configuration.CONFIG`: refs outside refs/heads, refs/tags and refs/notes, deleting the
 branch that HEAD names, objects that fail fsck. Hooks never run.
 """
 

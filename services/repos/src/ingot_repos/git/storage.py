@@ -2,7 +2,8 @@
 
 A path follows from the integer id alone, so renames and transfers move no files. Whatever appears under its
 final path is complete: it is built in `staging/` and renamed into place; what is deleted is renamed into
-`trash/` first. A process that dies in between leaves rubbish there, never half a repository.
+`trash/` first. A process that dies in between leaves rubbish there, never half a repository. The next try at the
+same repository, its deletion, or `sweep` takes the rubbish away.
 """
 
 import asyncio
@@ -24,6 +25,7 @@ from pygit2.enums import ConfigLevel
 
 from ingot_repos.git.command import GitArgs, clean_environment, run_git
 from ingot_repos.git.errors import InvalidName, RepositoryExists, RepositoryNotFound
+from ingot_repos.git.leftovers import clear_leftovers
 from ingot_repos.git.refs import BRANCHES, default_branch, is_valid_ref_name
 
 _P = ParamSpec("_P")
@@ -33,6 +35,8 @@ _T = TypeVar("_T")
 _FOLDERS = ("objects/info", "objects/pack", "refs/heads", "refs/tags")
 _CONFIG = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
 _FORK_SECONDS = 1800.0
+# Longer than anything takes that is under way: a fetch from a remote ends after a day.
+_ABANDONED_SECONDS = 2 * 86400.0
 
 
 def _isolate_libgit2() -> None:
@@ -106,6 +110,7 @@ class Storage:
             GitFailed, GitTimedOut: git could not copy it; the target does not exist then.
         """
         target = self.path(target_id)
+        self.clear(target_id)
         if self.exists(target_id):
             return target
         head = default_branch(self.open(source_id))
@@ -115,6 +120,7 @@ class Storage:
                 GitArgs("clone", clone, (str(self.path(source_id)), str(built))),
                 environment=clean_environment(protocols=("file",)),
                 time_limit=_FORK_SECONDS,
+                leashed=True,
             )
             # The clone remembers where it came from; a repository here knows nothing of others.
             _write_settings(built, head)
@@ -122,16 +128,51 @@ class Storage:
                 self._publish(built, target_id)
         return target
 
+    def filling(self, repo_id: int, head: str) -> Path:
+        """A bare repository in `staging/` to be filled and then opened with `open_filled`; the same one each time.
+
+        It outlives the process that fills it, so that another can go on. Blocks.
+
+        Raises:
+            InvalidName: not a branch name.
+        """
+        if not is_valid_ref_name(head):
+            raise InvalidName("not a branch name")
+        folder = self._staging / f"{repo_id}.filling"
+        built = folder / "repository.git"
+        for part in _FOLDERS:
+            (built / part).mkdir(parents=True, exist_ok=True)
+        _write_settings(built, head)
+        os.utime(folder)
+        clear_leftovers(built)
+        return built
+
+    def open_filled(self, repo_id: int, head: str) -> None:
+        """Put what was filled in its place, with HEAD at the branch `head`. Blocks.
+
+        Raises:
+            RepositoryExists: there is one already.
+        """
+        built = self._staging / f"{repo_id}.filling" / "repository.git"
+        _write_settings(built, head)
+        self._publish(built, repo_id)
+
     def delete(self, repo_id: int) -> None:
-        """Take a repository away at once, then remove its files. Nothing happens when there is none."""
+        """Take a repository away at once, then remove its files, begun ones too. Nothing happens without one."""
         taken = self._trash / f"{repo_id}-{os.urandom(8).hex()}"
         with contextlib.suppress(FileNotFoundError):
             self.path(repo_id).rename(taken)
         self._deletions += 1
         shutil.rmtree(taken, ignore_errors=True)
+        self.clear(repo_id)
 
-    def sweep(self, *, older_than: float = 86400.0) -> None:
-        """Remove what died processes left in `staging/` and `trash/`, `older_than` seconds ago or more."""
+    def clear(self, repo_id: int) -> None:
+        """Remove what was begun of a repository in `staging/`. One process at a time works on one. Blocks."""
+        for leftover in (*self._staging.glob(f"{repo_id}-*"), self._staging / f"{repo_id}.filling"):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+    def sweep(self, *, older_than: float = _ABANDONED_SECONDS) -> None:
+        """Remove what died processes left in `staging/` and `trash/`, `older_than` seconds ago or more. Blocks."""
         limit = time.time() - older_than
         for folder in (self._staging, self._trash):
             for leftover in folder.iterdir():

@@ -10,7 +10,7 @@ import contextlib
 import fcntl
 import os
 import subprocess
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -19,6 +19,7 @@ from ingot_repos.git.command import (
     SPAWNING,
     STDERR_KEPT,
     GitArgs,
+    Process,
     clean_environment,
     kill_group,
     scrub,
@@ -42,6 +43,9 @@ async def stream_git(
     time_limit: float = 3600.0,
     max_memory: int | None = None,
     drain: bool = True,
+    watch: Callable[[bytes], None] | None = None,
+    keep: Sequence[int] = (),
+    leashed: bool = False,
 ) -> AsyncGenerator[bytes, None]:
     """Yield git's stdout in chunks of at most 256 KiB while `body` flows into its stdin.
 
@@ -56,6 +60,9 @@ async def stream_git(
         time_limit: seconds, for the whole of it.
         max_memory: see `spawn`.
         drain: whether what git leaves unread of a finite body is taken in (bounded) before the stream ends.
+        watch: is given what git writes to stderr, as it comes.
+        keep: see `spawn`.
+        leashed: see `spawn`.
 
     Raises:
         GitFailed: after the last chunk, when git ended with another code than 0.
@@ -68,6 +75,8 @@ async def stream_git(
         environment=clean_environment() if environment is None else environment,
         stdin=subprocess.DEVNULL if body is None else subprocess.PIPE,
         max_memory=max_memory,
+        keep=keep,
+        leashed=leashed,
     )
     process = await _spawn_in_thread(start)
     loop = asyncio.get_running_loop()
@@ -76,7 +85,7 @@ async def stream_git(
     complaints = bytearray()
     assert process.stdout is not None  # noqa: S101 -- spawn pipes both
     assert process.stderr is not None  # noqa: S101
-    tasks = [loop.create_task(_collect(process.stderr, complaints))]
+    tasks = [loop.create_task(_collect(process.stderr, complaints, watch))]
     if body is not None and process.stdin is not None:
         tasks.append(loop.create_task(_feed(process, process.stdin, body)))
     try:
@@ -99,13 +108,13 @@ async def stream_git(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for pipe in (process.stdin, process.stdout, process.stderr):
+        for pipe in (process.stdin, process.stdout, process.stderr, process.leash):
             if pipe is not None:
                 pipe.close()
         await loop.run_in_executor(SPAWNING, process.wait)
 
 
-async def _spawn_in_thread(start: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+async def _spawn_in_thread(start: Callable[[], Process]) -> Process:
     """Start the process in a thread; when cancelled meanwhile, still wait for it and kill it."""
     starting = asyncio.get_running_loop().run_in_executor(SPAWNING, start)
     try:
@@ -115,23 +124,23 @@ async def _spawn_in_thread(start: Callable[[], subprocess.Popen[bytes]]) -> subp
         raise
 
 
-def _discard(started: asyncio.Future[subprocess.Popen[bytes]]) -> None:
+def _discard(started: asyncio.Future[Process]) -> None:
     if started.cancelled() or started.exception() is not None:
         return
     process = started.result()
     kill_group(process)
-    for pipe in (process.stdin, process.stdout, process.stderr):
+    for pipe in (process.stdin, process.stdout, process.stderr, process.leash):
         if pipe is not None:
             pipe.close()
     process.wait()
 
 
-def _expire(process: subprocess.Popen[bytes], expired: asyncio.Event) -> None:
+def _expire(process: Process, expired: asyncio.Event) -> None:
     expired.set()
     kill_group(process)
 
 
-async def _feed(process: subprocess.Popen[bytes], pipe: IO[bytes], body: AsyncIterator[bytes]) -> None:
+async def _feed(process: Process, pipe: IO[bytes], body: AsyncIterator[bytes]) -> None:
     """Copy the body into git's stdin and close it; a body that fails must not look like a complete one."""
     discarded = 0
     try:
@@ -153,10 +162,12 @@ async def _feed(process: subprocess.Popen[bytes], pipe: IO[bytes], body: AsyncIt
         pipe.close()
 
 
-async def _collect(pipe: IO[bytes], kept: bytearray) -> None:
+async def _collect(pipe: IO[bytes], kept: bytearray, watch: Callable[[bytes], None] | None) -> None:
     """Read stderr to its end, keeping the last bytes."""
     os.set_blocking(pipe.fileno(), False)
     while chunk := await _read(pipe):
+        if watch is not None:
+            watch(chunk)
         kept.extend(chunk)
         del kept[: max(0, len(kept) - STDERR_KEPT)]
 

@@ -3,7 +3,8 @@
 ``account`` is a copy of identity's accounts: the columns read here, fed by events, completed by asking.
 ``former_name`` is where a repository was before it was renamed or transferred, until another one takes the name.
 ``ref`` is the ledger: what each branch and tag pointed to when it was last announced. ``push`` is a journal:
-a row is there from before refs move until the ledger has caught up.
+a row is there from before refs move until the ledger has caught up. ``remote`` is where a migrated repository
+came from, ``migration`` how far it is, ``mirror`` when it is brought up to date; what runs is a job.
 """
 
 from sqlalchemy import (
@@ -14,6 +15,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -66,6 +68,7 @@ repository = Table(
     Column("forks_count", Integer, nullable=False, default=0),
     Column("watchers_count", Integer, nullable=False, default=0),
     Column("open_issues_count", Integer, nullable=False, default=0),
+    # "forking" stands for all whose commits are on their way, also by a migration.
     Column("state", String(10), nullable=False, default="creating"),
     Column("shard", String(60), nullable=False),
     Column("ref_version", BigInteger, nullable=False, default=0),
@@ -198,4 +201,41 @@ watch = Table(
     Column("user_id", BigInteger, primary_key=True),
     Column("created_at", UtcDateTime, nullable=False),
     Index("ix_watch_user_id", "user_id"),
+)
+
+remote = Table(
+    "remote",
+    metadata,
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
+    Column("url", Text, nullable=False),
+    # User name and password, sealed; taken away as soon as nothing will be fetched any more.
+    Column("sealed", LargeBinary),
+    Column("user_id", BigInteger, nullable=False),
+)
+
+migration = Table(
+    "migration",
+    metadata,
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
+    Column("state", String(10), nullable=False),
+    Column("phase", String(20), nullable=False, default=""),
+    Column("percent", Integer, nullable=False, default=0),
+    Column("received", BigInteger, nullable=False, default=0),
+    Column("reason", String(20), nullable=False, default=""),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("finished_at", UtcDateTime),
+    CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name="state"),
+)
+
+mirror = Table(
+    "mirror",
+    metadata,
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
+    # 0: only when somebody asks.
+    Column("interval_seconds", Integer, nullable=False),
+    Column("next_run_at", UtcDateTime, index=True),
+    Column("asked_at", UtcDateTime),
+    Column("last_ok_at", UtcDateTime),
+    Column("reason", String(20), nullable=False, default=""),
+    Column("failures", Integer, nullable=False, default=0),
 )

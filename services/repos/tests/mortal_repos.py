@@ -1,0 +1,123 @@
+"""A worker of repos that kills itself between two steps of a fork, a migration or a sync.
+
+Started once as ``python mortal_repos.py``; each line on stdin is one life, as JSON: ``database``, ``folder``, ``source``
+(a bare repository), ``kind``, ``begin`` (whether to ask for the work first) and ``kill_at``, the number of the step
+before which the process gets SIGKILL (0: it lives). It answers ``killed`` or ``lived``. Every life is a fork.
+
+A step is a statement sent to the database, a commit, a program that is started, and any change of the disk.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from repos_world import World
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+
+from ingot_chassis.tables import now
+from ingot_chassis.telemetry import configure_logging
+
+DISK = {"os.rename", "os.mkdir", "os.remove", "os.utime", "shutil.rmtree", "subprocess.Popen"}
+
+
+class Steps:
+    """Counts, and ends the process before step ``kill_at``."""
+
+    def __init__(self, kill_at):
+        self.kill_at, self.count = kill_at, 0
+
+    def __call__(self, *_):
+        self.count += 1
+        if self.count == self.kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def watch(self):
+        for name in ("before_cursor_execute", "commit"):
+            event.listen(Engine, name, self)
+        sys.addaudithook(lambda name, _: self() if name in DISK else None)
+
+
+async def begin(world, kind, source):
+    """Ask for the work, as people do."""
+    ann, bob = world.user(1, "ann", admin=True), world.user(2, "bob")
+    if kind == "fork":
+        await ann.create("app", auto_init=True)
+        answer = await bob.post("/repos/ann/app/forks")
+    else:
+        sent = {"clone_addr": source, "repo_name": "app", "mirror": kind == "sync"}
+        answer = await bob.but(admin=True).post("/repos/migrate", sent)
+    assert answer.status_code in (201, 202), answer.text
+    if kind == "sync":
+        await world.parts.migrators.step()
+        move(Path(source) / "refs" / "heads")
+        assert (await bob.post("/repos/bob/app/mirror-sync")).status_code == 200
+
+
+def move(branches):
+    """One branch comes, one goes."""
+    (branches / "new").write_text((branches / "trunk").read_text())
+    (branches / "old").unlink()
+
+
+async def live(told):
+    world = World(
+        told["database"],
+        Path(told["folder"]),
+        local_remotes=["/"],
+        push_lease_seconds=1,
+        mirror_interval_seconds=86400,
+    )
+    parts = world.parts
+    if told["begin"]:
+        await begin(world, told["kind"], told["source"])
+    else:
+        await end_leases(world)
+    Steps(told["kill_at"]).watch()
+    while not await settled(world):
+        for workers in (parts.workers, parts.migrators, parts.mirrorers):
+            await workers.step()
+        await parts.pushes.sweep()
+        await asyncio.sleep(0.02)
+    await world.close()
+
+
+async def end_leases(world):
+    """Whoever held one is dead; as if its time had passed."""
+    for name in ("job", "push"):
+        table = world.database.metadata.tables[name]
+        async with world.database.transaction() as tx:
+            await tx.execute(table.update().values(lease_until=table.c.created_at))
+
+
+async def settled(world):
+    """Whether nothing is due and nothing is open."""
+    due = [
+        job
+        for job in await world.rows("job")
+        if job.state == "running" or (job.state == "waiting" and job.run_at <= now() + timedelta(hours=1))
+    ]
+    return not due and not await world.rows("push")
+
+
+def main():
+    configure_logging("error")
+    for line in sys.stdin:
+        told = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            asyncio.run(live(told))
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+        print("killed" if killed else "lived" if status == 0 else f"failed {status}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

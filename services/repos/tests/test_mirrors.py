@@ -1,0 +1,250 @@
+"""Mirrors: following a remote, the schedule, and what people may do to one."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from remote_world import Remote, answering, bare_source, silent, status
+from repos_world import commit, git
+
+from ingot_chassis.tables import now
+from ingot_repos.core.intervals import pause_after, read_interval
+from ingot_repos.core.migrations import TEXTS
+from ingot_repos.upkeep import FAILING, LAG, Upkeep
+
+
+@pytest.fixture
+def settings():
+    return {"allowed_remotes": ["127.0.0.1"], "remote_idle_seconds": 5.0}
+
+
+@pytest.fixture
+async def remote(tmp_path):
+    async with Remote(tmp_path / "remote") as remote:
+        yield remote
+
+
+@pytest.fixture
+async def work(remote, tmp_path):
+    work = await bare_source(remote.folder, tmp_path)
+    await commit(work, "README.md", "one\n")
+    await git("branch", "old", cwd=work)
+    await git("push", "-q", "origin", "trunk", "old", cwd=work)
+    return work
+
+
+@pytest.fixture
+async def mirror(world, bob, remote, work):
+    answer = await bob.post(
+        "/repos/migrate",
+        {"clone_addr": remote.url(), "repo_name": "copy", "mirror": True, "mirror_interval": "1h"},
+    )
+    assert answer.status_code == 201, answer.text
+    await world.parts.migrators.step()
+    return answer.json()
+
+
+async def sync(world, person):
+    """Ask for a sync and do it."""
+    answer = await person.post("/repos/bob/copy/mirror-sync")
+    assert (answer.status_code, answer.content) == (200, b""), answer.text
+    return await world.parts.mirrorers.step()
+
+
+async def row_of(world):
+    (row,) = await world.rows("mirror")
+    return row
+
+
+async def refs(person):
+    return [branch["name"] for branch in (await person.get("/repos/bob/copy/branches")).json()]
+
+
+async def test_a_mirror_shows_how_it_is_kept(bob, mirror, remote):
+    got = (await bob.get("/repos/bob/copy")).json()
+    assert (got["mirror"], got["mirror_interval"], got["original_url"]) == (True, "1h0m0s", remote.url())
+    assert got["mirror_updated"]
+
+
+async def test_a_sync_moves_makes_and_prunes_and_tells_it(world, bob, mirror, work):
+    before = len(await world.events("push"))
+    await commit(work, "two", message="second")
+    await git("tag", "v2", cwd=work)
+    await git("branch", "new", cwd=work)
+    await git("push", "-q", "origin", "trunk", "new", "v2", ":old", cwd=work)
+    assert await sync(world, bob) == 1
+    assert await refs(bob) == ["new", "trunk"]
+    told = {event["ref"]: event for event in (await world.events("push"))[before:]}
+    assert set(told) == {"refs/heads/trunk", "refs/heads/new", "refs/heads/old", "refs/tags/v2"}
+    assert [c["message"] for c in told["refs/heads/trunk"]["commits"]] == ["second\n"]
+    assert told["refs/heads/old"]["after"] == "0" * 40
+    assert told["refs/heads/trunk"]["pusher"]["login"] == "bob"
+    left = await git("for-each-ref", "--format=%(refname)", cwd=world.parts.storage.path(mirror["id"]))
+    assert "incoming" not in left
+
+
+async def test_a_sync_without_news_tells_nothing(world, bob, mirror, remote):
+    before = len(await world.events(""))
+    await sync(world, bob)
+    assert len(await world.events("")) == before
+    assert (await row_of(world)).failures == 0
+
+
+async def test_a_branch_gives_way_to_a_folder_of_its_name(world, bob, mirror, work):
+    await git("push", "-q", "origin", ":old", cwd=work)
+    await git("push", "-q", "origin", "trunk:refs/heads/old/below", cwd=work)
+    await sync(world, bob)
+    assert await refs(bob) == ["old/below", "trunk"]
+
+
+async def test_a_rewritten_branch_is_followed(world, bob, mirror, work):
+    await git("commit", "-q", "--amend", "-m", "rewritten", cwd=work)
+    await git("push", "-q", "-f", "origin", "trunk", cwd=work)
+    await sync(world, bob)
+    assert (await bob.get("/repos/bob/copy/branches/trunk")).json()["commit"]["message"] == "rewritten\n"
+    assert (await world.events("push"))[-1]["forced"] is True
+
+
+async def test_the_default_branch_is_followed(world, bob, mirror, work, remote):
+    await git("symbolic-ref", "HEAD", "refs/heads/old", cwd=remote.folder / "source.git")
+    await sync(world, bob)
+    assert (await bob.get("/repos/bob/copy")).json()["default_branch"] == "old"
+    assert (await world.events("edited"))[-1]["repository"]["default_branch"] == "old"
+    assert (await bob.get("/repos/bob/copy/raw/README.md")).text == "one\n"
+
+
+async def test_a_mirror_takes_no_pushes(bob, mirror, work, door):
+    code, text = await git(
+        "push", f"{door}/bob/copy.git", "trunk:refs/heads/mine", cwd=work, person=bob, check=False
+    )
+    assert (code != 0, "403" in text) == (True, True)
+
+
+async def test_a_failure_is_kept_and_tried_again_later_and_later(world, bob, mirror, remote):
+    remote.answer = answering(status("404 Not Found"))
+    for failures, pause in ((1, 10), (2, 20), (3, 40)):
+        await sync(world, bob)
+        row = await row_of(world)
+        assert (row.failures, row.reason) == (failures, "not-found")
+        left = row.next_run_at - now()
+        assert timedelta(minutes=pause - 1) < left <= timedelta(minutes=pause)
+    await Upkeep(world.database, world.parts.storage, world.settings.shard).measure()
+    assert FAILING.labels(world.settings.shard)._value.get() == 1
+    remote.answer = None
+    await sync(world, bob)
+    row = await row_of(world)
+    assert (row.failures, row.reason) == (0, "")
+    assert row.next_run_at - now() > timedelta(minutes=59)
+    assert TEXTS["not-found"]
+
+
+async def test_one_asked_for_while_it_runs_runs_once_more(world, bob, mirror, remote, work):
+    held = asyncio.Event()
+
+    async def wait(*_):
+        await held.wait()
+
+    remote.arrived.clear()
+    remote.answer = wait
+    await bob.post("/repos/bob/copy/mirror-sync")
+    working = asyncio.create_task(world.parts.mirrorers.step())
+    await remote.arrived.wait()
+    await git("push", "-q", "origin", "trunk:refs/heads/late", cwd=work)
+    await bob.post("/repos/bob/copy/mirror-sync")
+    remote.answer = None
+    held.set()
+    assert await working == 2
+    assert await refs(bob) == ["late", "old", "trunk"]
+
+
+async def test_a_worker_that_died_in_the_middle_is_succeeded(world, bob, mirror, work):
+    """Its files and refs under way are cleared, its job runs again, what it moved is told."""
+    path = world.parts.storage.path(mirror["id"])
+    tip = (await git("rev-parse", "trunk", cwd=work)).strip()
+    await git("update-ref", "refs/incoming/heads/dead", tip, cwd=path)
+    for left in ("objects/pack/tmp_pack_x", "refs/heads/trunk.lock", "packed-refs.lock"):
+        (path / left).parent.mkdir(parents=True, exist_ok=True)
+        (path / left).write_text("half")
+    await git("push", "-q", "origin", "trunk:refs/heads/new", cwd=work)
+    await sync(world, bob)
+    assert await refs(bob) == ["new", "old", "trunk"]
+    assert not [left for left in path.rglob("*") if left.suffix == ".lock" or left.name.startswith("tmp_")]
+
+
+async def test_a_mirror_deleted_while_it_syncs_ends_its_job(world, bob, mirror, remote):
+    remote.arrived.clear()
+    remote.answer = silent
+    await bob.post("/repos/bob/copy/mirror-sync")
+    working = asyncio.create_task(world.parts.mirrorers.step())
+    await remote.arrived.wait()
+    assert (await bob.call("DELETE", "/api/v1/repos/bob/copy")).status_code == 204
+    await working
+    states = {(job.kind, job.state) for job in await world.rows("job")}
+    assert ("sync", "done") in states
+
+
+async def test_who_may_ask_for_a_sync(world, ann, bob, mirror):
+    path = "/repos/bob/copy/mirror-sync"
+    assert (await bob.but(id=0, name="", via="").post(path)).status_code == 401
+    assert (await ann.post(path)).status_code == 403
+    await bob.create("own")
+    assert (await bob.post("/repos/bob/own/mirror-sync")).status_code == 400
+    assert (await bob.post("/repos/bob/none/mirror-sync")).status_code == 404
+    assert (await bob.call("PATCH", "/api/v1/repos/bob/copy", {"archived": True})).status_code == 200
+    assert (await bob.post(path)).status_code == 403
+
+
+async def test_five_thousand_late_mirrors_are_each_taken_once_the_latest_first(world, bob):
+    """Selection alone: what is due comes in order, in a constant number of statements, and nothing is left out."""
+    count = 5000
+    tables = world.database.metadata.tables
+    due = now() - timedelta(hours=2)
+    async with world.database.transaction() as tx:
+        rows = [
+            {"owner_id": 2, "name": f"m{n}", "lower_name": f"m{n}", "default_branch": "main", "shard": "shard-0",
+             "mirror": True, "state": "ready", "created_at": due, "updated_at": due}
+            for n in range(count)
+        ]  # fmt: skip
+        for start in range(0, count, 500):
+            await tx.execute(tables["repository"].insert(), rows[start : start + 500])
+    ids = sorted(row.id for row in await world.rows("repository"))
+    async with world.database.transaction() as tx:
+        mirrors = [
+            {"repository_id": id_, "interval_seconds": 3600, "next_run_at": due + timedelta(seconds=n)}
+            for n, id_ in enumerate(ids)
+        ]
+        jobs = [
+            {"kind": "sync", "key": str(id_), "payload": b"{}", "state": "waiting", "attempts": 0, "fence": 0,
+             "run_at": due + timedelta(seconds=n), "created_at": due}
+            for n, id_ in enumerate(ids)
+        ]  # fmt: skip
+        for start in range(0, count, 500):
+            await tx.execute(tables["mirror"].insert(), mirrors[start : start + 500])
+            await tx.execute(tables["job"].insert(), jobs[start : start + 500])
+    await Upkeep(world.database, world.parts.storage, "shard-0").measure()
+    assert LAG.labels("shard-0")._value.get() >= 7200
+    taken, statements = [], set()
+    while True:
+        with world.counting() as sent:
+            claimed = await world.parts.jobs.claim(["sync"], limit=100)
+        if not claimed:
+            break
+        statements.add(len(sent))
+        taken += [int(job.key) for job in claimed]
+        async with world.database.transaction() as tx:
+            for job in claimed:
+                await world.parts.jobs.finish(tx, job, again_at=now() + timedelta(hours=1))
+    assert taken == ids
+    assert len(statements) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("8h0m0s", 28800), ("10m", 600), ("90m", 5400), ("600s", 600), ("0", 0), ("0s", 0)]
+)
+def test_intervals_are_written_as_people_do(text, seconds):
+    assert read_interval(text, least=600) == seconds
+
+
+def test_a_pause_never_exceeds_a_day_or_the_interval():
+    assert [pause_after(n, 3600).total_seconds() for n in (1, 2, 30)] == [600, 1200, 86400]
+    assert pause_after(30, 200_000).total_seconds() == 200_000
