@@ -84,7 +84,9 @@ BODIES = {
     "POST /orgs/{org}/teams": lambda n: {"name": f"n{n}"},
 }
 
-KINDS = ("basic", "token", "reading", "elsewhere", "sudo")
+KINDS = ("basic", "token", "reading", "elsewhere", "sudo", "restricted")
+"""``reading`` is a token with the reading scope of the route, ``elsewhere`` one with another, ``restricted`` one
+that is restricted to a repository."""
 
 
 def ssh_key(n):
@@ -151,7 +153,7 @@ class Things:
             await self._org(name)
 
 
-def expected(policy, kind, by_password, method):
+def expected(policy, kind, by_password, method, *, anonymous, own):
     """What a credential of that kind gets where a password gets ``by_password``."""
     if kind in ("basic", "sudo"):
         return by_password
@@ -159,6 +161,10 @@ def expected(policy, kind, by_password, method):
         return 403
     if policy.caller == "basic":
         return 401
+    if kind == "restricted" and policy.caller == "anyone":
+        return anonymous
+    if kind == "restricted":
+        return by_password if own and method == "GET" else 403
     too_narrow = kind == "elsewhere" or (kind == "reading" and method != "GET")
     return 403 if policy.scope and too_narrow else by_password
 
@@ -194,6 +200,7 @@ async def test_a_route_answers_each_role_as_the_matrix_says(identity, route):
                 "token": ["all"],
                 "reading": [policy.scope.replace("write:", "read:")],
                 "elsewhere": ["write:misc"],
+                "restricted": ["all"],
             }.get(kind)
             principal = Principal(
                 id=ids[name],
@@ -202,7 +209,15 @@ async def test_a_route_answers_each_role_as_the_matrix_says(identity, route):
                 via="token" if scopes else "basic",
                 scopes=scopes,
                 sudo_by="root" if kind == "sudo" else "",
+                confined_to=[7] if kind == "restricted" else None,
             )
             await attempt(role, kind, principal)
-            wanted[role, kind] = expected(policy, kind, by_password, method)
+            wanted[role, kind] = expected(
+                policy,
+                kind,
+                by_password,
+                method,
+                anonymous=MATRIX[route][0],
+                own=path == "/user" or path.startswith("/user/"),
+            )
     assert answers == wanted

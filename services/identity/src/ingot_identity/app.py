@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from litestar import Litestar
+from litestar import Litestar, Router
 
 from ingot_chassis.app import service_app
 from ingot_chassis.assembly import assemble
@@ -25,7 +25,7 @@ from ingot_identity.api import (
     tokens,
     users,
 )
-from ingot_identity.api.call import Call
+from ingot_identity.api.call import Call, keep_outside
 from ingot_identity.consumers import Following
 from ingot_identity.core import accounts
 from ingot_identity.core.passwords import Passwords
@@ -72,15 +72,14 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
 
     parts.start.append(first_administrator)
     parts.loops.append(("identity rotates keys", signing_keys.rotate_for_ever))
-    return service_app(
-        parts,
-        routes=[
+    public = Router(
+        path="/",
+        guards=[keep_outside],
+        route_handlers=[
             *admin.routes,
-            *avatars.routes,
             *emails.routes,
             *follows.routes,
             *gpg_keys.routes,
-            *internal.routes,
             *keys.routes,
             *members.routes,
             *organizations.routes,
@@ -89,6 +88,10 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
             *tokens.routes,
             *users.routes,
         ],
+    )
+    return service_app(
+        parts,
+        routes=[public, *avatars.routes, *internal.routes],
         request_class=Call,
         state={
             "signing_keys": signing_keys,

@@ -1,12 +1,12 @@
-"""Events of repos: who owns repositories, which decides whether an account can be deleted."""
+"""Events of repos: whose repositories are, which decides whether an account can be deleted, and who sees them."""
 
 from ingot_chassis.database import Tx
 from ingot_chassis.events import Envelope
 from ingot_chassis.inbox import Subscriptions
-from ingot_contracts.repos import RepositoryCreated, RepositoryDeleted, RepositoryEdited
+from ingot_contracts.repos import AccessChanged, RepositoryCreated, RepositoryDeleted, RepositoryEdited
 from ingot_identity.core import departures
 from ingot_identity.core.views import Viewing
-from ingot_identity.store import departures as store
+from ingot_identity.store import repositories
 
 
 class Following:
@@ -20,13 +20,18 @@ class Following:
             RepositoryCreated: self.repository_owned,
             RepositoryEdited: self.repository_owned,
             RepositoryDeleted: self.repository_deleted,
+            AccessChanged: self.access_changed,
         }
 
     async def repository_owned(
         self, tx: Tx, event: RepositoryCreated | RepositoryEdited, _envelope: Envelope
     ) -> None:
-        owner = event.repository.owner.id
-        await departures.repository_owned(tx, self._viewing, event.repository.id, owner)
+        await departures.repository_owned(tx, self._viewing, event.repository)
 
     async def repository_deleted(self, tx: Tx, event: RepositoryDeleted, _envelope: Envelope) -> None:
-        await store.remove_owner(tx, event.repository.id)
+        await repositories.remove(tx, event.repository.id)
+
+    async def access_changed(self, tx: Tx, event: AccessChanged, _envelope: Envelope) -> None:
+        await repositories.put_access(
+            tx, event.repository_id, collaborators=event.collaborators, teams=event.teams
+        )

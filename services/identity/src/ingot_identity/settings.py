@@ -43,6 +43,7 @@ class Settings(ServiceSettings, kw_only=True):
     deletion_patience: Annotated[
         float,
         msgspec.Meta(
-            ge=0, description="Seconds that deleting an account waits for news about its repositories."
+            ge=0,
+            description="Seconds that deleting an account, or making a token for repositories, waits for news of them.",
         ),
     ] = 1.0

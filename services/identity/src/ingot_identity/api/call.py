@@ -1,7 +1,13 @@
 """What a route of identity gets at through its request."""
 
+from typing import Any
+
+from litestar.connection import ASGIConnection
+from litestar.handlers.base import BaseRouteHandler
+
 from ingot_chassis.body import ApiRequest
-from ingot_chassis.errors import NotFound
+from ingot_chassis.errors import Denied, NotFound
+from ingot_chassis.principal import ANONYMOUS, Principal
 from ingot_identity.core.passwords import Passwords
 from ingot_identity.core.sign_ins import SignIns
 from ingot_identity.core.signing import SigningKeys
@@ -9,6 +15,23 @@ from ingot_identity.core.views import Viewing
 from ingot_identity.settings import Settings
 from ingot_identity.store import accounts, organizations
 from ingot_identity.store.accounts import AccountRow
+
+OWN = "/api/v1/user"
+"""Where the caller's own account is."""
+
+
+async def keep_outside(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+    """The guard of public routes, where a token that is restricted to repositories has nothing of its own.
+
+    It reads its owner's account, and else what anybody may read. What it may not change is refused before.
+    """
+    who: Principal = connection.scope["principal"]  # type: ignore[typeddict-item]
+    if who.confined_to is None:
+        return
+    if handler.opt["policy"].caller == "anyone":
+        connection.scope["principal"] = ANONYMOUS  # type: ignore[typeddict-unknown-key]
+    elif not all(path == OWN or path.startswith(f"{OWN}/") for path in handler.paths):
+        raise Denied("the token is restricted to repositories")
 
 
 class Call(ApiRequest):

@@ -12,17 +12,27 @@ from ingot_identity.api.call import Call
 from ingot_identity.core import tokens
 from ingot_identity.store import tokens as store
 
+MOST_REPOSITORIES = 100
+
 
 class CreateToken(msgspec.Struct):
-    """`scopes` as read:… or write:… of a group; none means all. Without `expires_at` it works until deleted."""
+    """`scopes` as read:… or write:… of a group; none means all. Without `expires_at` it works until deleted.
+
+    With `repositories` (`owner/name`) it is the caller's there, and elsewhere as good as no token.
+    """
 
     name: Annotated[str, msgspec.Meta(max_length=255)] = ""
     scopes: list[str] = []
     expires_at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+    repositories: Annotated[list[str], msgspec.Meta(max_length=MOST_REPOSITORIES)] | None = None
 
 
 class AccessToken(msgspec.Struct, omit_defaults=True):
-    """`sha1` is the secret, once, when the token is made; afterwards `token_last_eight` tells them apart."""
+    """`sha1` is the secret, once, when the token is made; afterwards `token_last_eight` tells them apart.
+
+    `repositories` are what it is restricted to, by their present names; absent without restriction. One that is
+    gone, or not for its owner to see any more, is not named.
+    """
 
     id: int
     name: str
@@ -32,6 +42,7 @@ class AccessToken(msgspec.Struct, omit_defaults=True):
     created_at: datetime | None = None
     last_used_at: datetime | None = None
     expires_at: datetime | None = None
+    repositories: list[str] | None = None
 
 
 @post(
@@ -45,8 +56,14 @@ async def create_token(request: Call, username: str, data: CreateToken) -> Acces
     """Make an access token; its secret is shown only now."""
     _require_self(request, username)
     name = data.name or request.query_params.get("name", "")
+    restricted: dict[int, str] = {}
+    if data.repositories is not None:
+        patience = request.settings.deletion_patience
+        restricted = await tokens.named_repositories(request.db, request.who, data.repositories, patience)
     async with request.db.transaction() as tx:
-        token_id, secret = await tokens.create(tx, request.who.id, name, data.scopes, data.expires_at)
+        token_id, secret = await tokens.create(
+            tx, request.who.id, name, data.scopes, data.expires_at, restricted
+        )
     return AccessToken(
         id=token_id,
         name=name.strip(),
@@ -54,6 +71,7 @@ async def create_token(request: Call, username: str, data: CreateToken) -> Acces
         token_last_eight=secret[-8:],
         scopes=data.scopes or ["all"],
         expires_at=data.expires_at,
+        repositories=sorted(restricted.values()) or None,
     )
 
 
@@ -64,7 +82,10 @@ async def list_tokens(request: Call, username: str) -> Response[list[AccessToken
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_of(db, request.who.id, page)
-    return Response([_view(row) for row in rows], headers=request.page_headers(page, total))
+        restricted = await store.repositories_of(db, [row.id for row in rows], request.who)
+    return Response(
+        [_view(row, restricted.get(row.id)) for row in rows], headers=request.page_headers(page, total)
+    )
 
 
 @delete(
@@ -85,7 +106,7 @@ def _require_self(request: Call, username: str) -> None:
         raise NotFound
 
 
-def _view(row: Any) -> AccessToken:
+def _view(row: Any, repositories: list[str] | None) -> AccessToken:
     return AccessToken(
         id=row.id,
         name=row.name,
@@ -94,6 +115,7 @@ def _view(row: Any) -> AccessToken:
         created_at=row.created_at,
         last_used_at=row.last_used_at,
         expires_at=row.expires_at,
+        repositories=repositories,
     )
 
 

@@ -18,8 +18,8 @@ async def identify(
 ) -> Principal | None:
     """The principal, or None when the credential is nobody's.
 
-    Raises Denied for accounts that may not sign in, and for ``sudo`` by anybody but an administrator,
-    TooManyRequests after too many wrong passwords.
+    Raises Denied for accounts that may not sign in, and for ``sudo`` by anybody but an administrator or with a
+    token that is restricted to repositories, TooManyRequests after too many wrong passwords.
     """
     principal = await _by_token(db, credential.token) if credential.token else None
     if principal is None and credential.name:
@@ -66,11 +66,14 @@ async def _by_token(db: Database, secret: str) -> Principal | None:
         async with db.transaction() as tx:
             await token_store.mark_used(tx, row.token_id)
     scopes = row.scopes.split(",")
-    return await _principal(db, row, via="token", scopes=None if "all" in scopes else scopes)
+    confined_to = [int(id_) for id_ in row.confined_to.split(",")] if row.confined_to else None
+    return await _principal(
+        db, row, via="token", scopes=None if "all" in scopes else scopes, confined_to=confined_to
+    )
 
 
 async def _acting_as(db: Database, principal: Principal, login: str) -> Principal:
-    if not principal.admin or not principal.may("sudo"):
+    if not principal.admin or not principal.may("sudo") or principal.confined_to is not None:
         raise Denied("only site administrators may act as somebody else")
     async with db.read() as reader:
         row = await accounts.get_by_login(reader, login)
@@ -80,7 +83,13 @@ async def _acting_as(db: Database, principal: Principal, login: str) -> Principa
 
 
 async def _principal(
-    db: Database, row: Any, *, via: str, scopes: list[str] | None, sudo_by: str = ""
+    db: Database,
+    row: Any,
+    *,
+    via: str,
+    scopes: list[str] | None,
+    sudo_by: str = "",
+    confined_to: list[int] | None = None,
 ) -> Principal:
     if row.login_prohibited or not row.active:
         raise Denied("this account may not sign in")
@@ -94,4 +103,5 @@ async def _principal(
         scopes=scopes,
         organizations=held,
         sudo_by=sudo_by,
+        confined_to=confined_to,
     )

@@ -12,11 +12,12 @@ from typing import Any
 from ingot_chassis.database import Database, Tx
 from ingot_chassis.errors import Invalid
 from ingot_contracts.identity import OrganizationCreated, OrganizationDeleted, UserCreated, UserDeleted
+from ingot_contracts.repos import Repository
 from ingot_identity.core import accounts as use_cases
 from ingot_identity.core import organizations
 from ingot_identity.core.holding import held, held_for_deletion
 from ingot_identity.core.views import Viewing
-from ingot_identity.store import accounts, departures
+from ingot_identity.store import accounts, departures, repositories
 from ingot_identity.store import organizations as memberships
 
 
@@ -26,7 +27,7 @@ async def wait_for_news(db: Database, account_id: int, patience: float) -> None:
     await asyncio.sleep(patience / 4)
     while time.monotonic() < end:
         async with db.read() as reader:
-            if not await departures.owns_repositories(reader, account_id):
+            if not await repositories.owned_by(reader, account_id):
                 return
         await asyncio.sleep(patience / 20)
 
@@ -49,15 +50,18 @@ async def delete_organization(tx: Tx, organization_id: int, *, by: int) -> None:
 
 
 async def _remove(tx: Tx, row: Any, *, heir_id: int) -> None:
-    if await departures.owns_repositories(tx, row.id):
+    if await repositories.owned_by(tx, row.id):
         raise Invalid.field("username", "owner", f"{row.login!r} owns repositories")
     await departures.note(tx, row, heir_id)
     await accounts.remove(tx, row.id)
 
 
-async def repository_owned(tx: Tx, viewing: Viewing, repository_id: int, owner_id: int) -> None:
-    """Note who owns a repository; an owner who was deleted meanwhile comes back."""
-    await departures.put_owner(tx, repository_id, owner_id)
+async def repository_owned(tx: Tx, viewing: Viewing, repository: Repository) -> None:
+    """Note whose a repository is; an owner who was deleted meanwhile comes back."""
+    owner_id = repository.owner.id
+    await repositories.put(
+        tx, repository.id, owner_id=owner_id, name=repository.name, private=repository.private
+    )
     gone = await departures.lock(tx, owner_id)
     if gone is not None:
         await _bring_back(tx, viewing, gone)

@@ -1,15 +1,20 @@
 """Access tokens: 160 random bits in hex, shown once, kept as SHA-256."""
 
+import asyncio
 import hashlib
 import re
 import secrets
+import time
+from collections.abc import Collection
 from datetime import datetime
 
-from ingot_chassis.database import Tx
+from ingot_chassis.database import Database, Tx
 from ingot_chassis.errors import Invalid, NotFound
+from ingot_chassis.principal import Principal
 from ingot_chassis.tables import now
 from ingot_contracts.identity import CredentialsRevoked
 from ingot_identity.core.holding import kept
+from ingot_identity.store import repositories
 from ingot_identity.store import tokens as store
 
 GROUPS = ("user", "organization", "repository", "issue", "hook", "admin", "misc")
@@ -27,10 +32,45 @@ def digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
+async def named_repositories(
+    db: Database, who: Principal, names: list[str], patience: float
+) -> dict[int, str]:
+    """The repositories that ``who`` names as ``owner/name``: id and present name of each. Raises Invalid.
+
+    What is not known here is waited for a moment: it may just have been made. Whether it is not there or not
+    for ``who`` to see is told in the same words.
+    """
+    wanted = {_owner_and_name(name): name for name in names}
+    if not wanted:
+        raise Invalid.field("repositories", "required", "names no repository")
+    end = time.monotonic() + patience
+    while True:
+        async with db.read() as reader:
+            found = await repositories.named(reader, list(wanted), who)
+        if len(found) == len(wanted):
+            return {row.repository_id: f"{row.login}/{row.name}" for row in found.values()}
+        if time.monotonic() >= end:
+            missing = next(name for pair, name in wanted.items() if pair not in found)
+            raise Invalid.field("repositories", "unknown", f"{missing!r} is no repository that you can see")
+        await asyncio.sleep(patience / 20)
+
+
+def _owner_and_name(full_name: str) -> tuple[str, str]:
+    owner, _, name = full_name.lower().partition("/")
+    if not owner or not name or "/" in name:
+        raise Invalid.field("repositories", "form", f"{full_name!r} is not of the form owner/name")
+    return owner, name
+
+
 async def create(
-    tx: Tx, account_id: int, name: str, scopes: list[str], expires_at: datetime | None = None
+    tx: Tx,
+    account_id: int,
+    name: str,
+    scopes: list[str],
+    expires_at: datetime | None = None,
+    repository_ids: Collection[int] = (),
 ) -> tuple[int, str]:
-    """Make a token; its id and secret. No scopes means all. Raises Invalid."""
+    """Make a token; its id and secret. No scopes means all, no repositories no restriction. Raises Invalid."""
     if not name.strip():
         raise Invalid.field("name", "required", "is required")
     unknown = [scope for scope in scopes if scope not in SCOPES]
@@ -43,6 +83,7 @@ async def create(
     token_id = await store.add(
         tx,
         account_id,
+        repository_ids,
         name=name.strip(),
         sha256=digest(secret),
         last_eight=secret[-8:],

@@ -1,4 +1,4 @@
-"""SQL for who owns repositories, as far as repos has told, and for accounts that are gone."""
+"""SQL for accounts that are gone."""
 
 from typing import Any
 
@@ -6,25 +6,7 @@ from sqlalchemy import Row, delete, select
 
 from ingot_chassis.database import Executor, insert
 from ingot_chassis.tables import now
-from ingot_identity.store.tables import departed, owned_repository
-
-
-async def put_owner(db: Executor, repository_id: int, owner_id: int) -> None:
-    statement = insert(db, owned_repository).values(repository_id=repository_id, owner_id=owner_id)
-    await db.execute(
-        statement.on_conflict_do_update(index_elements=["repository_id"], set_={"owner_id": owner_id})
-    )
-
-
-async def remove_owner(db: Executor, repository_id: int) -> None:
-    await db.execute(delete(owned_repository).where(owned_repository.c.repository_id == repository_id))
-
-
-async def owns_repositories(db: Executor, account_id: int) -> bool:
-    found = await db.execute(
-        select(owned_repository.c.repository_id).where(owned_repository.c.owner_id == account_id).limit(1)
-    )
-    return found.first() is not None
+from ingot_identity.store.tables import departed
 
 
 async def note(db: Executor, row: Row[Any], heir_id: int) -> None:

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    true,
 )
 
 from ingot_chassis.tables import NAMING, BigId, UtcDateTime, chassis_tables
@@ -70,6 +71,14 @@ access_token = Table(
     Column("last_used_at", UtcDateTime),
     Column("expires_at", UtcDateTime),
     sqlite_autoincrement=True,
+)
+
+token_repository = Table(
+    "token_repository",
+    metadata,
+    # What a token is restricted to; one without rows is not. A row outlives its repository, lest the token widen.
+    Column("token_id", ForeignKey("access_token.id", ondelete="CASCADE"), primary_key=True),
+    Column("repository_id", BigId, primary_key=True, autoincrement=False),
 )
 
 membership = Table(
@@ -149,9 +158,26 @@ gpg_key = Table(
 owned_repository = Table(
     "owned_repository",
     metadata,
-    # A copy from the events of repos: who is named as the owner, even of somebody just deleted.
+    # A copy from the events of repos: who is named as the owner, even of somebody just deleted, and how it is called.
     Column("repository_id", BigId, primary_key=True, autoincrement=False),
     Column("owner_id", BigId, nullable=False, index=True),
+    Column("name", String(100), nullable=False, default="", server_default=""),
+    Column("lower_name", String(100), nullable=False, default="", server_default=""),
+    Column("private", Boolean, nullable=False, default=True, server_default=true()),
+)
+
+repository_collaborator = Table(
+    "repository_collaborator",
+    metadata,
+    Column("repository_id", BigId, primary_key=True, autoincrement=False),
+    Column("user_id", BigId, primary_key=True, autoincrement=False),
+)
+
+repository_team = Table(
+    "repository_team",
+    metadata,
+    Column("repository_id", BigId, primary_key=True, autoincrement=False),
+    Column("team_id", BigId, primary_key=True, autoincrement=False),
 )
 
 departed = Table(
