@@ -37,10 +37,18 @@ class World:
         self._consumers = Consumers("issues", self.db, self.app.state.parts.bus, following.subscriptions())
 
     async def call(
-        self, method: str, path: str, body: Any = None, *, as_: int = 1, **more: Any
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        as_: int = 1,
+        scopes: list[str] | None = None,
+        **more: Any,
     ) -> httpx.Response:
         """Below the repository ann/app unless ``path`` starts with two slashes; ``as_`` 0 is nobody."""
-        headers = {"ingot-principal": self.identity.statement(as_)} if as_ else {}
+        fields = {"scopes": scopes} if scopes is not None else {}
+        headers = {"ingot-principal": self.identity.statement(as_, **fields)} if as_ else {}
         whole = f"/api/v1{path[1:]}" if path.startswith("//") else f"/api/v1/repos/ann/app{path}"
         return await self.http.request(method, whole, json=body, headers=headers, **more)
 
