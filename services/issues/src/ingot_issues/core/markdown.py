@@ -83,13 +83,13 @@ def render(text: str, context: Context | None = None) -> str:
     if not text.strip():
         return ""
     env: dict[str, Any] = {"context": context} if context else {}
-    return _sanitised(_PARSER.render(text, env))
+    return _sanitised(PARSER.render(text, env))
 
 
 def words(text: str) -> str:
     """The plain text of markdown, without code and links."""
     depth, found = 0, []
-    for block in _PARSER.parse(text, {}):
+    for block in PARSER.parse(text, {}):
         for token in block.children or ():
             depth += {"link_open": 1, "link_close": -1}.get(token.type, 0)
             found.append(token.content if token.type == "text" and depth == 0 else " ")
@@ -244,4 +244,5 @@ def _mark_blocks(state: Any) -> None:
             token.attrSet("align", str(token.attrGet("style")).removeprefix("text-align:"))
 
 
-_PARSER = _parser()
+PARSER = _parser()
+"""Markdown to HTML as CommonMark 0.31.2 has it, with the extensions; not safe to show before it is sanitised."""
