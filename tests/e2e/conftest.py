@@ -32,12 +32,13 @@ def around(
     return made
 
 
-@pytest.fixture(scope="session", params=["standalone", "cluster"])
+@pytest.fixture(scope="session", params=["standalone", "cluster of two"])
 def deployment(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, around: Callable[[], Around]
 ) -> Iterator[Deployment]:
-    folder = tmp_path_factory.mktemp(request.param)
-    made = Standalone(folder) if request.param == "standalone" else Cluster(folder, around())
+    """All in one process, or two of everything behind round-robin: no test may need to meet one replica twice."""
+    folder = tmp_path_factory.mktemp(request.param.replace(" ", "-"))
+    made = Standalone(folder) if request.param == "standalone" else Cluster(folder, around(), replicas=2)
     with running(made):
         yield made
 

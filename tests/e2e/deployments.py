@@ -41,6 +41,9 @@ class Deployment(Protocol):
     def stop(self) -> None:
         """End everything in order; raises AssertionError if something does not end well."""
 
+    def end(self) -> None:
+        """Leave no process behind, whatever has happened."""
+
     def logs(self) -> Mapping[str, str]:
         """The end of what each process has written."""
 
@@ -106,7 +109,7 @@ class Standalone:
 
     parts = ("ingot",)
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, variables: Mapping[str, str] | None = None) -> None:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}/"
         name, password = ADMINISTRATOR
@@ -119,6 +122,7 @@ class Standalone:
                 "INGOT_ADMIN_USERNAME": name,
                 "INGOT_ADMIN_PASSWORD": password,
                 "INGOT_LOG_LEVEL": "info",
+                **(variables or {}),
             },
             url=self.url,
             log=folder / "ingot.log",
@@ -137,6 +141,9 @@ class Standalone:
     def stop(self) -> None:
         assert self._ingot.stop() == 0
 
+    def end(self) -> None:
+        self._ingot.kill()
+
     def logs(self) -> Mapping[str, str]:
         return {"ingot": self._ingot.log_end()}
 
@@ -151,23 +158,39 @@ class Around:
 
 
 class Cluster:
-    """`ingot-<service> serve`, each in a process of its own."""
+    """`ingot-<service> serve`, each in a process of its own, or in ``replicas`` behind a balancer.
+
+    A part is a service with all of its replicas.
+    """
 
     parts = SERVICES
 
-    def __init__(self, folder: Path, around: Around) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        around: Around,
+        variables: Mapping[str, str] | None = None,
+        *,
+        replicas: int = 1,
+    ) -> None:
         self.around = around
-        ports = {service: free_port() for service in SERVICES}
-        urls = {service: f"http://127.0.0.1:{port}/" for service, port in ports.items()}
+        ports = {service: [free_port() for _ in range(replicas)] for service in SERVICES}
+        fronts = {service: free_port() if replicas > 1 else ports[service][0] for service in SERVICES}
+        urls = {service: _url(port) for service, port in fronts.items()}
         self.url = urls["gateway"]
         shared, private = _variables(folder, around, urls)
+        shared |= variables or {}
+        self._balancer = _balancer(fronts, ports, folder) if replicas > 1 else None
         self._parts = {
-            service: Part(
-                [sys.executable, "-m", f"ingot_{service}", "serve"],
-                shared | private[service] | {f"INGOT_{service.upper()}_PORT": str(ports[service])},
-                url=urls[service],
-                log=folder / f"{service}.log",
-            )
+            service: [
+                Part(
+                    [sys.executable, "-m", f"ingot_{service}", "serve"],
+                    shared | private[service] | {f"INGOT_{service.upper()}_PORT": str(port)},
+                    url=_url(port),
+                    log=folder / f"{service}.log",
+                )
+                for port in ports[service]
+            ]
             for service in SERVICES
         }
         self._migrations = [
@@ -181,28 +204,55 @@ class Cluster:
         ]
 
     def start(self) -> None:
+        if self._balancer is not None:
+            self._balancer.begin()
         for migration in self._migrations:
             migration.begin()
-        for part in self._parts.values():
-            part.begin()  # they wait for their databases to be migrated
+        for replicas in self._parts.values():
+            for replica in replicas:
+                replica.begin()  # they wait for their databases to be migrated
         for migration in self._migrations:
             migration.wait_done()
-        for part in self._parts.values():
-            part.wait_ready()
+        for replicas in self._parts.values():
+            for replica in replicas:
+                replica.wait_ready()
 
     def kill(self, part: str) -> None:
-        self._parts[part].kill()
+        for replica in self._parts[part]:
+            replica.kill()
 
     def restart(self, part: str) -> None:
-        self._parts[part].begin()
-        self._parts[part].wait_ready()
+        for replica in self._parts[part]:
+            replica.begin()
+        for replica in self._parts[part]:
+            replica.wait_ready()
 
     def stop(self) -> None:
-        for part in reversed(self._parts.values()):
-            part.stop()
+        for replicas in reversed(self._parts.values()):
+            for replica in replicas:
+                replica.stop()
+
+    def end(self) -> None:
+        for part in self.parts:
+            self.kill(part)
+        for process in (*self._migrations, *([self._balancer] if self._balancer else [])):
+            process.kill()
 
     def logs(self) -> Mapping[str, str]:
-        return {service: part.log_end() for service, part in self._parts.items()}
+        return {service: replicas[0].log_end() for service, replicas in self._parts.items()}
+
+
+def _url(port: int) -> str:
+    return f"http://127.0.0.1:{port}/"
+
+
+def _balancer(fronts: Mapping[str, int], ports: Mapping[str, list[int]], folder: Path) -> Part:
+    """The process that shares the requests to each service out among its replicas."""
+    told = [f"{fronts[service]}={','.join(map(_url, ports[service]))}" for service in SERVICES]
+    program = str(Path(__file__).with_name("balancer.py"))
+    return Part(
+        [sys.executable, program, *told], {}, url=_url(fronts["gateway"]), log=folder / "balancer.log"
+    )
 
 
 RUNNING: list[Deployment] = []
@@ -218,8 +268,7 @@ def running(deployment: Deployment) -> Iterator[None]:
         yield
         deployment.stop()
     finally:
-        for part in deployment.parts:
-            deployment.kill(part)
+        deployment.end()
         RUNNING.remove(deployment)
 
 

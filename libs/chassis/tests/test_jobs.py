@@ -2,10 +2,12 @@
 
 import asyncio
 from datetime import timedelta
+from functools import partial
 
 import msgspec
 import pytest
 from messaging_world import metadata
+from prometheus_client import REGISTRY
 from sqlalchemy import select, update
 
 from ingot_chassis.database import Database
@@ -191,3 +193,21 @@ async def test_a_stopped_worker_hands_its_job_back(database):
     with pytest.raises(asyncio.CancelledError):
         await task
     assert (await row(jobs)).state == "waiting"
+
+
+async def test_the_age_of_the_oldest_job_that_waits_is_measured(database):
+    async def never(_job):
+        raise AssertionError
+
+    jobs = Jobs(database)
+    workers = Workers("counter", jobs, {"kind": never})
+    age = partial(
+        REGISTRY.get_sample_value, "ingot_jobs_oldest_seconds", {"service": "counter", "kind": "kind"}
+    )
+    await workers.measure()
+    assert age() == 0
+    await add(jobs)
+    async with database.transaction() as tx:
+        await tx.execute(update(jobs.table).values(run_at=now() - timedelta(minutes=5)))
+    await workers.measure()
+    assert age() >= 300

@@ -167,19 +167,19 @@ class Edge:
 
         parent = headers.get(b"traceparent")
         context = propagate.extract({"traceparent": parent.decode("latin-1")}) if parent else None
-        try:
-            with tracer.start_as_current_span(
-                f"{self._service} {scope['method']}", context=context, kind=SpanKind.SERVER
-            ) as span:
+        with tracer.start_as_current_span(
+            f"{self._service} {scope['method']}", context=context, kind=SpanKind.SERVER
+        ) as span:
+            try:
                 await self._app(scope, receive, answer)
-                span.set_attribute("http.route", str(scope.get("path_template", "")))
+            finally:
+                route = str(scope.get("path_template") or "unmatched")
+                span.update_name(f"{self._service} {scope['method']} {route}")
                 span.set_attribute("http.response.status_code", status)
-        finally:
-            if scope["path"] not in self.QUIET:
-                self._record(scope, status, time.perf_counter() - started)
+                if scope["path"] not in self.QUIET:
+                    self._record(scope, route, status, time.perf_counter() - started)
 
-    def _record(self, scope: HTTPScope, status: int, seconds: float) -> None:
-        route = str(scope.get("path_template") or "unmatched")
+    def _record(self, scope: HTTPScope, route: str, status: int, seconds: float) -> None:
         counted, timed = self._kept_series(route, scope["method"], status)
         counted.inc()
         timed.observe(seconds)

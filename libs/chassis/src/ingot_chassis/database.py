@@ -12,7 +12,7 @@ from zlib import crc32
 
 import asyncpg
 import msgspec
-from sqlalchemy import CursorResult, Dialect, Executable, MetaData, Table, event, text
+from sqlalchemy import CursorResult, Dialect, Executable, MetaData, Select, Table, event, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
@@ -20,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from ingot_chassis.errors import Unavailable
 from ingot_chassis.events import new_event_row
+from ingot_chassis.telemetry import client_span
 
 LOCK_SPACE = 0x494E474F
 """Upper half of our advisory lock numbers, so that they meet nobody else's."""
@@ -69,7 +70,8 @@ class Reader:
         return cast("asyncpg.Connection[Any]", driver)
 
     async def execute(self, statement: Executable, parameters: Any = None, /) -> CursorResult[Any]:
-        return await self._connection.execute(statement, parameters)
+        with client_span(lambda: summary(statement)):
+            return await self._connection.execute(statement, parameters)
 
 
 class Tx(Reader):
@@ -223,6 +225,15 @@ class Database:
         await self.reading.dispose()
         if not self.is_sqlite:
             await self.locking.dispose()
+
+
+def summary(statement: Executable) -> str:
+    """``SELECT account``: what a span of the statement is called. Never any value."""
+    verb = type(statement).__name__.upper()
+    if isinstance(statement, Select):
+        return " ".join([verb, *(str(getattr(t, "name", "…")) for t in statement.columns_clause_froms[:1])])
+    table = getattr(statement, "table", None)
+    return verb if table is None else f"{verb} {table.name}"
 
 
 def insert(db: Executor, table: Table) -> Any:

@@ -17,6 +17,7 @@ import nats.errors
 import structlog
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
+from opentelemetry.trace import SpanKind
 from prometheus_client import Counter
 from sqlalchemy import delete, update
 
@@ -160,7 +161,7 @@ class Consumers:
         if known is None:
             return False
         cls, handler = known
-        with continued_span(f"consume {envelope.type}", envelope.traceparent):
+        with continued_span(f"consume {envelope.type}", envelope.traceparent, SpanKind.CONSUMER):
             async with self._db.transaction() as tx:
                 if not await (self._is_back if put_aside else self._is_new)(tx, envelope.id):
                     return False

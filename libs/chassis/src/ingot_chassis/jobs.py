@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 import structlog
 from opentelemetry import propagate
-from prometheus_client import Counter
-from sqlalchemy import and_, delete, or_, select, update
+from prometheus_client import Counter, Gauge
+from sqlalchemy import and_, delete, func, or_, select, update
 
 from ingot_chassis.database import Database, Executor, Tx, insert
 from ingot_chassis.loops import Loop, wait_for
@@ -30,8 +30,10 @@ LEASE = timedelta(seconds=30)
 POLL_SECONDS = 1.0
 KEEP_ENDED = timedelta(days=7)
 FORGET_EVERY = 3600
+MEASURE_EVERY = 15.0
 FIRST_RETRY, LONGEST_RETRY = timedelta(seconds=1), timedelta(minutes=10)
 
+AGE = Gauge("ingot_jobs_oldest_seconds", "How long the oldest job that is due waits", ["service", "kind"])
 DONE = Counter("ingot_jobs_total", "Jobs ended", ["service", "kind", "outcome"])
 
 
@@ -169,6 +171,17 @@ class Jobs:
         async with self.database.transaction() as tx:
             await tx.execute(delete(self.table).where(self.table.c.finished_at < now() - KEEP_ENDED))
 
+    async def due_since(self) -> dict[str, datetime]:
+        """By kind, when the job that waits longest became due."""
+        table = self.table
+        statement = (
+            select(table.c.kind, func.min(table.c.run_at).label("since"))
+            .where(table.c.state == "waiting", table.c.run_at <= now())
+            .group_by(table.c.kind)
+        )
+        async with self.database.read() as db:
+            return {row.kind: row.since for row in (await db.execute(statement)).all()}
+
     async def is_held(self, db: Executor, job: Job) -> bool:
         table = self.table
         held = select(table.c.id).where(
@@ -197,7 +210,11 @@ class Workers:
         self.wake = asyncio.Event()
 
     def loops(self) -> list[tuple[str, Loop]]:
-        return [(f"{self._service} workers", self.run), (f"{self._service} forgets jobs", self._forget)]
+        return [
+            (f"{self._service} workers", self.run),
+            (f"{self._service} forgets jobs", self._forget),
+            (f"{self._service} measures jobs", self._measure),
+        ]
 
     async def run(self) -> None:
         """Claim and work until cancelled; running jobs are then cancelled and handed back."""
@@ -226,6 +243,18 @@ class Workers:
         while True:
             await self._jobs.forget_ended()
             await asyncio.sleep(FORGET_EVERY)
+
+    async def _measure(self) -> None:
+        while True:
+            await self.measure()
+            await asyncio.sleep(MEASURE_EVERY)
+
+    async def measure(self) -> None:
+        """Put the age of the oldest job that waits into the metrics, 0 where none does."""
+        since = await self._jobs.due_since()
+        for kind in self._work:
+            age = (now() - since[kind]).total_seconds() if kind in since else 0.0
+            AGE.labels(self._service, kind).set(age)
 
     async def step(self) -> int:
         """Claim and do everything that is due now, one after the other; how many jobs that were."""

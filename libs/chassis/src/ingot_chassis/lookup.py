@@ -22,8 +22,9 @@ from sqlalchemy import (
     TypeDecorator,
 )
 
-from ingot_chassis.database import Executor
+from ingot_chassis.database import Executor, summary
 from ingot_chassis.tables import UtcDateTime
+from ingot_chassis.telemetry import client_span
 
 _LEFT_TO_SQLALCHEMY = (
     asyncpg.PostgresError,
@@ -68,7 +69,8 @@ class Lookup:
         driver = db.driver
         if driver is not None:
             try:
-                return await driver.fetchrow(*self._call(db, values), record_class=Found)
+                with client_span(lambda: summary(self._statement)):
+                    return await driver.fetchrow(*self._call(db, values), record_class=Found)
             except _LEFT_TO_SQLALCHEMY:
                 pass
         return (await db.execute(self._statement, values)).first()
@@ -78,7 +80,8 @@ class Lookup:
         driver = db.driver
         if driver is not None:
             try:
-                rows: list[Any] = await driver.fetch(*self._call(db, values), record_class=Found)
+                with client_span(lambda: summary(self._statement)):
+                    rows: list[Any] = await driver.fetch(*self._call(db, values), record_class=Found)
                 return rows
             except _LEFT_TO_SQLALCHEMY:
                 pass

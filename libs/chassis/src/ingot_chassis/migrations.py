@@ -78,7 +78,8 @@ def _upgrade(connection: Connection, scripts: Path) -> None:
     log.info("database migrated", scripts=scripts.parent.parent.name)
 
 
-def _tell_progress(*, step: Any, **_: Any) -> None:
+def _tell_progress(ctx: Any, step: Any, heads: Any, run_args: Any) -> None:
+    del ctx, heads, run_args
     log.info("revision applied", revision=step.up_revision_id, what=step.up_revision.doc)
 
 

@@ -7,6 +7,7 @@ and the consumers' inbox drop the copies.
 from datetime import timedelta
 
 import structlog
+from opentelemetry.trace import SpanKind
 from prometheus_client import Counter, Gauge
 from sqlalchemy import delete, func, select, update
 
@@ -15,6 +16,7 @@ from ingot_chassis.database import Database, insert
 from ingot_chassis.events import encode_row, stream_of, subject
 from ingot_chassis.loops import wait_for
 from ingot_chassis.tables import now
+from ingot_chassis.telemetry import begun_span
 
 log = structlog.get_logger()
 
@@ -68,7 +70,12 @@ class Relay:
         AGE.labels(self._service).set((now() - rows[0].created_at).total_seconds() if rows else 0)
         if not rows:
             return 0
-        await self._bus.publish([(subject(row.type), row.id, encode_row(row)) for row in rows])
+        spans = [begun_span(f"publish {row.type}", row.traceparent, SpanKind.PRODUCER) for row in rows]
+        try:
+            await self._bus.publish([(subject(row.type), row.id, encode_row(row)) for row in rows])
+        finally:
+            for span in spans:
+                span.end()
         async with self._db.transaction() as tx:
             await tx.execute(
                 update(outbox).where(outbox.c.seq.in_([row.seq for row in rows])).values(sent_at=now())

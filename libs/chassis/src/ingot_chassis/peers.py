@@ -16,7 +16,7 @@ from opentelemetry import propagate
 from ingot_chassis.errors import ApiError, ErrorObject, FieldError, Unavailable
 from ingot_chassis.hop import Origin
 from ingot_chassis.principal import PRINCIPAL_HEADER, SERVICE_HEADER, ServiceIdentity
-from ingot_chassis.telemetry import request_id
+from ingot_chassis.telemetry import client_span, request_id
 
 log = structlog.get_logger()
 
@@ -168,12 +168,26 @@ class Peer:
         }
         if principal:
             headers[PRINCIPAL_HEADER] = principal
-        propagate.inject(headers)
-        tries = TRIES if method == "GET" else 1
-        for attempt in range(1, tries + 1):
+        with client_span(lambda: f"{method} {self.name}"):
+            propagate.inject(headers)
+            answer = await self._sent(method, path, headers, body, timeout)
+        if 200 <= answer.status < 300:
+            return answer
+        raise _error(self.name, answer)
+
+    async def _sent(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        timeout: float,  # noqa: ASYNC109
+    ) -> PeerAnswer:
+        tries, attempt = TRIES if method == "GET" else 1, 0
+        while True:
+            attempt += 1
             try:
-                answer = await self._transport.send(method, path, headers, body, timeout)
-                break
+                return await self._transport.send(method, path, headers, body, timeout)
             except (ConnectionError, TimeoutError) as error:
                 log.warning(
                     "peer does not answer", peer=self.name, path=path, attempt=attempt, error=repr(error)
@@ -182,9 +196,6 @@ class Peer:
                 if attempt == tries or isinstance(error, TimeoutError):
                     raise Unavailable(f"{self.name} does not answer") from error
                 await asyncio.sleep(PAUSE * attempt)
-        if 200 <= answer.status < 300:
-            return answer
-        raise _error(self.name, answer)
 
     async def close(self) -> None:
         await self._transport.close()

@@ -7,17 +7,19 @@ the settings; without one spans are not recorded and cost next to nothing.
 import json
 import logging
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
 import msgspec
 import structlog
 from opentelemetry import propagate, trace
+from opentelemetry.context import Context
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+from opentelemetry.trace import Span, SpanKind
 from prometheus_client import Counter, Histogram
 
 REQUESTS = Counter("ingot_requests_total", "Requests", ["service", "route", "method", "status"])
@@ -30,6 +32,7 @@ SECONDS = Histogram(
 
 _request_id: ContextVar[str] = ContextVar("request_id", default="")
 tracer = trace.get_tracer("ingot")
+_UNTRACED = nullcontext()
 _encoder = msgspec.json.Encoder(enc_hook=repr)
 
 
@@ -105,8 +108,23 @@ def record_spans(service: str, exporter: SpanExporter) -> None:
 
 
 @contextmanager
-def continued_span(name: str, traceparent: str | None) -> Iterator[None]:
+def continued_span(name: str, traceparent: str | None, kind: SpanKind = SpanKind.INTERNAL) -> Iterator[None]:
     """A span that continues the trace which ``traceparent`` (W3C Trace Context) names."""
-    context = propagate.extract({"traceparent": traceparent}) if traceparent else None
-    with tracer.start_as_current_span(name, context=context):
+    with tracer.start_as_current_span(name, context=_context_of(traceparent), kind=kind):
         yield
+
+
+def begun_span(name: str, traceparent: str | None = None, kind: SpanKind = SpanKind.CLIENT) -> Span:
+    """A span for the caller to ``end``, below the present one or the one that ``traceparent`` names."""
+    return tracer.start_span(name, context=_context_of(traceparent), kind=kind)
+
+
+def client_span(name: Callable[[], str]) -> AbstractContextManager[object]:
+    """A span around what this process asks of another one. Where nothing is recorded not even a name is made."""
+    if not trace.get_current_span().is_recording():
+        return _UNTRACED
+    return tracer.start_as_current_span(name(), kind=SpanKind.CLIENT)
+
+
+def _context_of(traceparent: str | None) -> Context | None:
+    return propagate.extract({"traceparent": traceparent}) if traceparent else None

@@ -10,7 +10,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from ingot_chassis.errors import ApiError, NotFound, TooLarge
 from ingot_chassis.principal import PRINCIPAL_HEADER
-from ingot_chassis.telemetry import request_id
+from ingot_chassis.telemetry import client_span, request_id
 from ingot_gateway.admission import Admitted, Headers, Limits, admit
 from ingot_gateway.auth import NOBODY, Authenticator, Caller
 from ingot_gateway.client_address import TrustedProxies
@@ -99,27 +99,28 @@ class Proxy:
         query = split_query(scope["query_string"])
         credential = presented(query, admitted.authorization, admitted.sudo)
         caller = await self._authenticator.caller(credential, address) if credential else NOBODY
-        request = Forwarded(
-            method=scope["method"],
-            path=scope["path"],
-            raw_path=scope["raw_path"],
-            query=query.rest,
-            headers=_headers(admitted.headers, caller, address),
-            has_body=admitted.length != 0,
-            client=(address, port if address == peer else 0),
-        )
-
-        changes = _changes_identity(request.method, route)
+        changes = _changes_identity(scope["method"], route)
 
         def forget_unless_refused(status: int) -> None:
             if changes and status < 400:
                 self._authenticator.drop(caller.user_id)
 
+        has_body = admitted.length != 0
         try:
             async with Exchange(
-                receive, send, bounds, has_body=request.has_body, on_status=forget_unless_refused
+                receive, send, bounds, has_body=has_body, on_status=forget_unless_refused
             ) as exchange:
-                await self._upstreams[route.service].forward(request, exchange)
+                with client_span(lambda: f"{scope['method']} {route.service}"):
+                    request = Forwarded(
+                        method=scope["method"],
+                        path=scope["path"],
+                        raw_path=scope["raw_path"],
+                        query=query.rest,
+                        headers=_headers(admitted.headers, caller, address),
+                        has_body=has_body,
+                        client=(address, port if address == peer else 0),
+                    )
+                    await self._upstreams[route.service].forward(request, exchange)
         except (ApiError, ClientGone):
             forget_unless_refused(200)  # nobody heard the answer, but it may have happened
             raise

@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 import structlog
+from opentelemetry.trace import SpanKind
 
 from ingot_chassis.database import Database
 from ingot_chassis.errors import ApiError
@@ -169,7 +170,7 @@ class Deliverer:
         await self._recorder.settled()
 
     async def _attempt(self, row: DeliveryRow) -> Outcome:
-        with continued_span(f"deliver {row.event}", row.traceparent):
+        with continued_span(f"deliver {row.event}", row.traceparent, SpanKind.CLIENT):
             hook = await self._hook(row.hook_id)
             if hook is None or not (hook.active or row.manual):
                 return cancelled(row, "the hook is gone" if hook is None else "the hook is switched off")

@@ -16,13 +16,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Literal
 
+from prometheus_client import Gauge
+
+from ingot_chassis.telemetry import begun_span
 from ingot_repos.git.configuration import CONFIG
 from ingot_repos.git.errors import GitFailed, GitTimedOut, InvalidName, OutputTooLarge
 
@@ -39,6 +42,8 @@ Verb = Literal[
     "update-ref",
     "upload-pack",
 ]
+
+RUNNING = Gauge("ingot_git_running", "Git processes that run now", ["verb"])
 
 MIB = 1024 * 1024
 STDERR_KEPT = 4096
@@ -206,6 +211,18 @@ def spawn(
     return process
 
 
+@contextlib.contextmanager
+def observed(verb: Verb) -> Iterator[None]:
+    """A span of the process, and its place among those that run now."""
+    span = begun_span(f"git {verb}")
+    RUNNING.labels(verb).inc()
+    try:
+        yield
+    finally:
+        RUNNING.labels(verb).dec()
+        span.end()
+
+
 def kill_group(process: Process) -> None:
     """Kill a process of `spawn` with all its children. Nothing happens once it has been reaped."""
     if process.returncode is None:
@@ -279,20 +296,21 @@ async def git_async(
     """`run_git` in a thread, of 32; the process dies when the awaiting task is cancelled."""
     cancellation = Cancellation()
     try:
-        return await asyncio.get_running_loop().run_in_executor(
-            _RUNS,
-            partial(
-                run_git,
-                args,
-                git_dir=git_dir,
-                stdin=stdin,
-                time_limit=time_limit,
-                max_output=max_output,
-                max_memory=max_memory,
-                environment=environment,
-                cancellation=cancellation,
-            ),
-        )
+        with observed(args.verb):
+            return await asyncio.get_running_loop().run_in_executor(
+                _RUNS,
+                partial(
+                    run_git,
+                    args,
+                    git_dir=git_dir,
+                    stdin=stdin,
+                    time_limit=time_limit,
+                    max_output=max_output,
+                    max_memory=max_memory,
+                    environment=environment,
+                    cancellation=cancellation,
+                ),
+            )
     except asyncio.CancelledError:
         cancellation.cancel()
         raise

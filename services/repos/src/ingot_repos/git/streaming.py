@@ -22,6 +22,7 @@ from ingot_repos.git.command import (
     Process,
     clean_environment,
     kill_group,
+    observed,
     scrub,
     spawn,
 )
@@ -78,40 +79,41 @@ async def stream_git(
         keep=keep,
         leashed=leashed,
     )
-    process = await _spawn_in_thread(start)
-    loop = asyncio.get_running_loop()
-    expired = asyncio.Event()
-    deadline = loop.call_later(time_limit, _expire, process, expired)
-    complaints = bytearray()
-    assert process.stdout is not None  # noqa: S101 -- spawn pipes both
-    assert process.stderr is not None  # noqa: S101
-    tasks = [loop.create_task(_collect(process.stderr, complaints, watch))]
-    if body is not None and process.stdin is not None:
-        tasks.append(loop.create_task(_feed(process, process.stdin, body)))
-    try:
-        _prepare(process.stdout)
-        while chunk := await _read(process.stdout):
-            yield chunk
-        await loop.run_in_executor(SPAWNING, process.wait)
-        await asyncio.wait(tasks if drain else tasks[:1], timeout=_DISCARD_SECONDS)
-        for task in tasks:
-            if task.done() and (error := task.exception()) is not None:
-                raise error
-        if expired.is_set():
-            raise GitTimedOut("git did not end in time")
-        if process.returncode != 0:
-            raise GitFailed(process.returncode, scrub(bytes(complaints), git_dir))
-    finally:
-        # First what needs no waiting: a second cancellation may end this block at any await below.
-        kill_group(process)
-        deadline.cancel()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for pipe in (process.stdin, process.stdout, process.stderr, process.leash):
-            if pipe is not None:
-                pipe.close()
-        await loop.run_in_executor(SPAWNING, process.wait)
+    with observed(args.verb):
+        process = await _spawn_in_thread(start)
+        loop = asyncio.get_running_loop()
+        expired = asyncio.Event()
+        deadline = loop.call_later(time_limit, _expire, process, expired)
+        complaints = bytearray()
+        assert process.stdout is not None  # noqa: S101 -- spawn pipes both
+        assert process.stderr is not None  # noqa: S101
+        tasks = [loop.create_task(_collect(process.stderr, complaints, watch))]
+        if body is not None and process.stdin is not None:
+            tasks.append(loop.create_task(_feed(process, process.stdin, body)))
+        try:
+            _prepare(process.stdout)
+            while chunk := await _read(process.stdout):
+                yield chunk
+            await loop.run_in_executor(SPAWNING, process.wait)
+            await asyncio.wait(tasks if drain else tasks[:1], timeout=_DISCARD_SECONDS)
+            for task in tasks:
+                if task.done() and (error := task.exception()) is not None:
+                    raise error
+            if expired.is_set():
+                raise GitTimedOut("git did not end in time")
+            if process.returncode != 0:
+                raise GitFailed(process.returncode, scrub(bytes(complaints), git_dir))
+        finally:
+            # First what needs no waiting: a second cancellation may end this block at any await below.
+            kill_group(process)
+            deadline.cancel()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for pipe in (process.stdin, process.stdout, process.stderr, process.leash):
+                if pipe is not None:
+                    pipe.close()
+            await loop.run_in_executor(SPAWNING, process.wait)
 
 
 async def _spawn_in_thread(start: Callable[[], Process]) -> Process:

@@ -1,0 +1,96 @@
+"""A load balancer as a cluster has one: every request goes to the next replica, whoever it comes from.
+
+``python balancer.py 8000=http://127.0.0.1:8001/,http://127.0.0.1:8002/ …``; a replica that is not there is skipped.
+"""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from itertools import count
+from typing import Any
+
+import uvicorn
+from uvicorn.server import ServerState
+
+from ingot_chassis.hop import Answer, NotConnected, Origin
+
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+OF_THIS_CONNECTION = (b"host", b"connection", b"keep-alive", b"transfer-encoding", b"expect")
+
+
+class RoundRobin:
+    """An ASGI app in front of ``urls``."""
+
+    def __init__(self, urls: list[str]) -> None:
+        self._origins = [Origin(url) for url in urls]
+        self._turn = count()
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        try:
+            answer = await self._asked(scope, receive)
+        except ConnectionError:
+            await send({"type": "http.response.start", "status": 502, "headers": [(b"content-length", b"0")]})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        async with answer:
+            kept = [
+                h for h in answer.headers if h[0].lower() not in (*OF_THIS_CONNECTION, b"date", b"server")
+            ]
+            await send({"type": "http.response.start", "status": answer.status, "headers": kept})
+            more = True
+            while more:
+                part, more = await answer.part()
+                await send({"type": "http.response.body", "body": part, "more_body": more})
+
+    async def _asked(self, scope: dict[str, Any], receive: Receive) -> Answer:
+        headers = [header for header in scope["headers"] if header[0] not in OF_THIS_CONNECTION]
+        target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
+        names = {name for name, _ in scope["headers"]}
+        has_body = b"transfer-encoding" in names or b"content-length" in names
+        first = next(self._turn)
+        for turn in range(first, first + len(self._origins)):
+            origin = self._origins[turn % len(self._origins)]
+            try:
+                return await origin.request(
+                    scope["method"], target, headers, _body(receive) if has_body else b""
+                )
+            except NotConnected:
+                continue
+        raise ConnectionError("no replica is there")
+
+
+async def _body(receive: Receive) -> AsyncIterator[bytes]:
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ConnectionError("the client left")
+        more = message["more_body"]
+        if message["body"]:
+            yield message["body"]
+
+
+async def balance(told: list[str]) -> None:
+    loop = asyncio.get_running_loop()
+    servers = []
+    for port, _, urls in (entry.partition("=") for entry in told):
+        config = uvicorn.Config(
+            RoundRobin(urls.split(",")), http="httptools", ws="none", log_config=None, server_header=False
+        )
+        config.load()
+        state = ServerState()
+        servers.append(
+            await loop.create_server(
+                lambda config=config, state=state: config.http_protocol_class(
+                    config=config, server_state=state, app_state={}
+                ),
+                "127.0.0.1",
+                int(port),
+            )
+        )
+    await asyncio.gather(*(server.serve_forever() for server in servers))
+
+
+if __name__ == "__main__":
+    asyncio.run(balance(sys.argv[1:]))
