@@ -13,6 +13,8 @@ from ingot_contracts.identity import Account, User
 from ingot_contracts.issues import (
     Comment,
     Issue,
+    Label,
+    Milestone,
     PullRequest,
     PullRequestBranch,
 )
@@ -53,7 +55,13 @@ def repository(id_: int = 7, *, owner: User = ANN, name: str = "app") -> Reposit
 def commit(message: str = "change", id_: str = NEW) -> Commit:
     author = CommitAuthor(name="Ann", email="ann@example.org", username="ann")
     return Commit(
-        id=id_, message=message, url=f"http://forge/c/{id_}", author=author, committer=author, timestamp=THEN
+        id=id_,
+        message=message,
+        url=f"http://forge/c/{id_}",
+        author=author,
+        committer=author,
+        timestamp=THEN,
+        modified=["README.md"],
     )
 
 
@@ -115,6 +123,11 @@ def issue(number: int = 3) -> Issue:
         number=number,
         user=ANN,
         title="It <burns>",
+        body="all of it",
+        labels=[Label(id=1, name="bug", color="ee0701")],
+        milestone=Milestone(id=2, title="1.0", due_on=THEN),
+        assignee=ANN,
+        assignees=[ANN],
         created_at=THEN,
         updated_at=THEN,
     )
@@ -135,6 +148,11 @@ def pull_request(number: int = 4) -> PullRequest:
         number=number,
         user=ANN,
         title="Fix",
+        state="closed",
+        merged=True,
+        merged_at=THEN,
+        merge_commit_sha=NEW,
+        merged_by=ANN,
         base=side,
         head=side,
     )
