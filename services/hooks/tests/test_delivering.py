@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -91,6 +91,17 @@ async def test_a_failure_is_tried_again_under_the_same_id(world: World, receiver
     (again,) = await history(world, id_)
     assert (again["state"], again["attempts"], again["error"]) == ("delivered", 2, "")
     assert len({request.headers["webhook-id"] for request in receiver.requests}) == 1
+
+
+async def test_an_endpoint_that_asks_for_a_pause_gets_it(world: World, receiver: Receiver) -> None:
+    receiver.answer_next(Answer(429, headers={"retry-after": "7200"}))
+    id_ = await make(world, receiver.url)
+    await world.hear(push())
+    await world.deliverer.step()
+    (shown,) = await history(world, id_)
+    attempted, again = (datetime.fromisoformat(shown[name]) for name in ("attempted_at", "next_attempt_at"))
+    assert (shown["state"], shown["status_code"]) == ("pending", 429)
+    assert timedelta(hours=2) <= again - attempted < timedelta(hours=3)
 
 
 async def test_a_redirect_is_a_failure_and_not_followed(world: World, receiver: Receiver) -> None:
