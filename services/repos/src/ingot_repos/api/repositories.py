@@ -1,9 +1,11 @@
 """Repositories: making, reading, changing, deleting."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import msgspec
 from litestar import delete, get, patch, post
+from litestar.connection import ASGIConnection
+from litestar.handlers.base import BaseRouteHandler
 
 from ingot_chassis.errors import Invalid
 from ingot_chassis.policy import admin, resource, signed_in
@@ -53,6 +55,14 @@ class EditRepository(msgspec.Struct, kw_only=True):
         """The changes, as the use case takes them."""
         given = {key: value for key, value in msgspec.structs.asdict(self).items() if value is not None}
         return {UNITS.get(key, key): value for key, value in given.items()}
+
+
+async def enter_own_organization(
+    connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler
+) -> None:
+    """The guard of what only owners of the organization in the path may do: before the body is read."""
+    organization = await cast("Call", connection).owned_organization(connection.path_params["org"])
+    connection.scope["organization"] = organization  # type: ignore[typeddict-unknown-key]
 
 
 async def create_for(request: Call, owner: Any, data: CreateRepository) -> Repository:
@@ -105,10 +115,11 @@ async def create_own(request: Call, data: CreateRepository) -> Repository:
     operation_id=_create_in_organization_id,
     tags=["organization"],
     status_code=201,
+    guards=[enter_own_organization],
 )
-async def create_in_organization(request: Call, org: str, data: CreateRepository) -> Repository:
+async def create_in_organization(request: Call, data: CreateRepository) -> Repository:
     """Create a repository of an organization that the caller owns."""
-    return await create_for(request, await request.owned_organization(org), data)
+    return await create_for(request, request.scope["organization"], data)  # type: ignore[typeddict-item]
 
 
 @post(
