@@ -111,6 +111,9 @@ class World:
         self.identity.add(account_id, login, email=f"{login}@example.org", **more)
         return Person(self, Principal(id=account_id, name=login, via="token"))
 
+    def person(self, principal):
+        return Person(self, principal)
+
     def organization(self, account_id, login, **more):
         return self.identity.add(account_id, login, kind="organization", **more)
 
