@@ -1,6 +1,7 @@
 """Addresses, their privacy, and following."""
 
 import pytest
+from identity_world import SECRET
 
 
 async def addresses(identity, as_="ann"):
@@ -19,6 +20,40 @@ async def test_addresses_are_added_in_lower_case_and_answered_alone(identity):
     ]
     assert sorted(await addresses(identity)) == ["a@x.io", "ann@example.com", "b@x.io"]
     assert (await addresses(identity))[0] == "ann@example.com"
+
+
+async def test_another_of_ones_addresses_becomes_the_primary_one(identity):
+    await identity.add_user("ann")
+    await identity.call("POST", "/user/emails", {"emails": ["a@x.io", "b@x.io"]}, as_="ann")
+    answer = await identity.call("PATCH", "/user/emails", {"email": " B@x.io"}, as_="ann")
+    assert answer.json() == {"email": "b@x.io", "verified": True, "primary": True}
+    assert await addresses(identity) == ["b@x.io", "ann@example.com", "a@x.io"]
+    assert (await identity.call("GET", "/user", as_="ann")).json()["email"] == "b@x.io"
+    assert (await identity.events())[-1] == "identity.user.edited.v1"
+    assert (await identity.authenticate(name="b@x.io", password=SECRET)).json()["user_id"] > 0
+    again = await identity.call("PATCH", "/user/emails", {"email": "b@x.io"}, as_="ann")
+    assert again.status_code == 200
+    removed = await identity.call("DELETE", "/user/emails", {"emails": ["ann@example.com"]}, as_="ann")
+    assert removed.status_code == 204
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"email": "new@x.io"}, 422),
+        ({"email": "bob@example.com"}, 422),
+        ({"email": ""}, 422),
+        ({}, 422),
+        ({"email": ["ann@example.com"]}, 400),
+        ({"email": 5}, 400),
+    ],
+)
+async def test_only_ones_own_address_becomes_the_primary_one(identity, body, status):
+    await identity.add_user("ann")
+    await identity.add_user("bob")
+    answer = await identity.call("PATCH", "/user/emails", body, as_="ann")
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (status, "email")
+    assert await addresses(identity) == ["ann@example.com"]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from identity_world import SECRET
 
 from ingot_chassis.errors import TooManyRequests
 from ingot_chassis.stores import open_store
+from ingot_identity.core.passwords import Passwords
 from ingot_identity.core.sign_ins import SignIns
 
 FREE = 10
@@ -51,6 +52,33 @@ async def test_a_name_that_is_tried_from_many_addresses_has_to_wait_too(identity
     for number in range(FREE * 10):
         await guess(identity, address=f"192.0.2.{number}")
     assert (await guess(identity, address="198.51.100.1")).status_code == 429
+
+
+class Counting(Passwords):
+    """Counts how often a hash is computed."""
+
+    def __init__(self):
+        super().__init__(memory_kib=32, rounds=1)
+        self.verified = []
+
+    def _verify(self, password_hash, password):
+        self.verified.append(password_hash.split("$")[1:4])
+        return super()._verify(password_hash, password)
+
+
+async def test_an_unknown_name_costs_the_same_work_as_a_wrong_password(identity):
+    identity.app.state.passwords = passwords = Counting()
+    await identity.add_user("ann")
+    await identity.call("POST", "/orgs", {"username": "acme"}, as_="ann")
+    work = {}
+    for name in ("ann", "nobody", "acme", "ann@example.com", "nobody@example.com"):
+        passwords.verified.clear()
+        with identity.counting() as statements:
+            assert (await guess(identity, name)).json()["user_id"] == 0
+        work[name] = (list(passwords.verified), statements)
+    assert len(work["ann"][0]) == 1
+    assert work["nobody"] == work["acme"] == work["ann"]
+    assert work["nobody@example.com"] == work["ann@example.com"]
 
 
 async def test_tokens_are_never_slowed(identity):

@@ -3,11 +3,11 @@
 from typing import Annotated, Any
 
 import msgspec
-from litestar import Response, delete, get, post
+from litestar import Response, delete, get, patch, post
 
 from ingot_chassis.policy import signed_in
 from ingot_identity.api.call import Call
-from ingot_identity.core import emails
+from ingot_identity.core import accounts, emails
 from ingot_identity.store import emails as store
 
 AT_ONCE = 100
@@ -15,6 +15,10 @@ AT_ONCE = 100
 
 class Emails(msgspec.Struct):
     emails: Annotated[list[str], msgspec.Meta(max_length=AT_ONCE)] = []
+
+
+class ChoosePrimaryEmail(msgspec.Struct):
+    email: str
 
 
 class Email(msgspec.Struct, kw_only=True):
@@ -50,6 +54,19 @@ async def add_emails(request: Call, data: Emails) -> list[Email]:
     return [view(row) for row in rows]
 
 
+@patch(
+    "/api/v1/user/emails",
+    policy=signed_in("write:user"),
+    operation_id="userChoosePrimaryEmail",
+    tags=["user"],
+)
+async def choose_primary_email(request: Call, data: ChoosePrimaryEmail) -> Email:
+    """Make one of the caller's addresses the primary one, which others are shown; it."""
+    async with request.db.transaction() as tx:
+        row = await accounts.choose_primary_email(tx, request.viewing, request.who.id, data.email)
+    return view(row)
+
+
 @delete("/api/v1/user/emails", policy=signed_in("write:user"), operation_id="userDeleteEmail", tags=["user"])
 async def delete_emails(request: Call, data: Emails) -> None:
     """Delete addresses, all of them or none. The primary one stays."""
@@ -57,4 +74,4 @@ async def delete_emails(request: Call, data: Emails) -> None:
         await emails.remove(tx, request.who.id, data.emails)
 
 
-routes = [list_emails, add_emails, delete_emails]
+routes = [list_emails, add_emails, choose_primary_email, delete_emails]

@@ -75,6 +75,14 @@ async def edit_user(tx: Tx, viewing: Viewing, account_id: int, changes: dict[str
     return await _announce_edit(tx, viewing, before, revoked=bool(SIGN_IN & set(changes)))
 
 
+async def choose_primary_email(tx: Tx, viewing: Viewing, account_id: int, address: str) -> Any:
+    """Let one of a user's addresses be the one that others are shown; its row. Raises Invalid, NotFound."""
+    before = await held(tx, account_id)
+    chosen = await emails.choose_primary(tx, account_id, address)
+    await _announce_edit(tx, viewing, before, revoked=False)
+    return chosen
+
+
 async def rename_user(tx: Tx, viewing: Viewing, account_id: int, login: str) -> Any:
     """Give a user another name; the new row. Raises Invalid, NotFound."""
     before = await held(tx, account_id)

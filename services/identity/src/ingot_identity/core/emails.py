@@ -36,6 +36,16 @@ async def remove(tx: Tx, account_id: int, addresses: Sequence[str]) -> None:
     await store.remove(tx, account_id, wanted)
 
 
+async def choose_primary(tx: Tx, account_id: int, address: str) -> Any:
+    """Let ``address``, one of theirs, be the primary one; its row. The account must be held. Raises Invalid."""
+    address = address.strip().lower()
+    if not await store.among(tx, account_id, [address]):
+        raise Invalid.field("email", "unknown", f"{address!r} is not yours")
+    await store.mark_primary(tx, account_id, address)
+    await accounts.change(tx, account_id, email=address)
+    return (await store.among(tx, account_id, [address]))[0]
+
+
 async def set_primary(tx: Tx, account_id: int, address: str) -> str:
     """Put ``address`` in the place of the primary one; in lower case. Raises Invalid."""
     address = names.check_email(address)

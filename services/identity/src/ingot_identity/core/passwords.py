@@ -18,7 +18,8 @@ class Passwords:
     def __init__(self, *, memory_kib: int = 65_536, rounds: int = 3) -> None:
         self._hasher = PasswordHasher(memory_cost=memory_kib, time_cost=rounds)
         self._room = asyncio.Semaphore(AT_ONCE)
-        self._nobody: str | None = None
+        # Made at once: made when first needed, it would show that somebody does not exist.
+        self._nobody = self._hasher.hash(secrets.token_hex())
 
     async def hash(self, password: str) -> str:
         """The argon2id hash. Raises Invalid for a password that is empty or too long."""
@@ -31,14 +32,11 @@ class Passwords:
 
     async def matches(self, password: str, password_hash: str | None) -> bool:
         """Whether ``password`` is right; ``None`` or empty stands for nobody's and costs the same time."""
-        real = bool(password_hash)
-        if not password_hash:
-            if self._nobody is None:
-                self._nobody = await self.hash(secrets.token_hex())
-            password_hash = self._nobody
         async with self._room:
-            right = await asyncio.to_thread(self._verify, password_hash, password[: LONGEST + 1])
-        return right and real
+            right = await asyncio.to_thread(
+                self._verify, password_hash or self._nobody, password[: LONGEST + 1]
+            )
+        return right and bool(password_hash)
 
     def _verify(self, password_hash: str, password: str) -> bool:
         try:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import Row, delete, func, select
+from sqlalchemy import Row, delete, func, select, update
 
 from ingot_chassis.database import Executor, insert
 from ingot_chassis.paging import Page
@@ -46,6 +46,12 @@ async def among(db: Executor, account_id: int, addresses: Collection[str]) -> li
         select(email).where(email.c.account_id == account_id, email.c.address.in_(addresses))
     )
     return list(rows.all())
+
+
+async def mark_primary(db: Executor, account_id: int, address: str) -> None:
+    """Let ``address`` be the primary one of those that the account has."""
+    mine = update(email).where(email.c.account_id == account_id)
+    await db.execute(mine.values(is_primary=email.c.address == address))
 
 
 async def remove(db: Executor, account_id: int, addresses: Collection[str]) -> None:
