@@ -188,6 +188,18 @@ class Call(ApiRequest):
             row = await accounts.get_by_login(db, login)
         return row or await self._copied(await self.parts.identity.account_by_name(login))
 
+    async def visible_account(self, login: str) -> AccountRow:
+        """The same, if the caller may know of it. Raises NotFound.
+
+        Afterwards it is known whether the caller is in it now, if it is an organization.
+        """
+        row = await self.account(login)
+        if row.kind == "organization" and self.who.signed_in and row.id not in self.who.organizations:
+            await self.refreshed()
+        if not access.is_visible(row.id, row.visibility, self.who):
+            raise NotFound
+        return row
+
     async def own_account(self) -> AccountRow:
         """The caller's account. Raises NotFound when it was deleted meanwhile."""
         async with self.db.read() as db:

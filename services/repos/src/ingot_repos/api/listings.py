@@ -41,7 +41,7 @@ async def list_own(request: Call) -> Response[list[Repository]]:
 )
 async def list_of_user(request: Call, username: str) -> Response[list[Repository]]:
     """Repositories of a user, last changed first."""
-    return await _owned_by(request, await request.account(username))
+    return await _owned_by(request, await request.visible_account(username))
 
 
 @get(
@@ -52,22 +52,16 @@ async def list_of_user(request: Call, username: str) -> Response[list[Repository
 )
 async def list_of_organization(request: Call, org: str) -> Response[list[Repository]]:
     """Repositories of an organization, last changed first."""
-    owner = await request.account(org)
+    owner = await request.visible_account(org)
     if owner.kind != "organization":
         raise NotFound
     return await _owned_by(request, owner)
 
 
 async def _owned_by(request: Call, owner: Any) -> Response[list[Repository]]:
-    who = request.who
-    if owner.kind == "organization" and who.signed_in and owner.id not in who.organizations:
-        who = await request.refreshed()
-    hidden = owner.visibility == "private" and owner.id not in {who.id, *who.organizations}
-    if (hidden or (owner.visibility == "limited" and not who.signed_in)) and not who.admin:
-        raise NotFound
     page = request.page()
     async with request.db.read() as db:
-        found = await repositories.list_owned(db, access.viewer(who), owner.id, page)
+        found = await repositories.list_owned(db, access.viewer(request.who), owner.id, page)
     return await page_of(request, page, found)
 
 

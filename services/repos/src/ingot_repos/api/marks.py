@@ -132,7 +132,7 @@ async def list_own_stars(request: Call) -> Repositories:
 )
 async def list_stars(request: Call, username: str) -> Repositories:
     """Public repositories that a user starred."""
-    return await _list(request, "star", (await request.account(username)).id)
+    return await _list(request, "star", (await request.visible_account(username)).id)
 
 
 @get(
@@ -201,7 +201,7 @@ async def list_own_watches(request: Call) -> Repositories:
 )
 async def list_watches(request: Call, username: str) -> Repositories:
     """Public repositories that a user watches."""
-    return await _list(request, "watch", (await request.account(username)).id)
+    return await _list(request, "watch", (await request.visible_account(username)).id)
 
 
 @get(

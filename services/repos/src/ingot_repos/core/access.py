@@ -18,7 +18,7 @@ def level(row: Any, who: Principal) -> Level:
     if who.admin:
         return "owner"
     held: list[Level] = ["none"]
-    if not row.private and owner_is_visible(row, who):
+    if not row.private and is_visible(row.owner_id, row.owner_visibility, who):
         held.append("read")
     if who.signed_in:
         membership = who.organizations.get(row.owner_id)
@@ -32,13 +32,13 @@ def level(row: Any, who: Principal) -> Level:
     return max(held, key=LEVELS.index)
 
 
-def owner_is_visible(row: Any, who: Principal) -> bool:
-    """Whether ``who`` may know of the account that owns the repository."""
-    if row.owner_visibility == "public":
+def is_visible(account_id: int, visibility: str, who: Principal) -> bool:
+    """Whether ``who`` may know of an account."""
+    if visibility == "public" or who.admin:
         return True
-    if row.owner_visibility == "limited":
+    if visibility == "limited":
         return who.signed_in
-    return who.signed_in and (row.owner_id == who.id or row.owner_id in who.organizations)
+    return who.signed_in and (account_id == who.id or account_id in who.organizations)
 
 
 def suffices(held: Level, asked: Asked) -> bool:
