@@ -238,11 +238,78 @@ async def test_access_is_decided_before_the_body(
         ("GET", "/pulls/1.exe", None),
         ("GET", "/pulls/\u0663", None),
         ("POST", "/issues/1/times", {"time": 2**62}),
+        ("POST", "/issues", {"title": "x", "assignees": "ann"}),
+        ("POST", "/issues", {"title": "x", "assignees": [None, 5]}),
+        ("POST", "/issues", {"title": "x", "assignees": ["\x00", "a/b", "../c"]}),
+        ("POST", "/issues", {"title": "x", "labels": {"a": 1}}),
+        ("POST", "/issues", {"title": "x", "body": "#" * 50_000}),
+        ("POST", "/issues", {"title": "x", "body": "ann/app#1 " * 10_000}),
+        ("POST", "/issues", {"title": "x", "body": f"#{2**63} #{10**17} a/b#1 ../..#1"}),
+        ("PATCH", "/issues/1", {"state": 7}),
+        ("PUT", "/issues/1/lock", []),
+        ("PUT", f"/issues/{2**63}/lock", {}),
+        ("GET", "/issues/1/timeline?since=%00", None),
+        ("GET", "/issues/1/timeline?since=9999-99-99&before=x&page=1e9&limit=-1", None),
+        ("GET", f"/issues/{10**30}/timeline", None),
+        ("GET", "/issues/comments?since=2020-13-01T00:00:00Z&string=x", None),
+        ("GET", f"/issues/comments/{2**63}", None),
+        ("GET", "/pulls/1/commits?page=99999999999999999999", None),
+        ("PATCH", "/pulls/1", {"base": "\x00"}),
+        ("PATCH", "/pulls/1", {"base": "../../x", "state": "x"}),
+        ("POST", "/pulls", {"title": "x", "head": "a" * 10_000, "base": "main"}),
+        ("POST", "/pulls", {"title": "x", "head": "dan:" + "a" * 10_000, "base": "main"}),
+        ("POST", "/pulls/1/merge", {"do": "manually-merged"}),
+        ("POST", "/pulls/1/merge", {"head_commit_id": 5, "delete_branch_after_merge": "yes"}),
+        ("GET", f"/times/{'a' * 300}", None),
+        ("GET", "/issues?created_by=a%2Fb&assigned_by=%27&sort=drop&type=x&milestones=,,&labels=,", None),
     ],
 )
 async def test_bad_input_is_never_a_crash(world: World, method: str, path: str, body: Any) -> None:
     await open_issue(world)
     assert (await world.call(method, path, body)).status_code < 500
+
+
+async def test_a_body_over_the_limit_is_refused(world: World) -> None:
+    headers = {"ingot-principal": world.identity.statement(1), "content-type": "application/json"}
+    body = b'{"title": "' + b"x" * 20_000_000 + b'"}'
+    for path in ("issues", "issues/1/comments", "pulls", "labels"):
+        answer = await world.http.post(f"/api/v1/repos/ann/app/{path}", content=body, headers=headers)
+        assert answer.status_code == 413, path
+        assert answer.json()["message"]
+
+
+async def test_a_refused_change_leaves_everything_as_it_was(world: World) -> None:
+    before = await open_issue(world, "old", body="was")
+    edits: list[dict[str, Any]] = [
+        {"title": "x" * 256, "body": "new"},
+        {"title": "new", "milestone": 999},
+        {"title": "new", "assignees": ["nobody"]},
+        {"title": "new", "due_date": "never"},
+    ]
+    for edit in edits:
+        assert (await world.call("PATCH", "/issues/1", edit)).status_code == 422, edit
+    assert (await world.call("GET", "/issues/1")).json() == before
+
+
+async def test_labels_and_milestones_of_another_repository_are_unknown(world: World) -> None:
+    world.repos.repositories[9] = repository(9, name="lib")
+    world.repos.levels[(9, 1)] = "owner"
+    label = (await world.call("POST", "//repos/ann/lib/labels", {"name": "x", "color": "#ffffff"})).json()[
+        "id"
+    ]
+    milestone = (await world.call("POST", "//repos/ann/lib/milestones", {"title": "x"})).json()["id"]
+    opened = await open_issue(world, labels=[label], milestone=milestone)
+    assert (opened["labels"], opened["milestone"]) == ([], None)
+    assert (await world.call("PATCH", "/issues/1", {"milestone": milestone})).status_code == 422
+    for issues in ("issue", "issues"):
+        path = f"/{issues}/1/labels"
+        assert (await world.call("POST", path, {"labels": [label]})).json() == []
+        assert (await world.call("DELETE", f"{path}/{label}")).status_code == 422
+    for path in (f"/labels/{label}", f"/milestones/{milestone}"):
+        assert (await world.call("GET", path)).status_code == 404
+        assert (await world.call("PATCH", path, {"name": "y", "title": "y"})).status_code == 404
+        assert (await world.call("DELETE", path)).status_code == 204
+        assert (await world.call("GET", f"//repos/ann/lib{path}")).status_code == 200
 
 
 async def test_a_former_name_of_the_repository_leads_to_the_present_one(world: World) -> None:

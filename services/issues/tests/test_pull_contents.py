@@ -1,12 +1,15 @@
 """Pull requests: base and head branches, commits, files and texts, what a merge takes along, crashes."""
 
 import asyncio
+import signal
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ingot_chassis.errors import Conflict, Denied, NotFound
-from ingot_contracts.repos import NO_COMMIT, ChangedPath, Merge, Merged
+from ingot_contracts.repos import NO_COMMIT, ChangedPath
 
 from .builders import BASE, HEAD, JOINED, NEXT, comparison, history_commit, push, repository
 from .conftest import World
@@ -201,24 +204,35 @@ async def test_a_head_branch_that_is_gone_can_still_be_merged(world: World) -> N
     assert world.repos.merges[0].head_sha == HEAD
 
 
-class Dying:
-    """A process that dies at the moment when the ref has moved and nobody knows it yet."""
+DYING = """
+import asyncio, os, signal, sys
 
-    def __init__(self, world: World) -> None:
-        self.world, self.merge = world, world.repos.merge
-
-    async def __call__(self, repository_id: int, wanted: Merge, statement: str) -> Merged:
-        await self.merge(repository_id, wanted, statement)
-        raise asyncio.CancelledError
+sys.path.insert(0, sys.argv[1])
+from tests.conftest import World
 
 
-async def test_a_process_that_dies_between_the_ref_and_the_row_merges_once(world: World) -> None:
+async def main():
+    world = World(sys.argv[2])
+
+    async def merge(*_):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    world.repos.merge = merge
+    await world.call("POST", "/pulls/2/merge")
+
+
+asyncio.run(main())
+"""
+"""A process that is killed at the moment when the ref has moved and no row says so."""
+
+
+async def test_a_process_killed_between_the_ref_and_the_row_merges_once(world: World) -> None:
     await world.call("POST", "/issues", {"title": "x"})
     await propose(world, title="fixes #1")
-    alive, world.repos.merge = world.repos.merge, Dying(world)  # type: ignore[method-assign]
-    with pytest.raises(asyncio.CancelledError):
-        await world.call("POST", "/pulls/2/merge")
-    world.repos.merge = alive  # type: ignore[method-assign]
+    url = world.db.url.render_as_string(hide_password=False)
+    folder = str(Path(__file__).parents[1])
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", DYING, folder, url)
+    assert await process.wait() == -signal.SIGKILL
     assert (await world.call("GET", "/pulls/2")).json()["merged"] is False
     assert (await world.call("POST", "/pulls/2/merge")).status_code == 409
     for _ in range(2):
@@ -228,4 +242,4 @@ async def test_a_process_that_dies_between_the_ref_and_the_row_merges_once(world
     assert (await world.call("POST", "/pulls/2/merge")).status_code == 405
     assert (await world.call("GET", "/issues/1")).json()["state"] == "closed"
     assert await told(world) == [("opened", False), ("closed", True)]
-    assert len(world.repos.merges) == 1
+    assert world.repos.merges == []

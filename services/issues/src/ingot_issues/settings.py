@@ -16,5 +16,10 @@ class Settings(ServiceSettings, kw_only=True):
     )
     repos_url: Annotated[str, msgspec.Meta(description="Where repos answers.")] = "http://127.0.0.1:8082"
     worker_concurrency: Annotated[
-        int, msgspec.Meta(ge=1, le=100, description="Checks of pull requests that run at once.")
+        int,
+        msgspec.Meta(
+            ge=1,
+            le=100,
+            description="Checks of pull requests, and references to other repositories, that run at once.",
+        ),
     ] = 4

@@ -104,20 +104,28 @@ async def create_pull(request: Call, data: CreatePullRequest) -> PullRequest:
         raise Denied("write access to the repository, or to the fork, is needed")
     begun = await opening(request, data)
     site = await request.site()
-    try:
-        compared = await request.repos.compare(
-            request.repository_id,
-            Compare(base_branch=data.base, head_repository_id=head.repository.id, head_branch=branch),
-            request.statement,
-        )
-    except NotFound:
-        raise NotFound("the base or the head branch does not exist") from None
+    compared = await _compared(request, data.base, head.repository.id, branch)
     proposal = pulls.Proposal(
         base_branch=data.base, head_repository=head.repository, head_branch=branch, comparison=compared
     )
     async with request.db.transaction() as tx:
         row = await pulls.open_pull(tx, site, begun, proposal)
     return view(request, row)
+
+
+async def _compared(
+    request: Call, base: str, head_repository_id: int, branch: str, number: int = 0
+) -> Comparison:
+    """How two branches compare now. Raises NotFound."""
+    wanted = Compare(
+        base_branch=base, head_repository_id=head_repository_id, head_branch=branch, number=number
+    )
+    try:
+        if not 0 < len(base) <= pulls.LONGEST_BRANCH or len(branch) > pulls.LONGEST_BRANCH:
+            raise NotFound
+        return await request.repos.compare(request.repository_id, wanted, request.statement)
+    except NotFound:
+        raise NotFound("the base or the head branch does not exist") from None
 
 
 async def head_of(request: Call, head: str) -> tuple[RepositoryAccess, str]:
@@ -224,13 +232,7 @@ async def _compared_with(request: Call, row: IssueRow, base: str) -> Comparison:
         raise Conflict("the pull request is merged or closed")
     if (row.head_repository_id, row.head_branch) == (request.repository_id, base):
         raise Invalid.field("base", "same", "is the head branch")
-    wanted = Compare(
-        base_branch=base,
-        head_repository_id=row.head_repository_id,
-        head_branch=row.head_branch,
-        number=row.number,
-    )
-    return await request.repos.compare(request.repository_id, wanted, request.statement)
+    return await _compared(request, base, row.head_repository_id, row.head_branch, row.number)
 
 
 routes = [list_pulls, create_pull, get_pull, edit_pull]

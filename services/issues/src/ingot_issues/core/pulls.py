@@ -28,6 +28,8 @@ from ingot_issues.store.comments import Details
 from ingot_issues.store.issues import IssueRow
 
 CHECK = "pull.check"
+LONGEST_BRANCH = 255
+"""Characters; repos has no branch with a longer name either."""
 MERGE_LEASE = timedelta(seconds=150)
 """Longer than a merge may take in repos. A claim that old is a dead process's."""
 
