@@ -120,12 +120,13 @@ async def _compared(
     wanted = Compare(
         base_branch=base, head_repository_id=head_repository_id, head_branch=branch, number=number
     )
+    missing = NotFound("the base or the head branch does not exist")
+    if not 0 < len(base) <= pulls.LONGEST_BRANCH or len(branch) > pulls.LONGEST_BRANCH:
+        raise missing
     try:
-        if not 0 < len(base) <= pulls.LONGEST_BRANCH or len(branch) > pulls.LONGEST_BRANCH:
-            raise NotFound
         return await request.repos.compare(request.repository_id, wanted, request.statement)
     except NotFound:
-        raise NotFound("the base or the head branch does not exist") from None
+        raise missing from None
 
 
 async def head_of(request: Call, head: str) -> tuple[RepositoryAccess, str]:
