@@ -39,6 +39,7 @@ class FakeIdentity:
         self.failure: ApiError | None = None
         self.may_answer = asyncio.Event()
         self.may_answer.set()
+        self.known = {"ann's": 7, "bob's": 8}
         self._numbers = count(1)
 
     async def authenticate(self, credential: Authenticate) -> Authenticated:
@@ -46,7 +47,7 @@ class FakeIdentity:
         await self.may_answer.wait()
         if self.failure is not None:
             raise self.failure
-        user_id = {"ann's": 7, "bob's": 8}.get(credential.token, 0)
+        user_id = self.known.get(credential.token, 0)
         return Authenticated(statement=f"{user_id}-{next(self._numbers)}" if user_id else "", user_id=user_id)
 
 
@@ -100,6 +101,39 @@ async def test_nobody_is_asked_for_each_time(authenticator, identity):
         assert await authenticator.caller(Presented("unknown"), "") == NOBODY
 
     assert len(identity.questions) == 2
+
+
+def taken_away(identity: FakeIdentity) -> None:
+    """A token that is deleted, or a membership that is over: identity answers something else."""
+    identity.known = {}
+
+
+def forbidden(identity: FakeIdentity) -> None:
+    """An account that may not sign in any more."""
+    identity.failure = Denied("this account may not sign in")
+
+
+@pytest.mark.parametrize("happens", [taken_away, forbidden])
+@pytest.mark.parametrize("slow", [0.0, 3.0], ids=["at once", "slowly"])
+async def test_what_is_revoked_ends_within_its_seconds_though_no_event_comes(identity, happens, slow):
+    now = 100.0
+    authenticator = Authenticator(identity, seconds=5, clock=lambda: now)
+    identity.may_answer.clear()
+    asking = asyncio.create_task(authenticator.caller(ANN, ""))
+    while not identity.questions:
+        await asyncio.sleep(0)
+    now += slow
+    identity.may_answer.set()
+    assert (await asking).user_id == 7
+    happens(identity)
+    now = 104.9
+    assert (await authenticator.caller(ANN, "")).user_id == 7
+    now = 105.0
+    if happens is forbidden:
+        with pytest.raises(Denied):
+            await authenticator.caller(ANN, "")
+    else:
+        assert await authenticator.caller(ANN, "") == NOBODY
 
 
 async def test_zero_seconds_remember_nothing(identity):

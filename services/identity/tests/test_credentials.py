@@ -147,6 +147,33 @@ async def test_an_account_that_may_not_sign_in_is_told_so(identity, state):
     assert (await identity.events())[-1] == "identity.credentials.revoked.v1"
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "as_", "status", "user_id"),
+    [
+        ("DELETE", "/users/ann/tokens/{token}", None, "ann", 200, 0),
+        ("PATCH", "/admin/users/ann", {"prohibit_login": True}, "root", 403, None),
+        ("PATCH", "/admin/users/ann", {"active": False}, "root", 403, None),
+        ("DELETE", "/orgs/acme/members/ann", None, "bob", 200, 2),
+    ],
+)
+async def test_what_is_taken_away_is_gone_from_the_next_answer_though_nats_is_down(
+    identity, method, path, body, as_, status, user_id
+):
+    await identity.add_user("ann")
+    await identity.add_user("bob")
+    org = (await identity.call("POST", "/orgs", {"username": "acme"}, as_="bob")).json()["id"]
+    team = (await identity.call("POST", "/orgs/acme/teams", {"name": "devs"}, as_="bob")).json()["id"]
+    await identity.call("PUT", f"/teams/{team}/members/ann", as_="bob")
+    made = await make_token(identity)
+    assert str(org) in principal(await identity.authenticate(token=made["sha1"]))["organizations"]
+    taken = await identity.call(method, path.format(token=made["id"]), body, as_=as_)
+    assert taken.is_success
+    answer = await identity.authenticate(token=made["sha1"])
+    assert (answer.status_code, answer.json().get("user_id")) == (status, user_id)
+    if user_id:
+        assert "organizations" not in principal(answer)
+
+
 async def test_a_new_password_replaces_the_old_one(identity):
     user_id = await identity.add_user("ann")
     await identity.call("PATCH", "/admin/users/ann", {"password": "new one"}, as_="root")

@@ -6,6 +6,7 @@ A *nobody* is not remembered, and whoever asks at the same time for the same cre
 import asyncio
 import time
 from collections import OrderedDict, defaultdict
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
@@ -56,10 +57,12 @@ class _Remembered(NamedTuple):
 
 
 class Authenticator:
-    """Who a credential belongs to, at most ``seconds`` old."""
+    """Who a credential belongs to, at most ``seconds`` old by ``clock``."""
 
-    def __init__(self, identity: Identity, seconds: float) -> None:
-        self._identity, self._seconds = identity, seconds
+    def __init__(
+        self, identity: Identity, seconds: float, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._identity, self._seconds, self._clock = identity, seconds, clock
         self._remembered: OrderedDict[bytes, _Remembered] = OrderedDict()
         self._of_user: defaultdict[int, set[bytes]] = defaultdict(set)
         self._asking: dict[bytes, asyncio.Task[Caller]] = {}
@@ -69,7 +72,7 @@ class Authenticator:
         """Raises Denied for an account that may not sign in, Unavailable while identity cannot be asked."""
         key = credential.digest
         known = self._remembered.get(key)
-        if known is not None and known.until > time.monotonic():
+        if known is not None and known.until > self._clock():
             return known.caller
         task = self._asking.get(key)
         if task is None:
@@ -86,14 +89,15 @@ class Authenticator:
             task.exception()  # all who waited may have left; then nobody else looks at it
 
     async def _ask(self, key: bytes, credential: Presented, address: str) -> Caller:
-        drops = self._drops
+        drops, asked_at = self._drops, self._clock()
         answer = await self._asked(credential, address)
         if not answer.user_id:
             return NOBODY
         caller = Caller(answer.statement, answer.user_id)
         # What was dropped meanwhile may be what this answer still rests on.
         if self._seconds and drops == self._drops:
-            self._remember(key, caller, SOMEBODY_ELSE if credential.sudo else caller.user_id)
+            filed_under = SOMEBODY_ELSE if credential.sudo else caller.user_id
+            self._remember(key, _Remembered(caller, filed_under, asked_at + self._seconds))
         return caller
 
     async def _asked(self, credential: Presented, address: str) -> Authenticated:
@@ -107,10 +111,10 @@ class Authenticator:
             )
             raise Unavailable("nobody can sign in at the moment") from error
 
-    def _remember(self, key: bytes, caller: Caller, filed_under: int) -> None:
+    def _remember(self, key: bytes, answer: _Remembered) -> None:
         self._forget(key)
-        self._remembered[key] = _Remembered(caller, filed_under, time.monotonic() + self._seconds)
-        self._of_user[filed_under].add(key)
+        self._remembered[key] = answer
+        self._of_user[answer.filed_under].add(key)
         while len(self._remembered) > REMEMBERED:
             self._forget(next(iter(self._remembered)))
 

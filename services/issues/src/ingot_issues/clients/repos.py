@@ -5,7 +5,7 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Literal, Protocol
 from urllib.parse import quote
 
@@ -86,13 +86,19 @@ class Repos(Protocol):
 class ReposPeer:
     """Asks over the internal API."""
 
-    def __init__(self, peer: Peer, *, remembered_seconds: float = REMEMBERED_SECONDS) -> None:
-        self._peer, self._remembered_seconds = peer, remembered_seconds
+    def __init__(
+        self,
+        peer: Peer,
+        *,
+        remembered_seconds: float = REMEMBERED_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._peer, self._remembered_seconds, self._clock = peer, remembered_seconds, clock
         self._known: OrderedDict[tuple[str, str, str], tuple[RepositoryAccess, float]] = OrderedDict()
 
     def remembered(self, owner: str, name: str, statement: str) -> RepositoryAccess | None:
         known = self._known.get((statement, owner.lower(), name.lower()))
-        return known[0] if known and known[1] > time.monotonic() else None
+        return known[0] if known and known[1] > self._clock() else None
 
     def forget(self, repository_id: int) -> None:
         for key, (access, _) in list(self._known.items()):
@@ -100,7 +106,7 @@ class ReposPeer:
                 del self._known[key]
 
     async def access(self, owner: str, name: str, statement: str) -> RepositoryAccess:
-        asked_at = time.monotonic()
+        asked_at = self._clock()
         key = (statement, owner.lower(), name.lower())
         self._known.pop(key, None)
         path = f"/internal/repositories/{segment(owner)}/{segment(name)}/access"
