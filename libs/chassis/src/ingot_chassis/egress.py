@@ -8,9 +8,7 @@ import asyncio
 import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
-
-from aiohttp.abc import ResolveResult
+from typing import Any, TypedDict
 
 from ingot_chassis.settings import SettingsError
 
@@ -30,6 +28,18 @@ NEVER: tuple[Network, ...] = (
 )
 
 WEB = (80, 443)
+
+
+class ResolveResult(TypedDict):
+    """One address of a host, in the shape that aiohttp takes."""
+
+    hostname: str
+    host: str
+    port: int
+    family: int
+    proto: int
+    flags: int
+
 
 Resolve = Callable[[str, int], Awaitable[list[ResolveResult]]]
 """``(host, port)``: every address of the host. Raises OSError."""
