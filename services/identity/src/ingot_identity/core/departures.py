@@ -1,8 +1,10 @@
 """Deleting accounts, and bringing one back that turns out to own something.
 
 Whether an account owns repositories is known here from the events of repos, hence a moment late: somebody may
-create a repository for an account while that is deleted. The repository then decides: when its event arrives,
-the account comes back under its id, and nobody signs in with it until an administrator says so.
+create a repository for an account while that is deleted, or NATS may be away. The repository then decides: when its
+event arrives, the account comes back under its id, and nobody signs in with it until an administrator says so.
+Meanwhile repos keeps naming the owner. Asking repos instead would be a call upwards, and still be too early for a
+repository that is made a moment later; refusing while NATS is away would refuse for hours what is nearly always right.
 """
 
 import asyncio

@@ -1,0 +1,82 @@
+"""What is promised while NATS is away: nobody is let in any more, and no repository loses its owner."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from deployments import ADMINISTRATOR, PATIENCE, WITH_DATABASE, Around, Cluster, running
+
+from ingot_chassis.testing.plugin import BackendsInUse
+from ingot_chassis.testing.servers import NatsServer, SessionServers
+
+PASSWORD = "what ann knows"
+POLL = 0.1
+
+
+@pytest.fixture
+def nats(session_servers: SessionServers) -> Iterator[NatsServer]:
+    server = session_servers.own_nats()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def cluster(
+    nats: NatsServer,
+    session_servers: SessionServers,
+    database_backends: BackendsInUse,
+    worker_id: str,
+    tmp_path: Path,
+) -> Iterator[Cluster]:
+    number = 200 + int(worker_id.removeprefix("gw") if worker_id != "master" else 0)
+    around = Around(
+        database_urls={service: database_backends["postgresql"].empty() for service in WITH_DATABASE},
+        nats_url=nats.url,
+        redis_url=f"{session_servers.redis()}/{number}",
+    )
+    made = Cluster(tmp_path, around)
+    with running(made):
+        yield made
+
+
+async def answered(http: httpx.AsyncClient, status: int, path: str, **how: object) -> httpx.Response:
+    """The answer to a GET once it has that status."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        answer = await http.get(path, **how)  # type: ignore[arg-type]
+        if answer.status_code == status:
+            return answer
+        assert time.monotonic() < end, f"{path}: {answer.status_code} {answer.text}"
+        await asyncio.sleep(POLL)
+
+
+async def test_an_owner_who_is_deleted_while_nats_is_away_comes_back(
+    cluster: Cluster, nats: NatsServer
+) -> None:
+    ann = f"ann-{secrets.token_hex(3)}"
+    async with httpx.AsyncClient(base_url=f"{cluster.url}api/v1/", timeout=60) as http:
+        new = {"username": ann, "email": f"{ann}@example.org", "password": PASSWORD}
+        made = await http.post("admin/users", json=new, auth=ADMINISTRATOR)
+        token = await http.post(f"users/{ann}/tokens", json={"name": "t"}, auth=(ann, PASSWORD))
+        held = {"Authorization": f"token {token.json()['sha1']}"}
+        nats.kill()
+
+        created = await http.post("user/repos", json={"name": "app"}, headers=held)
+        assert created.status_code == 201
+        assert (await http.delete(f"admin/users/{ann}", auth=ADMINISTRATOR)).status_code == 204
+        await answered(http, 401, "user", headers=held)
+        shown = (await http.get(f"repos/{ann}/app")).json()
+        assert (shown["id"], shown["owner"]["id"]) == (created.json()["id"], made.json()["id"])
+
+        nats.start()
+        back = (await answered(http, 200, f"users/{ann}")).json()
+        assert back["id"] == made.json()["id"]
+        assert (await http.get("user", auth=(ann, PASSWORD))).status_code == 401
+        found = (await answered(http, 200, f"repos/{ann}/app")).json()
+        assert (found["id"], found["owner"]["login"]) == (created.json()["id"], ann)
+        refused = await http.delete(f"admin/users/{ann}", auth=ADMINISTRATOR)
+        assert (refused.status_code, "owns repositories" in refused.text) == (422, True)
