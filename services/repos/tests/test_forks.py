@@ -88,3 +88,13 @@ async def test_git_itself_can_clone_a_fork(world, bob, parent, door, tmp_path):
     await world.parts.workers.step()
     await git("clone", "-q", f"{door}/bob/app.git", "copy", cwd=tmp_path, person=bob)
     assert (tmp_path / "copy" / "README.md").exists()
+
+
+async def test_a_member_who_forks_for_an_organization_gets_no_more_than_a_member(world, ann, bob):
+    world.organization(9, "acme")
+    world.identity.join(2, 9, teams={51: "read"})
+    await ann.create("app", auto_init=True)
+    fork = await bob.post("/repos/ann/app/forks", {"organization": "acme"})
+    assert fork.status_code == 202, fork.text
+    assert fork.json()["permissions"] == {"admin": False, "push": False, "pull": True}
+    assert (await bob.get("/repos/acme/app")).json()["permissions"] == fork.json()["permissions"]

@@ -19,6 +19,14 @@ class Settings(ServiceSettings, kw_only=True):
     default_branch: Annotated[
         str, msgspec.Meta(description="Default branch of a new repository whose creator names none.")
     ] = "master"
+    max_repositories: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0,
+            description="Repositories that a user or an organization may own, unless site administrators make more; "
+            "0: no limit.",
+        ),
+    ] = 0
     job_concurrency: Annotated[
         int, msgspec.Meta(ge=1, le=64, description="Forks and removals that run at once in one process.")
     ] = 4

@@ -101,6 +101,11 @@ class Call(ApiRequest):
     def viewing(self) -> Viewing:
         return self.parts.viewing
 
+    @property
+    def most_repositories(self) -> int:
+        """How many repositories the caller may let an account have; 0: no limit."""
+        return 0 if self.who.admin else self.settings.max_repositories
+
     def rest_of_path(self, segments: int) -> str:
         """What of the path stands behind that many segments, slashes and all."""
         parts = self.scope["path"].split("/", segments + 1)

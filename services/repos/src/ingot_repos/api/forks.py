@@ -8,7 +8,7 @@ from litestar import Response, get, post
 from ingot_chassis.errors import Conflict
 from ingot_chassis.policy import resource
 from ingot_contracts.repos import Repository
-from ingot_repos.api.call import Call, Found
+from ingot_repos.api.call import Call
 from ingot_repos.api.listings import page_of
 from ingot_repos.core import access, forks, names
 from ingot_repos.store import repositories
@@ -39,9 +39,18 @@ async def create_fork(request: Call, data: CreateFork) -> Repository:
         target = await request.joined_organization(data.organization)
     name = names.check_repository(data.name or found.row.name)
     async with request.db.transaction() as tx:
-        row = await forks.request(tx, request.parts.jobs, found.row, target, request.who.id, name)
+        row = await forks.request(
+            tx,
+            request.parts.jobs,
+            found.row,
+            target,
+            request.who.id,
+            name,
+            most=request.most_repositories,
+        )
+        row = await repositories.get(tx, access.viewer(request.who), row.id)
     request.parts.workers.wake.set()
-    return await request.view(Found(row, "owner"))
+    return (await request.views([row]))[0]
 
 
 @get(

@@ -80,6 +80,7 @@ async def migrate(request: Call, data: MigrateRepository) -> Repository:
             request.who.id,
             wanted,
             shard=request.settings.shard,
+            most=request.most_repositories,
         )
     request.parts.migrators.wake.set()
     await _wait(request, row.id)

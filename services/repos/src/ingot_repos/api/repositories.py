@@ -78,7 +78,7 @@ async def create_for(request: Call, owner: Any, data: CreateRepository) -> Repos
         default_branch=data.default_branch or request.parts.default_branch,
         files=files if data.auto_init else {},
     )
-    row = await request.parts.creating.create(owner, creator, wanted)
+    row = await request.parts.creating.create(owner, creator, wanted, most=request.most_repositories)
     return request.viewing.repository(row, "owner")
 
 

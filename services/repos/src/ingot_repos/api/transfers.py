@@ -36,7 +36,9 @@ async def transfer_repository(request: Call, data: TransferRepository) -> Reposi
     await _check_teams(request, new_owner, data.team_ids)
     sender = await request.sender()
     async with request.db.transaction() as tx:
-        await transfers.transfer(tx, request.viewing, row, new_owner, sender, data.team_ids)
+        await transfers.transfer(
+            tx, request.viewing, row, new_owner, sender, data.team_ids, most=request.most_repositories
+        )
         moved = await repositories.get(tx, access.viewer(request.who), row.id)
     return (await request.views([moved]))[0]
 

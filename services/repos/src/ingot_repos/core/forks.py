@@ -8,6 +8,7 @@ from ingot_chassis.database import Tx
 from ingot_chassis.errors import Conflict
 from ingot_chassis.jobs import Job, Jobs
 from ingot_contracts.repos import ForkRequested, RepositoryCreated, RepositoryForked
+from ingot_repos.core.limits import require_room
 from ingot_repos.core.repositories import existing
 from ingot_repos.core.views import Viewing, user
 from ingot_repos.store import accounts, marks, refs, repositories
@@ -23,12 +24,13 @@ class Fork(msgspec.Struct, frozen=True):
     user_id: int
 
 
-async def request(tx: Tx, jobs: Jobs, parent: Any, owner: Any, who_id: int, name: str) -> Any:
-    """Write down a fork of ``parent`` for ``owner``; its row. Raises Conflict when there can be none."""
+async def request(tx: Tx, jobs: Jobs, parent: Any, owner: Any, who_id: int, name: str, *, most: int) -> Any:
+    """Write down a fork of ``parent`` for ``owner``, who may have ``most``; its row. Raises Conflict, Denied."""
     if owner.id == parent.owner_id:
         raise Conflict("a repository cannot be forked to its own owner")
     if await repositories.fork_of(tx, owner.id, parent.id) is not None:
         raise Conflict(f"{owner.login} has a fork of it already")
+    await require_room(tx, owner.id, most)
     repository_id = await repositories.add(
         tx,
         owner_id=owner.id,

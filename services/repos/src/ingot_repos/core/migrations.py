@@ -15,6 +15,7 @@ from ingot_chassis.sealing import Seal
 from ingot_chassis.tables import now
 from ingot_contracts.repos import RepositoryCreated
 from ingot_repos.core import mirrors
+from ingot_repos.core.limits import require_room
 from ingot_repos.core.repositories import existing
 from ingot_repos.core.sources import Source
 from ingot_repos.core.views import Viewing, user
@@ -82,9 +83,13 @@ def opened(seal: Seal, kept: bytes | None) -> tuple[str, str] | None:
 
 
 async def request(
-    tx: Tx, jobs: Jobs, seal: Seal, owner: Any, who_id: int, wanted: NewMigration, *, shard: str
+    tx: Tx, jobs: Jobs, seal: Seal, owner: Any, who_id: int, wanted: NewMigration, *, shard: str, most: int
 ) -> Any:
-    """Write down a repository of ``owner`` that is to be brought over; its row. Raises Conflict for a taken name."""
+    """Write down a repository of ``owner``, who may have ``most``, that is to be brought over; its row.
+
+    Raises Conflict for a taken name, Denied.
+    """
+    await require_room(tx, owner.id, most)
     repository_id = await repositories.add(
         tx,
         owner_id=owner.id,

@@ -12,6 +12,7 @@ from ingot_chassis.tables import now
 from ingot_contracts.identity import User
 from ingot_contracts.repos import RepositoryCreated, RepositoryDeleted, RepositoryEdited
 from ingot_repos.core import names
+from ingot_repos.core.limits import require_room
 from ingot_repos.core.views import Viewing, user
 from ingot_repos.git.commits import Person
 from ingot_repos.git.objects import initial_commit
@@ -45,12 +46,12 @@ class Creating:
     def __init__(self, database: Database, storage: Storage, viewing: Viewing, shard: str) -> None:
         self._db, self._storage, self._viewing, self._shard = database, storage, viewing, shard
 
-    async def create(self, owner: Any, creator: Any, wanted: NewRepository) -> Any:
-        """Create a repository of ``owner``; its row. Raises Invalid.
+    async def create(self, owner: Any, creator: Any, wanted: NewRepository, *, most: int) -> Any:
+        """Create a repository of ``owner``, who may have ``most``; its row. Raises Invalid, Denied.
 
         Whatever dies on the way leaves no more than a reserved name, which is freed after some minutes.
         """
-        repository_id = await self._reserve(owner.id, wanted)
+        repository_id = await self._reserve(owner.id, wanted, most)
         ready = False
         try:
             tips = await self._fill(repository_id, creator, wanted)
@@ -62,8 +63,9 @@ class Creating:
                 await asyncio.shield(self._undo(repository_id))
         return row
 
-    async def _reserve(self, owner_id: int, wanted: NewRepository) -> int:
+    async def _reserve(self, owner_id: int, wanted: NewRepository, most: int) -> int:
         async with self._db.transaction() as tx:
+            await require_room(tx, owner_id, most)
             repository_id = await repositories.add(
                 tx,
                 owner_id=owner_id,

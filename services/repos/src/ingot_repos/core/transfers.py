@@ -7,20 +7,22 @@ from ingot_chassis.database import Tx
 from ingot_chassis.errors import Invalid
 from ingot_contracts.identity import User
 from ingot_repos.core.grants import announce_access
+from ingot_repos.core.limits import require_room
 from ingot_repos.core.repositories import announce_edit
 from ingot_repos.core.views import Viewing
 from ingot_repos.store import collaborations, repositories
 
 
 async def transfer(
-    tx: Tx, viewing: Viewing, row: Any, new_owner: Any, sender: User, team_ids: Sequence[int]
+    tx: Tx, viewing: Viewing, row: Any, new_owner: Any, sender: User, team_ids: Sequence[int], *, most: int
 ) -> None:
-    """Let ``new_owner`` (an account) own the repository; its old path leads there. Raises Invalid.
+    """Let ``new_owner`` (an account) own the repository; its old path leads there. Raises Invalid, Denied.
 
     Collaborators stay, teams of the former owner lose it, and ``team_ids`` are teams of the new one that get it.
     """
     if new_owner.id == row.owner_id:
         raise Invalid.field("new_owner", "owner", "owns the repository")
+    await require_room(tx, new_owner.id, most)
     if not await repositories.move(tx, row, owner_id=new_owner.id, name=row.name):
         raise Invalid.field("new_owner", "taken", f"{new_owner.login} has a repository {row.name!r} already")
     await collaborations.remove(tx, row.id, new_owner.id)

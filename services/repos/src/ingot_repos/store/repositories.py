@@ -330,6 +330,15 @@ async def fork_of(db: Executor, owner_id: int, parent_id: int) -> int | None:
     return found.scalar()
 
 
+async def count_owned(db: Executor, owner_id: int) -> int:
+    """How many repositories an account owns; its row is held, so that the number stays true."""
+    await db.execute(update(account).where(account.c.id == owner_id).values(id=owner_id))
+    counted = await db.execute(
+        select(func.count()).select_from(repository).where(repository.c.owner_id == owner_id)
+    )
+    return int(counted.scalar_one())
+
+
 async def remove(db: Executor, repository_id: int) -> bool:
     """Delete the row and all that hangs on it; whether it was there."""
     return (await db.execute(delete(repository).where(repository.c.id == repository_id))).rowcount == 1
