@@ -203,6 +203,8 @@ async def test_a_hook_of_an_organization_hears_what_its_maker_may_see(
     path = f"/orgs/acme/hooks/{made.json()['id']}"
     assert (await world.call("GET", path, held=OWNER)).json()["active"] is True
     (row,) = (await world.call("GET", f"{path}/deliveries", held=OWNER)).json()
-    assert (row["state"], row["error"]) == (
-        ("delivered", "") if told else ("cancelled", "whoever set the hook up may not see the repository")
+    assert (row["state"], row["attempts"], row["error"]) == (
+        ("delivered", 1, "")
+        if told
+        else ("cancelled", 0, "whoever set the hook up may not see the repository")
     )

@@ -58,7 +58,9 @@ def handed_back(row: DeliveryRow, *, pause: timedelta = timedelta(0), reason: st
 
 
 def cancelled(row: DeliveryRow, reason: str) -> Outcome:
-    return Outcome(row=row, values={"state": "cancelled", "error": reason, "finished_at": now()})
+    """Nothing is sent any more, nor was with the attempt that it was claimed for."""
+    values = {"state": "cancelled", "attempts": row.attempts - 1, "error": reason, "finished_at": now()}
+    return Outcome(row=row, values=values)
 
 
 class Recorder:
