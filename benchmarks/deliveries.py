@@ -73,7 +73,7 @@ async def rate(made: Any, *, events: int, each: int) -> float:
     await made.until_all_arrived(seconds=60)
     started = time.time()
     await made.publish([made.envelope(1 + n % repositories, "main", new=False) for n in range(events)])
-    await made.until_all_arrived(seconds=600)
+    await made.until_all_arrived(seconds=60)
     last = max(arrival.at for arrival in made.arrivals())
     return events * each / (last - started)
 
