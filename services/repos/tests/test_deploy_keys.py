@@ -47,6 +47,14 @@ async def test_keys_are_listed_in_the_order_of_their_addition(world, ann, app):
     assert (second.json(), second.headers["x-total-count"]) == ([made[1]], "3")
     for query in (f"key_id={made[2]['id']}", f"fingerprint={made[2]['fingerprint'].replace('+', '%2B')}"):
         assert (await ann.get(f"/repos/ann/app/keys?{query}")).json() == [made[2]]
+    for query in (
+        "key_id=0",
+        f"key_id={10**20}",
+        f"key_id=-{10**20}",
+        "fingerprint=%ED%A0%80",
+        "fingerprint=",
+    ):
+        assert (await ann.get(f"/repos/ann/app/keys?{query}")).json() == []
     with world.counting() as statements:
         await ann.get("/repos/ann/app/keys")
     assert len(statements) == 3

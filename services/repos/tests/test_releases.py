@@ -253,6 +253,11 @@ async def test_what_is_no_id_is_not_found(ann, app, release_id):
     assert (await ann.get(f"/repos/ann/app/releases/{release_id}")).status_code == 404
 
 
+@pytest.mark.parametrize("tag", ["", "%ED%A0%80", "a%2F..%2Fb", "t" * 5000, "%2D%2Dall", "-x"])
+async def test_what_is_no_tag_has_no_release(ann, app, tag):
+    assert (await ann.get(f"/repos/ann/app/releases/tags/{tag}")).status_code == 404
+
+
 async def test_a_person_who_is_gone_is_shown_as_the_ghost(world, ann, bob, app):
     from ingot_repos.store import accounts
 

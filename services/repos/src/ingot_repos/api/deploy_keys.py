@@ -7,7 +7,7 @@ import msgspec
 from litestar import Response, delete, get, post
 
 from ingot_chassis.errors import NotFound
-from ingot_chassis.policy import resource
+from ingot_chassis.policy import MAX_ID, resource
 from ingot_repos.api.call import Call
 from ingot_repos.core import access, deploy_keys
 from ingot_repos.store import deploy_keys as store
@@ -58,6 +58,8 @@ async def list_keys(
 ) -> Response[list[DeployKey]]:
     """Deploy keys in the order of their addition."""
     page = request.page()
+    if key_id is not None and not 0 < key_id <= MAX_ID:
+        key_id = 0  # nobody's
     async with request.db.read() as db:
         rows, total = await store.list_of(db, request.found.id, store.Wanted(key_id, fingerprint), page)
     return Response([view(request, row) for row in rows], headers=request.page_headers(page, total))
