@@ -71,6 +71,7 @@ bench: .venv/.dev ## Measure: requests, git operations, resident memory, webhook
 	@$(BIN)/python benchmarks/issues.py $(ARGS)
 	@$(BIN)/python benchmarks/deliveries.py --rate
 	@$(BIN)/python benchmarks/sign_ins.py
+	@$(BIN)/python benchmarks/forks.py
 
 ##@ Judging
 

@@ -1,7 +1,9 @@
 """Forks: metadata at once, commits by a worker that may die."""
 
+import asyncio
+
 import pytest
-from repos_world import git
+from repos_world import commit, git, work_tree
 
 
 @pytest.fixture
@@ -98,3 +100,68 @@ async def test_a_member_who_forks_for_an_organization_gets_no_more_than_a_member
     assert fork.status_code == 202, fork.text
     assert fork.json()["permissions"] == {"admin": False, "push": False, "pull": True}
     assert (await bob.get("/repos/acme/app")).json()["permissions"] == fork.json()["permissions"]
+
+
+async def test_a_fork_shows_no_more_than_its_parent_did(world, ann, bob):
+    await ann.create("secret", auto_init=True, private=True)
+    assert (await bob.post("/repos/ann/secret/forks")).status_code == 404
+    await ann.call("PUT", "/api/v1/repos/ann/secret/collaborators/bob", {"permission": "read"})
+    assert (await bob.post("/repos/ann/secret/forks")).json()["private"] is True
+    world.organization(9, "acme", visibility="limited")
+    world.identity.join(1, 9, owner=True)
+    await ann.post("/orgs/acme/repos", {"name": "inner", "auto_init": True})
+    assert (await bob.post("/repos/acme/inner/forks")).json()["private"] is True
+
+
+async def test_two_forks_asked_for_at_once_are_one(bob, parent):
+    answers = await asyncio.gather(
+        *(bob.post("/repos/ann/app/forks", {"name": f"app{number}"}) for number in range(4))
+    )
+    assert sorted(answer.status_code for answer in answers) == [202, 409, 409, 409]
+
+
+async def test_a_commit_is_served_by_the_repository_alone_whose_refs_reach_it(
+    world, ann, bob, parent, door, tmp_path
+):
+    """Fork and parent share objects on disk, and a deleted branch leaves its own there: neither shows anything."""
+    work = await work_tree(tmp_path)
+    await git("pull", "-q", f"{door}/ann/app.git", "master", cwd=work, person=ann)
+    await git("switch", "-q", "-c", "doomed", cwd=work)
+    secret = await commit(work, "secret.txt", "the secret")
+    await git("push", "-q", f"{door}/ann/app.git", "doomed", cwd=work, person=ann)
+    await git("push", "-q", f"{door}/ann/app.git", ":doomed", cwd=work, person=ann)
+    fork = (await bob.post("/repos/ann/app/forks")).json()
+    await world.parts.workers.step()
+    path = world.parts.storage.path(fork["id"])
+    assert (await git("cat-file", "-t", secret, cwd=path)).strip() == "commit"
+    await git("update-ref", "refs/scratch/x", secret, cwd=path)
+    for repository in ("ann/app", "bob/app"):
+        for door_to in (
+            f"raw/{secret}/secret.txt",
+            f"archive/{secret}.zip",
+            f"statuses/{secret}",
+            f"commits/{secret}/status",
+            f"branches/{secret}",
+        ):
+            answer = await bob.get(f"/repos/{repository}/{door_to}")
+            assert (answer.status_code, "the secret" in answer.text) == (404, False), door_to
+        said = await ann.but(admin=True).post(f"/repos/{repository}/statuses/{secret}", {"state": "success"})
+        assert said.status_code == 404
+    tip = (await git("rev-parse", "master", cwd=path)).strip()
+    for pair in (f"base={tip}&head={secret}", f"base={secret}&head={tip}"):
+        for number in (parent["id"], fork["id"]):
+            assert (await bob.internal("GET", f"{number}/diff?{pair}")).status_code == 404
+    told = await git("ls-remote", f"{door}/bob/app.git", cwd=work, person=bob)
+    assert "scratch" not in told
+
+
+async def test_a_fork_shares_files_with_its_parent_and_needs_none_of_them(world, ann, bob, parent):
+    fork = (await bob.post("/repos/ann/app/forks")).json()
+    await world.parts.workers.step()
+    theirs, ours = (world.parts.storage.path(one["id"]) for one in (parent, fork))
+    inodes = [{file.stat().st_ino for file in path.glob("objects/??/*")} for path in (theirs, ours)]
+    assert inodes[0] == inodes[1] != set()
+    assert not (ours / "objects/info/alternates").exists()
+    assert (await ann.call("DELETE", "/api/v1/repos/ann/app")).status_code == 204
+    await world.parts.workers.step()
+    assert (await bob.get("/repos/bob/app/raw/README.md")).status_code == 200

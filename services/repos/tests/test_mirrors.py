@@ -4,7 +4,7 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-from remote_world import Remote, answering, bare_source, silent, status
+from remote_world import Remote, answering, bare_source, silent, status, wanting
 from repos_world import commit, git
 
 from ingot_chassis.tables import now
@@ -192,6 +192,38 @@ async def test_who_may_ask_for_a_sync(world, ann, bob, mirror):
     assert (await bob.post("/repos/bob/none/mirror-sync")).status_code == 404
     assert (await bob.call("PATCH", "/api/v1/repos/bob/copy", {"archived": True})).status_code == 200
     assert (await bob.post(path)).status_code == 403
+
+
+async def test_interval_and_credentials_are_changed(world, ann, bob, mirror, remote, work):
+    path = "/api/v1/repos/bob/copy"
+    assert (await bob.call("PATCH", path, {"mirror_interval": "2h"})).json()["mirror_interval"] == "2h0m0s"
+    assert timedelta(minutes=119) < (await row_of(world)).next_run_at - now() <= timedelta(hours=2)
+    remote.answer = wanting("bob", "changed")
+    await sync(world, bob)
+    assert (await row_of(world)).reason == "unauthorized"
+    changed = await bob.call("PATCH", path, {"mirror_username": "bob", "mirror_password": "changed"})
+    assert (changed.status_code, "changed" in changed.text) == (200, False)
+    await sync(world, bob)
+    assert (await row_of(world)).reason == ""
+    assert (await bob.call("PATCH", path, {"mirror_interval": "0"})).json()["mirror_interval"] == "0h0m0s"
+    assert (await row_of(world)).next_run_at is None
+    table = world.database.metadata.tables["job"]
+    async with world.database.transaction() as tx:
+        await tx.execute(table.update().values(run_at=table.c.created_at))
+    seen = len(remote.requests)
+    await world.parts.mirrorers.step()
+    assert len(remote.requests) == seen
+
+
+async def test_settings_of_a_mirror_are_refused_elsewhere(bob, mirror):
+    await bob.create("own")
+    for given, code in (
+        ({"mirror_interval": "1h"}, 422),
+        ({"mirror_password": "x"}, 422),
+        ({"mirror_interval": "1s"}, 422),
+        ({"mirror_token": "a\nb"}, 422),
+    ):
+        assert (await bob.call("PATCH", "/api/v1/repos/bob/own", given)).status_code == code, given
 
 
 async def test_five_thousand_late_mirrors_are_each_taken_once_the_latest_first(world, bob):

@@ -11,7 +11,8 @@ from ingot_chassis.errors import Denied, Invalid, NotFound
 from ingot_chassis.policy import MAX_ID, resource, signed_in
 from ingot_contracts.repos import Repository
 from ingot_repos.api.call import Call, Found
-from ingot_repos.core import migrations, names
+from ingot_repos.api.repositories import Secret
+from ingot_repos.core import access, migrations, names
 from ingot_repos.core import repositories as core
 from ingot_repos.core.intervals import read_interval
 from ingot_repos.core.migrations import NewMigration, told
@@ -19,7 +20,6 @@ from ingot_repos.core.sources import Source, read_source
 from ingot_repos.store import accounts, remotes, repositories
 
 FIRST_LOOK, LONGEST_LOOK = 0.02, 0.5
-Secret = Annotated[str, msgspec.Meta(max_length=4096)]
 
 
 class MigrateRepository(msgspec.Struct, kw_only=True):
@@ -60,6 +60,7 @@ class Migration(msgspec.Struct):
 )
 async def migrate(request: Call, data: MigrateRepository) -> Repository:
     """Bring a repository over. The answer waits a while for the end; then the repository is still being filled."""
+    access.require_unconfined(request.who)
     owner = await _owner(request, data)
     source = await _source(request, data)
     wanted = NewMigration(
@@ -126,9 +127,6 @@ async def _source(request: Call, data: MigrateRepository) -> Source:
     source = read_source(data.clone_addr.strip(), folders=folders, ssh=bool(settings.known_hosts))
     if source.host and await request.parts.proxy.refusal(source.host, source.port):
         raise Invalid.field("clone_addr", "address", migrations.TEXTS["address"])
-    for name in ("auth_username", "auth_password", "auth_token"):
-        if any(ord(char) < 32 for char in getattr(data, name)):
-            raise Invalid.field(name, "charset", "holds a control character")
     return msgspec.structs.replace(
         source,
         username=data.auth_username or source.username,

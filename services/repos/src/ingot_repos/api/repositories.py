@@ -11,7 +11,8 @@ from ingot_chassis.errors import Invalid
 from ingot_chassis.policy import admin, resource, signed_in
 from ingot_contracts.repos import Repository
 from ingot_repos.api.call import Call, Found
-from ingot_repos.core import access, names, repositories, templates
+from ingot_repos.core import access, migrations, mirrors, names, repositories, templates
+from ingot_repos.core.intervals import read_interval
 from ingot_repos.core.repositories import NewRepository
 from ingot_repos.git.errors import RefNotFound
 from ingot_repos.git.refs import get_branch, set_default_branch
@@ -22,6 +23,7 @@ UNITS = {
     "has_releases": "releases_enabled",
 }
 Text255 = Annotated[str, msgspec.Meta(max_length=255)]
+Secret = Annotated[str, msgspec.Meta(max_length=4096, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
 class CreateRepository(msgspec.Struct, kw_only=True):
@@ -50,11 +52,15 @@ class EditRepository(msgspec.Struct, kw_only=True):
     has_issues: bool | None = None
     has_pull_requests: bool | None = None
     has_releases: bool | None = None
+    mirror_interval: str | None = None
+    mirror_username: Secret | None = None
+    mirror_password: Secret | None = None
+    mirror_token: Secret | None = None
 
     def columns(self) -> dict[str, Any]:
         """The changes, as the use case takes them."""
         given = {key: value for key, value in msgspec.structs.asdict(self).items() if value is not None}
-        return {UNITS.get(key, key): value for key, value in given.items()}
+        return {UNITS.get(key, key): value for key, value in given.items() if not key.startswith("mirror_")}
 
 
 async def enter_own_organization(
@@ -169,8 +175,17 @@ async def edit_repository(request: Call, data: EditRepository) -> Repository:
     if branch is not None:
         await _check_default_branch(request, found, branch)
     sender = await request.sender()
+    interval = None
+    if data.mirror_interval is not None:
+        interval = read_interval(data.mirror_interval, least=request.settings.mirror_least_seconds)
+    password = data.mirror_token or data.mirror_password
     async with request.db.transaction() as tx:
         row = await repositories.edit(tx, request.viewing, found.row, sender, data.columns())
+        if interval is not None:
+            await mirrors.set_interval(tx, request.parts.jobs, row, interval)
+        if data.mirror_username is not None or password is not None:
+            sealed = migrations.sealed(request.parts.seal, data.mirror_username or "", password or "")
+            await mirrors.set_secrets(tx, row, sealed)
     if branch is not None:  # also when it is the same: a process may have died here
         await request.storage.call(found.id, set_default_branch, branch)
     return await request.view(Found(row, found.level))

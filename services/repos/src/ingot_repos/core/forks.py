@@ -28,6 +28,8 @@ async def request(tx: Tx, jobs: Jobs, parent: Any, owner: Any, who_id: int, name
     """Write down a fork of ``parent`` for ``owner``, who may have ``most``; its row. Raises Conflict, Denied."""
     if owner.id == parent.owner_id:
         raise Conflict("a repository cannot be forked to its own owner")
+    # Held, so that two requests at once do not both find that there is no fork yet.
+    await repositories.hold(tx, parent.id)
     if await repositories.fork_of(tx, owner.id, parent.id) is not None:
         raise Conflict(f"{owner.login} has a fork of it already")
     await require_room(tx, owner.id, most)
@@ -37,7 +39,8 @@ async def request(tx: Tx, jobs: Jobs, parent: Any, owner: Any, who_id: int, name
         name=name,
         description=parent.description,
         website=parent.website,
-        private=parent.private,
+        # Who owns the parent may be hidden, and then it is; the fork's owner is not.
+        private=parent.private or parent.owner_visibility != "public",
         empty=parent.empty,
         default_branch=parent.default_branch,
         fork_of=parent.id,

@@ -70,11 +70,11 @@ def told(reason: str) -> str:
     return next((text for known, text in TEXTS.items() if known == reason), "")
 
 
-def sealed(seal: Seal, source: Source) -> bytes | None:
+def sealed(seal: Seal, username: str, password: str) -> bytes | None:
     """User name and password as they are kept; None when there are none."""
-    if not source.username and not source.password:
+    if not username and not password:
         return None
-    return seal.close(msgspec.json.encode([source.username or NOBODY, source.password]).decode())
+    return seal.close(msgspec.json.encode([username or NOBODY, password]).decode())
 
 
 def opened(seal: Seal, kept: bytes | None) -> tuple[str, str] | None:
@@ -103,9 +103,8 @@ async def request(
     )
     if repository_id is None:
         raise Conflict(f"{owner.login} has a repository {wanted.name!r} already")
-    await remotes.add(
-        tx, repository_id, url=wanted.source.url, sealed=sealed(seal, wanted.source), user_id=who_id
-    )
+    kept = sealed(seal, wanted.source.username, wanted.source.password)
+    await remotes.add(tx, repository_id, url=wanted.source.url, sealed=kept, user_id=who_id)
     if wanted.mirror:
         await remotes.add_mirror(tx, repository_id, interval_seconds=wanted.interval)
     await jobs.add(tx, MIGRATE, repository_id, Migrate(repository_id))

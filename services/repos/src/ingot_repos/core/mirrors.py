@@ -48,6 +48,13 @@ async def set_interval(tx: Tx, jobs: Jobs, row: Any, seconds: int) -> None:
         await _plan(tx, jobs, row.id, _after(seconds))
 
 
+async def set_secrets(tx: Tx, row: Any, sealed: bytes | None) -> None:
+    """Fetch with another user name and password from now on. Raises Invalid for no mirror."""
+    if not row.mirror:
+        raise Invalid.field("mirror_username", "mirror", "the repository is no mirror")
+    await remotes.change(tx, row.id, sealed=sealed)
+
+
 async def succeed(
     tx: Tx, jobs: Jobs, job: Job, viewing: Viewing, row: Any, *, started: datetime, main: str | None
 ) -> None:

@@ -318,6 +318,13 @@ async def count_forks(db: Executor, repository_id: int) -> None:
     await db.execute(update(repository).where(repository.c.id == repository_id).values(forks_count=counted))
 
 
+async def hold(db: Executor, repository_id: int) -> None:
+    """Keep others who ``hold`` the row waiting until the transaction ends."""
+    await db.execute(
+        update(repository).where(repository.c.id == repository_id).values(updated_at=repository.c.updated_at)
+    )
+
+
 async def fork_of(db: Executor, owner_id: int, parent_id: int) -> int | None:
     """The id of the fork of ``parent_id`` that ``owner_id`` has."""
     found = await db.execute(
