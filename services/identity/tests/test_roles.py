@@ -223,3 +223,31 @@ async def test_a_route_answers_each_role_as_the_matrix_says(identity, route):
                 own=path == "/user" or path.startswith("/user/"),
             )
     assert answers == wanted
+
+
+@pytest.mark.parametrize("body", ["[5]", "{", '{"name": {}, "username": 5, "description": []}'])
+async def test_who_is_refused_hears_that_before_anything_about_the_body(identity, body):
+    ids = {name: await identity.add_user(name) for name in ("sam", "mia", "ann")} | {"root": 1}
+    things, answers, wanted = Things(identity), {}, {}
+    for route, statuses in MATRIX.items():
+        method, path = route.split(" ")
+        for role, status in zip(ROLES, statuses, strict=True):
+            if method == "GET" or status not in (401, 403, 404):
+                continue
+            name = NAMES.get(role, "")
+            principal = Principal(id=ids.get(name, 0), name=name, admin=role == "administrator", via="basic")
+            headers = {"ingot-principal": await identity.statement_of(principal)} if name else {}
+            headers["content-type"] = "application/json"
+            target = f"/api/v1{await things.filled(path, name or 'sam')}"
+            answer = await identity.http.request(method, target, content=body, headers=headers)
+            answers[route, role], wanted[route, role] = answer.status_code, status
+    assert answers == wanted
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_the_tokens_of_another_are_not_there_whatever_the_body(identity, method):
+    for name in ("ann", "bob"):
+        await identity.add_user(name)
+    for other in ("bob", "nobody"):
+        answer = await identity.call_raw(method, f"/users/{other}/tokens", "[5]", as_="ann")
+        assert answer.status_code == 404

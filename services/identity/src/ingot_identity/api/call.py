@@ -1,6 +1,6 @@
 """What a route of identity gets at through its request."""
 
-from typing import Any
+from typing import Any, cast
 
 from litestar.connection import ASGIConnection
 from litestar.handlers.base import BaseRouteHandler
@@ -8,12 +8,14 @@ from litestar.handlers.base import BaseRouteHandler
 from ingot_chassis.body import ApiRequest
 from ingot_chassis.errors import Denied, NotFound
 from ingot_chassis.principal import ANONYMOUS, Principal
+from ingot_identity.core import organizations
 from ingot_identity.core.passwords import Passwords
 from ingot_identity.core.sign_ins import SignIns
 from ingot_identity.core.signing import SigningKeys
 from ingot_identity.core.views import Viewing
 from ingot_identity.settings import Settings
-from ingot_identity.store import accounts, organizations
+from ingot_identity.store import accounts
+from ingot_identity.store import organizations as store
 from ingot_identity.store.accounts import AccountRow
 
 OWN = "/api/v1/user"
@@ -32,6 +34,17 @@ async def keep_outside(connection: ASGIConnection[Any, Any, Any, Any], handler: 
         connection.scope["principal"] = ANONYMOUS  # type: ignore[typeddict-unknown-key]
     elif not all(path == OWN or path.startswith(f"{OWN}/") for path in handler.paths):
         raise Denied("the token is restricted to repositories")
+
+
+async def enter_as_owner(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
+    """The guard of what owners of the organization in the path do, so that others learn nothing from their bodies.
+
+    The use case asks again, inside its transaction.
+    """
+    request = cast("Call", connection)
+    organization = await request.organization(connection.path_params["org"])
+    async with request.db.read() as db:
+        await organizations.require_owner(db, request.who, organization.id)
 
 
 class Call(ApiRequest):
@@ -69,7 +82,7 @@ class Call(ApiRequest):
         if row.visibility == "limited" and self.who.signed_in:
             return row
         async with self.db.read() as db:
-            if not await organizations.is_member(db, row.id, self.who.id):
+            if not await store.is_member(db, row.id, self.who.id):
                 raise NotFound
         return row
 

@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from ingot_chassis.policy import anyone, signed_in
 from ingot_contracts.identity import Visibility
-from ingot_identity.api.call import Call
+from ingot_identity.api.call import Call, enter_as_owner
 from ingot_identity.api.changes import Text50, Text100, Text255, given
 from ingot_identity.core import departures, organizations
 from ingot_identity.store import organizations as store
@@ -98,6 +98,7 @@ async def get_organization(request: Call, org: str) -> Organization:
 @patch(
     "/api/v1/orgs/{org:str}",
     policy=signed_in("write:organization"),
+    guards=[enter_as_owner],
     operation_id="orgEdit",
     tags=["organization"],
 )

@@ -1,16 +1,18 @@
 """Teams and their members. To people outside the organization a team does not exist."""
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from litestar import Response, delete, get, patch, post, put
+from litestar.connection import ASGIConnection
+from litestar.handlers.base import BaseRouteHandler
 from msgspec import UNSET, UnsetType
 
 from ingot_chassis.database import Executor
 from ingot_chassis.errors import NotFound
 from ingot_chassis.policy import signed_in
 from ingot_contracts.identity import User
-from ingot_identity.api.call import Call
+from ingot_identity.api.call import Call, enter_as_owner
 from ingot_identity.api.changes import Text255, given
 from ingot_identity.core import organizations, teams
 from ingot_identity.store import organizations as store
@@ -59,6 +61,15 @@ def view(row: Any) -> Team:
     )
 
 
+async def enter_owned_team(
+    connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler
+) -> None:
+    """The guard of what owners do to the team in the path, before the body or another name is looked at."""
+    request = cast("Call", connection)
+    async with request.db.read() as db:
+        await _require_owned(db, request, connection.path_params["team_id"])
+
+
 @get(
     "/api/v1/orgs/{org:str}/teams",
     policy=signed_in("read:organization"),
@@ -78,6 +89,7 @@ async def list_teams(request: Call, org: str) -> Response[list[Team]]:
 @post(
     "/api/v1/orgs/{org:str}/teams",
     policy=signed_in("write:organization"),
+    guards=[enter_as_owner],
     operation_id="orgCreateTeam",
     tags=["organization"],
     status_code=201,
@@ -112,12 +124,12 @@ async def get_team(request: Call, team_id: int) -> Team:
 @patch(
     "/api/v1/teams/{team_id:int}",
     policy=signed_in("write:organization"),
+    guards=[enter_owned_team],
     operation_id="orgEditTeam",
     tags=["organization"],
 )
 async def edit_team(request: Call, team_id: int, data: EditTeam) -> Team:
     """Change a team; what is absent stays. Owners keeps its name, permission and units."""
-    await _owned_team(request, team_id)
     changes = data.columns()
     async with request.db.transaction() as tx:
         await _require_owned(tx, request, team_id)
@@ -156,13 +168,13 @@ async def list_members(request: Call, team_id: int) -> Response[list[User]]:
 @put(
     "/api/v1/teams/{team_id:int}/members/{username:str}",
     policy=signed_in("write:organization"),
+    guards=[enter_owned_team],
     operation_id="orgAddTeamMember",
     tags=["organization"],
     status_code=204,
 )
 async def add_member(request: Call, team_id: int, username: str) -> None:
     """Put a user into a team, and so into the organization."""
-    await _owned_team(request, team_id)
     user = await request.user(username)
     async with request.db.transaction() as tx:
         await _require_owned(tx, request, team_id)
@@ -172,12 +184,12 @@ async def add_member(request: Call, team_id: int, username: str) -> None:
 @delete(
     "/api/v1/teams/{team_id:int}/members/{username:str}",
     policy=signed_in("write:organization"),
+    guards=[enter_owned_team],
     operation_id="orgRemoveTeamMember",
     tags=["organization"],
 )
 async def remove_member(request: Call, team_id: int, username: str) -> None:
     """Take a user out of a team."""
-    await _owned_team(request, team_id)
     user = await request.user(username)
     async with request.db.transaction() as tx:
         await _require_owned(tx, request, team_id)
@@ -190,12 +202,6 @@ async def _visible_team(request: Call, team_id: int) -> Any:
         if team is None or not await store.is_member(db, team.organization_id, request.who.id):
             raise NotFound
     return team
-
-
-async def _owned_team(request: Call, team_id: int) -> None:
-    """Before the body or another name is looked at, so that people outside learn nothing."""
-    async with request.db.read() as db:
-        await _require_owned(db, request, team_id)
 
 
 async def _require_owned(db: Executor, request: Call, team_id: int) -> None:

@@ -1,10 +1,12 @@
 """Access tokens of the caller. They are made, listed and deleted with the password only."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import msgspec
 from litestar import Response, delete, get, post
+from litestar.connection import ASGIConnection
+from litestar.handlers.base import BaseRouteHandler
 
 from ingot_chassis.errors import NotFound
 from ingot_chassis.policy import basic
@@ -45,16 +47,24 @@ class AccessToken(msgspec.Struct, omit_defaults=True):
     repositories: list[str] | None = None
 
 
+async def enter_as_oneself(
+    connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler
+) -> None:
+    """The guard of all routes of tokens, whoever is in the path: other people have none."""
+    if connection.path_params["username"].lower() != cast("Call", connection).who.name.lower():
+        raise NotFound
+
+
 @post(
     "/api/v1/users/{username:str}/tokens",
     policy=basic(),
+    guards=[enter_as_oneself],
     operation_id="userCreateToken",
     tags=["user"],
     status_code=201,
 )
-async def create_token(request: Call, username: str, data: CreateToken) -> AccessToken:
+async def create_token(request: Call, data: CreateToken) -> AccessToken:
     """Make an access token; its secret is shown only now."""
-    _require_self(request, username)
     name = data.name or request.query_params.get("name", "")
     restricted: dict[int, str] = {}
     if data.repositories is not None:
@@ -75,10 +85,15 @@ async def create_token(request: Call, username: str, data: CreateToken) -> Acces
     )
 
 
-@get("/api/v1/users/{username:str}/tokens", policy=basic(), operation_id="userGetTokens", tags=["user"])
-async def list_tokens(request: Call, username: str) -> Response[list[AccessToken]]:
+@get(
+    "/api/v1/users/{username:str}/tokens",
+    policy=basic(),
+    guards=[enter_as_oneself],
+    operation_id="userGetTokens",
+    tags=["user"],
+)
+async def list_tokens(request: Call) -> Response[list[AccessToken]]:
     """The caller's access tokens, newest first, without their secrets."""
-    _require_self(request, username)
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_of(db, request.who.id, page)
@@ -91,19 +106,14 @@ async def list_tokens(request: Call, username: str) -> Response[list[AccessToken
 @delete(
     "/api/v1/users/{username:str}/tokens/{token_id:int}",
     policy=basic(),
+    guards=[enter_as_oneself],
     operation_id="userDeleteAccessToken",
     tags=["user"],
 )
-async def delete_token(request: Call, username: str, token_id: int) -> None:
+async def delete_token(request: Call, token_id: int) -> None:
     """Delete an access token; it stops working everywhere within 5 seconds."""
-    _require_self(request, username)
     async with request.db.transaction() as tx:
         await tokens.delete(tx, request.who.id, token_id)
-
-
-def _require_self(request: Call, username: str) -> None:
-    if username.lower() != request.who.name.lower():
-        raise NotFound
 
 
 def _view(row: Any, repositories: list[str] | None) -> AccessToken:
