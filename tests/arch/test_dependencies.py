@@ -19,10 +19,10 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", re.split(r"[\s\[<>=!~;]", name)[0]).lower()
 
 
-def declared(member) -> set[str]:
+def declared(member, *, extras: bool = True) -> set[str]:
     project = tomllib.loads((member / "pyproject.toml").read_text())["project"]
     optional = [line for lines in project.get("optional-dependencies", {}).values() for line in lines]
-    return {canonical(line) for line in [*project["dependencies"], *optional]}
+    return {canonical(line) for line in [*project["dependencies"], *(optional if extras else ())]}
 
 
 def imported(tree: ast.Module) -> set[str]:
@@ -39,12 +39,19 @@ def imported(tree: ast.Module) -> set[str]:
 def test_a_distribution_declares_what_it_imports(member):
     place = member.relative_to(ROOT).as_posix() + "/"
     own = {folder.name for folder in (member / "src").iterdir()}
-    names = set().union(*(imported(source.tree) for source in sources() if source.place.startswith(place)))
-    foreign = names - own - set(sys.stdlib_module_names)
-    missing = {
-        name for name in foreign if not {canonical(d) for d in PROVIDES.get(name, [name])} & declared(member)
-    }
-    assert not missing
+    for testing in (False, True):  # only what tests import may come from an extra
+        names = set().union(
+            *(
+                imported(source.tree)
+                for source in sources()
+                if source.place.startswith(place) and ("/testing/" in source.place) is testing
+            )
+        )
+        known = declared(member, extras=testing)
+        foreign = names - own - set(sys.stdlib_module_names)
+        assert not {
+            name for name in foreign if not {canonical(d) for d in PROVIDES.get(name, [name])} & known
+        }
 
 
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.relative_to(ROOT).as_posix())
