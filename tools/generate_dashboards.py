@@ -88,8 +88,24 @@ JOBS = (
             ),
         ),
     ),
+    Panel(
+        "Wait of the oldest job that is due",
+        "s",
+        (('max by (kind) (ingot_jobs_oldest_seconds{service="SERVICE"})', "{{kind}}"),),
+    ),
 )
 OWN: dict[str, tuple[Panel, ...]] = {
+    "repos": (
+        Panel("Git processes", "short", (("sum by (verb) (ingot_git_running)", "{{verb}}"),)),
+        Panel(
+            "Mirrors: sync that is late, and how many fail",
+            "short",
+            (
+                ("max by (shard) (ingot_mirror_lag_seconds)", "{{shard}} late, s"),
+                ("max by (shard) (ingot_mirrors_failing)", "{{shard}} failing"),
+            ),
+        ),
+    ),
     "hooks": (
         Panel(
             "Attempts to deliver",

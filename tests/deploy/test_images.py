@@ -76,7 +76,10 @@ def test_a_service_runs_from_the_folder_of_its_image_alone(service, tmp_path, da
         "INGOT_DRAIN_SECONDS": "1",
     }
     if service == "repos":
-        variables["PATH"] = str(Path(shutil.which("git")).parent)
+        variables["PATH"] = os.pathsep.join(
+            [f"{app}/bin", _with_python(tmp_path), str(Path(shutil.which("git")).parent)]
+        )
+        _asked_for_a_password(app, variables["PATH"])
     command = entrypoint(app, PYTHON)
     if service != "gateway":
         subprocess.run([*command, "migrate"], env=variables, cwd="/", check=True, timeout=PATIENCE)
@@ -85,6 +88,30 @@ def test_a_service_runs_from_the_folder_of_its_image_alone(service, tmp_path, da
         assert httpx.get(f"{url}/readyz").text == "ready"
         assert "process_cpu_seconds_total" in httpx.get(f"{url}/metrics").text
     assert not _written_to(app), "the root of the image is read-only"
+
+
+def _with_python(folder: Path) -> str:
+    """A folder for PATH in which python3 is the one that the folder of the image was made for."""
+    (folder / "bin").mkdir()
+    (folder / "bin" / "python3").symlink_to(PYTHON)
+    return str(folder / "bin")
+
+
+def _asked_for_a_password(app: Path, path: str) -> None:
+    """What git starts when a remote wants one, and finds by its name."""
+    assert (app / "bin" / "ingot-repos").exists()
+    descriptor = os.memfd_create("secrets")
+    os.write(descriptor, b'["ann", "correct horse"]')
+    answered = subprocess.run(
+        ["ingot-repos-askpass", "Password for 'https://ann@example.org': "],
+        env={"PATH": path, "INGOT_SECRETS_FD": str(descriptor)},
+        pass_fds=[descriptor],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    os.close(descriptor)
+    assert answered.stdout == "correct horse\n", answered.stderr
 
 
 def _written_to(app: Path) -> list[Path]:
