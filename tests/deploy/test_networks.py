@@ -5,6 +5,7 @@ import ipaddress
 import pytest
 from manifests import Object, rendered
 
+from ingot_chassis.egress import NEVER
 from ingot_contracts.topology import CALLS, SERVICES
 
 INSTALLED = ("dev", "production")
@@ -169,6 +170,8 @@ def test_only_hooks_and_mirrors_reach_the_internet_and_no_private_range(service,
         ),
     ):
         assert not any(_contains(block, address) for block, _ in blocks), address
+    for network in NEVER:
+        assert not any(_contains(block, str(network[0])) for block, _ in blocks), network
     for address in ("1.1.1.1", "93.184.216.34", "2606:4700::1111"):
         assert any(_contains(block, address) for block, _ in blocks), address
 
