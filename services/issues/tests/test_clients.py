@@ -9,7 +9,7 @@ from ingot_chassis.errors import Conflict, ErrorObject, NotFound
 from ingot_chassis.keys import SigningKey
 from ingot_chassis.peers import Peer, PeerAnswer
 from ingot_chassis.principal import ServiceIdentity
-from ingot_contracts.repos import Compare, Merge, RepositoryAccess
+from ingot_contracts.repos import Compare, History, Merge, RepositoryAccess, Seen
 from ingot_issues.clients.repos import ReposPeer
 
 from .builders import HEAD, comparison, repository
@@ -80,3 +80,30 @@ async def test_a_refused_merge_is_a_conflict() -> None:
     wire = Wire(409, ErrorObject(message="moved", url=""))
     with pytest.raises(Conflict, match="moved"):
         await repos(wire).merge(7, Merge(number=1, base_branch="main", head_sha=HEAD), "one")
+
+
+async def test_what_a_worker_asks_names_the_person_it_asks_for() -> None:
+    wire = Wire(200, RepositoryAccess(repository=repository(), level="read"))
+    asked = repos(wire)
+    await asked.access_of(3, "a/b", "..?x")
+    await asked.access_of_by_id(3, 7)
+    wire.body = msgspec.json.encode(History(commits=[], total=0))
+    await asked.history(7, "", HEAD, None, limit=5)
+    await asked.history(7, HEAD, HEAD, "one", offset=5, limit=5)
+    assert wire.paths == [
+        "/internal/repositories/a%2Fb/..%3Fx/access?user=3",
+        "/internal/repositories/by-id/7/access?user=3",
+        f"/internal/repositories/7/commits?base=&head={HEAD}&offset=0&limit=5&unattended=true",
+        f"/internal/repositories/7/commits?base={HEAD}&head={HEAD}&offset=5&limit=5",
+    ]
+
+
+async def test_a_branch_to_be_deleted_is_one_path_whatever_it_is_called() -> None:
+    wire = Wire(204, None)
+    await repos(wire).take_branch(7, "fix/a?b#c%d", HEAD, "one")
+    assert wire.paths == [f"/internal/repositories/7/branches/fix/a%3Fb%23c%25d?tip={HEAD}"]
+
+
+async def test_only_what_repos_shows_is_seen() -> None:
+    wire = Wire(200, Seen(ids=[7]))
+    assert await repos(wire).seen({9, 7}, "one") == {7}

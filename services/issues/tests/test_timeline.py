@@ -235,6 +235,14 @@ async def test_the_messages_of_a_long_push_are_read_from_repos(world: World) -> 
     assert (await world.call("GET", "/issues/1")).json()["state"] == "closed"
 
 
+async def test_a_pull_request_is_not_told_where_the_unit_is_off(world: World) -> None:
+    await open_issue(world)
+    await propose(world, title="secret, see #1")
+    world.repos.pulls_enabled = False
+    (row,) = await timeline(world)
+    assert (row["type"], row["ref_issue"]) == ("pull_ref", None)
+
+
 async def test_a_mirror_closes_nothing(world: World) -> None:
     await open_issue(world)
     told = [pushed_commit("e" * 40, "closes #1")]

@@ -188,7 +188,7 @@ def _reference(viewing: Viewing, row: CommentRow, mentioned: Mentioned, request:
     own = row.ref_repository_id == request.repository_id
     at = request.access.repository if own else mentioned.repositories.get(row.ref_repository_id)
     issue, comment = mentioned.issues.get(row.ref_issue_id), mentioned.comments.get(row.ref_comment_id)
-    if at is None or issue is None:
+    if at is None or issue is None or (own and issue.is_pull and not request.access.pulls_enabled):
         return {}
     return {
         "ref_issue": viewing.issue(issue, at, mentioned.around),
