@@ -29,7 +29,7 @@ from ingot_issues.store import tables  # noqa: E402
 
 ISSUES = 10_000
 SETTLING = 3.0
-"""Seconds after writes in which what follows from them is counted, too."""
+"""After writes what follows from them is counted for so long, without what an idle forge spends meanwhile."""
 TEXT = (
     "## What happens\n\n"
     "After the update the *first* request fails, see #12 and the report of @ingot-admin. "
@@ -140,9 +140,21 @@ def furnish(url: str, database_url: str) -> tuple[str, str]:
     return owner, token
 
 
+def spent_idly() -> dict[str, float]:
+    """What the programs spend in SETTLING seconds when nothing is asked of them."""
+    time.sleep(SETTLING)
+    pids = processor.below(os.getpid())
+    before = processor.by_program(pids)
+    time.sleep(SETTLING)
+    return {
+        program: spent - before.get(program, 0.0) for program, spent in processor.by_program(pids).items()
+    }
+
+
 def measure(case: Case, url: str, token: str, requests: int) -> tuple[float, str, float]:
     """Seconds of CPU per request in all processes, the shares of each, and requests per second."""
     request = case.request(token)
+    idle = spent_idly() if case.status == "201" else {}
     run.load(url, request, run.CONNECTIONS * 10, status=case.status)
     figures = []
     for _ in range(run.ROUNDS):
@@ -152,7 +164,7 @@ def measure(case: Case, url: str, token: str, requests: int) -> tuple[float, str
         if case.status == "201":
             time.sleep(SETTLING)
         spent = {
-            program: (seconds - before.get(program, 0.0)) / result["count"]
+            program: (seconds - before.get(program, 0.0) - idle.get(program, 0.0)) / result["count"]
             for program, seconds in processor.by_program(pids).items()
         }
         figures.append(run.Figure(spent, result["count"] / result["seconds"]))
