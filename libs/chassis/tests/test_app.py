@@ -6,10 +6,11 @@ import httpx
 import msgspec
 import pytest
 from litestar import get, post, route
+from sqlalchemy.exc import OperationalError
 
 from ingot_chassis.app import Parts, service_app
 from ingot_chassis.body import ApiRequest
-from ingot_chassis.errors import Conflict, Invalid
+from ingot_chassis.errors import Conflict, InsufficientStorage, Invalid
 from ingot_chassis.keys import Jwks, SigningKey
 from ingot_chassis.policy import admin, anyone, basic, services, signed_in
 from ingot_chassis.principal import (
@@ -54,6 +55,20 @@ async def clash() -> None:
 @get("/wrong", policy=anyone())
 async def wrong() -> None:
     raise Invalid.field("name", "taken", "is taken")
+
+
+class DiskFull(Exception):
+    """As a room of a service would raise it."""
+
+
+@get("/full", policy=anyone())
+async def full() -> None:
+    raise DiskFull
+
+
+@get("/database/{words:str}", policy=anyone())
+async def database(words: str) -> None:
+    raise OperationalError("INSERT", {}, Exception(words))
 
 
 @get("/crash", policy=anyone())
@@ -119,6 +134,8 @@ def client(public_url: str = "http://ingot.test/") -> httpx.AsyncClient:
         wrong,
         crash,
         elsewhere,
+        full,
+        database,
         one,
         mine,
         secrets,
@@ -127,7 +144,8 @@ def client(public_url: str = "http://ingot.test/") -> httpx.AsyncClient:
         inside,
         forgotten,
     ]
-    app = service_app(parts, routes=routes, max_body=1000)
+    full_disk = {DiskFull: lambda _error: InsufficientStorage()}
+    app = service_app(parts, routes=routes, max_body=1000, translations=full_disk)
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://counter")
 
 
@@ -141,6 +159,9 @@ def as_(principal: Principal) -> dict[str, str]:
         ("/clash", 409),
         ("/wrong", 422),
         ("/crash", 500),
+        ("/full", 507),
+        ("/database/database or disk is full", 507),
+        ("/database/no such table", 500),
         ("/nowhere", 404),
         ("/things", 404),
         ("/forgotten", 404),

@@ -29,7 +29,7 @@ from ingot_chassis.inbox import Consumers, Subscriptions
 from ingot_chassis.loops import Loop, running
 from ingot_chassis.peers import Peers
 from ingot_chassis.principal import PrincipalVerifier, ServiceVerifier
-from ingot_chassis.rendering import exception_handlers
+from ingot_chassis.rendering import Translations, exception_handlers
 from ingot_chassis.settings import ServiceSettings
 from ingot_chassis.telemetry import REQUESTS, SECONDS, set_request_id, tracer
 
@@ -84,6 +84,7 @@ def service_app(
     request_class: type[ApiRequest] = ApiRequest,
     state: dict[str, Any] | None = None,
     max_body: int = 10_000_000,
+    translations: Translations | None = None,
 ) -> Litestar:
     """The Litestar app of a service. ``max_body`` bytes limits every body that a route does not exempt."""
 
@@ -101,7 +102,7 @@ def service_app(
         route_handlers=[*routes, livez, readyz, metrics, openapi_document],
         request_class=request_class,
         guards=[policy.enforce],
-        exception_handlers=exception_handlers(parts.name, parts.settings.public_url),
+        exception_handlers=exception_handlers(parts.name, parts.settings.public_url, translations or {}),
         lifespan=[lifespan],
         request_max_body_size=max_body,
         openapi_config=OpenAPIConfig(

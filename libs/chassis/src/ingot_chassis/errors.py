@@ -123,6 +123,12 @@ class Unavailable(ApiError):
         super().__init__(message, headers={"Retry-After": str(retry_after)})
 
 
+class InsufficientStorage(ApiError):
+    """There is no room to store that; an administrator has to make some."""
+
+    status = 507
+
+
 class GatewayTimeout(ApiError):
     """A service behind this one did not answer in time."""
 

@@ -1,6 +1,7 @@
 """How errors look on the wire: always the error object, whatever raised them."""
 
 import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -13,16 +14,24 @@ from litestar.exceptions import (
     NotFoundException,
     ValidationException,
 )
+from sqlalchemy.exc import DBAPIError
 
-from ingot_chassis.errors import ApiError, ErrorObject, FieldError
+from ingot_chassis.errors import ApiError, ErrorObject, FieldError, InsufficientStorage
 
 log = structlog.get_logger()
 
+UNEXPECTED = "Something went wrong here; the log has the details."
+# SQLite and PostgreSQL, each in its own words (sqlite.org/rescode.html, PostgreSQL's error 53100).
+DATABASE_FULL = ("database or disk is full", "No space left on device", "could not extend file")
 _PATH = re.compile(r"\s*- at `\$?\.?([^`]*)`\s*$")
 _WRONG_TYPE = re.compile(r"^Expected `[^`]+`, got ")
 
 
-def exception_handlers(service: str, public_url: str) -> dict[Any, Any]:
+Translations = Mapping[type[Exception], Callable[[Exception], ApiError]]
+"""What failures below the handlers mean to a caller. They are logged as errors, whatever is answered."""
+
+
+def exception_handlers(service: str, public_url: str, translations: Translations) -> dict[Any, Any]:
     """Litestar exception handlers of a service. ``url`` in the error object is the page of the API."""
     page = public_url.rstrip("/") + "/api/v1/swagger"
 
@@ -43,9 +52,8 @@ def exception_handlers(service: str, public_url: str) -> dict[Any, Any]:
         found = [_field_error(item) for item in items]
         if any(item.get("source") == "path" or item.get("key") in request.path_params for item in items):
             return answer(404, "Not found.")
-        message = "; ".join(f"{e.field}: {e.message}" for e in found) or "The request is not valid."
         wrong_type = found and all(e.code == "type" for e in found)
-        return answer(400 if wrong_type else 422, message, found)
+        return answer(400 if wrong_type else 422, _summary(found), found)
 
     def out_of_range(request: Request[Any, Any, Any], error: OverflowError) -> Response[bytes]:
         log.warning("out of range", service=service, path=request.scope["path"], error=str(error))
@@ -61,11 +69,12 @@ def exception_handlers(service: str, public_url: str) -> dict[Any, Any]:
 
     def crash(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
         log.error("unexpected error", service=service, path=request.scope["path"], exc_info=error)
-        return answer(500, "Something went wrong here; the log has the details.")
+        return answer(500, UNEXPECTED)
 
     return {
         ApiError: api_error,
         OverflowError: out_of_range,
+        **dict.fromkeys((DBAPIError, *translations), _failing(service, translations, api_error)),
         ValidationException: validation,
         NotFoundException: not_found,
         MethodNotAllowedException: not_found,
@@ -73,6 +82,25 @@ def exception_handlers(service: str, public_url: str) -> dict[Any, Any]:
         HTTPException: http,
         Exception: crash,
     }
+
+
+def _summary(errors: list[FieldError]) -> str:
+    return "; ".join(f"{error.field}: {error.message}" for error in errors) or "The request is not valid."
+
+
+def _failing(service: str, translations: Translations, render: Callable[..., Response[bytes]]) -> Any:
+    def failure(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+        log.error("request failed", service=service, path=request.scope["path"], exc_info=error)
+        return render(request, _meaning(error, translations))
+
+    return failure
+
+
+def _meaning(error: Exception, translations: Translations) -> ApiError:
+    if isinstance(error, DBAPIError):
+        full = any(words in str(error.orig) for words in DATABASE_FULL)
+        return InsufficientStorage() if full else ApiError(UNEXPECTED)
+    return next(translations[kind](error) for kind in type(error).__mro__ if kind in translations)
 
 
 def _field_error(item: dict[str, Any]) -> FieldError:
