@@ -1,6 +1,8 @@
 """Fixtures: the world of one service, and the same behind a socket for the real git."""
 
 import asyncio
+import os
+import shutil
 import socket
 import sys
 from pathlib import Path
@@ -59,3 +61,31 @@ async def door(world):
     server.should_exit = True
     await serving
     listener.close()
+
+
+@pytest.fixture
+def git_log(tmp_path, monkeypatch):
+    """Every command line that git is started with from here on, newest last; git itself still runs."""
+    folder, log = tmp_path / "recording", tmp_path / "git.log"
+    folder.mkdir()
+    real = shutil.which("git")
+    script = folder / "git"
+    script.write_text(f'#!/bin/sh\nfor a in "$@"; do printf \'%s\\037\' "$a"; done >> "{log}"\n'
+                      f'printf \'\\036\' >> "{log}"\nexec "{real}" "$@"\n')  # fmt: skip
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return GitLog(log)
+
+
+class GitLog:
+    """Command lines out of the file that the recording git writes."""
+
+    def __init__(self, file):
+        self._file = file
+
+    def __iter__(self):
+        text = self._file.read_bytes() if self._file.exists() else b""
+        return (line.decode(errors="replace").split("\x1f")[:-1] for line in text.split(b"\x1e")[:-1])
+
+    def clear(self):
+        self._file.unlink(missing_ok=True)

@@ -1,5 +1,6 @@
 """Wiring of repos."""
 
+import asyncio
 from pathlib import Path
 
 from litestar import Litestar, Router
@@ -19,6 +20,7 @@ from ingot_repos.api import (
     collaborators,
     contents,
     deploy_keys,
+    failures,
     forks,
     git_http,
     internal,
@@ -44,6 +46,7 @@ from ingot_repos.core.releases import Releasing
 from ingot_repos.core.repositories import Creating
 from ingot_repos.core.sources import PORTS
 from ingot_repos.core.views import Viewing
+from ingot_repos.git.archive import Archives
 from ingot_repos.git.storage import Storage
 from ingot_repos.remotes import Remotes
 from ingot_repos.settings import Settings
@@ -76,7 +79,8 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     )
     storage = Storage(Path(settings.storage_root), threads=settings.git_threads)
     jobs = Jobs(database)
-    working = Working(jobs, storage, viewing)
+    archives = Archives(storage.root / "archives", max_bytes=settings.archive_cache_bytes)
+    working = Working(jobs, storage, archives, viewing)
     workers = Workers("repos", jobs, working.kinds(), concurrency=settings.job_concurrency)
     pushes = Pushes(database, storage, viewing, lease_seconds=settings.push_lease_seconds)
     seal = Seal(settings.sealing_key, "INGOT_REPOS_SEALING_KEY")
@@ -94,6 +98,10 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         if parts.bus is not None:
             await parts.bus.listen(subject(event_type(ForkRequested)), wake)
 
+    async def trim_archives() -> None:
+        await asyncio.to_thread(archives.trim)
+
+    parts.start.append(trim_archives)
     parts.loops += [
         *workers.loops(),
         ("repos migrates", migrators.run),
@@ -129,10 +137,12 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         parts,
         routes=[public, *internal.routes, *internal_pulls.routes],
         request_class=Call,
+        translations=failures.TRANSLATIONS,
         state={
             "repos": Parts(
                 identity=IdentityOverPeers(parts.peers),
                 storage=storage,
+                archives=archives,
                 viewing=viewing,
                 pushes=pushes,
                 creating=Creating(database, storage, viewing, settings.shard),

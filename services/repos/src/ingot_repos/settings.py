@@ -33,6 +33,9 @@ class Settings(ServiceSettings, kw_only=True):
     git_threads: Annotated[
         int, msgspec.Meta(ge=1, le=128, description="Threads that read repositories for requests.")
     ] = 8
+    archive_cache_bytes: Annotated[
+        int, msgspec.Meta(ge=0, description="Room for archives that are kept for the next download; 0: none.")
+    ] = 2_000_000_000
     max_push_bytes: Annotated[
         int, msgspec.Meta(ge=0, description="Largest pack that a push may bring; 0: no limit.")
     ] = 2_000_000_000

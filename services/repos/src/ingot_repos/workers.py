@@ -8,6 +8,7 @@ from ingot_chassis.jobs import GiveUp, Job, Jobs, Work
 from ingot_repos.core import forks
 from ingot_repos.core.repositories import REMOVE, Remove
 from ingot_repos.core.views import Viewing
+from ingot_repos.git.archive import Archives
 from ingot_repos.git.errors import RepositoryNotFound
 from ingot_repos.git.refs import BRANCHES, TAGS, list_refs
 from ingot_repos.git.storage import Storage
@@ -16,8 +17,8 @@ from ingot_repos.git.storage import Storage
 class Working:
     """The kinds of jobs of repos."""
 
-    def __init__(self, jobs: Jobs, storage: Storage, viewing: Viewing) -> None:
-        self._jobs, self._storage, self._viewing = jobs, storage, viewing
+    def __init__(self, jobs: Jobs, storage: Storage, archives: Archives, viewing: Viewing) -> None:
+        self._jobs, self._storage, self._archives, self._viewing = jobs, storage, archives, viewing
 
     def kinds(self) -> dict[str, Work]:
         return {forks.FORK: self.fork, REMOVE: self.remove}
@@ -43,3 +44,4 @@ class Working:
         """Take the files away; nothing happens when they are gone."""
         wanted = msgspec.json.decode(job.payload, type=Remove)
         await asyncio.to_thread(self._storage.delete, wanted.repository_id)
+        await asyncio.to_thread(self._archives.forget, wanted.repository_id)

@@ -8,10 +8,9 @@ from ingot_chassis.policy import resource
 from ingot_contracts.repos import Commit
 from ingot_repos.api.call import Call, Found
 from ingot_repos.core.views import UNSIGNED, addresses
-from ingot_repos.git.commits import CommitInfo, commit_info
+from ingot_repos.git.commits import CommitInfo
 from ingot_repos.git.errors import RefNotFound, RepositoryNotFound
-from ingot_repos.git.pushed import page_of_branches
-from ingot_repos.git.refs import get_branch
+from ingot_repos.git.pushed import branch_with_commit, page_of_branches
 from ingot_repos.store import accounts
 
 
@@ -59,8 +58,7 @@ async def get_one(request: Call, branch: str) -> Branch:  # noqa: ARG001 - see b
     found = request.found
     name = request.rest_of_path(6)  # the path parameter comes normalized
     try:
-        tip = await request.storage.call(found.id, get_branch, name)
-        info = await request.storage.call(found.id, commit_info, tip.oid)
+        info = await request.storage.call(found.id, branch_with_commit, name)
     except (RefNotFound, RepositoryNotFound):
         raise NotFound from None
     return (await _views(request, found, [(name, info)]))[0]

@@ -20,6 +20,7 @@ from ingot_repos.core.pushes import Pushes
 from ingot_repos.core.releases import Releasing
 from ingot_repos.core.repositories import Creating
 from ingot_repos.core.views import Viewing, copied, user
+from ingot_repos.git.archive import Archives
 from ingot_repos.git.storage import Storage
 from ingot_repos.settings import Settings
 from ingot_repos.store import accounts, remotes, repositories
@@ -31,6 +32,7 @@ class Parts(msgspec.Struct, frozen=True):
 
     identity: Identity
     storage: Storage
+    archives: Archives
     viewing: Viewing
     pushes: Pushes
     creating: Creating

@@ -5,14 +5,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 from litestar import Response, get, post
 
-from ingot_chassis.errors import NotFound
 from ingot_chassis.policy import resource
 from ingot_contracts.repos import CommitStatus, Repository
-from ingot_repos.api.call import Call, Found
-from ingot_repos.api.contents import commit_at
+from ingot_repos.api.call import Call
+from ingot_repos.api.contents import named_commit
 from ingot_repos.core import statuses as core
-from ingot_repos.git.errors import RefNotFound, RepositoryNotFound
-from ingot_repos.git.refs import resolve
 from ingot_repos.store import statuses
 
 State = Literal["pending", "success", "error", "failure", "warning"]
@@ -38,15 +35,6 @@ class CombinedStatus(msgspec.Struct):
     url: str
 
 
-async def _sha(request: Call, found: Found, ref: str) -> str:
-    """The commit that a branch, tag or commit id stands for. Raises NotFound."""
-    try:
-        resolved = await request.storage.call(found.id, resolve, ref)
-        return await commit_at(request, found, resolved)
-    except (RefNotFound, RepositoryNotFound):
-        raise NotFound from None
-
-
 @post(
     "/api/v1/repos/{owner:str}/{repo:str}/statuses/{sha:str}",
     policy=resource("write", "write:repository"),
@@ -58,7 +46,7 @@ async def _sha(request: Call, found: Found, ref: str) -> str:
 async def create_status(request: Call, sha: str, data: CreateStatus) -> CommitStatus:
     """Say something of a commit."""
     found = request.writable
-    commit = await _sha(request, found, sha)
+    commit = await named_commit(request, sha)
     creator = await request.own_account()
     async with request.db.transaction() as tx:
         return await core.say(
@@ -84,7 +72,7 @@ async def create_status(request: Call, sha: str, data: CreateStatus) -> CommitSt
 async def list_statuses(request: Call, sha: str) -> Response[list[CommitStatus]]:
     """Statuses of a commit, newest first."""
     found = request.found
-    commit = await _sha(request, found, sha)
+    commit = await named_commit(request, sha)
     page = request.page()
     async with request.db.read() as db:
         rows, total = await statuses.list_of(db, found.id, commit, page)
@@ -112,7 +100,7 @@ def _combined_id(_handler: Any, _method: Any, path: list[Any]) -> str:
 async def combined_status(request: Call, ref: str) -> CombinedStatus:
     """The newest status of each context, and the worst of their states."""
     found = request.found
-    sha = await _sha(request, found, ref)
+    sha = await named_commit(request, ref)
     async with request.db.read() as db:
         rows = await statuses.newest_of_each_context(db, found.id, sha)
     states = {row.state for row in rows}

@@ -27,7 +27,8 @@ from prometheus_client import Gauge
 
 from ingot_chassis.telemetry import begun_span
 from ingot_repos.git.configuration import CONFIG
-from ingot_repos.git.errors import GitFailed, GitTimedOut, InvalidName, OutputTooLarge
+from ingot_repos.git.disk import git_failure
+from ingot_repos.git.errors import GitTimedOut, InvalidName, OutputTooLarge
 
 Verb = Literal[
     "archive",
@@ -257,6 +258,7 @@ def run_git(
 
     Raises:
         GitFailed: it ended with another code than 0.
+        StorageFull: the same, for want of room on the disk.
         GitTimedOut: it ran longer than `time_limit`.
         OutputTooLarge: it wrote more than `max_output`.
     """
@@ -279,7 +281,7 @@ def run_git(
                 pipe.close()
         process.wait()
     if process.returncode != 0:
-        raise GitFailed(process.returncode, scrub(complaints, git_dir))
+        raise git_failure(process.returncode, scrub(complaints, git_dir))
     return output
 
 

@@ -44,6 +44,14 @@ class MergeConflict(GitError):
         super().__init__(reason)
 
 
+class RepositoryDamaged(GitError):
+    """What a ref or another object leads to is missing on disk, or cannot be read. The text names no path."""
+
+
+class StorageFull(GitError):
+    """The disk, a quota or a limit of file sizes leaves no room for what was to be written."""
+
+
 class BodyRefused(GitError):
     """A request body is not what the protocol allows: bad gzip, bad pkt-line, or larger than the bound."""
 

@@ -13,8 +13,18 @@ from pygit2.enums import FileMode, ObjectType
 
 from ingot_repos.git.command import GitArgs
 from ingot_repos.git.commits import Person, find_commit, signature
-from ingot_repos.git.errors import InvalidName, ObjectNotFound
-from ingot_repos.git.refs import BRANCHES, ZERO_OID, RefChange, is_object_id, is_valid_ref_name, update_refs
+from ingot_repos.git.errors import InvalidName, ObjectNotFound, RefNotFound, RepositoryDamaged
+from ingot_repos.git.refs import (
+    BRANCHES,
+    ZERO_OID,
+    RefChange,
+    Resolved,
+    is_object_id,
+    is_valid_ref_name,
+    resolve,
+    resolve_path,
+    update_refs,
+)
 from ingot_repos.git.streaming import stream_git
 
 VISIBLE = ("refs/heads/", "refs/tags/", "refs/pull/", "refs/notes/")
@@ -66,6 +76,8 @@ def read_blob(repo: pygit2.Repository, commit: str, path: str, *, max_bytes: int
         try:
             entry = entry / segment
         except KeyError:
+            if entry.id not in repo:
+                raise RepositoryDamaged("a folder is missing") from None
             raise ObjectNotFound("no such file") from None
     if entry.filemode not in _FILE_MODES:
         raise ObjectNotFound("not a file")
@@ -73,6 +85,31 @@ def read_blob(repo: pygit2.Repository, commit: str, path: str, *, max_bytes: int
     _, size = repo.odb.read_header(entry.id)
     data = repo.odb.read(entry.id)[1] if size <= max_bytes else None
     return Blob(str(entry.id), size, int(entry.filemode), data)
+
+
+def commit_at(repo: pygit2.Repository, name: str) -> str:
+    """The commit that a branch, a tag or an id stands for, if it belongs to what is published here.
+
+    Raises:
+        RefNotFound: there is none; or there is an object of that id, but no ref leads to it.
+    """
+    return _published(repo, resolve(repo, name))
+
+
+def file_at(repo: pygit2.Repository, text: str, *, max_bytes: int) -> tuple[str, Blob]:
+    """Path and content of the file that `<ref>/<path>` or `<path>` means (see `refs.resolve_path`).
+
+    Raises:
+        RefNotFound, ObjectNotFound: there is none, or no ref leads to it.
+    """
+    resolved, path = resolve_path(repo, text)
+    return path, read_blob(repo, _published(repo, resolved), path, max_bytes=max_bytes)
+
+
+def _published(repo: pygit2.Repository, resolved: Resolved) -> str:
+    if resolved.kind == "commit" and not is_reachable(repo, resolved.commit):
+        raise RefNotFound("no such commit")
+    return resolved.commit
 
 
 def stream_blob(path: Path, oid: str, *, time_limit: float = 600.0) -> AsyncGenerator[bytes, None]:

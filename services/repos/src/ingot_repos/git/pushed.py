@@ -6,8 +6,18 @@ from dataclasses import dataclass
 import pygit2
 
 from ingot_repos.git.commits import CommitChanges, CommitInfo, commit_info, commits_between, find_commit
-from ingot_repos.git.errors import ObjectNotFound
-from ingot_repos.git.refs import BRANCHES, ZERO_OID, RefChange, diff_refs, is_empty, list_branches, ref_target
+from ingot_repos.git.errors import ObjectNotFound, RepositoryDamaged
+from ingot_repos.git.refs import (
+    BRANCHES,
+    ZERO_OID,
+    Branch,
+    RefChange,
+    diff_refs,
+    get_branch,
+    is_empty,
+    list_branches,
+    ref_target,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +60,20 @@ def page_of_branches(
 ) -> tuple[list[tuple[str, CommitInfo]], int]:
     """One page of the branches by name, each with the commit at its tip, and how many there are."""
     branches, total = list_branches(repo, offset=offset, limit=limit)
-    return [(branch.name, commit_info(repo, branch.oid)) for branch in branches], total
+    return [(branch.name, tip(repo, branch)) for branch in branches], total
+
+
+def branch_with_commit(repo: pygit2.Repository, name: str) -> CommitInfo:
+    """The commit at the tip of a branch. Raises RefNotFound."""
+    return tip(repo, get_branch(repo, name))
+
+
+def tip(repo: pygit2.Repository, branch: Branch) -> CommitInfo:
+    """The commit of a branch. Raises RepositoryDamaged when it is not there."""
+    try:
+        return commit_info(repo, branch.oid)
+    except ObjectNotFound:
+        raise RepositoryDamaged("a branch leads nowhere") from None
 
 
 def _moved(repo: pygit2.Repository, change: RefChange, main: str, limit: int) -> MovedRef:

@@ -14,7 +14,7 @@ import pygit2
 from pygit2.enums import ObjectType
 
 from ingot_repos.git.command import GitArgs, run_git
-from ingot_repos.git.errors import GitFailed, InvalidName, RefMoved, RefNotFound
+from ingot_repos.git.errors import GitFailed, InvalidName, RefMoved, RefNotFound, RepositoryDamaged
 
 ZERO_OID = "0" * 40
 BRANCHES = "refs/heads/"
@@ -294,8 +294,10 @@ def _commit_of(repo: pygit2.Repository, namespace: str, name: str) -> str | None
         return None
     try:
         return str(ref.peel(ObjectType.COMMIT).id)
-    except (KeyError, ValueError, pygit2.GitError):
+    except ValueError:  # a tag of something else
         return None
+    except pygit2.GitError as error:
+        raise RepositoryDamaged("a ref leads nowhere") from error
 
 
 def _decoded(raw: bytes) -> str | None:

@@ -24,6 +24,7 @@ import pygit2
 from pygit2.enums import ConfigLevel
 
 from ingot_repos.git.command import GitArgs, clean_environment, run_git
+from ingot_repos.git.disk import check_loose_objects, disk_errors
 from ingot_repos.git.errors import InvalidName, RepositoryExists, RepositoryNotFound
 from ingot_repos.git.leftovers import clear_leftovers
 from ingot_repos.git.refs import BRANCHES, default_branch, is_valid_ref_name
@@ -44,6 +45,8 @@ def _isolate_libgit2() -> None:
     for level in (ConfigLevel.SYSTEM, ConfigLevel.XDG, ConfigLevel.GLOBAL, ConfigLevel.PROGRAMDATA):
         pygit2.settings.search_path[level] = ""
     pygit2.settings.owner_validation = False
+    # What a merge made must survive a power cut once it was answered for.
+    pygit2.settings.enable_fsync_gitdir(True)
 
 
 _isolate_libgit2()
@@ -70,6 +73,7 @@ class Storage:
         self._local = threading.local()
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="git-call")
         self._deletions = 0
+        self._checked: set[int] = set()
         for folder in (self._staging, self._trash):
             folder.mkdir(parents=True, exist_ok=True)
 
@@ -183,8 +187,11 @@ class Storage:
     def open(self, repo_id: int) -> pygit2.Repository:
         """The repository, for use in this thread only.
 
+        Its first opening in this process reads all loose objects once (see `disk.check_loose_objects`).
+
         Raises:
             RepositoryNotFound: there is none.
+            RepositoryDamaged: it holds what libgit2 must not be let near.
         """
         cache = self._thread_cache()
         path = self.path(repo_id)
@@ -197,6 +204,9 @@ class Storage:
         if cached is not None and cached[0] == inode:
             cache.move_to_end(repo_id)
             return cached[1]
+        if repo_id not in self._checked:
+            check_loose_objects(path)
+            self._checked.add(repo_id)
         repo = pygit2.Repository(str(path))
         cache[repo_id] = (inode, repo)
         cache.move_to_end(repo_id)
@@ -214,10 +224,16 @@ class Storage:
         """Run a function of this room on a repository, in a thread that opens it for itself.
 
         What comes back must be plain values, not objects of pygit2.
+
+        Raises:
+            RepositoryDamaged, StorageFull: besides what the function raises.
         """
-        return await asyncio.get_running_loop().run_in_executor(
-            self._threads, lambda: function(self.open(repo_id), *args, **kwargs)
-        )
+
+        def act() -> _T:
+            with disk_errors():
+                return function(self.open(repo_id), *args, **kwargs)
+
+        return await asyncio.get_running_loop().run_in_executor(self._threads, act)
 
     def size(self, repo_id: int) -> int:
         """Bytes of all files of a repository; hard-linked ones count in every fork. Blocks.
@@ -246,9 +262,11 @@ class Storage:
     @contextlib.contextmanager
     def _building(self, repo_id: int) -> Iterator[Path]:
         """A fresh folder in `staging/`, gone afterwards unless it was published."""
-        folder = Path(tempfile.mkdtemp(prefix=f"{repo_id}-", dir=self._staging))
+        with disk_errors():
+            folder = Path(tempfile.mkdtemp(prefix=f"{repo_id}-", dir=self._staging))
         try:
-            yield folder / "repository.git"
+            with disk_errors():
+                yield folder / "repository.git"
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -26,7 +26,8 @@ from ingot_repos.git.command import (
     scrub,
     spawn,
 )
-from ingot_repos.git.errors import GitFailed, GitTimedOut
+from ingot_repos.git.disk import git_failure
+from ingot_repos.git.errors import GitTimedOut
 
 _CHUNK = 256 * 1024
 # How much of a request body that git no longer wants is still taken in, so that the client gets to read
@@ -66,7 +67,7 @@ async def stream_git(
         leashed: see `spawn`.
 
     Raises:
-        GitFailed: after the last chunk, when git ended with another code than 0.
+        GitFailed, StorageFull: after the last chunk, when git ended with another code than 0.
         GitTimedOut: the time limit killed it.
     """
     start = partial(
@@ -102,7 +103,7 @@ async def stream_git(
             if expired.is_set():
                 raise GitTimedOut("git did not end in time")
             if process.returncode != 0:
-                raise GitFailed(process.returncode, scrub(bytes(complaints), git_dir))
+                raise git_failure(process.returncode, scrub(bytes(complaints), git_dir))
         finally:
             # First what needs no waiting: a second cancellation may end this block at any await below.
             kill_group(process)

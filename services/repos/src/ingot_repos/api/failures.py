@@ -1,0 +1,15 @@
+"""What it means to a caller when the storage fails. The log has the rest, as an error that operators are alerted by."""
+
+from ingot_chassis.errors import ApiError, InsufficientStorage
+from ingot_chassis.rendering import Translations
+from ingot_repos.git.errors import RepositoryDamaged, StorageFull
+
+
+class Damaged(ApiError):
+    """The repository is damaged on disk; an administrator has to look after it."""
+
+
+TRANSLATIONS: Translations = {
+    RepositoryDamaged: lambda _error: Damaged(),
+    StorageFull: lambda _error: InsufficientStorage(),
+}
