@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import sys
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -46,13 +47,13 @@ async def bob(world):
     return world.user(2, "bob")
 
 
-@pytest.fixture
-async def door(world):
-    """The URL under which the real git reaches the service."""
+@asynccontextmanager
+async def served(app):
+    """The URL of an app behind a socket."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     server = uvicorn.Server(
-        uvicorn.Config(world.app, interface="asgi3", lifespan="off", ws="none", log_config=None)
+        uvicorn.Config(app, interface="asgi3", lifespan="off", ws="none", log_config=None)
     )
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     while not server.started:
@@ -61,6 +62,13 @@ async def door(world):
     server.should_exit = True
     await serving
     listener.close()
+
+
+@pytest.fixture
+async def door(world):
+    """The URL under which the real git reaches the service."""
+    async with served(world.app) as url:
+        yield url
 
 
 @pytest.fixture

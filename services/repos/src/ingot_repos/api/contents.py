@@ -134,13 +134,18 @@ async def archive(request: Call, filepath: str) -> Response[Any]:  # noqa: ARG00
         return Response(None, status_code=304, headers=headers)
     path = request.storage.path(found.id)
     opened = await request.parts.archives.open(found.id, path, commit, kind, folder)
-    # What fails at once, such as a damaged tree, is an answer; later it can only break the answer off.
-    first = await anext(opened.chunks, b"")
+    # What fails early, such as a missing file, is an answer; later it can only break the answer off.
+    start = bytearray()
+    async for chunk in opened.chunks:
+        start += chunk
+        if len(start) >= INLINE_BYTES:
+            break
+    else:
+        return Response(bytes(start), media_type="application/octet-stream", headers=headers)
     if opened.size is not None:
         headers["Content-Length"] = str(opened.size)
-    return Stream(
-        _logged(_cut(first, opened.chunks, None)), media_type="application/octet-stream", headers=headers
-    )
+    body = _cut(bytes(start), opened.chunks, None)
+    return Stream(_logged(body), media_type="application/octet-stream", headers=headers)
 
 
 @get(

@@ -2,14 +2,15 @@
 
 from ingot_chassis.errors import ApiError, InsufficientStorage
 from ingot_chassis.rendering import Translations
-from ingot_repos.git.errors import RepositoryDamaged, StorageFull
+from ingot_repos.git.errors import GitFailed, RepositoryDamaged, StorageFull
 
 
 class Damaged(ApiError):
-    """The repository is damaged on disk; an administrator has to look after it."""
+    """The repository cannot be read or written; an administrator has to look after it."""
 
 
 TRANSLATIONS: Translations = {
     RepositoryDamaged: lambda _error: Damaged(),
+    GitFailed: lambda _error: Damaged(),
     StorageFull: lambda _error: InsufficientStorage(),
 }
