@@ -68,6 +68,7 @@ deployable: .venv/.dev ## Test the images' folders and check everything in deplo
 bench: .venv/.dev ## Measure: requests, git operations, resident memory, webhooks
 	@echo "measuring …"
 	@$(BIN)/python benchmarks/run.py $(ARGS)
+	@$(BIN)/python benchmarks/repositories.py $(ARGS)
 	@$(BIN)/python benchmarks/issues.py $(ARGS)
 	@$(BIN)/python benchmarks/deliveries.py --rate
 	@$(BIN)/python benchmarks/sign_ins.py

@@ -4,15 +4,19 @@ import asyncio
 import base64
 import contextlib
 import os
+import socket
 import time
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
 import msgspec
+import uvicorn
 from sqlalchemy import event
 
 from ingot_chassis.bus import Bus
 from ingot_chassis.keys import Jwks, SigningKey
+from ingot_chassis.migrations import upgrade
 from ingot_chassis.peers import Peers
 from ingot_chassis.principal import (
     PRINCIPAL_HEADER,
@@ -23,7 +27,7 @@ from ingot_chassis.principal import (
     sign_principal,
 )
 from ingot_contracts.identity import Account, Team
-from ingot_repos.app import create_app
+from ingot_repos.app import SCRIPTS, create_app
 from ingot_repos.settings import Settings
 
 IDENTITY_KEY, REPOS_KEY, ISSUES_KEY = (SigningKey.generate() for _ in range(3))
@@ -230,3 +234,55 @@ async def work_tree(folder, name="work", branch="master"):
     work.mkdir()
     await git("init", "-q", "-b", branch, cwd=work)
     return work
+
+
+def migrate(url):
+    asyncio.run(upgrade(url, SCRIPTS))
+
+
+@asynccontextmanager
+async def served(app):
+    """The URL of an app behind a socket."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(
+        uvicorn.Config(app, interface="asgi3", lifespan="off", ws="none", log_config=None)
+    )
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    while not server.started:
+        await asyncio.sleep(0.01)
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    server.should_exit = True
+    await serving
+    listener.close()
+
+
+@asynccontextmanager
+async def counted(database):
+    """The statements that run inside the block, each with its parameters."""
+    statements = []
+
+    def note(_connection, _cursor, statement, parameters, *_):
+        if not statement.startswith(("PRAGMA", "BEGIN")):
+            statements.append((statement, parameters))
+
+    engines = [database.reading.sync_engine, database.writing.sync_engine]
+    for engine in engines:
+        event.listen(engine, "before_cursor_execute", note)
+    yield statements
+    for engine in engines:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+class GitLog:
+    """Command lines out of the file that the recording git writes."""
+
+    def __init__(self, file):
+        self._file = file
+
+    def __iter__(self):
+        text = self._file.read_bytes() if self._file.exists() else b""
+        return (line.decode(errors="replace").split("\x1f")[:-1] for line in text.split(b"\x1e")[:-1])
+
+    def clear(self):
+        self._file.unlink(missing_ok=True)

@@ -6,8 +6,7 @@ import tarfile
 import zipfile
 
 import pytest
-from repos_world import World, commit, git, work_tree
-from test_search import counted
+from repos_world import World, commit, counted, git, work_tree
 
 # Nothing here depends on the kind of database.
 pytestmark = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)

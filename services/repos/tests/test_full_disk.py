@@ -14,7 +14,6 @@ import zipfile
 
 import httpx
 import pytest
-from conftest import migrate, served
 from repos_world import (
     ISSUES_KEY,
     REPOS_KEY,
@@ -22,6 +21,8 @@ from repos_world import (
     Person,
     commit,
     git,
+    migrate,
+    served,
     work_tree,
 )
 

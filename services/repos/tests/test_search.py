@@ -1,9 +1,8 @@
 """The search over repositories: who sees what, in which order, and at a hundred thousand of them."""
 
-from contextlib import asynccontextmanager
-
 import pytest
-from sqlalchemy import event, text
+from repos_world import counted
+from sqlalchemy import text
 from sqlalchemy.engine import make_url
 from structlog.testing import capture_logs
 
@@ -25,23 +24,6 @@ FILL = f"""
         '2026-01-01 00:00:00+00', '2026-01-01 00:00:00+00'
     FROM n
 """
-
-
-@asynccontextmanager
-async def counted(database):
-    """The statements that run inside the block, each with its parameters."""
-    statements = []
-
-    def note(_connection, _cursor, statement, parameters, *_):
-        if not statement.startswith(("PRAGMA", "BEGIN")):
-            statements.append((statement, parameters))
-
-    engines = [database.reading.sync_engine, database.writing.sync_engine]
-    for engine in engines:
-        event.listen(engine, "before_cursor_execute", note)
-    yield statements
-    for engine in engines:
-        event.remove(engine, "before_cursor_execute", note)
 
 
 @pytest.fixture
