@@ -5,6 +5,7 @@ well), which any user may ask for on any Linux. Its database is a server elsewhe
 """
 
 import asyncio
+import base64
 import io
 import os
 import resource
@@ -43,6 +44,7 @@ class Disk:
             "INGOT_REPOS_DATABASE_URL": database_url,
             "INGOT_REPOS_STORAGE_ROOT": str(self.storage),
             "INGOT_REPOS_PRIVATE_KEY": REPOS_KEY.text(),
+            "INGOT_REPOS_SEALING_KEY": base64.urlsafe_b64encode(os.urandom(32)).decode(),
             "INGOT_REPOS_IDENTITY_URL": identity_url,
             "INGOT_REPOS_PORT": str(port),
             "INGOT_PUBLIC_KEYS": f"issues={ISSUES_KEY.x}",
