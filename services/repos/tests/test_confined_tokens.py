@@ -94,6 +94,17 @@ async def test_it_makes_no_repositories_and_gives_none_away(world):
     assert len(await world.rows("repository")) == len(before)
 
 
+async def test_private_organizations_and_teams_are_not_there_for_it(world):
+    token, ids = await arrange(world)
+    world.organization(10, "cabal", visibility="private")
+    world.identity.join(1, 10, owner=True, teams={51: "owner"})
+    world.identity.team(51, 10, "owner")
+    for who, status in ((token.but(confined_to=None), 200), (token, 404)):
+        assert (await who.get("/orgs/cabal/repos")).status_code == status
+        assert (await who.get("/teams/51/repos")).status_code == status
+    assert (await token.call("PUT", "/api/v1/teams/51/repos/ann/named")).status_code == 403
+
+
 async def test_it_stars_nothing_for_its_owner(world):
     token, _ = await arrange(world)
     assert (await token.call("PUT", "/api/v1/user/starred/bob/public")).status_code == 403

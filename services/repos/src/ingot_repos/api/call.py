@@ -203,7 +203,7 @@ class Call(ApiRequest):
         row = await self.account(login)
         if row.kind == "organization" and self.who.signed_in and row.id not in self.who.organizations:
             await self.refreshed()
-        if not access.is_visible(row.id, row.visibility, self.who):
+        if not access.is_visible(row.id, row.visibility, access.outside(self.who)):
             raise NotFound
         return row
 

@@ -86,7 +86,7 @@ async def remove_repository(request: Call, team_id: int, org: str, repo: str) ->
 async def _team(request: Call, team_id: int) -> Team:
     """The team, if the caller is in its organization. Raises NotFound."""
     team = await request.parts.identity.team(team_id)
-    if team is None:
+    if team is None or not access.outside(request.who).signed_in:
         raise NotFound
     if team.organization_id not in request.who.organizations:
         await request.refreshed()

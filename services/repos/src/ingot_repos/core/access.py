@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from ingot_chassis.errors import Denied, NotFound, Unauthenticated
-from ingot_chassis.principal import Principal
+from ingot_chassis.principal import ANONYMOUS, Principal
 from ingot_contracts.identity import Team
 from ingot_contracts.repos import LEVELS, Level, reaches
 from ingot_repos.store.repositories import Viewer
@@ -74,6 +74,11 @@ def require_open(row: Any) -> None:
     """Raises Denied for an archived repository: its contents do not change."""
     if row.archived:
         raise Denied("the repository is archived")
+
+
+def outside(who: Principal) -> Principal:
+    """Who they are to accounts and teams: nobody, with a token that is restricted to repositories."""
+    return who if who.confined_to is None else ANONYMOUS
 
 
 def require_unconfined(who: Principal) -> None:
