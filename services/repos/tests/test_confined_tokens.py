@@ -95,7 +95,7 @@ async def test_it_makes_no_repositories_and_gives_none_away(world):
 
 
 async def test_private_organizations_and_teams_are_not_there_for_it(world):
-    token, ids = await arrange(world)
+    token, _ = await arrange(world)
     world.organization(10, "cabal", visibility="private")
     world.identity.join(1, 10, owner=True, teams={51: "owner"})
     world.identity.team(51, 10, "owner")
