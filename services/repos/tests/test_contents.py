@@ -322,6 +322,44 @@ async def test_a_commit_that_was_pushed_over_is_not_shown(world, ann, bob, door,
     await unreachable(bob, secret, "bob/app")
 
 
+async def test_statuses_are_of_the_commit_that_a_branch_with_a_slash_stands_for(ann, pushed):
+    told = await ann.post("/repos/ann/app/statuses/feature/one", {"state": "success", "context": "ci"})
+    assert told.status_code == 201, told.text
+    sha = (await ann.get("/repos/ann/app/branches/feature/one")).json()["commit"]["id"]
+    for name in ("feature/one", sha, "v1", "v2", sha[:10]):
+        assert [one["context"] for one in (await ann.get(f"/repos/ann/app/statuses/{name}")).json()] == ["ci"]
+    assert (await ann.get("/repos/ann/app/statuses/master")).json() == []
+
+
+@pytest.mark.parametrize("tail", ["status", "statuses"])
+async def test_both_spellings_of_the_combined_status(ann, pushed, tail):
+    path = f"/repos/ann/app/commits/master/{tail}"
+    empty = (await ann.get(path)).json()
+    assert (empty["state"], empty["sha"], empty["total_count"], empty["statuses"]) == (
+        "pending",
+        pushed,
+        0,
+        [],
+    )
+    for number, (state, worst) in enumerate(
+        [
+            ("pending", "pending"),
+            ("success", "success"),
+            ("warning", "warning"),
+            ("failure", "failure"),
+            ("error", "error"),
+        ]
+    ):
+        told = {"state": state, "context": f"c{number}"}
+        assert (await ann.post(f"/repos/ann/app/statuses/{pushed}", told)).status_code == 201
+        assert (await ann.get(path)).json()["state"] == worst
+    for number in range(5):
+        told = {"state": "success", "context": f"c{number}"}
+        await ann.post(f"/repos/ann/app/statuses/{pushed}", told)
+    found = (await ann.get(path)).json()
+    assert (found["state"], found["total_count"]) == ("success", 5)
+
+
 async def unreachable(person, sha, repository="ann/app"):
     """Neither in full nor abbreviated, at any door."""
     for name in (sha, sha[:12]):

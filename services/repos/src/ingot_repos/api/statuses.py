@@ -36,17 +36,17 @@ class CombinedStatus(msgspec.Struct):
 
 
 @post(
-    "/api/v1/repos/{owner:str}/{repo:str}/statuses/{sha:str}",
+    "/api/v1/repos/{owner:str}/{repo:str}/statuses/{sha:path}",
     policy=resource("write", "write:repository"),
     on_disk=True,
     operation_id="repoCreateStatus",
     tags=["repository"],
     status_code=201,
 )
-async def create_status(request: Call, sha: str, data: CreateStatus) -> CommitStatus:
+async def create_status(request: Call, sha: str, data: CreateStatus) -> CommitStatus:  # noqa: ARG001
     """Say something of a commit."""
     found = request.writable
-    commit = await named_commit(request, sha)
+    commit = await named_commit(request, request.rest_of_path(6))
     creator = await request.own_account()
     async with request.db.transaction() as tx:
         return await core.say(
@@ -63,16 +63,16 @@ async def create_status(request: Call, sha: str, data: CreateStatus) -> CommitSt
 
 
 @get(
-    "/api/v1/repos/{owner:str}/{repo:str}/statuses/{sha:str}",
+    "/api/v1/repos/{owner:str}/{repo:str}/statuses/{sha:path}",
     policy=resource("read", "read:repository"),
     on_disk=True,
     operation_id="repoListStatuses",
     tags=["repository"],
 )
-async def list_statuses(request: Call, sha: str) -> Response[list[CommitStatus]]:
+async def list_statuses(request: Call, sha: str) -> Response[list[CommitStatus]]:  # noqa: ARG001
     """Statuses of a commit, newest first."""
     found = request.found
-    commit = await named_commit(request, sha)
+    commit = await named_commit(request, request.rest_of_path(6))
     page = request.page()
     async with request.db.read() as db:
         rows, total = await statuses.list_of(db, found.id, commit, page)
