@@ -41,6 +41,7 @@ STEPS = (
     "open_a_pull_request",
     "merge_it",
     "see_the_merge",
+    "see_what_followed",
     "receive_deliveries",
     "push_to_the_organization",
 )
@@ -162,6 +163,8 @@ class MainJob:
         )
         assert [label["name"] for label in labelled] == ["bug"]
         self._issue = f"{repository}/issues/{issue['number']}"
+        rust = await self._ask(201, "POST", f"{repository}/issues", self.bob, {"title": "It rusts"})
+        self._rust = rust["number"]
 
     async def close_the_issue(self) -> None:
         await self._ask(201, "PATCH", self._issue, self.ann, {"state": "closed"})
@@ -190,14 +193,26 @@ class MainJob:
         work = self._folder / "bob"
         await git("clone", "-q", "-b", "main", self.git_url(f"{self.forked}.git", self.bob), work)
         await git("checkout", "-q", "-b", "improve", cwd=work)
-        self._improvement = await commit_file(work, "oil.txt", b"a drop\n", "Oil it")
+        message = f"Oil it\n\nSee {self.project}#{self._issue.rsplit('/', 1)[1]}."
+        self._improvement = await commit_file(work, "oil.txt", b"a drop\n", message)
         await git("push", "-q", "origin", "improve", cwd=work)
 
     async def open_a_pull_request(self) -> None:
-        new = {"title": "Oil it", "head": f"{self.bob}:improve", "base": "main", "body": "It creaked."}
+        new = {
+            "title": "Oil it",
+            "head": f"{self.bob}:improve",
+            "base": "main",
+            "body": f"Fixes #{self._rust}.",
+        }
         made = await self._ask(201, "POST", f"repos/{self.project}/pulls", self.bob, new)
         assert made["head"]["sha"] == self._improvement
         self._pull = f"repos/{self.project}/pulls/{made['number']}"
+        (commit,) = await self._ask(200, "GET", f"{self._pull}/commits")
+        (file,) = await self._ask(200, "GET", f"{self._pull}/files")
+        assert (commit["sha"], file["filename"], file["additions"]) == (self._improvement, "oil.txt", 1)
+        async with httpx.AsyncClient(timeout=DEADLINE) as people:
+            diff = await people.get(made["diff_url"])
+        assert (diff.status_code, "+a drop" in diff.text) == (200, True)
 
     async def merge_it(self) -> None:
         async def is_mergeable() -> bool:
@@ -217,6 +232,17 @@ class MainJob:
         assert self._improvement in parents
         assert (clone / "oil.txt").read_bytes() == b"a drop\n"
         self._merged = tip
+
+    async def see_what_followed(self) -> None:
+        """The issue that the pull request fixes is closed, and the one that a commit of the fork names says so."""
+
+        async def has_followed() -> bool:
+            rust = await self._ask(200, "GET", f"repos/{self.project}/issues/{self._rust}")
+            told = await self._ask(200, "GET", f"{self._issue}/timeline")
+            named = [row["ref_commit_sha"] for row in told if row["type"] == "commit_ref"]
+            return rust["state"] == "closed" and self._improvement in named
+
+        await self._until("the issue is closed and the commit is noted", has_followed)
 
     async def receive_deliveries(self) -> None:
         """Every ref that was pushed, and the pull request from its beginning to its end."""

@@ -134,6 +134,7 @@ class FakeRepos:
     commits: list[HistoryCommit] = field(default_factory=list)
     changed: list[ChangedPath] = field(default_factory=list)
     merges: list[Merge] = field(default_factory=list)
+    compares: list[Compare] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -194,6 +195,7 @@ class FakeRepos:
 
     async def compare(self, repository_id: int, wanted: Compare, statement: str | None) -> Comparison:
         self.asked.append("compare")
+        self.compares.append(wanted)
         if isinstance(self.compared, ApiError):
             raise self.compared
         return self.compared

@@ -90,6 +90,11 @@ async def test_commits_are_paged_with_their_authors(world: World) -> None:
     assert world.repos.asked[-1] == "history a b"
 
 
+async def test_the_commits_of_a_fork_are_kept_before_the_answer(world: World) -> None:
+    await propose(world, as_=4, head="dan:fix")
+    assert [asked.number for asked in world.repos.compares] == [0, 1]
+
+
 async def test_files_say_what_changed(world: World) -> None:
     await propose(world)
     world.repos.changed = [
