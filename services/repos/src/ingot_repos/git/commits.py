@@ -7,7 +7,8 @@ representable time, so that no hostile commit can break a JSON answer.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
+from functools import cache
 
 import pygit2
 from pygit2.enums import DeltaStatus, SortMode
@@ -15,7 +16,6 @@ from pygit2.enums import DeltaStatus, SortMode
 from ingot_repos.git.errors import ObjectNotFound
 from ingot_repos.git.refs import ZERO_OID, is_object_id
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_SECONDS = 253_000_000_000  # some months before the year 10000, safe in every time zone
 _MAX_OFFSET = 24 * 60 - 1
 _TEXT_ENCODING = re.compile(
@@ -128,8 +128,14 @@ def signature(person: Person) -> pygit2.Signature:
 def _person(found: pygit2.Signature, encoding: str | None) -> Person:
     offset = found.offset if abs(found.offset) <= _MAX_OFFSET else 0
     seconds = min(max(found.time, 0), _MAX_SECONDS)
-    when = (_EPOCH + timedelta(seconds=seconds)).astimezone(timezone(timedelta(minutes=offset)))
+    when = datetime.fromtimestamp(seconds, _zone(offset))
     return Person(_text(found.raw_name, encoding), _text(found.raw_email, encoding), when)
+
+
+@cache
+def _zone(minutes: int) -> timezone:
+    """One object for each offset: making them costs more than all else about a person."""
+    return timezone(timedelta(minutes=minutes))
 
 
 def _text(raw: bytes, encoding: str | None) -> str:
