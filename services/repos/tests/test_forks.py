@@ -37,7 +37,7 @@ async def test_a_fork_has_its_metadata_at_once_and_its_commits_soon(world, bob, 
 
 async def test_a_worker_that_died_after_copying_is_succeeded(world, bob, parent):
     fork = (await bob.post("/repos/ann/app/forks")).json()
-    (job,) = await world.parts.jobs.claim(["fork"])
+    (job,) = await world.parts.jobs.claim(["fork@shard-0"])
     world.parts.storage.fork(parent["id"], fork["id"])
     await world.parts.jobs.retry(job, "killed")
     table = world.database.metadata.tables["job"]

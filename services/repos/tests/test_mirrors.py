@@ -180,7 +180,7 @@ async def test_a_mirror_deleted_while_it_syncs_ends_its_job(world, bob, mirror, 
     assert (await bob.call("DELETE", "/api/v1/repos/bob/copy")).status_code == 204
     await working
     states = {(job.kind, job.state) for job in await world.rows("job")}
-    assert ("sync", "done") in states
+    assert ("sync@shard-0", "done") in states
 
 
 async def test_who_may_ask_for_a_sync(world, ann, bob, mirror):
@@ -246,7 +246,7 @@ async def test_five_thousand_late_mirrors_are_each_taken_once_the_latest_first(w
             for n, id_ in enumerate(ids)
         ]
         jobs = [
-            {"kind": "sync", "key": str(id_), "payload": b"{}", "state": "waiting", "attempts": 0, "fence": 0,
+            {"kind": "sync@shard-0", "key": str(id_), "payload": b"{}", "state": "waiting", "attempts": 0, "fence": 0,
              "run_at": due + timedelta(seconds=n), "created_at": due}
             for n, id_ in enumerate(ids)
         ]  # fmt: skip
@@ -258,7 +258,7 @@ async def test_five_thousand_late_mirrors_are_each_taken_once_the_latest_first(w
     taken, statements = [], set()
     while True:
         with world.counting() as sent:
-            claimed = await world.parts.jobs.claim(["sync"], limit=100)
+            claimed = await world.parts.jobs.claim(["sync@shard-0"], limit=100)
         if not claimed:
             break
         statements.add(len(sent))

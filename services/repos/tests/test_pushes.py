@@ -116,7 +116,7 @@ async def test_a_push_whose_process_died_is_announced_by_the_next_one(world, ann
     await push(work, door, ann, "master")
     row = (await world.rows("repository"))[0]
     path = world.parts.storage.path(row.id)
-    dead = Pushes(world.database, world.parts.storage, world.parts.viewing, lease_seconds=0)
+    dead = Pushes(world.database, world.parts.storage, world.parts.viewing, lease_seconds=0, shard="shard-0")
     async with dead.journaled(row.id, 1, ["refs/heads/topic"]):
         update_refs(path, [RefChange("refs/heads/topic", ZERO, first)])
 
@@ -138,7 +138,7 @@ async def test_a_push_that_lost_its_lease_is_announced_all_the_same(world, ann, 
     first = await commit(work)
     await push(work, door, ann, "master")
     row = (await world.rows("repository"))[0]
-    slow = Pushes(world.database, world.parts.storage, world.parts.viewing, lease_seconds=60)
+    slow = Pushes(world.database, world.parts.storage, world.parts.viewing, lease_seconds=60, shard="shard-0")
     async with slow.journaled(row.id, 1, ["refs/heads/topic"]) as push_id:
         await world.parts.pushes.settle(push_id)
         path = world.parts.storage.path(row.id)

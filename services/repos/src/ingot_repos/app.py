@@ -37,13 +37,15 @@ from ingot_repos.api import (
     templates,
     transfers,
 )
-from ingot_repos.api.call import Call, Parts, enter_repository
+from ingot_repos.api.call import Call, Elsewhere, Parts, enter_repository
+from ingot_repos.api.shards import Shards, hand_on
 from ingot_repos.clients.identity import IdentityOverPeers
 from ingot_repos.clients.proxy import Proxy
 from ingot_repos.consumers import SUBSCRIPTIONS
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.core.releases import Releasing
 from ingot_repos.core.repositories import Creating
+from ingot_repos.core.shards import on_shard
 from ingot_repos.core.sources import PORTS
 from ingot_repos.core.views import Viewing
 from ingot_repos.git.archive import Archives
@@ -81,15 +83,27 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     jobs = Jobs(database)
     archives = Archives(storage.root / "archives", max_bytes=settings.archive_cache_bytes)
     working = Working(jobs, storage, archives, viewing)
-    workers = Workers("repos", jobs, working.kinds(), concurrency=settings.job_concurrency)
-    pushes = Pushes(database, storage, viewing, lease_seconds=settings.push_lease_seconds)
+    workers = Workers(
+        "repos", jobs, on_shard(working.kinds(), settings.shard), concurrency=settings.job_concurrency
+    )
+    pushes = Pushes(
+        database, storage, viewing, lease_seconds=settings.push_lease_seconds, shard=settings.shard
+    )
     seal = Seal(settings.sealing_key, "INGOT_REPOS_SEALING_KEY")
     proxy = Proxy(Egress(settings.allowed_remotes, "INGOT_REPOS_ALLOWED_REMOTES", ports=(*PORTS.values(),)))
     remotes = Remotes(jobs, storage, viewing, pushes, seal, proxy, settings)
     # Apart from each other: a slow remote holds up neither a fork nor a mirror.
-    migrators = Workers("repos", jobs, remotes.migrating(), concurrency=settings.migration_concurrency)
-    mirrorers = Workers("repos", jobs, remotes.syncing(), concurrency=settings.mirror_concurrency)
-    parts.close.append(proxy.close)
+    migrators = Workers(
+        "repos",
+        jobs,
+        on_shard(remotes.migrating(), settings.shard),
+        concurrency=settings.migration_concurrency,
+    )
+    mirrorers = Workers(
+        "repos", jobs, on_shard(remotes.syncing(), settings.shard), concurrency=settings.mirror_concurrency
+    )
+    shards = Shards(settings.shards)
+    parts.close += [proxy.close, shards.close]
 
     async def wake(_message: bytes) -> None:
         workers.wake.set()
@@ -113,6 +127,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     public = Router(
         path="/",
         guards=[enter_repository],
+        exception_handlers={Elsewhere: hand_on},
         route_handlers=[
             *branches.routes,
             *collaborators.routes,
@@ -133,9 +148,14 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
             *transfers.routes,
         ],
     )
+    sisters = Router(
+        path="/",
+        exception_handlers={Elsewhere: hand_on},
+        route_handlers=[*internal.routes, *internal_pulls.routes],
+    )
     return service_app(
         parts,
-        routes=[public, *internal.routes, *internal_pulls.routes],
+        routes=[public, sisters],
         request_class=Call,
         translations=failures.TRANSLATIONS,
         state={
@@ -152,6 +172,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
                 migrators=migrators,
                 mirrorers=mirrorers,
                 seal=seal,
+                shards=shards,
                 proxy=proxy,
                 max_push_bytes=settings.max_push_bytes,
                 default_branch=settings.default_branch,

@@ -13,9 +13,19 @@ class Settings(ServiceSettings, kw_only=True):
     port: Annotated[int, msgspec.Meta(ge=0, le=65535, description="Port to listen on.")] = 8082
     storage_root: Annotated[str, msgspec.Meta(description="Folder that holds the git repositories.")] = ""
     identity_url: Annotated[str, msgspec.Meta(description="Root URL of identity.")] = "http://127.0.0.1:8081"
-    shard: Annotated[str, msgspec.Meta(description="Name of the storage shard that this process serves.")] = (
-        "shard-0"
-    )
+    shard: Annotated[
+        str,
+        msgspec.Meta(
+            pattern="^[A-Za-z0-9._-]{1,40}$",
+            description="Name of the storage shard that this process serves.",
+        ),
+    ] = "shard-0"
+    shards: Annotated[
+        dict[str, str],
+        msgspec.Meta(
+            description="Root URLs of the processes that serve the other shards: name=URL, by comma."
+        ),
+    ] = msgspec.field(default_factory=dict)
     default_branch: Annotated[
         str, msgspec.Meta(description="Default branch of a new repository whose creator names none.")
     ] = "master"

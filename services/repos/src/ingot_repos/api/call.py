@@ -1,6 +1,6 @@
 """What a route of repos gets at through its request: above all the repository in the path, and access to it."""
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from litestar.connection import ASGIConnection
@@ -8,6 +8,7 @@ from litestar.handlers.base import BaseRouteHandler
 
 from ingot_chassis.body import ApiRequest
 from ingot_chassis.errors import Denied, NotFound, Unavailable
+from ingot_chassis.hop import Origin
 from ingot_chassis.jobs import Jobs, Workers
 from ingot_chassis.principal import Principal
 from ingot_chassis.sealing import Seal
@@ -26,6 +27,12 @@ from ingot_repos.settings import Settings
 from ingot_repos.store import accounts, remotes, repositories
 from ingot_repos.store.accounts import AccountRow
 
+if TYPE_CHECKING:
+    from ingot_repos.api.shards import Shards
+
+HANDED_ON = "ingot-shard"
+"""The header that names the shard which handed a request on; such a request is not handed on once more."""
+
 
 class Parts(msgspec.Struct, frozen=True):
     """The objects that live as long as the process."""
@@ -42,9 +49,18 @@ class Parts(msgspec.Struct, frozen=True):
     migrators: Workers
     mirrorers: Workers
     seal: Seal
+    shards: "Shards"
     proxy: Proxy
     max_push_bytes: int
     default_branch: str
+
+
+class Elsewhere(Exception):
+    """The files of the repository are another shard's."""
+
+    def __init__(self, origin: Origin) -> None:
+        super().__init__("on another shard")
+        self.origin = origin
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -124,13 +140,19 @@ class Call(ApiRequest):
         access.require_open(self.found.row)
         return self.found
 
-    @staticmethod
-    def require_on_disk(found: Found) -> None:
-        """Raises Unavailable while the commits of a fork or a migration are on their way, NotFound if none came."""
+    def require_on_disk(self, found: Found) -> None:
+        """Raises Unavailable while the commits of a fork or a migration are on their way, NotFound if none came.
+
+        Raises Elsewhere when they lie on another shard; the request is then handed on to it.
+        """
         if found.row.state == "failed":
             raise NotFound("its commits could not be fetched")
         if found.row.state != "ready":
             raise Unavailable("its commits are on their way")
+        if found.row.shard != self.settings.shard:
+            if HANDED_ON in self.headers:
+                raise Unavailable("the shards do not agree on where the repository lies")
+            raise Elsewhere(self.parts.shards.origin(found.row.shard))
 
     async def repository(self, owner: str, name: str, level: access.Asked = "read", unit: str = "") -> Found:
         """The repository that has that name or had it last, if the caller reaches ``level``.
@@ -150,6 +172,14 @@ class Call(ApiRequest):
         if row is None:
             raise NotFound
         return await self._granted(row, level)
+
+    async def unattended(self, repository_id: int) -> Found:
+        """The same for a worker of a sister, behind which there is no person. Raises NotFound."""
+        async with self.db.read() as db:
+            row = await repositories.get_raw(db, repository_id)
+        if row is None:
+            raise NotFound
+        return Found(row, "owner")
 
     async def _at_another_name(self, owner: str, name: str) -> Any:
         """What is found by a name that it has no more, or by that of an account that is not copied yet."""

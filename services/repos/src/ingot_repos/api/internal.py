@@ -138,7 +138,9 @@ async def _branch(request: Call, found: Found, name: str) -> BranchTip:
 
 async def _compare(request: Call, base_id: int, wanted: Compare, unattended: bool) -> Comparison:
     """What merging a branch, maybe of a fork, would mean. The person must be able to read both."""
-    if not unattended:
+    if unattended:
+        request.require_on_disk(await request.unattended(base_id))
+    else:
         request.require_on_disk(await request.repository_by_id(base_id))
         request.require_on_disk(await request.repository_by_id(wanted.head_repository_id))
     try:

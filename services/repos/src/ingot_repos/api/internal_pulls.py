@@ -57,8 +57,8 @@ async def between(
     if not is_id(first) or second not in ("diff", "commits", "files"):
         raise NotFound
     repository_id = int(first)
-    if not unattended:
-        request.require_on_disk(await request.repository_by_id(repository_id))
+    wanted = request.unattended if unattended else request.repository_by_id
+    request.require_on_disk(await wanted(repository_id))
     try:
         for commit in filter(None, (base, head)):
             if not await request.storage.call(repository_id, is_reachable, commit):

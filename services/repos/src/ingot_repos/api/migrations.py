@@ -184,7 +184,7 @@ async def restart_migration(request: Call) -> Migration:
     """Start a migration again that failed or was cancelled; it keeps what it has brought over."""
     await _view(request)
     async with request.db.transaction() as tx:
-        await migrations.restart(tx, request.parts.jobs, request.found.id)
+        await migrations.restart(tx, request.parts.jobs, request.found.row)
     request.parts.migrators.wake.set()
     return await _view(request)
 

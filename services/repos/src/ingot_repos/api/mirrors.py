@@ -19,7 +19,7 @@ async def sync(request: Call) -> Response[bytes]:
     """Bring a mirror up to date soon; 400 for any other repository."""
     found = request.writable
     async with request.db.transaction() as tx:
-        await mirrors.ask(tx, request.parts.jobs, found.id)
+        await mirrors.ask(tx, request.parts.jobs, found.row)
     request.parts.mirrorers.wake.set()
     return Response(b"", status_code=200, media_type="text/plain")
 

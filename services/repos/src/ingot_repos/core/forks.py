@@ -10,6 +10,7 @@ from ingot_chassis.jobs import Job, Jobs
 from ingot_contracts.repos import ForkRequested, RepositoryCreated, RepositoryForked
 from ingot_repos.core.limits import require_room
 from ingot_repos.core.repositories import existing
+from ingot_repos.core.shards import job_kind
 from ingot_repos.core.views import Viewing, user
 from ingot_repos.store import accounts, marks, refs, repositories
 
@@ -49,7 +50,7 @@ async def request(tx: Tx, jobs: Jobs, parent: Any, owner: Any, who_id: int, name
     )
     if repository_id is None:
         raise Conflict(f"{owner.login} has a repository {name!r} already")
-    await jobs.add(tx, FORK, repository_id, Fork(repository_id, parent.id, who_id))
+    await jobs.add(tx, job_kind(FORK, parent.shard), repository_id, Fork(repository_id, parent.id, who_id))
     await marks.put(tx, "watch", repository_id, who_id)
     tx.emit(ForkRequested(repository_id=repository_id, parent_id=parent.id), key=repository_id)
     return await existing(tx, repository_id)

@@ -17,6 +17,7 @@ from ingot_contracts.repos import RepositoryCreated
 from ingot_repos.core import mirrors
 from ingot_repos.core.limits import require_room
 from ingot_repos.core.repositories import existing
+from ingot_repos.core.shards import job_kind
 from ingot_repos.core.sources import Source
 from ingot_repos.core.views import Viewing, user
 from ingot_repos.git.remote import Reason
@@ -107,7 +108,7 @@ async def request(
     await remotes.add(tx, repository_id, url=wanted.source.url, sealed=kept, user_id=who_id)
     if wanted.mirror:
         await remotes.add_mirror(tx, repository_id, interval_seconds=wanted.interval)
-    await jobs.add(tx, MIGRATE, repository_id, Migrate(repository_id))
+    await jobs.add(tx, job_kind(MIGRATE, shard), repository_id, Migrate(repository_id))
     await marks.put(tx, "watch", repository_id, who_id)
     return await existing(tx, repository_id)
 
@@ -125,7 +126,7 @@ async def complete(
     await refs.record(tx, row.id, dict(tips))
     remote = await remotes.get(tx, row.id)
     if row.mirror:
-        await mirrors.begin(tx, jobs, row.id)
+        await mirrors.begin(tx, jobs, row)
     else:
         await remotes.change(tx, row.id, sealed=None)
     await jobs.finish(tx, job)
@@ -168,11 +169,11 @@ async def cancel(tx: Tx, repository_id: int) -> None:
     await repositories.change(tx, repository_id, state="failed")
 
 
-async def restart(tx: Tx, jobs: Jobs, repository_id: int) -> None:
+async def restart(tx: Tx, jobs: Jobs, row: Any) -> None:
     """Start a failed or cancelled migration again. Raises Conflict for any other."""
     if not await remotes.change_migration(
         tx,
-        repository_id,
+        row.id,
         ("failed", "cancelled"),
         state="waiting",
         phase="",
@@ -182,5 +183,5 @@ async def restart(tx: Tx, jobs: Jobs, repository_id: int) -> None:
         finished_at=None,
     ):
         raise Conflict("the migration runs or is done")
-    await repositories.change(tx, repository_id, state="forking")
-    await jobs.add(tx, MIGRATE, repository_id, Migrate(repository_id))
+    await repositories.change(tx, row.id, state="forking")
+    await jobs.add(tx, job_kind(MIGRATE, row.shard), row.id, Migrate(row.id))

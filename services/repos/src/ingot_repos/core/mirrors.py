@@ -12,6 +12,7 @@ from ingot_chassis.tables import now
 from ingot_contracts.repos import RepositoryEdited
 from ingot_repos.core.intervals import pause_after
 from ingot_repos.core.repositories import existing
+from ingot_repos.core.shards import job_kind
 from ingot_repos.core.views import Viewing, user
 from ingot_repos.git.remote import Reason
 from ingot_repos.store import accounts, remotes, repositories
@@ -25,19 +26,19 @@ class Sync(msgspec.Struct, frozen=True):
     repository_id: int
 
 
-async def begin(tx: Tx, jobs: Jobs, repository_id: int) -> None:
+async def begin(tx: Tx, jobs: Jobs, row: Any) -> None:
     """A mirror was filled: let its first sync follow after an interval."""
-    row = await remotes.get_mirror(tx, repository_id)
-    if row is not None:
-        await remotes.change_mirror(tx, repository_id, last_ok_at=now())
-        await _plan(tx, jobs, repository_id, _after(row.interval_seconds))
+    mirror = await remotes.get_mirror(tx, row.id)
+    if mirror is not None:
+        await remotes.change_mirror(tx, row.id, last_ok_at=now())
+        await _plan(tx, jobs, row, _after(mirror.interval_seconds))
 
 
-async def ask(tx: Tx, jobs: Jobs, repository_id: int) -> None:
+async def ask(tx: Tx, jobs: Jobs, row: Any) -> None:
     """Bring a mirror up to date soon, once more if that is happening just now. Raises BadRequest for no mirror."""
-    if not await remotes.change_mirror(tx, repository_id, asked_at=now()):
+    if not await remotes.change_mirror(tx, row.id, asked_at=now()):
         raise BadRequest("the repository is no mirror")
-    await _plan(tx, jobs, repository_id, now())
+    await _plan(tx, jobs, row, now())
 
 
 async def set_interval(tx: Tx, jobs: Jobs, row: Any, seconds: int) -> None:
@@ -45,7 +46,7 @@ async def set_interval(tx: Tx, jobs: Jobs, row: Any, seconds: int) -> None:
     if not await remotes.change_mirror(tx, row.id, interval_seconds=seconds):
         raise Invalid.field("mirror_interval", "mirror", "the repository is no mirror")
     if row.state == "ready":
-        await _plan(tx, jobs, row.id, _after(seconds))
+        await _plan(tx, jobs, row, _after(seconds))
 
 
 async def set_secrets(tx: Tx, row: Any, sealed: bytes | None) -> None:
@@ -97,13 +98,14 @@ async def _record(
     await jobs.finish(tx, job, again_at=following)
 
 
-async def _plan(tx: Tx, jobs: Jobs, repository_id: int, at: datetime | None) -> None:
+async def _plan(tx: Tx, jobs: Jobs, row: Any, at: datetime | None) -> None:
     """Let the next sync run at that time; None: when somebody asks."""
-    await remotes.change_mirror(tx, repository_id, next_run_at=at)
+    await remotes.change_mirror(tx, row.id, next_run_at=at)
     if at is None:
         return
-    if not await jobs.reschedule(tx, SYNC, repository_id, at):
-        await jobs.add(tx, SYNC, repository_id, Sync(repository_id), run_at=at)
+    kind = job_kind(SYNC, row.shard)
+    if not await jobs.reschedule(tx, kind, row.id, at):
+        await jobs.add(tx, kind, row.id, Sync(row.id), run_at=at)
 
 
 def _after(interval: int) -> datetime | None:

@@ -39,9 +39,11 @@ CREATION_SECONDS = 120
 class Pushes:
     """The journal and the ledger of this process's repositories."""
 
-    def __init__(self, database: Database, storage: Storage, viewing: Viewing, *, lease_seconds: int) -> None:
+    def __init__(
+        self, database: Database, storage: Storage, viewing: Viewing, *, lease_seconds: int, shard: str
+    ) -> None:
         self._db, self._storage, self._viewing = database, storage, viewing
-        self._lease = timedelta(seconds=lease_seconds)
+        self._lease, self._shard = timedelta(seconds=lease_seconds), shard
         self._open: dict[int, dict[str, Any]] = {}
         self._locks = weakref.WeakValueDictionary[int, asyncio.Lock]()
 
@@ -112,7 +114,7 @@ class Pushes:
     async def sweep(self) -> int:
         """Settle what dead processes left; how many entries that were."""
         async with self._db.read() as db:
-            left = await refs.left_behind(db)
+            left = await refs.left_behind(db, self._shard)
         settled = 0
         for entry in left:
             async with self._db.transaction() as tx:
@@ -133,7 +135,7 @@ class Pushes:
     async def clear_abandoned(self) -> None:
         """Free the names of repositories whose creation was interrupted."""
         async with self._db.read() as db:
-            left = await repositories.abandoned(db, now() - timedelta(seconds=CREATION_SECONDS))
+            left = await repositories.abandoned(db, now() - timedelta(seconds=CREATION_SECONDS), self._shard)
         for repository_id in left:
             await asyncio.to_thread(self._storage.delete, repository_id)
             async with self._db.transaction() as tx:

@@ -13,6 +13,7 @@ from ingot_contracts.identity import User
 from ingot_contracts.repos import RepositoryCreated, RepositoryDeleted, RepositoryEdited
 from ingot_repos.core import names
 from ingot_repos.core.limits import require_room
+from ingot_repos.core.shards import job_kind
 from ingot_repos.core.views import Viewing, user
 from ingot_repos.git.commits import Person
 from ingot_repos.git.objects import initial_commit
@@ -145,7 +146,7 @@ async def delete(tx: Tx, jobs: Jobs, viewing: Viewing, row: Any, sender: User) -
         raise NotFound
     if row.fork_of is not None:
         await repositories.count_forks(tx, row.fork_of)
-    await jobs.add(tx, REMOVE, row.id, Remove(row.id))
+    await jobs.add(tx, job_kind(REMOVE, row.shard), row.id, Remove(row.id))
     if row.state == "ready":
         tx.emit(
             RepositoryDeleted(repository=viewing.repository(row), sender=sender, owner_kind=row.owner_kind),

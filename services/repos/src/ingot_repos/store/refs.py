@@ -81,10 +81,14 @@ async def extend_push(db: Executor, push_id: int, lease: datetime) -> None:
     await db.execute(update(push).where(push.c.id == push_id).values(lease_until=lease))
 
 
-async def left_behind(db: Executor) -> list[Row[Any]]:
-    """Entries whose process has not extended them: it is dead."""
+async def left_behind(db: Executor, shard: str) -> list[Row[Any]]:
+    """Entries of a shard whose process has not extended them: it is dead."""
     rows = await db.execute(
-        select(push.c.id, push.c.lease_until).where(push.c.lease_until < now()).order_by(push.c.id).limit(100)
+        select(push.c.id, push.c.lease_until)
+        .join(repository, repository.c.id == push.c.repository_id)
+        .where(push.c.lease_until < now(), repository.c.shard == shard)
+        .order_by(push.c.id)
+        .limit(100)
     )
     return list(rows.all())
 

@@ -351,9 +351,13 @@ async def remove(db: Executor, repository_id: int) -> bool:
     return (await db.execute(delete(repository).where(repository.c.id == repository_id))).rowcount == 1
 
 
-async def abandoned(db: Executor, before: Any) -> list[int]:
-    """Ids of repositories whose creation was begun before that time and never ended."""
+async def abandoned(db: Executor, before: Any, shard: str) -> list[int]:
+    """Ids of repositories of a shard whose creation was begun before that time and never ended."""
     rows = await db.execute(
-        select(repository.c.id).where(repository.c.state == "creating", repository.c.created_at < before)
+        select(repository.c.id).where(
+            repository.c.state == "creating",
+            repository.c.created_at < before,
+            repository.c.shard == shard,
+        )
     )
     return [row.id for row in rows]
