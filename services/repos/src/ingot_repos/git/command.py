@@ -23,9 +23,10 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Literal
 
+from opentelemetry import trace
+from opentelemetry.trace import SpanKind
 from prometheus_client import Gauge
 
-from ingot_chassis.telemetry import begun_span
 from ingot_repos.git.configuration import CONFIG
 from ingot_repos.git.disk import git_failure
 from ingot_repos.git.errors import GitTimedOut, InvalidName, OutputTooLarge
@@ -44,6 +45,7 @@ Verb = Literal[
     "upload-pack",
 ]
 
+_tracer = trace.get_tracer("ingot")
 RUNNING = Gauge("ingot_git_running", "Git processes that run now", ["verb"])
 
 MIB = 1024 * 1024
@@ -215,7 +217,7 @@ def spawn(
 @contextlib.contextmanager
 def observed(verb: Verb) -> Iterator[None]:
     """A span of the process, and its place among those that run now."""
-    span = begun_span(f"git {verb}")
+    span = _tracer.start_span(f"git {verb}", kind=SpanKind.CLIENT)
     RUNNING.labels(verb).inc()
     try:
         yield
