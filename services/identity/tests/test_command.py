@@ -1,6 +1,7 @@
 """The command `ingot-identity`, as an operator starts it."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -60,7 +61,7 @@ async def listening(process: asyncio.subprocess.Process) -> str:
     """The address it says it listens at."""
     while line := (await process.stderr.readline()).decode():
         if '"listening"' in line:
-            port = int(line.split('"address": ["127.0.0.1", ')[1].split("]")[0])
+            _, port = json.loads(line)["address"]
             return f"http://127.0.0.1:{port}"
     raise AssertionError("it ended")
 
