@@ -6,11 +6,13 @@ import pytest
 from manifests import Object, rendered
 
 from ingot_chassis.egress import NEVER
-from ingot_contracts.topology import CALLS, SERVICES
+from ingot_contracts.topology import CALLS, SERVICES, SHARDED
 
 INSTALLED = ("dev", "production")
 every_overlay = pytest.mark.parametrize("overlay", INSTALLED)
 Labels = dict[str, str]
+REACHES = {name: {*CALLS[name], *({name} if name in SHARDED else ())} for name in SERVICES}
+"""Whom a service calls, its own other shards among them."""
 
 
 def policies(overlay: str) -> list[Object]:
@@ -76,7 +78,7 @@ def test_a_service_reaches_the_services_it_calls_and_no_others(caller, component
             for rule in rules(overlay, of(caller, component), "egress")
         )
     }
-    assert reached == set(CALLS[caller])
+    assert reached == REACHES[caller]
 
 
 @every_overlay
@@ -90,7 +92,7 @@ def test_a_service_is_reached_by_its_callers_and_no_others(called, overlay):
         )
     }
     everybody = set(SERVICES) if called == "gateway" else set()
-    assert reaching == {caller for caller in SERVICES if called in CALLS[caller]} | everybody
+    assert reaching == {caller for caller in SERVICES if called in REACHES[caller]} | everybody
 
 
 @every_overlay

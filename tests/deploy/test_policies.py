@@ -123,14 +123,22 @@ def test_a_disruption_takes_one_pod_at_a_time_and_pods_are_spread(source):
 
 @pytest.mark.parametrize("source", ["dev", "production"])
 def test_requests_scale_and_a_shard_does_not(source):
-    """Another replica of repos would be another, empty shard."""
+    """Replicas of repos are shards; each must be named, or nobody finds what it holds."""
     targets = [
         (one["spec"]["scaleTargetRef"]["kind"], one["spec"]["scaleTargetRef"]["name"])
         for one in objects(source)
         if one["kind"] == "HorizontalPodAutoscaler"
     ]
     assert sorted(targets) == sorted(("Deployment", s) for s in SERVICES if s != "repos")
-    assert named(objects(source), "StatefulSet", "repos")["spec"]["replicas"] == 1
+    shards = named(objects(source), "StatefulSet", "repos")["spec"]
+    settings = (K8S / "base/repos/settings.env").read_text()
+    (line,) = [line for line in settings.splitlines() if line.startswith("INGOT_REPOS_SHARDS=")]
+    named_there = dict(entry.split("=") for entry in line.partition("=")[2].split(","))
+    expected = {
+        f"shard-{number}": f"http://repos-{number}.{shards['serviceName']}:8082"
+        for number in range(shards["replicas"])
+    }
+    assert expected.items() <= named_there.items()
 
 
 def test_no_secret_is_in_clear():

@@ -160,7 +160,7 @@ class Around:
 class Cluster:
     """`ingot-<service> serve`, each in a process of its own, or in ``replicas`` behind a balancer.
 
-    A part is a service with all of its replicas.
+    A part is a service with all of its replicas. Those of repos are shards: each has files that the others do not.
     """
 
     parts = SERVICES
@@ -185,7 +185,10 @@ class Cluster:
             service: [
                 Part(
                     [sys.executable, "-m", f"ingot_{service}", "serve"],
-                    shared | private[service] | {f"INGOT_{service.upper()}_PORT": str(port)},
+                    shared
+                    | private[service]
+                    | {f"INGOT_{service.upper()}_PORT": str(port)}
+                    | (_shard(port, ports[service], folder) if service == "repos" else {}),
                     url=_url(port),
                     log=folder / f"{service}.log",
                 )
@@ -246,6 +249,16 @@ def _url(port: int) -> str:
     return f"http://127.0.0.1:{port}/"
 
 
+def _shard(port: int, ports: list[int], folder: Path) -> dict[str, str]:
+    """A process of repos has a folder of its own, and knows who has the others."""
+    names = {each: f"shard-{number}" for number, each in enumerate(ports)}
+    return {
+        "INGOT_REPOS_SHARD": names[port],
+        "INGOT_REPOS_SHARDS": ",".join(f"{names[each]}={_url(each)}" for each in ports if each != port),
+        "INGOT_REPOS_STORAGE_ROOT": str(folder / names[port]),
+    }
+
+
 def _balancer(fronts: Mapping[str, int], ports: Mapping[str, list[int]], folder: Path) -> Part:
     """The process that shares the requests to each service out among its replicas."""
     told = [f"{fronts[service]}={','.join(map(_url, ports[service]))}" for service in SERVICES]
@@ -283,7 +296,6 @@ def _variables(
         "INGOT_NATS_URL": around.nats_url,
         "INGOT_STORE_URL": around.redis_url,
         "INGOT_PUBLIC_URL": urls["gateway"],
-        "INGOT_REPOS_STORAGE_ROOT": str(folder / "repositories"),
         "INGOT_HOOKS_ALLOWED_TARGETS": "127.0.0.0/8",
         "INGOT_IDENTITY_ADMIN_USERNAME": name,
         "INGOT_IDENTITY_ADMIN_PASSWORD": password,

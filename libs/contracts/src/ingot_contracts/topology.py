@@ -15,6 +15,9 @@ CALLS: dict[str, tuple[str, ...]] = {
 }
 """Caller -> called. Acyclic: gateway -> issues, hooks -> repos -> identity."""
 
+SHARDED = ("repos",)
+"""Services whose processes hold different files, and hand requests on to each other for them."""
+
 CONSUMES: dict[str, tuple[str, ...]] = {
     "identity": ("repos",),
     "repos": ("identity", "issues"),
