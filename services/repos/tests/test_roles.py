@@ -61,6 +61,7 @@ MATRIX = {
     f"GET {R}/branches/master": READ,
     f"GET {R}/raw/README.md": READ,
     f"GET {R}/archive/master.zip": READ,
+    f"GET {R}/editorconfig/README.md": at("read", 404),  # there is no .editorconfig
     f"GET {R}/collaborators": WRITE,
     f"GET {R}/collaborators/reader": at("write", 204),
     f"PUT {R}/collaborators/stranger": ADMIN,
