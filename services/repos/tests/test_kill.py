@@ -11,9 +11,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from conftest import migrate
 from remote_world import Remote, bare_source
-from repos_world import World, commit, git
+from repos_world import World, commit, git, migrate
 
 MOST_STEPS = 400
 PARTS = 4

@@ -6,8 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 import uvicorn
-from conftest import migrate
-from repos_world import Person, World, commit, git, work_tree
+from repos_world import Person, World, commit, git, migrate, work_tree
 
 from ingot_chassis.hop import Origin
 
