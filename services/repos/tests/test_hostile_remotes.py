@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 import structlog
-from aiohttp.abc import ResolveResult
 from remote_world import Remote, advertisement, answering, bare_source, silent, status, wanting
 from repos_world import commit, git
 
-from ingot_chassis.egress import Egress
+from ingot_chassis.egress import Egress, ResolveResult
 from ingot_repos.clients.proxy import Proxy
 from ingot_repos.core.migrations import TEXTS
 from ingot_repos.git.remote import MOST_REFS, Activity, RemoteFailed, advertised
