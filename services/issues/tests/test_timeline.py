@@ -271,6 +271,23 @@ async def test_a_merge_closes_what_the_pull_request_fixes(world: World) -> None:
     assert await kinds(world, 1) == ["pull_ref", "close"]
 
 
+async def test_nothing_follows_elsewhere_from_what_a_restricted_token_did(world: World) -> None:
+    await elsewhere(world)
+    world.repos.levels[(9, 2)] = "owner"
+    await open_issue(world)
+    await world.call("POST", "//repos/ann/lib/issues", {"title": "x"})
+    told = [pushed_commit("e" * 40, "closes #1, closes ann/lib#1")]
+    await world.hear(push(commits=told, total_commits=1, confined=True))
+    headers = {"ingot-principal": world.identity.statement(1, confined_to=[repository().id])}
+    path, said = "/api/v1/repos/ann/app/issues/1/comments", {"body": "see ann/lib#1"}
+    assert (await world.http.post(path, json=said, headers=headers)).status_code == 201
+    await world.workers.step()
+    assert (await world.call("GET", "/issues/1")).json()["state"] == "closed"
+    other = await world.call("GET", "//repos/ann/lib/issues/1")
+    assert other.json()["state"] == "open"
+    assert (await world.call("GET", "//repos/ann/lib/issues/1/timeline")).json() == []
+
+
 async def test_nothing_is_closed_in_an_archived_repository_or_without_the_unit(world: World) -> None:
     await elsewhere(world)
     await world.call("POST", "//repos/ann/lib/issues", {"title": "x"})

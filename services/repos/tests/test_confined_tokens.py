@@ -123,7 +123,9 @@ async def test_git_pushes_to_the_named_repository_alone(world, door, tmp_path):
     await git("clone", f"{door}/ann/named.git", "clone", cwd=tmp_path, person=token)
     clone = tmp_path / "clone"
     await git("commit", "--allow-empty", "-m", "more", cwd=clone)
+    before = len(await world.events("push"))
     await git("push", "origin", "HEAD", cwd=clone, person=token)
+    assert [event["confined"] for event in (await world.events("push"))[before:]] == [True]
     for refused in ("bob/public", "ann/own"):
         url = f"{door}/{refused}.git"
         _, code = await git("push", url, "HEAD", cwd=clone, person=token, check=False)

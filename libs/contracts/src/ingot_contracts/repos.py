@@ -311,7 +311,8 @@ class PushReceived(msgspec.Struct, frozen=True, kw_only=True, tag="repos.push.re
     """One ref moved. 40 zeros: ``before`` for a new ref, ``after`` for a deleted one.
 
     ``commits`` are newest first and capped; ``total_commits`` is not. ``merged_pull`` is the number of the
-    pull request that the move merges, 0 for an ordinary push.
+    pull request that the move merges, 0 for an ordinary push. ``confined``: the pusher's token reached this
+    repository and few others, so nothing follows from it elsewhere.
     """
 
     repository: Repository
@@ -324,6 +325,7 @@ class PushReceived(msgspec.Struct, frozen=True, kw_only=True, tag="repos.push.re
     total_commits: int = 0
     forced: bool = False
     merged_pull: int = 0
+    confined: bool = False
     owner_kind: Literal["user", "organization"] = "user"
 
 

@@ -70,7 +70,7 @@ class Following:
             return
         await accounts.add_missing(tx, copied(event.pusher))
         await repositories.renew(tx, event.repository)
-        site = Site(event.repository, event.pusher.id, self._viewing, self._jobs)
+        site = Site(event.repository, event.pusher.id, self._viewing, self._jobs, event.confined)
         if event.merged_pull:
             row = await issues.get(tx, event.repository.id, event.merged_pull)
             if row is not None and row.is_pull:

@@ -43,7 +43,7 @@ class Working:
             compared = await self._repos.compare(repository.id, branches, None)
         except NotFound:
             return  # a branch is gone: what was known of it last stays
-        site = Site(repository, wanted.pusher_id, self._viewing, self._jobs)
+        site = Site(repository, wanted.pusher_id, self._viewing, self._jobs, wanted.confined)
         async with self._db.transaction() as tx:
             if pulls.is_merged_by_push(row, compared, wanted.side):
                 await pulls.record_merge(tx, site, row, compared.base_sha)
@@ -79,7 +79,7 @@ class Working:
             )
         except NotFound:
             return
-        site = Site(access.repository, wanted.pusher_id, self._viewing, self._jobs)
+        site = Site(access.repository, wanted.pusher_id, self._viewing, self._jobs, wanted.confined)
         told = [(commit.sha, commit.message) for commit in history.commits]
         async with self._db.transaction() as tx:
             await commits.follow(tx, site, told, closing=wanted.closing)

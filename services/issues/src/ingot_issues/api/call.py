@@ -101,7 +101,8 @@ class Call(ApiRequest):
             known[self.who.id] = None
             if len(known) > KNOWN_ACCOUNTS:
                 known.popitem(last=False)
-        return Site(self.access.repository, self.who.id, Viewing(self.public_url), self.jobs)
+        confined = self.who.confined_to is not None
+        return Site(self.access.repository, self.who.id, Viewing(self.public_url), self.jobs, confined)
 
     async def assignable(self, logins: list[str], held: Collection[int] = ()) -> list[int]:
         """The ids of people who may be assigned, copied if they were not.

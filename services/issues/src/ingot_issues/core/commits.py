@@ -25,6 +25,7 @@ class ReadPush(msgspec.Struct, frozen=True, kw_only=True):
     after: str
     pusher_id: int
     closing: bool
+    confined: bool = False
 
 
 async def follow_push(tx: Tx, site: Site, push: PushReceived) -> None:
@@ -42,6 +43,7 @@ async def follow_push(tx: Tx, site: Site, push: PushReceived) -> None:
             after=push.after,
             pusher_id=push.pusher.id,
             closing=closing,
+            confined=push.confined,
         )
         await site.jobs.add(tx, READ, f"{push.repository.id}:{push.ref[:80]}:{push.after}", job)
         return

@@ -40,6 +40,7 @@ class CheckPull(msgspec.Struct, frozen=True, kw_only=True):
     issue_id: int
     pushed: str
     pusher_id: int
+    confined: bool = False
     side: Literal["base", "head"]
 
 
@@ -91,7 +92,13 @@ async def open_pull(tx: Tx, site: Site, opening: Opening, proposal: Proposal) ->
     if proposal.head_repository_id != site.repository.id:
         await repositories.save(tx, proposal.head_repository)
     site.tell_count(tx, counted)
-    check = CheckPull(issue_id=issue_id, pushed=compared.head_sha, pusher_id=site.actor_id, side="head")
+    check = CheckPull(
+        issue_id=issue_id,
+        pushed=compared.head_sha,
+        pusher_id=site.actor_id,
+        side="head",
+        confined=site.confined,
+    )
     await site.jobs.add(tx, CHECK, f"{pull_id}:{compared.head_sha}", check)
     return await site.announce(tx, issue_id, "opened")
 
@@ -150,6 +157,7 @@ async def follow_push(tx: Tx, jobs: Jobs, push: PushReceived) -> None:
             issue_id=row.issue_id,
             pushed=push.after,
             pusher_id=push.pusher.id,
+            confined=push.confined,
             side="base" if row.id in on_base else "head",
         )
         await jobs.add(tx, CHECK, f"{row.id}:{push.after}", check)

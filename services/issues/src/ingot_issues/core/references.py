@@ -124,7 +124,9 @@ async def note(tx: Tx, site: Site, target: IssueRow, source: Source, action: Act
 
 
 async def send_on(tx: Tx, site: Site, source: Source, reference: Reference, *, act: bool = False) -> None:
-    """Have a reference to another repository noted by a worker."""
+    """Have a reference to another repository noted by a worker, unless it is out of the actor's reach."""
+    if site.confined:
+        return
     await repositories.save(tx, site.repository)
     job = Refer(source=source, reference=reference, actor_id=site.actor_id, act=act)
     await site.jobs.add(tx, REFER, hashlib.sha256(msgspec.json.encode(job)).hexdigest(), job)

@@ -28,12 +28,16 @@ from ingot_issues.store.surroundings import Surroundings
 
 @dataclass(frozen=True)
 class Site:
-    """A repository and the person who acts in it, of whose account there is a copy."""
+    """A repository and the person who acts in it, of whose account there is a copy.
+
+    ``confined``: their token is restricted to some repositories, so nothing follows from it in others.
+    """
 
     repository: Repository
     actor_id: int
     viewing: Viewing
     jobs: Jobs
+    confined: bool = False
 
     async def enter(self, tx: Tx) -> None:
         """Begin to write in the repository, one at a time. Raises NotFound when it is deleted."""

@@ -192,7 +192,8 @@ async def _push(found: Found, pusher_id: int, exchange: Exchange) -> None:
     except BodyRefused as error:
         raise BadRequest(str(error)) from error
     names = [command.name for command in push.commands]
-    async with request.parts.pushes.journaled(found.id, pusher_id, names) as push_id:
+    confined = request.who.confined_to is not None
+    async with request.parts.pushes.journaled(found.id, pusher_id, names, confined=confined) as push_id:
         stream = serve(
             request.storage.path(found.id),
             "git-receive-pack",

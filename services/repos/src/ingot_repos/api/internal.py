@@ -156,7 +156,8 @@ async def _merge(request: Call, repository_id: int, wanted: Merge) -> Merged:
     access.require_open(found.row)
     request.require_on_disk(found)
     who = await request.own_account()
-    return await merges.join(request.storage, request.parts.pushes, found.row, who, wanted)
+    confined = request.who.confined_to is not None
+    return await merges.join(request.storage, request.parts.pushes, found.row, who, wanted, confined=confined)
 
 
 def is_id(text: str) -> bool:

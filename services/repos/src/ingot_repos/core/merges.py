@@ -53,8 +53,12 @@ async def comparison(storage: Storage, repository_id: int, wanted: Compare) -> C
     )
 
 
-async def join(storage: Storage, pushes: Pushes, row: Any, who: Any, wanted: Merge) -> Merged:
+async def join(
+    storage: Storage, pushes: Pushes, row: Any, who: Any, wanted: Merge, *, confined: bool = False
+) -> Merged:
     """Merge as ``who`` (an account), one at a time in a repository; a pull request once, however often it is asked.
+
+    ``confined``: as for ``PushReceived``.
 
     Raises NotFound, Conflict.
     """
@@ -67,7 +71,9 @@ async def join(storage: Storage, pushes: Pushes, row: Any, who: Any, wanted: Mer
             raise NotFound("there is no such branch or commit")
         if await storage.call(row.id, ref_target, pull_ref(wanted.number)) != wanted.head_sha:
             raise Conflict("the head of the pull request has moved")
-        async with pushes.journaled(row.id, who.id, [base_ref], merged_pull=wanted.number) as push_id:
+        async with pushes.journaled(
+            row.id, who.id, [base_ref], merged_pull=wanted.number, confined=confined
+        ) as push_id:
             try:
                 sha = await storage.call(
                     row.id,

@@ -56,7 +56,13 @@ class Pushes:
 
     @asynccontextmanager
     async def journaled(
-        self, repository_id: int, user_id: int, names: Sequence[str], *, merged_pull: int = 0
+        self,
+        repository_id: int,
+        user_id: int,
+        names: Sequence[str],
+        *,
+        merged_pull: int = 0,
+        confined: bool = False,
     ) -> AsyncIterator[int]:
         """Refs ``names`` may move inside the block; yields the id for ``settle``.
 
@@ -67,6 +73,7 @@ class Pushes:
             "user_id": user_id,
             "refs": [name for name in names if _is_announced(name)],
             "merged_pull": merged_pull,
+            "confined": confined,
         }
         async with self._db.transaction() as tx:
             push_id = await refs.add_push(tx, **written, lease=now() + self._lease)
@@ -220,7 +227,9 @@ class Pushes:
             if moved.change.name.startswith(BRANCHES) and entry.merged_pull:
                 await refs.record_merge(tx, row.id, entry.merged_pull, moved.change.after)
                 event = msgspec.structs.replace(event, merged_pull=entry.merged_pull)
-            tx.emit(msgspec.structs.replace(event, owner_kind=row.owner_kind), key=row.id)
+            tx.emit(
+                msgspec.structs.replace(event, owner_kind=row.owner_kind, confined=entry.confined), key=row.id
+            )
 
     def _event(
         self, moved: MovedRef, repository: Repository, pusher: User, logins: dict[str, str]

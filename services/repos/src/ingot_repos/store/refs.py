@@ -55,7 +55,14 @@ async def advance(db: Executor, repository_id: int, seen: int, **values: Any) ->
 
 
 async def add_push(
-    db: Executor, *, repository_id: int, user_id: int, refs: Sequence[str], merged_pull: int, lease: datetime
+    db: Executor,
+    *,
+    repository_id: int,
+    user_id: int,
+    refs: Sequence[str],
+    merged_pull: int,
+    confined: bool,
+    lease: datetime,
 ) -> int:
     """Write down that these refs are about to move; the id of the entry."""
     added = await db.execute(
@@ -65,6 +72,7 @@ async def add_push(
             user_id=user_id,
             refs=msgspec.json.encode(list(refs)).decode(),
             merged_pull=merged_pull,
+            confined=confined,
             lease_until=lease,
             created_at=now(),
         )

@@ -21,6 +21,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     true,
 )
 
@@ -135,6 +136,7 @@ push = Table(
     Column("user_id", BigInteger, nullable=False),
     Column("refs", Text, nullable=False),
     Column("merged_pull", BigInteger, nullable=False, default=0),
+    Column("confined", Boolean, nullable=False, server_default=false()),
     Column("lease_until", UtcDateTime, nullable=False, index=True),
     Column("created_at", UtcDateTime, nullable=False),
     sqlite_autoincrement=True,
