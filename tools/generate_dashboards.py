@@ -112,6 +112,7 @@ OWN: dict[str, tuple[Panel, ...]] = {
             "ops",
             (("sum by (outcome) (rate(ingot_hook_attempts_total[5m]))", "{{outcome}}"),),
         ),
+        Panel("Wait of the oldest delivery that is due", "s", (("max(ingot_hook_lag_seconds)", "wait"),)),
     ),
 }
 

@@ -53,7 +53,7 @@ The command reads these. Its options `--host`, `--port` and `--data` win over th
 
 UP_PASSES_ON = """\
 It decides by itself what joins the services: their hosts and ports, databases, keys, NATS, the URLs of sisters, the
-store and the storage root; variables for these are ignored, and it sends no traces. Every other setting of a service
+store and the storage root; variables for these are ignored. Every other setting of a service
 below reaches it.
 """
 

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
+from prometheus_client import REGISTRY
 from sqlalchemy import update
 from standardwebhooks import Webhook
 
@@ -20,7 +21,7 @@ from ingot_hooks.clients.endpoints import HttpEndpoints
 from ingot_hooks.core.schedule import PAUSES
 from ingot_hooks.settings import Settings
 from ingot_hooks.store import deliveries as store
-from ingot_hooks.workers import Deliverer, Retention
+from ingot_hooks.workers import Deliverer, Lag, Retention
 
 from .builders import Sisters, config, hook, push
 from .conftest import World
@@ -339,6 +340,20 @@ async def test_old_history_is_dropped_and_what_waits_is_kept(world: World, recei
     await change_all(world, created_at=now() - timedelta(days=31))
     assert await Retention(world.db, world.settings).step() == 1
     assert [row["state"] for row in await history(world, id_)] == ["pending"]
+
+
+async def test_how_long_the_oldest_delivery_waits_is_measured(world: World, receiver: Receiver) -> None:
+    async def measured() -> float:
+        await Lag(world.db).measure()
+        return REGISTRY.get_sample_value("ingot_hook_lag_seconds") or 0.0
+
+    await make(world, receiver.url)
+    assert await measured() == 0
+    await world.hear(push())
+    await change_all(world, next_attempt_at=now() - timedelta(minutes=5))
+    assert await measured() >= 300
+    await world.deliverer.step()
+    assert await measured() == 0
 
 
 async def test_two_workers_send_everything_once(world: World, receiver: Receiver) -> None:

@@ -21,7 +21,7 @@ from ingot_hooks.clients.repos import PeerRepos
 from ingot_hooks.rights import Rights
 from ingot_hooks.settings import Settings
 from ingot_hooks.store.tables import metadata
-from ingot_hooks.workers import Deliverer, Retention
+from ingot_hooks.workers import Deliverer, Lag, Retention
 
 SCRIPTS = Path(__file__).parent / "store" / "migrations"
 
@@ -53,6 +53,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         ("hooks delivers", deliverer.run),
         ("hooks settles doubts", rights.run),
         ("hooks forgets deliveries", Retention(database, settings).run),
+        ("hooks measures deliveries", Lag(database).run),
     ]
     routes = [*hooks.routes, *deliveries.routes]
     return service_app(

@@ -1,4 +1,4 @@
-"""Delivering: claim due rows, send each once, record what came of it; and dropping old history.
+"""Delivering: claim due rows, send each once, record what came of it; dropping old history; and telling how it goes.
 
 Rows are claimed in lanes, one per hook and repository, which are sent in order. The lease outlives the time that an
 attempt may take, so it needs no renewal: nothing is begun that it might not outlive, and a row whose lease has
@@ -17,6 +17,7 @@ from weakref import WeakValueDictionary
 import msgspec
 import structlog
 from opentelemetry.trace import SpanKind
+from prometheus_client import Gauge
 
 from ingot_chassis.database import Database
 from ingot_chassis.errors import ApiError
@@ -50,6 +51,9 @@ FRESH_SECONDS = 0.5
 UNKNOWN_PAUSE = timedelta(seconds=5)
 DROP_BATCH = 1000
 DROP_EVERY = 3600.0
+MEASURE_EVERY = 15.0
+
+LAG = Gauge("ingot_hook_lag_seconds", "How long the delivery waits that is due for longest")
 
 
 class Deliverer:
@@ -263,3 +267,21 @@ class Retention:
                 if dropped < DROP_BATCH:
                     break
         return count
+
+
+class Lag:
+    """Measures how far behind delivering is."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    async def run(self) -> None:
+        while True:
+            await self.measure()
+            await asyncio.sleep(MEASURE_EVERY)
+
+    async def measure(self) -> None:
+        """Put how long the delivery waits that is due for longest into the metrics, 0 where none is."""
+        async with self._db.read() as db:
+            since = await deliveries.due_since(db)
+        LAG.set((now() - since).total_seconds() if since is not None else 0.0)

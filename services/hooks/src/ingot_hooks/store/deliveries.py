@@ -75,6 +75,15 @@ async def any_to_claim(db: Executor, wanted: Claimable) -> bool:
     return (await db.execute(chosen.limit(1))).first() is not None
 
 
+async def due_since(db: Executor) -> datetime | None:
+    """When the delivery became due that waits for longest; None where none is due."""
+    due = select(func.min(delivery.c.next_attempt_at)).where(
+        UNDER_WAY, delivery.c.state == PENDING, delivery.c.next_attempt_at <= now()
+    )
+    since: datetime | None = (await db.execute(due)).scalar()
+    return since
+
+
 def _abandoned(at: datetime) -> ColumnElement[bool]:
     """Under way with a worker that is dead."""
     return and_(delivery.c.state == RUNNING, delivery.c.lease_until < at)
