@@ -70,8 +70,8 @@ UNDESCRIBED = [
 
 
 def written(value):
-    """As it stands in a URL, with bytes that are no UTF-8 among them."""
-    return quote(value.encode("utf-8", "surrogateescape"), safe="")
+    """As it stands in a URL, with bytes that are no UTF-8 among them. The client shall not resolve ``..`` itself."""
+    return quote(value.encode("utf-8", "surrogateescape"), safe="").replace(".", "%2E")
 
 
 @pytest.fixture

@@ -166,6 +166,7 @@ class Remotes:
                 return main
 
             main = await self._watched(way, bring(), lambda: self._note(row.id, way))
+            await self._note(row.id, way)
         await asyncio.to_thread(self._storage.open_filled, row.id, main)
 
     async def _note(self, repository_id: int, way: Fetching) -> bool:
