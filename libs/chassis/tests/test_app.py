@@ -47,6 +47,11 @@ async def make_for(data: Thing) -> Thing:
     return data
 
 
+@post("/deep", policy=anyone("write:thing"), request_max_body_size=10_000_000)
+async def deep(data: Thing) -> Thing:
+    return data
+
+
 @get("/clash", policy=anyone())
 async def clash() -> None:
     raise Conflict("there is one already")
@@ -130,6 +135,7 @@ def client(public_url: str = "http://ingot.test/") -> httpx.AsyncClient:
     routes = [
         make,
         make_for,
+        deep,
         clash,
         wrong,
         crash,
@@ -240,6 +246,16 @@ async def test_what_has_moved_leads_to_its_present_path(prefix, method, status):
         answer = await http.request(method, "/owners/old/a%20b/c?q=%26&page=2")
     assert answer.status_code == status
     assert answer.headers["location"] == f"{prefix}/owners/new%20one/a%20b/c?q=%26&page=2"
+
+
+async def test_a_body_of_any_depth_is_refused_and_never_a_crash():
+    headers = {"content-type": "application/json"}
+    async with client() as http:
+        # Which part of reading gives up depends on the depth, down to single steps.
+        for depth in [*range(1, 100, 9), *range(880, 1010), 5_000, 100_000]:
+            body = b'{"name":' + b"[" * depth + b'"x"' + b"]" * depth + b"}"
+            answer = await http.post("/deep", content=body, headers=headers)
+            assert answer.status_code in (400, 422), depth
 
 
 async def test_an_unknown_content_type_is_refused():

@@ -71,6 +71,8 @@ BAD = {
     "rsa 16385": rsa(16385),
     "rsa with exponent 1": line("ssh-rsa", number(1), number((1 << 2047) + 1)),
     "rsa below zero": line("ssh-rsa", number(65537), b"\xff" * 256),
+    "rsa far below zero": line("ssh-rsa", number(65537), b"\x80" + b"\xff" * 511),
+    "rsa with a zero too many": line("ssh-rsa", number(65537), b"\0" + number((1 << 2047) + 1)),
     "rsa without modulus": line("ssh-rsa", number(65537)),
     "dsa": line("ssh-dss", *[number(7)] * 4),
     "a certificate": line("ssh-ed25519-cert-v01@openssh.com", b"n", b"k" * 32),

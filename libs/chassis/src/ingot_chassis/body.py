@@ -77,7 +77,12 @@ class ApiRequest(Request[Any, Any, Any]):
     async def json(self) -> Any:
         """The body as plain values. Raises BadRequest, Invalid or UnsupportedMediaType."""
         raw = await super().body()
-        return _without_nulls(await self._decoded(raw)) if raw.strip() else {}
+        if not raw.strip():
+            return {}
+        try:
+            return _without_nulls(await self._decoded(raw))
+        except RecursionError as error:
+            raise BadRequest("the body is nested too deeply") from error
 
     async def _decoded(self, raw: bytes) -> Any:
         content_type = self.headers.get("content-type", "").lower()
@@ -89,7 +94,7 @@ class ApiRequest(Request[Any, Any, Any]):
             raise UnsupportedMediaType
         try:
             value = msgspec.json.decode(raw)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except msgspec.DecodeError as error:
             raise BadRequest(f"the body is not JSON: {error}") from error
         except UnicodeDecodeError as error:
             raise BadRequest("the body is not UTF-8") from error

@@ -49,7 +49,12 @@ class _Wire:
         return self._blob[start:end]
 
     def number(self) -> int:
-        return int.from_bytes(self.string(), signed=True)
+        """A positive one in its one spelling: another would be the same key with another fingerprint."""
+        written = self.string()
+        number = int.from_bytes(written, signed=True)
+        if number <= 0 or len(written) != number.bit_length() // 8 + 1:
+            raise _Refused("holds a number that is not written as it must be")
+        return number
 
     def end(self) -> None:
         if self._at != len(self._blob):
