@@ -128,3 +128,11 @@ def some(column: Column) -> object:
     """Any value that ``column`` takes."""
     kind = getattr(column.type, "impl_instance", column.type).python_type
     return now() if kind is datetime else b"" if kind is bytes else kind(1)
+
+
+@pytest.mark.parametrize("service", [service for service in SERVICES if service != "gateway"])
+def test_somebody_is_woken_when_no_worker_of_a_service_runs(service):
+    """Only workers tell how old what waits is: without them every other alert is silent."""
+    job = "repos-shards" if service == "repos" else f"{service}-work"
+    assert named(written(), "Service", job)
+    assert f'absent(up{{job="{job}"}} == 1)' in [expression for _, expression in queries()]

@@ -22,7 +22,13 @@ def schema(name: str) -> dict:
 
 @pytest.mark.parametrize(
     ("source", "version"),
-    [("written", OLDEST), ("written", NEWEST), ("dev", NEWEST), ("production", NEWEST)],
+    [
+        ("written", OLDEST),
+        ("written", NEWEST),
+        ("dev", NEWEST),
+        ("production", NEWEST),
+        ("production-ingress", NEWEST),
+    ],
 )
 def test_every_object_fits_its_schema(source, version):
     found = objects(source)

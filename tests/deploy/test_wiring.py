@@ -5,7 +5,8 @@ import re
 from urllib.parse import urlsplit
 
 import pytest
-from manifests import Object, containers, named, rendered
+import yaml
+from manifests import ROOT, Object, containers, named, rendered
 
 from ingot_chassis.events import stream_of
 from ingot_chassis.settings import ServiceSettings, load, variables
@@ -142,26 +143,45 @@ def test_every_service_is_there_with_its_commands(overlay):
         assert commands == (["serve"] if service == "gateway" else ["migrate", "serve", "work"])
 
 
-def test_the_connections_of_all_processes_fit_into_the_database():
-    """Twice the pool for each process, and the connections that hold locks."""
+def most_processes(found: list[Object], service: str) -> int:
+    """How many processes of a service may have connections at once."""
+    if service == "repos":
+        pods = named(found, "StatefulSet", "repos")["spec"]
+        return pods["replicas"] * len(pods["template"]["spec"]["containers"])
+    serving = [
+        one["spec"]["maxReplicas"]
+        for one in found
+        if one["kind"] == "HorizontalPodAutoscaler" and one["metadata"]["name"] == service
+    ]
+    scaled = [
+        one["spec"]["maxReplicaCount"]
+        for one in found
+        if one["kind"] == "ScaledObject" and one["metadata"]["name"] == f"{service}-work"
+    ]
+    return max(serving, default=1) + max(scaled, default=2)
+
+
+def most_connections(service: str) -> int:
+    """Of one process: twice the pool, and the connections that hold locks."""
+    return 2 * settings_of(service)().database_pool + 22
+
+
+def test_the_connections_of_all_processes_fit_into_the_databases_of_production():
     found = rendered("overlays/production")
-    locks = 22
     for service in WITH_DATABASE:
-        most = 2 if service == "repos" else 1
-        for one in found:
-            if one["kind"] == "HorizontalPodAutoscaler" and one["metadata"]["name"] == service:
-                most = one["spec"]["maxReplicas"]
-        workers = [
-            o["spec"]["maxReplicaCount"]
-            for o in found
-            if o["kind"] == "ScaledObject" and o["metadata"]["name"] == f"{service}-work"
-        ]
-        processes = most + (workers[0] if workers else 0 if service == "repos" else 2)
-        pool = settings_of(service)().database_pool
-        allowed = int(
-            named(found, "Cluster", f"{service}-db")["spec"]["postgresql"]["parameters"]["max_connections"]
-        )
-        assert processes * (2 * pool + locks) <= allowed, service
+        allowed = named(found, "Cluster", f"{service}-db")["spec"]["postgresql"]["parameters"]
+        wanted = most_processes(found, service) * most_connections(service)
+        assert wanted <= int(allowed["max_connections"]), service
+
+
+def test_the_connections_of_all_services_fit_into_the_one_postgresql():
+    dev = rendered("overlays/dev")
+    (server,) = named(dev, "StatefulSet", "postgresql")["spec"]["template"]["spec"]["containers"]
+    assert server["args"] == ["-c", "max_connections=400"]
+    # Two processes each; the autoscalers of dev have nothing to read that would make more of them.
+    assert sum(2 * most_connections(service) for service in WITH_DATABASE) <= 400
+    compose = yaml.safe_load((ROOT / "deploy/compose/compose.yaml").read_text())
+    assert compose["services"]["postgresql"]["command"] == ["-c", "max_connections=400"]
 
 
 @pytest.mark.parametrize("service", ["issues", "hooks"])
