@@ -5,7 +5,6 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
-from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
@@ -23,26 +22,11 @@ from ingot_hooks.settings import Settings
 from ingot_hooks.store import deliveries as store
 from ingot_hooks.workers import Deliverer, Lag, Retention
 
-from .builders import Sisters, config, hook, push
+from .builders import Sisters, push
 from .conftest import World
+from .histories import HOOKS, change_all, history, make
 
-HOOKS = "/repos/ann/app/hooks"
 SECRET = "whsec_" + "a2s" * 16 + "aw=="
-
-
-async def make(world: World, url: str, *, secret: str = "", content_type: str = "json", **more: Any) -> int:
-    settings = config(url, secret=secret, content_type=content_type)
-    return int((await world.call("POST", HOOKS, hook(config=settings, **more))).json()["id"])
-
-
-async def history(world: World, id_: int) -> list[Any]:
-    listed = await world.call("GET", f"{HOOKS}/{id_}/deliveries")
-    return list(listed.json())
-
-
-async def change_all(world: World, **values: Any) -> None:
-    async with world.db.transaction() as tx:
-        await tx.execute(update(world.db.metadata.tables["delivery"]).values(values))
 
 
 async def test_a_push_arrives_signed_and_is_recorded(world: World, receiver: Receiver) -> None:
@@ -122,45 +106,6 @@ async def test_the_last_attempt_fails_the_delivery(world: World, receiver: Recei
     await world.deliverer.step()
     (shown,) = await history(world, id_)
     assert (shown["state"], shown["next_attempt_at"]) == ("failed", None)
-
-
-async def test_gone_switches_the_hook_off(world: World, receiver: Receiver) -> None:
-    receiver.answer(410)
-    id_ = await make(world, receiver.url)
-    for _ in range(3):
-        await world.hear(push())
-    await world.deliverer.step()
-    shown = (await world.call("GET", f"{HOOKS}/{id_}")).json()
-    assert shown["active"] is False
-    assert "410" in shown["disabled_reason"]
-    assert len(receiver.requests) == 1
-    assert sorted(row["state"] for row in await history(world, id_)) == ["cancelled", "cancelled", "failed"]
-
-
-async def test_switching_a_hook_on_again_forgets_the_reason(world: World, receiver: Receiver) -> None:
-    receiver.answer_next(410)
-    id_ = await make(world, receiver.url)
-    await world.hear(push())
-    await world.deliverer.step()
-    edited = await world.call("PATCH", f"{HOOKS}/{id_}", {"active": True})
-    assert (edited.json()["active"], edited.json()["disabled_reason"]) == (True, "")
-
-
-@pytest.mark.parametrize("status", [500, 200])
-async def test_long_failure_switches_off_and_a_success_forgives(
-    world: World, receiver: Receiver, status: int
-) -> None:
-    id_ = await make(world, receiver.url)
-    async with world.db.transaction() as tx:
-        table = world.db.metadata.tables["hook"]
-        await tx.execute(update(table).values(failing_since=now() - timedelta(days=6)))
-    receiver.answer(status)
-    await world.hear(push())
-    await world.deliverer.step()
-    assert (await world.call("GET", f"{HOOKS}/{id_}")).json()["active"] is (status == 200)
-    async with world.db.read() as db:
-        row = (await db.execute(table.select())).one()
-    assert (row.failing_since is None) is (status == 200)
 
 
 async def test_an_endpoint_that_is_not_there_is_recorded_in_words(world: World, receiver: Receiver) -> None:
@@ -369,42 +314,6 @@ async def test_two_workers_send_everything_once(world: World, receiver: Receiver
     await endpoints.close()
     ids = [request.headers["webhook-id"] for request in receiver.requests]
     assert len(ids) == len(set(ids)) == 20
-
-
-async def test_all_that_failed_since_a_time_is_sent_once_more(world: World, receiver: Receiver) -> None:
-    id_ = await make(world, receiver.url)
-    for _ in range(3):
-        await world.hear(push())
-    ids = [row["id"] for row in await history(world, id_)][::-1]
-    await change_all(world, state="failed")
-    async with world.db.transaction() as tx:
-        table = world.db.metadata.tables["delivery"]
-        old = now() - timedelta(days=2)
-        await tx.execute(update(table).where(table.c.id == ids[0]).values(created_at=old))
-    path = f"{HOOKS}/{id_}/deliveries/attempts"
-    answer = await world.call("POST", path, {"since": (now() - timedelta(days=1)).isoformat()})
-    assert (answer.status_code, answer.json()) == (202, {"count": 2})
-    await world.deliverer.step()
-    assert [request.headers["webhook-id"] for request in receiver.requests] == ids[1:]
-
-
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
-        ({}, 422),
-        ({"since": "now"}, 422),
-        ({"since": 1e300}, 422),
-        ({"since": []}, 400),
-        ({"since": "0001-01-01T00:00:00+14:00"}, 422),
-        ({"since": "9999-12-31T23:59:59-14:00"}, 422),
-        ({"since": "1969-12-31T23:59:59Z"}, 422),
-    ],
-)
-async def test_a_time_that_is_none_is_refused(world: World, body: Any, status: int) -> None:
-    id_ = await make(world, "http://one.example.org/")
-    refused = await world.call("POST", f"{HOOKS}/{id_}/deliveries/attempts", body)
-    assert refused.status_code == status
-    assert refused.json()["errors"][0]["field"] == "since"
 
 
 async def test_a_lane_is_sent_in_order_over_one_connection_and_stops_at_a_failure(

@@ -135,9 +135,14 @@ def test_jitter_moves_the_pause_by_a_tenth() -> None:
         assert judge(500, "", attempts=2, at=AT, jitter=jitter).again_at == AT + timedelta(seconds=seconds)
 
 
-@pytest.mark.parametrize(("days", "switched_off"), [(4, False), (5, True)])
-def test_a_hook_that_fails_for_long_is_switched_off(days: int, switched_off: bool) -> None:
-    verdict = judge(500, "", attempts=1, at=AT, jitter=0)
+@pytest.mark.parametrize(
+    ("days", "attempts", "switched_off"),
+    [(4, len(PAUSES), False), (5, len(PAUSES), True), (5, len(PAUSES) - 1, False), (500, 1, False)],
+)
+def test_a_hook_that_fails_for_long_is_switched_off_when_a_delivery_has_failed_for_good(
+    days: int, attempts: int, switched_off: bool
+) -> None:
+    verdict = judge(500, "", attempts=attempts, at=AT, jitter=0)
     since = AT - timedelta(days=days)
     reason = reason_to_switch_off(
         verdict, "answered 500", failing_since=since, at=AT, limit=timedelta(days=5)

@@ -47,5 +47,9 @@ class Settings(ServiceSettings, kw_only=True):
     ] = 24
     failing_days: Annotated[
         int,
-        msgspec.Meta(ge=1, description="A hook that fails for so long without one success is switched off."),
+        msgspec.Meta(
+            ge=1,
+            description="A hook that fails for so long without one success is switched off when a delivery fails "
+            "for good.",
+        ),
     ] = 5
