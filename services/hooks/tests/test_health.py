@@ -8,6 +8,7 @@ from sqlalchemy import update
 
 from ingot_chassis.tables import now
 from ingot_chassis.testing.receiver import Receiver
+from ingot_hooks.core.rights import LOST_ORGANIZATION, LOST_REPOSITORY
 from ingot_hooks.core.schedule import PAUSES
 
 from .builders import push
@@ -25,7 +26,7 @@ async def test_gone_switches_the_hook_off(world: World, receiver: Receiver) -> N
     assert shown["active"] is False
     assert "410" in shown["disabled_reason"]
     assert len(receiver.requests) == 1
-    assert sorted(row["state"] for row in await history(world, id_)) == ["cancelled", "cancelled", "failed"]
+    assert [row["state"] for row in await history(world, id_)] == ["failed"] * 3
 
 
 async def test_switching_a_hook_on_again_forgets_the_reason(world: World, receiver: Receiver) -> None:
@@ -84,6 +85,52 @@ async def test_all_that_failed_since_a_time_is_sent_once_more(world: World, rece
     assert (answer.status_code, answer.json()) == (202, {"count": 2})
     await world.deliverer.step()
     assert [request.headers["webhook-id"] for request in receiver.requests] == ids[1:]
+
+
+async def redelivered(world: World, id_: int) -> int:
+    since = (now() - timedelta(days=1)).isoformat()
+    answer = await world.call("POST", f"{HOOKS}/{id_}/deliveries/attempts", {"since": since})
+    return int(answer.json()["count"])
+
+
+async def test_what_waited_for_a_hook_that_was_given_up_is_sent_once_more(
+    world: World, receiver: Receiver
+) -> None:
+    receiver.answer_next(410)
+    id_ = await make(world, receiver.url)
+    for _ in range(3):
+        await world.hear(push())
+    await world.deliverer.step()
+    assert await redelivered(world, id_) == 3
+    await world.deliverer.step()
+    assert [request.headers["X-Ingot-Sequence"] for request in receiver.requests] == list("1123")
+    assert [row["state"] for row in await history(world, id_)] == ["delivered"] * 3
+
+
+@pytest.mark.parametrize(
+    ("reason", "count"),
+    [("", 0), (LOST_REPOSITORY, 0), (LOST_ORGANIZATION, 0), ("the endpoint answered 410 Gone", 1)],
+)
+async def test_what_comes_back_to_a_hook_that_is_off_failed_only_if_the_endpoint_did(
+    world: World, receiver: Receiver, reason: str, count: int
+) -> None:
+    """As when another process had it while the hook was switched off."""
+    id_ = await make(world, receiver.url)
+    await world.hear(push())
+    async with world.db.transaction() as tx:
+        table = world.db.metadata.tables["hook"]
+        await tx.execute(update(table).values(active=False, disabled_reason=reason))
+    await world.deliverer.step()
+    assert receiver.requests == []
+    assert [row["attempts"] for row in await history(world, id_)] == [0]
+    assert await redelivered(world, id_) == count
+
+
+async def test_what_somebody_called_off_is_not_sent_once_more(world: World, receiver: Receiver) -> None:
+    id_ = await make(world, receiver.url)
+    await world.hear(push())
+    await world.call("PATCH", f"{HOOKS}/{id_}", {"active": False})
+    assert await redelivered(world, id_) == 0
 
 
 @pytest.mark.parametrize(

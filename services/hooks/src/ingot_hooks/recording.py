@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import structlog
@@ -57,9 +57,9 @@ def handed_back(row: DeliveryRow, *, pause: timedelta = timedelta(0), reason: st
     return Outcome(row=row, values=values | ({"error": reason} if reason else {}), pause=pause)
 
 
-def cancelled(row: DeliveryRow, reason: str) -> Outcome:
+def unsent(row: DeliveryRow, reason: str, *, state: Literal["cancelled", "failed"] = "cancelled") -> Outcome:
     """Nothing is sent any more, nor was with the attempt that it was claimed for."""
-    values = {"state": "cancelled", "attempts": row.attempts - 1, "error": reason, "finished_at": now()}
+    values = {"state": state, "attempts": row.attempts - 1, "error": reason, "finished_at": now()}
     return Outcome(row=row, values=values)
 
 
@@ -115,4 +115,6 @@ class Recorder:
             limit=timedelta(days=self._settings.failing_days),
         )
         if reason and hook.active and await store.switch_off(tx, hook, reason):
-            await deliveries.cancel_pending(tx, [hook.id], f"the hook was switched off: {reason}")
+            await deliveries.end_pending(
+                tx, [hook.id], f"the hook was switched off: {reason}", state="failed"
+            )

@@ -84,7 +84,7 @@ class Rights:
             if not lost:
                 await store.trust(tx, hook)
             elif await store.switch_off(tx, hook, lost):
-                await deliveries.cancel_pending(tx, [hook.id], f"the hook was switched off: {lost}")
+                await deliveries.end_pending(tx, [hook.id], f"the hook was switched off: {lost}")
             else:
                 raise Conflict("the hook was changed meanwhile")
         return lost

@@ -27,10 +27,11 @@ from ingot_chassis.telemetry import continued_span
 from ingot_hooks.bell import Bell
 from ingot_hooks.clients.endpoints import Endpoints, Reply
 from ingot_hooks.core.bodies import FORMS, with_transaction
+from ingot_hooks.core.health import was_given_up
 from ingot_hooks.core.hooks import valid_secrets
 from ingot_hooks.core.schedule import judge
 from ingot_hooks.core.signing import Message, prepared
-from ingot_hooks.recording import Outcome, Recorder, cancelled, handed_back
+from ingot_hooks.recording import Outcome, Recorder, handed_back, unsent
 from ingot_hooks.rights import Rights
 from ingot_hooks.settings import Settings
 from ingot_hooks.store import deliveries
@@ -176,8 +177,11 @@ class Deliverer:
     async def _attempt(self, row: DeliveryRow) -> Outcome:
         with continued_span(f"deliver {row.event}", row.traceparent, SpanKind.CLIENT):
             hook = await self._hook(row.hook_id)
-            if hook is None or not (hook.active or row.manual):
-                return cancelled(row, "the hook is gone" if hook is None else "the hook is switched off")
+            if hook is None:
+                return unsent(row, "the hook is gone")
+            if not (hook.active or row.manual):
+                given_up = was_given_up(hook.disabled_reason)
+                return unsent(row, "the hook is switched off", state="failed" if given_up else "cancelled")
             if not row.manual:
                 try:
                     refusal = await self._rights.refusal(hook, row.repository_id)
@@ -186,7 +190,7 @@ class Deliverer:
                         row, pause=UNKNOWN_PAUSE, reason=f"the right to it is not known: {error}"
                     )
                 if refusal:
-                    return cancelled(row, refusal)
+                    return unsent(row, refusal)
             return self._outcome(hook, row, await self._send(hook, row))
 
     async def _hook(self, hook_id: int) -> HookRow | None:

@@ -142,7 +142,10 @@ async def redeliver(request: Call, hook_id: int, delivery_id: str) -> Delivery:
     status_code=202,
 )
 async def redeliver_failed(request: Call, hook_id: int, data: RedeliverFailed) -> Redelivering:
-    """Send once more, under the same ids, all that failed since a time."""
+    """Send once more, under the same ids, all that failed since a time.
+
+    That includes what waited for a hook when it was switched off because its endpoint failed.
+    """
     await request.hook(hook_id)
     since = data.since if data.since.tzinfo else data.since.replace(tzinfo=UTC)
     if not EARLIEST < since < LATEST:

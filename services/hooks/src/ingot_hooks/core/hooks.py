@@ -111,7 +111,7 @@ async def edit(
     if changed is None:
         raise NotFound
     if active is False:
-        await deliveries.cancel_pending(tx, [hook.id], "the hook was switched off")
+        await deliveries.end_pending(tx, [hook.id], "the hook was switched off")
     return changed
 
 
@@ -164,12 +164,12 @@ async def remove(tx: Tx, owner: Owner, hook_id: int) -> None:
     removed = await store.remove(tx, owner, hook_id)
     if not removed:
         raise NotFound
-    await deliveries.cancel_pending(tx, removed, "the hook was deleted")
+    await deliveries.end_pending(tx, removed, "the hook was deleted")
 
 
 async def remove_all(tx: Tx, owner: Owner, reason: str) -> None:
     """Delete every hook of an owner that is gone."""
-    await deliveries.cancel_pending(tx, await store.remove(tx, owner), reason)
+    await deliveries.end_pending(tx, await store.remove(tx, owner), reason)
 
 
 async def redeliver(tx: Tx, hook_id: int, delivery_id: str) -> DeliveryRow:

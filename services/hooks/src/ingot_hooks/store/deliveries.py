@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -203,13 +203,15 @@ async def record(db: Executor, results: Sequence[tuple[DeliveryRow, dict[str, An
         )
 
 
-async def cancel_pending(db: Executor, hook_ids: Sequence[int], reason: str) -> None:
-    """End what waits for these hooks. What is under way ends when its attempt does."""
+async def end_pending(
+    db: Executor, hook_ids: Sequence[int], reason: str, *, state: Literal["cancelled", "failed"] = "cancelled"
+) -> None:
+    """End what waits for these hooks, as ``state``. What is under way ends when its attempt does."""
     if hook_ids:
         await db.execute(
             update(delivery)
             .where(delivery.c.hook_id.in_(hook_ids), delivery.c.state == "pending")
-            .values(state="cancelled", error=reason, finished_at=now())
+            .values(state=state, error=reason, finished_at=now())
         )
 
 
