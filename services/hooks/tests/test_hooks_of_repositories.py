@@ -108,13 +108,27 @@ async def test_there_are_only_so_many_hooks(world: World) -> None:
     assert (await world.call("POST", HOOKS, hook())).status_code == 201
 
 
-async def test_an_edit_keeps_what_it_does_not_name_but_sets_events_anew(world: World) -> None:
-    made = (await world.call("POST", HOOKS, hook(events=["create"]))).json()
+async def test_an_edit_keeps_what_it_does_not_name(world: World) -> None:
+    made = (await world.call("POST", HOOKS, hook(events=["create"], branch_filter="main"))).json()
     edited = await world.call("PATCH", f"{HOOKS}/{made['id']}", {"config": {"content_type": "form"}})
     assert edited.status_code == 200
-    assert edited.json()["config"] == {"url": made["config"]["url"], "content_type": "form"}
-    assert edited.json()["active"] is True
-    assert edited.json()["events"] == ["push"]
+    changed = {"config": {"url": made["config"]["url"], "content_type": "form"}}
+    assert edited.json() == made | changed | {"updated_at": edited.json()["updated_at"]}
+
+
+@pytest.mark.parametrize(
+    ("edit", "kept"),
+    [
+        ({}, ["create"]),
+        ({"events": None}, ["create"]),
+        ({"events": []}, ["push"]),
+        ({"events": ["issues", "no-such-event"]}, ["issues"]),
+    ],
+)
+async def test_an_edit_changes_the_events_that_it_names(world: World, edit: Any, kept: list[str]) -> None:
+    made = (await world.call("POST", HOOKS, hook(events=["create"]))).json()
+    edited = await world.call("PATCH", f"{HOOKS}/{made['id']}", edit)
+    assert (edited.status_code, edited.json()["events"]) == (200, kept)
 
 
 async def test_a_secret_can_be_replaced_and_taken_away(world: World) -> None:

@@ -29,14 +29,14 @@ class CreateHook(msgspec.Struct, kw_only=True):
 
 
 class EditHook(msgspec.Struct, kw_only=True):
-    """What is absent stays, except `events`: naming none means push alone.
+    """What is absent stays. An empty list of `events` means push alone.
 
     A secret that is replaced goes on signing beside the new one for a while. `authorization_header` is dropped when
     the hook is aimed at another host and none is given.
     """
 
     config: Config = {}
-    events: Names = []
+    events: Names | None = None
     active: bool | None = None
     branch_filter: Filter | None = None
     authorization_header: Authorization | None = None

@@ -76,13 +76,13 @@ async def edit(
     hook_id: int,
     *,
     config: Mapping[str, str],
-    events: Sequence[str],
+    events: Sequence[str] | None,
     active: bool | None,
     branch_filter: str | None,
     authorization: str | None,
     rotation: timedelta,
 ) -> HookRow:
-    """Change a hook. Its type stays, and ``events`` are set anew: naming none means push.
+    """Change a hook: what is None stays, as its type does.
 
     A replaced secret goes on signing for ``rotation``. Whoever aims the hook elsewhere or switches it on answers
     for it from then on. Raises NotFound or Invalid.
@@ -90,15 +90,11 @@ async def edit(
     hook = await store.get(tx, owner, hook_id)
     if hook is None:
         raise NotFound
-    values: dict[str, Any] = {
-        "events": json.dumps(known_events(events)),
-        **_changed_config(seal, hook, config, now() + rotation),
-    }
-    if authorization is not None:
-        values["sealed_authorization"] = seal.close(checked_authorization(authorization))
-    elif values.get("endpoint", hook.endpoint) != hook.endpoint:
-        # Otherwise somebody could learn the header, which nobody is shown, by having it sent to themselves.
-        values["sealed_authorization"] = None
+    values = _changed_config(seal, hook, config, now() + rotation)
+    if events is not None:
+        values["events"] = json.dumps(known_events(events))
+    aimed_elsewhere = values.get("endpoint", hook.endpoint) != hook.endpoint
+    values |= _changed_authorization(seal, authorization, aimed_elsewhere=aimed_elsewhere)
     if values.get("url", hook.url) != hook.url or (active and not hook.active):
         values |= _answering(who)
     if branch_filter is not None:
@@ -134,6 +130,14 @@ def _changed_config(
     if "channel" in config:
         values["settings"] = json.dumps(chat_settings(hook.type, config))
     return values
+
+
+def _changed_authorization(seal: Seal, header: str | None, *, aimed_elsewhere: bool) -> dict[str, Any]:
+    """The column of the header. Raises Invalid."""
+    if header is not None:
+        return {"sealed_authorization": seal.close(checked_authorization(header))}
+    # Otherwise somebody could learn the header, which nobody is shown, by having it sent to themselves.
+    return {"sealed_authorization": None} if aimed_elsewhere else {}
 
 
 def _changed_secret(seal: Seal, hook: HookRow, secret: str, former_until: datetime) -> dict[str, Any]:
