@@ -86,10 +86,28 @@ async def test_an_edit_changes_the_header_only_when_it_names_it(
     assert (await sent(world, receiver)).headers.get("Authorization") == header
 
 
-async def test_the_header_does_not_follow_to_another_host(world: World, receiver: Receiver) -> None:
-    path = await make(world, "http://elsewhere.example.org/", authorization_header="Bearer s3cret")
+@pytest.mark.parametrize(
+    "before", ["http://elsewhere.example.org", "https://127.0.0.1:{port}", "http://127.0.0.1:{port}/other"]
+)
+async def test_the_header_does_not_follow_to_another_url(
+    world: World, receiver: Receiver, before: str
+) -> None:
+    port = receiver.url.rpartition(":")[2]
+    path = await make(world, before.format(port=port), authorization_header="Bearer s3cret")
     await world.call("PATCH", path, {"config": {"url": receiver.url}})
     assert "Authorization" not in (await sent(world, receiver)).headers
+
+
+@pytest.mark.parametrize(
+    ("edit", "header"), [({}, "Bearer s3cret"), ({"authorization_header": "Basic x"}, "Basic x")]
+)
+async def test_the_header_stays_with_its_url_and_one_that_is_given_goes_along(
+    world: World, receiver: Receiver, edit: Any, header: str
+) -> None:
+    path = await make(world, receiver.url, authorization_header="Bearer s3cret")
+    url = receiver.url + ("/new" if edit else "")
+    await world.call("PATCH", path, {"config": {"url": url, "content_type": "json"}, **edit})
+    assert (await sent(world, receiver)).headers["Authorization"] == header
 
 
 @pytest.mark.parametrize("header", ["a\r\nX: y", "a\nb", "ä", "x" * 1500])

@@ -32,7 +32,7 @@ class EditHook(msgspec.Struct, kw_only=True):
     """What is absent stays. An empty list of `events` means push alone.
 
     A secret that is replaced goes on signing beside the new one for a while. `authorization_header` is dropped when
-    the hook is aimed at another host and none is given.
+    `config.url` changes and none is given.
     """
 
     config: Config = {}

@@ -93,9 +93,9 @@ async def edit(
     values = _changed_config(seal, hook, config, now() + rotation)
     if events is not None:
         values["events"] = json.dumps(known_events(events))
-    aimed_elsewhere = values.get("endpoint", hook.endpoint) != hook.endpoint
+    aimed_elsewhere = values.get("url", hook.url) != hook.url
     values |= _changed_authorization(seal, authorization, aimed_elsewhere=aimed_elsewhere)
-    if values.get("url", hook.url) != hook.url or (active and not hook.active):
+    if aimed_elsewhere or (active and not hook.active):
         values |= _answering(who)
     if branch_filter is not None:
         values["branch_filter"] = branch_filter
