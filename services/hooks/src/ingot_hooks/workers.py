@@ -182,6 +182,8 @@ class Deliverer:
             if not (hook.active or row.manual):
                 given_up = was_given_up(hook.disabled_reason)
                 return unsent(row, "the hook is switched off", state="failed" if given_up else "cancelled")
+            if hook.endpoint != row.endpoint:
+                return handed_back(row)  # to be claimed among what its new endpoint may get
             if not row.manual:
                 try:
                     refusal = await self._rights.refusal(hook, row.repository_id)

@@ -106,6 +106,8 @@ async def edit(
     changed = await store.change(tx, hook.id, **values)
     if changed is None:
         raise NotFound
+    if aimed_elsewhere:
+        await deliveries.aim_pending(tx, hook.id)
     if active is False:
         await deliveries.end_pending(tx, [hook.id], "the hook was switched off")
     return changed

@@ -33,6 +33,11 @@ PENDING: ColumnElement[str] = literal_column("'pending'")
 RUNNING: ColumnElement[str] = literal_column("'running'")
 LARGE = ("body", "response_headers", "response_body")
 ENDED = ("delivered", "failed", "cancelled")
+AIMED_AT: ColumnElement[str] = func.coalesce(
+    select(hook.c.endpoint).where(hook.c.id == delivery.c.hook_id).correlate(delivery).scalar_subquery(),
+    delivery.c.endpoint,
+)
+"""Where the hook of a delivery is aimed now; as it was when there is no hook any more."""
 
 
 _add: dict[str, Any] = {}
@@ -185,7 +190,10 @@ RECORDED = (
 
 
 async def record(db: Executor, results: Sequence[tuple[DeliveryRow, dict[str, Any]]]) -> None:
-    """Write what became of attempts, unless somebody else holds them by now; what is not named stays."""
+    """Write what became of attempts, unless somebody else holds them by now; what is not named stays.
+
+    The hook may be aimed elsewhere by now, so what goes on waiting waits for that endpoint.
+    """
     if results:
         await db.execute(
             update(delivery)
@@ -194,7 +202,9 @@ async def record(db: Executor, results: Sequence[tuple[DeliveryRow, dict[str, An
                 delivery.c.fence == bindparam("of_fence"),
                 delivery.c.state == RUNNING,
             )
-            .values(lease_until=None, **{name: bindparam(f"new_{name}") for name in RECORDED}),
+            .values(
+                lease_until=None, endpoint=AIMED_AT, **{name: bindparam(f"new_{name}") for name in RECORDED}
+            ),
             [
                 {"of_number": row.number, "of_fence": row.fence}
                 | {f"new_{name}": values.get(name, getattr(row, name)) for name in RECORDED}
@@ -215,6 +225,15 @@ async def end_pending(
         )
 
 
+async def aim_pending(db: Executor, hook_id: int) -> None:
+    """Let what waits for a hook wait for the endpoint that the hook has now. What is under way follows when recorded."""
+    await db.execute(
+        update(delivery)
+        .where(delivery.c.hook_id == hook_id, delivery.c.state == "pending")
+        .values(endpoint=AIMED_AT)
+    )
+
+
 async def get(db: Executor, hook_id: int, delivery_id: str) -> DeliveryRow | None:
     return (
         await db.execute(select(delivery).where(delivery.c.hook_id == hook_id, delivery.c.id == delivery_id))
@@ -232,12 +251,25 @@ async def list_page(db: Executor, hook_id: int, page: Page) -> tuple[list[Delive
     return list(rows.all()), int(total.scalar_one())
 
 
+def _from_the_start() -> dict[str, Any]:
+    """The columns of what an owner has sent once more."""
+    return {
+        "state": "pending",
+        "attempts": 0,
+        "next_attempt_at": now(),
+        "manual": True,
+        "endpoint": AIMED_AT,
+        "finished_at": None,
+        "error": "",
+    }
+
+
 async def again(db: Executor, hook_id: int, delivery_id: str) -> DeliveryRow | None:
     """Put an ended delivery back to the start of its schedule; None when it is not ended."""
     statement = (
         update(delivery)
         .where(delivery.c.hook_id == hook_id, delivery.c.id == delivery_id, delivery.c.state.in_(ENDED))
-        .values(state="pending", attempts=0, next_attempt_at=now(), manual=True, finished_at=None, error="")
+        .values(_from_the_start())
     )
     return (await db.execute(statement.returning(delivery))).first()
 
@@ -247,7 +279,7 @@ async def failed_again(db: Executor, hook_id: int, since: datetime) -> int:
     statement = (
         update(delivery)
         .where(delivery.c.hook_id == hook_id, delivery.c.state == "failed", delivery.c.created_at >= since)
-        .values(state="pending", attempts=0, next_attempt_at=now(), manual=True, finished_at=None, error="")
+        .values(_from_the_start())
     )
     return (await db.execute(statement)).rowcount
 
