@@ -66,6 +66,8 @@ async def test_events_are_listed_in_a_fixed_order(world: World, named: list[str]
         ({"type": "gitea", "config": config("http://")}, "config.url"),
         ({"type": "gitea", "config": config("http://[::1/x")}, "config.url"),
         ({"type": "gitea", "config": config("http://x:99999/")}, "config.url"),
+        ({"type": "gitea", "config": config("http://x:0/")}, "config.url"),
+        ({"type": "gitea", "config": config("https://x:000/")}, "config.url"),
         ({"type": "gitea", "config": config("http://x/ y")}, "config.url"),
         ({"type": "gitea", "config": config("http://x/" + "y" * 3000)}, "config.url"),
         ({"type": "gitea", "config": config(secret="s" * 300)}, "config.secret"),

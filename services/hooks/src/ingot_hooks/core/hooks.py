@@ -192,13 +192,16 @@ def target(url: str) -> dict[str, str]:
     """The columns of a target: the URL, and the host and port that its deliveries share with others. Raises Invalid."""
     try:
         parts = urlsplit(url)
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        host = parts.hostname or ""
+        port, host = parts.port, parts.hostname or ""
     except ValueError as error:
         raise Invalid.field("config.url", "invalid", f"is not a URL: {error}") from error
     unusable = len(url) > MOST_URL or any(char.isspace() or ord(char) < 32 for char in url)
     if parts.scheme not in ("http", "https") or not host or unusable:
         raise Invalid.field("config.url", "invalid", "is not a URL of http or https")
+    if port == 0:
+        raise Invalid.field("config.url", "invalid", "names port 0, where nothing can listen")
+    if port is None:
+        port = 443 if parts.scheme == "https" else 80
     return {"url": url, "endpoint": f"{host}:{port}"[:300]}
 
 
