@@ -44,6 +44,17 @@ async def test_a_read_sees_what_was_committed_after_its_connection_was_opened(da
     assert await count(database) == 1
 
 
+async def test_transactions_that_are_alone_with_a_name_see_what_those_before_have_left(database):
+    async def add_the_first(id_: str) -> None:
+        async with database.transaction() as tx:
+            await tx.alone_with("outbox")
+            if not (await tx.execute(select(func.count()).select_from(outbox))).scalar_one():
+                await tx.execute(insert(tx, outbox).values(**row(id_)))
+
+    await asyncio.gather(*(add_the_first(id_) for id_ in "abcdef"))
+    assert await count(database) == 1
+
+
 async def test_a_transaction_that_failed_leaves_nothing_to_the_next(database):
     async def fail() -> None:
         async with database.transaction() as tx:

@@ -86,6 +86,15 @@ class Tx(Reader):
         """SQLAlchemy begins the transaction, so all its statements go through it."""
         return
 
+    async def alone_with(self, name: str) -> None:
+        """Wait until no other transaction is alone with ``name``; this one is until it ends.
+
+        What is read afterwards is what those before have left. SQLite has one transaction at a time anyway.
+        """
+        if self.dialect_name != "sqlite":
+            lock = text("SELECT pg_advisory_xact_lock(CAST(:key AS bigint))")
+            await self.execute(lock, {"key": _lock_number(name)})
+
     def emit(self, happened: msgspec.Struct, *, key: int | str) -> str:
         """Announce ``happened``; events of one ``key`` arrive in the order of their commits. Returns its id."""
         row = new_event_row(happened, str(key))
@@ -212,9 +221,8 @@ class Database:
                 yield True
             return
         async with self.locking.begin() as connection:
-            key = LOCK_SPACE << 32 | crc32(name.encode())
             row = await connection.execute(
-                text("SELECT pg_try_advisory_xact_lock(CAST(:key AS bigint))"), {"key": key}
+                text("SELECT pg_try_advisory_xact_lock(CAST(:key AS bigint))"), {"key": _lock_number(name)}
             )
             yield bool(row.scalar())
 
@@ -225,6 +233,10 @@ class Database:
         await self.reading.dispose()
         if not self.is_sqlite:
             await self.locking.dispose()
+
+
+def _lock_number(name: str) -> int:
+    return LOCK_SPACE << 32 | crc32(name.encode())
 
 
 def summary(statement: Executable) -> str:
