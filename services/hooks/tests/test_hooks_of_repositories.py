@@ -1,5 +1,6 @@
 """Hooks of repositories over HTTP: who may, what may be set, what is shown."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -96,13 +97,25 @@ async def test_events_of_which_none_exists_are_refused(world: World, method: str
     assert (await world.call("GET", f"{HOOKS}/{made['id']}")).json()["events"] == ["issues"]
 
 
-async def test_there_are_only_so_many_hooks(world: World) -> None:
-    made = (await world.call("POST", HOOKS, hook())).json()
+async def add_alike(world: World, count: int) -> None:
+    """Add hooks like the one that there is."""
     table = world.db.metadata.tables["hook"]
     async with world.db.transaction() as tx:
         row = (await tx.execute(table.select())).one()._asdict()
         del row["id"]
-        await tx.execute(table.insert(), [row] * (MOST_HOOKS - 1))
+        await tx.execute(table.insert(), [row] * count)
+
+
+async def test_as_many_as_are_made_at_once_there_are_only_so_many_hooks(world: World) -> None:
+    await world.call("POST", HOOKS, hook())
+    await add_alike(world, MOST_HOOKS - 2)
+    made = await asyncio.gather(*(world.call("POST", HOOKS, hook()) for _ in range(8)))
+    assert sorted(answer.status_code for answer in made) == [201] + [409] * 7
+
+
+async def test_there_are_only_so_many_hooks(world: World) -> None:
+    made = (await world.call("POST", HOOKS, hook())).json()
+    await add_alike(world, MOST_HOOKS - 1)
     refused = await world.call("POST", HOOKS, hook())
     assert (refused.status_code, str(MOST_HOOKS) in refused.json()["message"]) == (409, True)
     assert (await world.call("POST", "/repos/ann/other/hooks", hook())).status_code == 201

@@ -49,6 +49,7 @@ async def create(
             raise Invalid.field(f"config.{key}", "required", "is required")
     if type_ == "slack" and not config.get("channel", "").strip():
         raise Invalid.field("config.channel", "required", "is required for slack")
+    await tx.alone_with(f"hooks of {owner}")
     if await store.count(tx, owner) >= MOST_HOOKS:
         raise Conflict(f"there are {MOST_HOOKS} hooks, and no more than that may be")
     return await store.add(
