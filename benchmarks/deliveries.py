@@ -3,7 +3,7 @@
 One hooks process on PostgreSQL and NATS; repos is played by a publisher, the endpoints are one more process.
 ``python benchmarks/deliveries.py`` measures, ``--hanging`` the latter alone, for which the machine must be quiet;
 ``--soak`` kills hooks, NATS and the receiver at random under 10,000 events for 200 hooks, and fails unless every
-promise was kept.
+promise was kept. With ``--check`` a figure outside its bound ends it with code 1.
 """
 
 import argparse
@@ -33,6 +33,8 @@ from ingot_hooks.app import SCRIPTS  # noqa: E402
 from ingot_hooks.settings import Settings  # noqa: E402
 
 TARGET = 400
+MOST_CHANGE = 0.1
+"""By how much more the good endpoints may wait beside a hanging one, in the slowest hundredth."""
 GOOD, HANGING = 50, "/hang"
 BLOCK, PACE = 30, 0.4
 """Events that one field gets at a time, and the seconds between them."""
@@ -109,7 +111,9 @@ async def waits(made: Any, *, events: int) -> list[float]:
             await asyncio.sleep(0.5)
 
 
-async def measure(databases: PostgresDatabases, servers: SessionServers, events: int) -> None:
+async def measure(databases: PostgresDatabases, servers: SessionServers, events: int) -> bool:
+    """Whether every rate is within its bound."""
+    within = True
     for each in (1, 4):
         async with prepared(databases, servers) as (made, _):
             found = await rate(made, events=events // each, each=each)
@@ -117,13 +121,17 @@ async def measure(databases: PostgresDatabases, servers: SessionServers, events:
             f"webhooks, {each} per event, from event to arrival: {found:.0f}/s (target {TARGET}/s)",
             flush=True,
         )
+        within = within and found >= TARGET
+    return within
 
 
-async def compare(databases: PostgresDatabases, servers: SessionServers, rounds: int) -> None:
+async def compare(databases: PostgresDatabases, servers: SessionServers, rounds: int) -> bool:
     """Two fields that are alike but for the hanging endpoint, loaded in turn, so that the machine is the same to both.
 
-    The spread is the middle 90 % of what other choices of as many rounds would have given (bootstrap).
+    The spread is the middle 90 % of what other choices of as many rounds would have given (bootstrap). Returns
+    whether the slowest hundredth is within its bound.
     """
+    within = True
     taken: tuple[list[list[float]], list[list[float]]] = ([], [])
     async with prepared(databases, servers) as (alone, _), prepared(databases, servers) as (beside, _):
         fields = (alone, beside)
@@ -141,6 +149,8 @@ async def compare(databases: PostgresDatabases, servers: SessionServers, rounds:
             f"{BLOCK * GOOD} deliveries each way)",
             flush=True,
         )
+        within = within and (share < 0.99 or ratio - 1 < MOST_CHANGE)
+    return within
 
 
 def of_share(blocks: Sequence[list[float]], share: float) -> float:
@@ -179,7 +189,9 @@ async def main() -> None:
     )
     parser.add_argument("--soak", action="store_true", help="the soak alone")
     parser.add_argument("--seed", type=int, default=1, help="of the soak")
+    parser.add_argument("--check", action="store_true", help="fail if a figure is outside its bound")
     given = parser.parse_args()
+    within = True
     servers = SessionServers.open()
     databases = PostgresDatabases(servers)
     try:
@@ -187,12 +199,14 @@ async def main() -> None:
             await killing(databases, servers, given.seed)
             return
         if not given.hanging:
-            await measure(databases, servers, given.events)
+            within = await measure(databases, servers, given.events)
         if not given.rate:
-            await compare(databases, servers, given.rounds)
+            within = await compare(databases, servers, given.rounds) and within
     finally:
         databases.close()
         servers.close()
+    if given.check and not within:
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":
