@@ -5,9 +5,10 @@ import asyncio
 import pytest
 from identity_world import SECRET
 
-from ingot_chassis.errors import TooManyRequests
+from ingot_chassis.errors import TooManyRequests, Unavailable
 from ingot_chassis.stores import open_store
-from ingot_identity.core.passwords import Passwords
+from ingot_identity.core import passwords as hashing
+from ingot_identity.core.passwords import AT_ONCE, Passwords
 from ingot_identity.core.sign_ins import SignIns
 
 FREE = 10
@@ -52,6 +53,61 @@ async def test_a_name_that_is_tried_from_many_addresses_has_to_wait_too(identity
     for number in range(FREE * 10):
         await guess(identity, address=f"192.0.2.{number}")
     assert (await guess(identity, address="198.51.100.1")).status_code == 429
+
+
+@pytest.mark.parametrize(
+    ("name", "address"), [("n{}", "192.0.2.1"), ("ann", "192.0.2.{}")], ids=["many names", "many addresses"]
+)
+async def test_guesses_sent_at_once_get_no_more_than_one_after_the_other(identity, name, address):
+    await identity.add_user("ann")
+    answers = await asyncio.gather(
+        *(guess(identity, name.format(n), address.format(n)) for n in range(FREE * 10 + 20))
+    )
+    assert sorted(a.status_code for a in answers) == [200] * FREE * 10 + [429] * 20
+
+
+async def test_right_passwords_sent_at_once_are_all_heard(identity):
+    ann = await identity.add_user("ann")
+    answers = await asyncio.gather(*(guess(identity, password=SECRET) for _ in range(FREE * 2)))
+    assert [a.json()["user_id"] for a in answers] == [ann] * FREE * 2
+
+
+async def test_a_success_takes_back_what_its_own_failures_counted_for_the_name(identity):
+    await identity.add_user("ann")
+    for number in range(FREE * 2):
+        for _ in range(FREE - 1):
+            await guess(identity, address=f"192.0.2.{number}")
+        answer = await guess(identity, address=f"192.0.2.{number}", password=SECRET)
+        assert answer.status_code == 200
+
+
+async def test_a_success_begins_no_wait_for_a_name_that_others_guess(identity):
+    ann = await identity.add_user("ann")
+    for number in range(FREE * 10 - 1):
+        await guess(identity, address=f"192.0.2.{number}")
+    for _ in range(2):
+        answer = await guess(identity, address="198.51.100.1", password=SECRET)
+        assert answer.json()["user_id"] == ann
+
+
+async def test_an_attempt_whose_password_is_not_checked_does_not_count(identity):
+    sign_ins = SignIns(open_store("memory://", "identity"), free=1)
+    for _ in range(20):
+        with pytest.raises(Unavailable):
+            async with sign_ins.attempt("ann", "192.0.2.1"):
+                raise Unavailable
+
+
+async def test_who_comes_when_the_line_is_full_is_sent_away_and_the_others_are_heard(monkeypatch):
+    monkeypatch.setattr(hashing, "LONGEST_LINE", 1)
+    passwords = Passwords(memory_kib=32, rounds=1)
+    right = await passwords.hash(SECRET)
+    for _ in range(2):
+        heard = await asyncio.gather(
+            *(passwords.matches(SECRET, right) for _ in range(AT_ONCE + 4)), return_exceptions=True
+        )
+        assert heard[: AT_ONCE + 1] == [True] * (AT_ONCE + 1)
+        assert [each.headers for each in heard[AT_ONCE + 1 :]] == [{"Retry-After": "1"}] * 3
 
 
 class Counting(Passwords):

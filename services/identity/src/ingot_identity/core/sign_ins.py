@@ -1,7 +1,13 @@
 """Slowing guesses: after some failures each further attempt has to wait, twice as long as the one before.
 
 Counted for a name from an address, for the name from anywhere and for the address with any name, whether or
-not there is such an account, so that waiting says nothing about it. Kept in the store that replicas share.
+not there is such an account, so that waiting says nothing about it. Hence a user's login and e-mail address are two
+names: counted together, the one would tell by its waiting that it belongs to the other.
+
+An attempt counts from before its password is checked, so that attempts sent at once see each other. The counters
+are kept in the store that replicas share. That store cannot read and write in one step: within a process one lock
+stands for it, while of attempts that replicas count in the same millisecond some may be lost, at worst so many that
+each replica lets through what one alone would.
 """
 
 import asyncio
@@ -31,7 +37,7 @@ class Store(Protocol):
 
 
 class Failures(msgspec.Struct, frozen=True):
-    """How many attempts failed in a row, and when the next one is heard."""
+    """How many attempts failed in a row or are being checked, and when the next one is heard."""
 
     count: int = 0
     next_at: float = 0.0
@@ -40,6 +46,14 @@ class Failures(msgspec.Struct, frozen=True):
 class _Counter(NamedTuple):
     key: str
     free: int
+
+
+class _Place(NamedTuple):
+    """What an attempt found in a counter, and what it left there."""
+
+    counter: _Counter
+    before: Failures
+    after: Failures
 
 
 class Attempt:
@@ -55,22 +69,49 @@ class SignIns:
     def __init__(self, store: Store, *, free: int) -> None:
         self._store, self._free = store, free
         self._one_by_one: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._counting = asyncio.Lock()
 
     @asynccontextmanager
     async def attempt(self, name: str, address: str) -> AsyncIterator[Attempt]:
-        """Around the check of a password. Raises TooManyRequests when it comes too early."""
+        """Around the check of a password. Raises TooManyRequests when it comes too early.
+
+        What is raised inside means that the password was not checked, and does not count.
+        """
         counters = self._counters(name.lower(), address)
-        # Else a burst would be over before its first failure is counted.
+        # Else right passwords that are sent at once would count against each other while they are checked.
         async with self._one_by_one.setdefault(counters[0].key, asyncio.Lock()):
-            before = [await self._read(counter) for counter in counters]
-            self._refuse_early(before)
+            places = await self._take(counters)
             attempt = Attempt()
-            yield attempt
+            try:
+                yield attempt
+            except (Exception, asyncio.CancelledError):
+                await self._give_back(places, 1)
+                raise
             if attempt.succeeded:
-                await self._store.delete(counters[0].key)
-                return
-            for counter, failures in zip(counters, before, strict=True):
-                await self._count(counter, failures)
+                # With the failures before it: whoever knows the password was no guesser.
+                await self._give_back(places, places[0].after.count)
+
+    async def _take(self, counters: list[_Counter]) -> list[_Place]:
+        """Count an attempt, before it is known to fail. Raises TooManyRequests."""
+        async with self._counting:
+            found = [await self._read(counter) for counter in counters]
+            self._refuse_early(found)
+            places = [
+                _Place(counter, before, _one_more(before, counter.free))
+                for counter, before in zip(counters, found, strict=True)
+            ]
+            for place in places:
+                await self._write(place.counter, place.after)
+        return places
+
+    async def _give_back(self, places: list[_Place], attempts: int) -> None:
+        """Take ``attempts`` off each counter, and the wait that this one began if no other has since."""
+        async with self._counting:
+            for counter, before, after in places:
+                present = await self._read(counter)
+                left = max(present.count - attempts, 0)
+                next_at = before.next_at if present.next_at == after.next_at else present.next_at
+                await self._write(counter, Failures(left, next_at if left >= counter.free else 0.0))
 
     def _counters(self, name: str, address: str) -> list[_Counter]:
         """The first is for those who mistype; the others leave room for many people behind one address."""
@@ -91,12 +132,18 @@ class SignIns:
         kept = await self._store.get(counter.key)
         return msgspec.msgpack.decode(kept, type=Failures) if kept else Failures()
 
-    async def _count(self, counter: _Counter, before: Failures) -> None:
-        count = before.count + 1
-        over = count - counter.free
-        wait = min(2.0 ** min(over, 10), LONGEST_WAIT) if over >= 0 else 0.0
-        failures = Failures(count, time.time() + wait)
-        await self._store.set(counter.key, msgspec.msgpack.encode(failures), expires_in=WINDOW)
+    async def _write(self, counter: _Counter, failures: Failures) -> None:
+        if failures.count:
+            await self._store.set(counter.key, msgspec.msgpack.encode(failures), expires_in=WINDOW)
+        else:
+            await self._store.delete(counter.key)
+
+
+def _one_more(failures: Failures, free: int) -> Failures:
+    count = failures.count + 1
+    over = count - free
+    wait = min(2.0 ** min(over, 10), LONGEST_WAIT) if over >= 0 else 0.0
+    return Failures(count, time.time() + wait)
 
 
 def _key(*parts: str) -> str:
