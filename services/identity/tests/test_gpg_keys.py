@@ -144,6 +144,28 @@ async def test_a_key_belongs_to_one_user(identity):
     assert len((await identity.call("GET", "/user/gpg_keys", as_="ann")).json()) == 1
 
 
+async def test_the_addresses_of_who_hides_theirs_are_told_to_nobody_else(identity):
+    await identity.add_user("ann")
+    await identity.add_user("bob")
+    made = (await add(identity)).json()
+    await identity.call("PATCH", "/user/settings", {"hide_email": True}, as_="ann")
+    path = f"/user/gpg_keys/{made['id']}"
+    assert (await identity.call("GET", path, as_="ann")).json() == made
+    for caller in ("bob", "root"):
+        assert (await identity.call("GET", path, as_=caller)).json() == made | {"emails": []}
+        listed = await identity.call("GET", "/users/ann/gpg_keys", as_=caller)
+        assert listed.json() == [made | {"emails": []}]
+
+
+async def test_a_token_of_an_administrator_deletes_keys_of_others_only_if_it_reaches_that_far(identity):
+    await identity.add_user("ann")
+    path = f"/user/gpg_keys/{(await add(identity)).json()['id']}"
+    for scopes, status in ((["write:user"], 403), (["write:user", "write:admin"], 204)):
+        body = {"name": "t", "scopes": scopes}
+        token = (await identity.call("POST", "/users/root/tokens", body, as_="root")).json()["sha1"]
+        assert (await identity.call("DELETE", path, token=token)).status_code == status
+
+
 async def test_an_address_that_is_given_up_is_no_longer_told(identity):
     await identity.add_user("ann")
     made = (await add(identity)).json()

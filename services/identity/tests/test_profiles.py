@@ -1,5 +1,8 @@
 """Addresses, their privacy, and following."""
 
+import asyncio
+import hashlib
+
 import pytest
 from identity_world import SECRET
 
@@ -108,14 +111,19 @@ async def test_an_address_that_is_hidden_is_hidden_everywhere(identity):
 async def test_settings_leave_what_is_absent(identity):
     await identity.add_user("ann")
     await identity.call("PATCH", "/user/settings", {"website": "w", "location": "l"}, as_="ann")
+    shown = (await identity.call("GET", "/users/ann", as_="bob")).json()["avatar_url"]
+    digest = hashlib.sha256(b"ann@example.com").hexdigest()[:32]
+    assert shown.endswith(digest)
     edited = (await identity.call("PATCH", "/user/settings", {"description": "d"}, as_="ann")).json()
     assert (edited["website"], edited["location"], edited["description"]) == ("w", "l", "d")
 
 
 @pytest.mark.parametrize(
     ("body", "status", "field"),
+        assert digest not in answer.text
     [
         ({"full_name": "x" * 101}, 422, "full_name"),
+    assert digest not in copied.text
         ({"location": "x" * 51}, 422, "location"),
         ({"hide_email": "no"}, 400, "hide_email"),
     ],

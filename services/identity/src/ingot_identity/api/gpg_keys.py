@@ -31,7 +31,10 @@ class GPGKeyEmail(msgspec.Struct):
 
 
 class GPGKey(msgspec.Struct, kw_only=True):
-    """`emails` are those of the owner's. `expires_at` is in the year 1 for a key that never does."""
+    """`emails` are those of the owner's, none for others if the owner hides them.
+
+    `expires_at` is in the year 1 for a key that never does.
+    """
 
     id: int
     primary_key_id: str
@@ -81,7 +84,7 @@ async def add_gpg_key(request: Call, data: CreateGPGKey) -> GPGKey:
     keys = await asyncio.to_thread(gpg_keys.read, data.armored_public_key or data.armored_key)
     async with request.db.transaction() as tx:
         row = await gpg_keys.add(tx, request.who.id, keys)
-        return (await _views(tx, [row]))[0]
+        return (await _views(tx, [row], request.who.id))[0]
 
 
 @get(
@@ -96,7 +99,7 @@ async def get_gpg_key(request: Call, key_id: int) -> GPGKey:
         row = await store.get(db, key_id)
         if row is None:
             raise NotFound
-        return (await _views(db, [row]))[0]
+        return (await _views(db, [row], request.who.id))[0]
 
 
 @delete(
@@ -120,13 +123,13 @@ async def _list(request: Call, account_id: int) -> Response[list[GPGKey]]:
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_of(db, account_id, page)
-        views = await _views(db, rows)
+        views = await _views(db, rows, request.who.id)
     return Response(views, headers=request.page_headers(page, total))
 
 
-async def _views(db: Executor, rows: list[Any]) -> list[GPGKey]:
-    """Primary keys with their subkeys and the addresses that are their owner's now."""
-    held = await store.addresses_of(db, {row.account_id for row in rows})
+async def _views(db: Executor, rows: list[Any], seen_by: int) -> list[GPGKey]:
+    """Primary keys with their subkeys and the addresses that are their owner's now, as ``seen_by`` may see them."""
+    held = await store.addresses_of(db, {row.account_id for row in rows}, seen_by)
     subkeys: dict[str, list[GPGKey]] = defaultdict(list)
     for subkey in await store.subkeys_of(db, {row.key_id for row in rows}):
         subkeys[subkey.primary_key_id].append(_view(subkey, None, None))

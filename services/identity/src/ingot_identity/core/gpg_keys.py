@@ -63,7 +63,7 @@ async def add(tx: Tx, account_id: int, keys: Sequence[Key]) -> Any:
     """Add a key, one of whose addresses must be the user's; the row of the primary key. Raises Invalid."""
     await kept(tx, account_id)
     named = {(account_id, address) for address in keys[0].addresses.split()}
-    if not named & await store.addresses_of(tx, [account_id]):
+    if not named & await store.addresses_of(tx, [account_id], account_id):
         raise Invalid.field(FIELD, "email", "names no address of yours")
     if await store.add(tx, account_id, [key._asdict() for key in keys]) != len(keys):
         raise Invalid.field(FIELD, "taken", "is in use")

@@ -40,5 +40,6 @@ class Viewing:
         return f"{row.lower_login}@{self._noreply}" if row.email_private else str(row.email)
 
     def avatar(self, row: Any) -> str:
-        digest = hashlib.sha256((row.email or row.lower_login).encode()).hexdigest()[:32]
+        """Drawn from the address that is shown: whoever guesses the real one must not find it confirmed."""
+        digest = hashlib.sha256((self.email(row) or row.lower_login).encode()).hexdigest()[:32]
         return f"{self._root}avatars/{digest}"

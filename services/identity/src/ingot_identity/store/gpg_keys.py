@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Row, delete, func, or_, select
 
 from ingot_chassis.database import Executor, insert
 from ingot_chassis.paging import Page
-from ingot_identity.store.tables import email, gpg_key
+from ingot_identity.store.tables import account, email, gpg_key
 
 
 async def add(db: Executor, account_id: int, keys: Sequence[dict[str, Any]]) -> int:
@@ -44,10 +44,12 @@ async def subkeys_of(db: Executor, key_ids: Collection[str]) -> list[Row[Any]]:
     return list(rows.all())
 
 
-async def addresses_of(db: Executor, account_ids: Collection[int]) -> set[tuple[int, str]]:
-    """(account, address) of all addresses of those accounts."""
+async def addresses_of(db: Executor, account_ids: Collection[int], seen_by: int) -> set[tuple[int, str]]:
+    """(account, address) of all addresses of those accounts; of who hides theirs only if they ask themselves."""
     rows = await db.execute(
-        select(email.c.account_id, email.c.address).where(email.c.account_id.in_(account_ids))
+        select(email.c.account_id, email.c.address)
+        .join(account, account.c.id == email.c.account_id)
+        .where(email.c.account_id.in_(account_ids), or_(~account.c.email_private, account.c.id == seen_by))
     )
     return {(row.account_id, row.address) for row in rows}
 
