@@ -131,12 +131,32 @@ async def test_a_deleted_token_is_nobodys_and_everybody_hears_of_it(identity):
 
 @pytest.mark.parametrize(
     ("body", "field"),
-    [({"name": " "}, "name"), ({"name": "x" * 256}, "name"), ({"scopes": ["own:everything"]}, "scopes")],
+    [
+        ({"name": " "}, "name"),
+        ({"name": "x" * 256}, "name"),
+        ({"scopes": ["own:everything"]}, "scopes"),
+        ({"scopes": ["read:user"] * 101}, "scopes"),
+    ],
 )
 async def test_a_bad_token_request_names_the_field(identity, body, field):
     await identity.add_user("ann")
     answer = await identity.call("POST", "/users/ann/tokens", {"name": "t"} | body, as_="ann")
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
+
+
+async def test_a_name_in_the_query_is_no_longer_than_one_in_the_body(identity):
+    await identity.add_user("ann")
+    answer = await identity.call("POST", f"/users/ann/tokens?name={'x' * 256}", {}, as_="ann")
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "name")
+    answer = await identity.call("POST", f"/users/ann/tokens?name={'x' * 255}", {}, as_="ann")
+    assert (answer.status_code, answer.json()["name"]) == (201, "x" * 255)
+
+
+async def test_a_scope_that_is_named_twice_is_kept_once(identity):
+    await identity.add_user("ann")
+    made = await make_token(identity, scopes=["read:user", "read:issue", "read:user"])
+    listed = (await identity.call("GET", "/users/ann/tokens", as_="ann")).json()
+    assert made["scopes"] == listed[0]["scopes"] == ["read:user", "read:issue"]
 
 
 @pytest.mark.parametrize("state", [{"prohibit_login": True}, {"active": False}])

@@ -14,7 +14,7 @@ from ingot_identity.api.call import Call
 from ingot_identity.core import tokens
 from ingot_identity.store import tokens as store
 
-MOST_REPOSITORIES = 100
+MOST_REPOSITORIES = MOST_SCOPES = 100
 
 
 class CreateToken(msgspec.Struct):
@@ -23,8 +23,8 @@ class CreateToken(msgspec.Struct):
     With `repositories` (`owner/name`) it is the caller's there, and elsewhere as good as no token.
     """
 
-    name: Annotated[str, msgspec.Meta(max_length=255)] = ""
-    scopes: list[str] = []
+    name: Annotated[str, msgspec.Meta(max_length=tokens.LONGEST_NAME)] = ""
+    scopes: Annotated[list[str], msgspec.Meta(max_length=MOST_SCOPES)] = []
     expires_at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
     repositories: Annotated[list[str], msgspec.Meta(max_length=MOST_REPOSITORIES)] | None = None
 
@@ -66,20 +66,19 @@ async def enter_as_oneself(
 async def create_token(request: Call, data: CreateToken) -> AccessToken:
     """Make an access token; its secret is shown only now."""
     name = data.name or request.query_params.get("name", "")
+    scopes = list(dict.fromkeys(data.scopes)) or ["all"]
     restricted: dict[int, str] = {}
     if data.repositories is not None:
         patience = request.settings.deletion_patience
         restricted = await tokens.named_repositories(request.db, request.who, data.repositories, patience)
     async with request.db.transaction() as tx:
-        token_id, secret = await tokens.create(
-            tx, request.who.id, name, data.scopes, data.expires_at, restricted
-        )
+        token_id, secret = await tokens.create(tx, request.who.id, name, scopes, data.expires_at, restricted)
     return AccessToken(
         id=token_id,
         name=name.strip(),
         sha1=secret,
         token_last_eight=secret[-8:],
-        scopes=data.scopes or ["all"],
+        scopes=scopes,
         expires_at=data.expires_at,
         repositories=sorted(restricted.values()) or None,
     )

@@ -19,6 +19,7 @@ from ingot_identity.store import tokens as store
 
 GROUPS = ("user", "organization", "repository", "issue", "hook", "admin", "misc")
 SCOPES = frozenset(["all", "sudo", *(f"{act}:{group}" for act in ("read", "write") for group in GROUPS)])
+LONGEST_NAME = 255
 _SECRET = re.compile(r"[0-9a-f]{40}")
 
 
@@ -73,6 +74,8 @@ async def create(
     """Make a token; its id and secret. No scopes means all, no repositories no restriction. Raises Invalid."""
     if not name.strip():
         raise Invalid.field("name", "required", "is required")
+    if len(name.strip()) > LONGEST_NAME:
+        raise Invalid.field("name", "length", f"has more than {LONGEST_NAME} characters")
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown:
         raise Invalid.field("scopes", "unknown", f"{unknown[0]!r} is no scope")
