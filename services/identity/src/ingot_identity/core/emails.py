@@ -6,7 +6,7 @@ from typing import Any
 from ingot_chassis.database import Tx
 from ingot_chassis.errors import Invalid
 from ingot_identity.core import names
-from ingot_identity.core.holding import kept
+from ingot_identity.core.holding import held, kept
 from ingot_identity.store import accounts
 from ingot_identity.store import emails as store
 
@@ -25,13 +25,15 @@ async def add(tx: Tx, account_id: int, addresses: Sequence[str]) -> list[Any]:
 
 
 async def remove(tx: Tx, account_id: int, addresses: Sequence[str]) -> None:
-    """Remove all of ``addresses`` or none; the primary one stays. Raises Invalid."""
+    """Remove all of ``addresses`` or none; the primary one stays. Raises Invalid, NotFound."""
     wanted = {address.strip().lower() for address in addresses}
-    held = {row.address: row for row in await store.among(tx, account_id, wanted)}
+    # Else one of them might become the primary one meanwhile.
+    await held(tx, account_id)
+    own = {row.address: row for row in await store.among(tx, account_id, wanted)}
     for address in sorted(wanted):
-        if address not in held:
+        if address not in own:
             raise Invalid.field("emails", "unknown", f"{address!r} is not yours")
-        if held[address].is_primary:
+        if own[address].is_primary:
             raise Invalid.field("emails", "primary", f"{address!r} is the primary address")
     await store.remove(tx, account_id, wanted)
 
