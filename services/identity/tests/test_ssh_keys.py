@@ -176,3 +176,12 @@ async def test_an_administrator_adds_and_deletes_keys_of_others(identity):
     assert (await identity.call("DELETE", f"/admin/users/bob/keys/{key_id}", as_="root")).status_code == 404
     assert (await identity.call("DELETE", f"/admin/users/ann/keys/{key_id}", as_="root")).status_code == 204
     assert (await identity.call("GET", "/user/keys", as_="ann")).json() == []
+
+
+async def test_a_token_of_an_administrator_deletes_keys_of_others_only_if_it_reaches_that_far(identity):
+    await identity.add_user("ann")
+    path = f"/user/keys/{(await add(identity, ED)).json()['id']}"
+    for scopes, status in ((["write:user"], 403), (["write:user", "write:admin"], 204)):
+        body = {"name": "t", "scopes": scopes}
+        token = (await identity.call("POST", "/users/root/tokens", body, as_="root")).json()["sha1"]
+        assert (await identity.call("DELETE", path, token=token)).status_code == status
