@@ -1,6 +1,7 @@
 """Identity as its tests see it: the app, the ways to speak to it, and what it told others."""
 
 from contextlib import contextmanager
+from typing import Any
 
 import httpx
 import msgspec
@@ -61,9 +62,21 @@ class Identity:
 
     async def events(self) -> list[str]:
         """The types of everything emitted so far."""
+        return [row.type for row in await self._outbox()]
+
+    async def payloads(self, happened: type[msgspec.Struct]) -> list[msgspec.Struct]:
+        """What was told in events of that type."""
+        rows = await self._outbox()
+        return [
+            msgspec.json.decode(row.payload, type=happened)
+            for row in rows
+            if row.type == event_type(happened)
+        ]
+
+    async def _outbox(self) -> list[Any]:
         outbox = self.app.state.database.metadata.tables["outbox"]
         async with self.app.state.database.read() as db:
-            return [row.type for row in await db.execute(outbox.select().order_by(outbox.c.seq))]
+            return list(await db.execute(outbox.select().order_by(outbox.c.seq)))
 
     async def statement_of(self, principal: Principal) -> str:
         """What identity itself would hand out for ``principal``."""

@@ -4,11 +4,13 @@ import asyncio
 
 import pytest
 from identity_world import SECRET, created, repository
+from sqlalchemy import update
 from structlog.testing import capture_logs
 
 from ingot_chassis.principal import Principal
-from ingot_contracts.identity import User
+from ingot_contracts.identity import MembershipChanged, OrganizationCreated, User
 from ingot_contracts.repos import RepositoryDeleted, RepositoryEdited
+from ingot_identity.store.tables import account
 
 
 async def edit(identity, body, name="ann"):
@@ -199,6 +201,33 @@ async def test_an_organization_that_comes_back_belongs_to_who_deleted_it(identit
         "ann"
     ]
     assert (await identity.call("DELETE", "/orgs/acme", as_="ann")).status_code == 422
+
+
+async def test_an_organization_whose_heir_is_gone_comes_back_to_an_administrator(identity):
+    await identity.add_user("ann")
+    org = (await identity.call("POST", "/orgs", {"username": "acme"}, as_="ann")).json()["id"]
+    await identity.call("DELETE", "/orgs/acme", as_="ann")
+    assert (await delete(identity)).status_code == 204
+    await identity.hear(created(org))
+    listed = await identity.call("GET", "/orgs/acme/members", as_="root")
+    assert [member["login"] for member in listed.json()] == ["root"]
+    assert (await identity.payloads(OrganizationCreated))[-1].owner_id == 1
+    told = (await identity.payloads(MembershipChanged))[-1]
+    assert (told.organization_id, told.user_id, told.member, told.owner) == (org, 1, True, True)
+
+
+async def test_an_organization_comes_back_though_there_is_nobody_to_own_it(identity):
+    await identity.add_user("ann")
+    org = (await identity.call("POST", "/orgs", {"username": "acme"}, as_="ann")).json()["id"]
+    await identity.call("DELETE", "/orgs/acme", as_="ann")
+    await delete(identity)
+    async with identity.app.state.database.transaction() as tx:
+        await tx.execute(update(account).values(admin=False))
+    count = len(await identity.payloads(MembershipChanged))
+    await identity.hear(created(org))
+    assert (await identity.call("GET", "/orgs/acme")).json()["id"] == org
+    assert (await identity.payloads(OrganizationCreated))[-1].owner_id == 0
+    assert len(await identity.payloads(MembershipChanged)) == count
 
 
 async def test_a_user_cannot_join_while_they_are_deleted(identity):

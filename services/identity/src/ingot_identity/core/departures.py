@@ -81,11 +81,15 @@ async def _bring_back(tx: Tx, viewing: Viewing, gone: Any) -> None:
     if gone.kind == "user":
         tx.emit(UserCreated(account=viewing.account(row)), key=row.id)
         return
-    await organizations.furnish(tx, row.id, await _heir(tx, gone.heir_id))
-    tx.emit(OrganizationCreated(account=viewing.account(row), owner_id=gone.heir_id), key=row.id)
+    owner_id = await _heir(tx, gone.heir_id)
+    await organizations.furnish(tx, row.id, owner_id)
+    tx.emit(OrganizationCreated(account=viewing.account(row), owner_id=owner_id), key=row.id)
+    if owner_id:
+        await organizations.announce_membership(tx, row.id, owner_id)
 
 
 async def _heir(tx: Tx, heir_id: int) -> int:
-    """Who deleted it, or else the first administrator."""
-    row = await accounts.get(tx, heir_id)
-    return heir_id if row is not None else (await accounts.lock_administrators(tx))[0]
+    """Who deleted it, or else the first administrator; 0 when there is neither."""
+    if await accounts.get(tx, heir_id) is not None:
+        return heir_id
+    return next(iter(await accounts.lock_administrators(tx)), 0)

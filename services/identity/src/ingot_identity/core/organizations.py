@@ -29,10 +29,11 @@ async def create(tx: Tx, viewing: Viewing, *, owner_id: int, login: str, **detai
 
 
 async def furnish(tx: Tx, organization_id: int, owner_id: int) -> None:
-    """Give a new organization its team Owners, with ``owner_id`` in it. Raises NotFound."""
-    await join(tx, organization_id, owner_id)
+    """Give a new organization its team Owners, with ``owner_id`` in it; 0 is nobody. Raises NotFound."""
+    if owner_id:
+        await join(tx, organization_id, owner_id)
     team_id = await store.add_team(tx, organization_id, OWNERS, description="", permission="owner", units="")
-    if team_id is not None:
+    if team_id is not None and owner_id:
         await store.add_team_member(tx, team_id, owner_id)
 
 
