@@ -108,9 +108,9 @@ async def add_alike(world: World, count: int) -> None:
 
 async def test_as_many_as_are_made_at_once_there_are_only_so_many_hooks(world: World) -> None:
     await world.call("POST", HOOKS, hook())
-    await add_alike(world, MOST_HOOKS - 2)
+    await add_alike(world, MOST_HOOKS - 5)  # connections are opened one by one: the first may well be alone
     made = await asyncio.gather(*(world.call("POST", HOOKS, hook()) for _ in range(8)))
-    assert sorted(answer.status_code for answer in made) == [201] + [409] * 7
+    assert sorted(answer.status_code for answer in made) == [201] * 4 + [409] * 4
 
 
 async def test_there_are_only_so_many_hooks(world: World) -> None:
