@@ -151,6 +151,11 @@ async def test_lists_are_paged(world: World) -> None:
 
 async def statements(world: World, path: str) -> int:
     """How many SQL statements one GET takes."""
+    return len(await sql(world, path))
+
+
+async def sql(world: World, path: str) -> list[str]:
+    """The SQL statements of one GET."""
     counted: list[str] = []
 
     def count(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
@@ -161,7 +166,7 @@ async def statements(world: World, path: str) -> int:
     assert (await world.call("GET", path)).status_code == 200
     for engine in (world.db.reading, world.db.writing):
         event.remove(engine.sync_engine, "before_cursor_execute", count)
-    return len(counted)
+    return counted
 
 
 async def test_a_list_takes_as_many_statements_for_1000_rows_as_for_10(world: World) -> None:

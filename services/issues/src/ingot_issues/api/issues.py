@@ -113,8 +113,10 @@ async def list_issues(
 ) -> Response[list[Issue]]:
     """Issues and pull requests, newest first; open ones unless `state` says otherwise."""
     page = request.page()
-    label_ids, label_names = queries.ids_and_names(labels)
-    milestone_ids, milestone_titles = queries.ids_and_names([*(milestones or []), *(milestone or [])])
+    label_ids, label_names = queries.ids_and_names("labels", labels)
+    milestone_ids, milestone_titles = queries.ids_and_names(
+        "milestones", [*(milestones or []), *(milestone or [])]
+    )
     wanted = Wanted(
         is_pull=queries.kind(of_type) if request.access.pulls_enabled else False,
         state=queries.state(in_state, "open"),

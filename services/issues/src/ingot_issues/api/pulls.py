@@ -70,8 +70,8 @@ async def list_pulls(
 ) -> Response[list[PullRequest]]:
     """Pull requests in any state, newest first."""
     page = request.page()
-    label_ids, label_names = queries.ids_and_names(labels)
-    milestone_ids, milestone_titles = queries.ids_and_names(milestone)
+    label_ids, label_names = queries.ids_and_names("labels", labels)
+    milestone_ids, milestone_titles = queries.ids_and_names("milestone", milestone)
     wanted = Wanted(
         is_pull=True,
         state=queries.state(in_state, "all"),

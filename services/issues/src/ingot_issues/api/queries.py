@@ -7,7 +7,13 @@ from typing import Annotated, Literal
 import msgspec
 from litestar.params import QueryParameter
 
+from ingot_chassis.errors import Invalid
 from ingot_chassis.policy import MAX_ID
+
+MOST_VALUES = 50
+"""Values of one parameter that filters."""
+NOBODYS = -1
+"""An id that no row has."""
 
 InState = Annotated[str, QueryParameter(name="state")]
 """The parameter ``state``, a name that litestar keeps for itself."""
@@ -37,12 +43,18 @@ def kind(text: str) -> bool | None:
     return {"pulls": True, "issues": False}.get(text)
 
 
-def ids_and_names(values: Sequence[str] | None) -> tuple[list[int], list[str]]:
-    """What a repeatable or comma-separated parameter lists: numbers are ids, the rest are names."""
-    parts = [storable(part).strip() for value in values or [] for part in value.split(",")]
-    numbers = {part for part in parts if part.isascii() and part.isdigit() and len(part) < 20}
-    ids = [int(part) for part in parts if part in numbers and int(part) <= MAX_ID]
-    return ids, [part for part in parts if part and part not in numbers]
+def ids_and_names(parameter: str, values: Sequence[str] | None) -> tuple[list[int], list[str]]:
+    """What a repeatable or comma-separated parameter lists, each once: numbers are ids, the rest are names.
+
+    A number that is too large for an id filters, too: nothing has it. Raises Invalid for more than MOST_VALUES.
+    """
+    parts = {storable(part).strip(): None for value in values or [] for part in value.split(",")}
+    parts.pop("", None)
+    if len(parts) > MOST_VALUES:
+        raise Invalid.field(parameter, "length", f"has more than {MOST_VALUES} values")
+    numbers = [part for part in parts if part.isascii() and part.isdigit() and len(part) < 20]
+    ids = [int(part) if int(part) <= MAX_ID else NOBODYS for part in numbers]
+    return ids, [part for part in parts if part not in numbers]
 
 
 def storable(text: str) -> str:

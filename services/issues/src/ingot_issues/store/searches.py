@@ -142,10 +142,11 @@ def _labelled(repository_id: int, wanted: Wanted) -> list[ColumnElement[bool]]:
         return []
     on_it = select(issue_label.c.issue_id).join(label, label.c.id == issue_label.c.label_id)
     own = label.c.repository_id == repository_id
-    where: list[ColumnElement[bool]] = [
-        issue.c.id.in_(on_it.where(own, func.lower(label.c.name) == name.lower()))
-        for name in wanted.label_names
-    ]
+    where: list[ColumnElement[bool]] = []
+    if wanted.label_names:
+        name, names = func.lower(label.c.name), {name.lower() for name in wanted.label_names}
+        named = on_it.where(own, name.in_(sorted(names))).group_by(issue_label.c.issue_id)
+        where.append(issue.c.id.in_(named.having(func.count(name.distinct()) == len(names))))
     if wanted.label_ids:
         where.append(issue.c.id.in_(on_it.where(own, label.c.id.in_(wanted.label_ids))))
     return where
