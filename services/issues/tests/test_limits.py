@@ -47,3 +47,30 @@ async def test_a_number_beyond_all_ids_matches_nothing(world: World, kind: str, 
     await propose(world)
     assert (await world.call("GET", f"/{kind}?{name}={2**63}")).json() == []
     assert len((await world.call("GET", f"/{kind}")).json()) == 1
+
+
+@pytest.mark.parametrize("digits", ["0" * 25 + "1" + "9" * 19, "9" * 5000, str(2**63), "0" * 30])
+@pytest.mark.parametrize("path", ["/pulls/{}", "/pulls/{}.diff", "/labels/{}", "/issues/{}"])
+async def test_digits_that_are_no_id_are_not_found(world: World, path: str, digits: str) -> None:
+    assert (await world.call("GET", path.format(digits))).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "more"),
+    [
+        ("POST", "/issue/1/labels", {}),
+        ("PUT", "/issues/1/labels", {}),
+        ("POST", "/issues", {"title": "x"}),
+        ("POST", "/pulls", {"title": "x", "head": "two", "base": "main"}),
+        ("PATCH", "/pulls/1", {}),
+    ],
+)
+async def test_one_label_counts_once_and_a_hundred_are_the_most(
+    world: World, method: str, path: str, more: dict[str, str]
+) -> None:
+    await propose(world)
+    [bug] = await labels(world, "bug")
+    assert (await world.call(method, path, more | {"labels": [bug] * 40_000})).status_code in (200, 201)
+    assert len((await world.call("GET", "/issues?labels=bug")).json()) == 1
+    beyond = await world.call(method, path, more | {"labels": list(range(100)) + ["x"]})
+    assert (beyond.status_code, "labels" in beyond.json()["message"]) == (422, True)

@@ -17,14 +17,6 @@ class IssueLabels(msgspec.Struct):
 
     labels: list[int | str] = []
 
-    @property
-    def ids(self) -> list[int]:
-        return [label for label in self.labels if isinstance(label, int)]
-
-    @property
-    def names(self) -> list[str]:
-        return [label for label in self.labels if isinstance(label, str)]
-
 
 async def labels_of(request: Call, issue: IssueRow) -> list[Label]:
     """By name."""
@@ -56,8 +48,9 @@ async def list_issue_labels(request: Call, index: int) -> list[Label]:
 async def add_issue_labels(request: Call, index: int, data: IssueLabels) -> list[Label]:
     """Put labels on an issue; answers all it has."""
     issue, site = await request.issue(index), await request.site()
+    ids, names = labels.ids_and_names(data.labels)
     async with request.db.transaction() as tx:
-        await labels.add_to_issue(tx, site, issue, data.ids, data.names)
+        await labels.add_to_issue(tx, site, issue, ids, names)
     return await labels_of(request, issue)
 
 
@@ -71,8 +64,9 @@ async def add_issue_labels(request: Call, index: int, data: IssueLabels) -> list
 async def replace_issue_labels(request: Call, index: int, data: IssueLabels) -> list[Label]:
     """Leave exactly these labels on an issue."""
     issue, site = await request.issue(index), await request.site()
+    ids, names = labels.ids_and_names(data.labels)
     async with request.db.transaction() as tx:
-        await labels.replace_on_issue(tx, site, issue, data.ids, data.names)
+        await labels.replace_on_issue(tx, site, issue, ids, names)
     return await labels_of(request, issue)
 
 

@@ -15,6 +15,7 @@ from ingot_issues.api import queries
 from ingot_issues.api.call import Call
 from ingot_issues.api.queries import InState
 from ingot_issues.core import issues
+from ingot_issues.core import labels as labelling
 from ingot_issues.core.access import may_edit_issue, may_write
 from ingot_issues.store import searches
 from ingot_issues.store.issues import IssueRow
@@ -80,12 +81,13 @@ async def opening(request: Call, data: CreateIssue) -> issues.Opening:
     beyond = data.people or data.milestone or data.labels or data.due_date
     if not beyond or not await request.allowed(may_write):
         return plain
+    ids, names = labelling.ids_and_names(data.labels)
     return msgspec.structs.replace(
         plain,
         assignees=await request.assignable(data.people) if data.people else [],
         milestone_id=data.milestone,
-        labels=[label for label in data.labels if isinstance(label, int)],
-        label_names=[label for label in data.labels if isinstance(label, str)],
+        labels=ids,
+        label_names=names,
         due_date=data.due_date,
     )
 

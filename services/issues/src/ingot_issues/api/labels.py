@@ -4,7 +4,7 @@ import msgspec
 from litestar import Response, delete, get, patch, post
 
 from ingot_chassis.errors import NotFound
-from ingot_chassis.policy import MAX_ID, resource
+from ingot_chassis.policy import resource
 from ingot_contracts.issues import Label
 from ingot_issues.api import queries
 from ingot_issues.api.call import Call
@@ -59,8 +59,8 @@ async def get_label(request: Call, label_id: str) -> Label:
     """A label by its id, or else by its name."""
     async with request.db.read() as db:
         row = None
-        if label_id.isascii() and label_id.isdigit() and 0 < int(label_id[:20]) <= MAX_ID:
-            row = await store.get(db, request.repository_id, int(label_id))
+        if number := queries.id_in(label_id):
+            row = await store.get(db, request.repository_id, number)
         elif label_id == queries.storable(label_id):
             row = await store.get_by_name(db, request.repository_id, label_id)
     if row is None:

@@ -8,7 +8,7 @@ from litestar import Response, get, patch, post
 from msgspec import UNSET
 
 from ingot_chassis.errors import ApiError, Conflict, Denied, Invalid, NotFound
-from ingot_chassis.policy import MAX_ID, resource
+from ingot_chassis.policy import resource
 from ingot_contracts.issues import PullRequest
 from ingot_contracts.repos import Compare, Comparison, RepositoryAccess
 from ingot_issues.api import queries
@@ -184,12 +184,13 @@ async def get_pull(request: Call, index: str) -> Response[PullRequest | bytes]:
 
 def number_and_form(index: str) -> tuple[int, Literal["diff", "patch"] | None]:
     """What `7`, `7.diff` or `7.patch` asks for. Raises NotFound for anything else."""
-    number, dot, form = index.partition(".")
-    if not (number.isascii() and number.isdigit() and 0 < int(number[:20]) <= MAX_ID):
+    digits, dot, form = index.partition(".")
+    number = queries.id_in(digits)
+    if not number:
         raise NotFound
     if form not in ("", "diff", "patch") or (dot and not form):
         raise NotFound
-    return int(number), "diff" if form == "diff" else "patch" if form == "patch" else None
+    return number, "diff" if form == "diff" else "patch" if form == "patch" else None
 
 
 async def text_of(
@@ -220,12 +221,11 @@ async def edit_pull(request: Call, index: int, data: EditPullRequest) -> PullReq
     retargeted = data.base if data.base != row.base_branch else ""
     compared = await _compared_with(request, row, retargeted) if retargeted else None
     relabelled = bool(data.labels) and await request.allowed(may_write)
+    ids, names = labels.ids_and_names(data.labels) if relabelled else ([], [])
     site = await request.site()
     async with request.db.transaction() as tx:
         changed = await pulls.edit_pull(tx, site, row, wanted, retargeted, compared)
         if relabelled:
-            ids = [label for label in data.labels if isinstance(label, int)]
-            names = [label for label in data.labels if isinstance(label, str)]
             changed = await labels.replace_on_issue(tx, site, row, ids, names) or changed
     return view(request, changed)
 

@@ -57,6 +57,12 @@ def ids_and_names(parameter: str, values: Sequence[str] | None) -> tuple[list[in
     return ids, [part for part in parts if part not in numbers]
 
 
+def id_in(text: str) -> int:
+    """The id that a part of a path is, or 0, which nothing has."""
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
+    return number if number <= MAX_ID else 0
+
+
 def storable(text: str) -> str:
     """Without NUL, which no column holds and no row therefore matches."""
     return text.replace("\x00", "")

@@ -1,7 +1,7 @@
 """Labels of a repository, and putting them on issues."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from ingot_chassis.database import Tx
@@ -15,6 +15,9 @@ from ingot_issues.store.labels import LabelRow
 from ingot_issues.store.surroundings import labels_of
 
 NAME_LENGTH = 255
+
+MOST_NAMED = 100
+"""Labels that one request puts on an issue."""
 
 _COLOR = re.compile(r"#?([0-9a-fA-F]{6}|[0-9a-fA-F]{3})")
 
@@ -38,6 +41,14 @@ def clean_color(color: str) -> str:
         raise Invalid.field("color", "format", f"{color!r} is not '#' and six hex digits")
     digits = found.group(1).lower()
     return digits if len(digits) == 6 else "".join(digit * 2 for digit in digits)
+
+
+def ids_and_names(named: Iterable[int | str]) -> tuple[list[int], list[str]]:
+    """What a list of labels names, each once. Raises Invalid for more than MOST_NAMED."""
+    once = dict.fromkeys(named)
+    if len(once) > MOST_NAMED:
+        raise Invalid.field("labels", "length", f"are more than {MOST_NAMED}")
+    return [one for one in once if isinstance(one, int)], [one for one in once if isinstance(one, str)]
 
 
 async def create_label(tx: Tx, site: Site, name: str, color: str) -> LabelRow:
