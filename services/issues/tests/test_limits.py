@@ -1,9 +1,14 @@
 """How much one request may ask for, and what that costs."""
 
+import asyncio
+
 import pytest
 
+from ingot_issues.core import references
+from ingot_issues.core.markdown import LARGEST
+
 from .conftest import World
-from .test_issues import sql
+from .test_issues import open_issue, sql
 from .test_pulls import propose
 
 
@@ -74,3 +79,50 @@ async def test_one_label_counts_once_and_a_hundred_are_the_most(
     assert len((await world.call("GET", "/issues?labels=bug")).json()) == 1
     beyond = await world.call(method, path, more | {"labels": list(range(100)) + ["x"]})
     assert (beyond.status_code, "labels" in beyond.json()["message"]) == (422, True)
+
+
+TEXTS = [
+    ("POST", "/issues", {"title": "x"}),
+    ("PATCH", "/issues/1", {}),
+    ("POST", "/pulls", {"title": "x", "head": "two", "base": "main"}),
+    ("PATCH", "/pulls/1", {}),
+    ("POST", "/issues/1/comments", {}),
+    ("PATCH", "/issues/comments/1", {}),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "more"), TEXTS)
+async def test_a_text_has_128_k_characters_at_most(
+    world: World, method: str, path: str, more: dict[str, str]
+) -> None:
+    await propose(world)
+    assert (await world.call("POST", "/issues/1/comments", {"body": "x"})).json()["id"] == 1
+    for body in ("- #1\n" * 1_500_000, "x" * (LARGEST + 1)):
+        refused = await world.call(method, path, more | {"body": body})
+        assert (refused.status_code, "body" in refused.json()["message"]) == (422, True)
+    assert (await world.call("GET", "/issues/1")).json()["comments"] == 1
+    assert (await world.call(method, path, more | {"body": "x" * LARGEST})).status_code in (200, 201)
+
+
+@pytest.mark.parametrize(("method", "path", "more"), TEXTS)
+async def test_a_text_is_parsed_while_nothing_waits_for_it(
+    world: World, monkeypatch: pytest.MonkeyPatch, method: str, path: str, more: dict[str, str]
+) -> None:
+    """Another request writes into the same repository from within the parser."""
+    await open_issue(world, "target")
+    await propose(world)
+    await world.call("POST", "/issues/2/comments", {"body": "x"})
+    loop, inner = asyncio.get_running_loop(), references.words
+
+    def parse(text: str) -> str:
+        if len(text) > 10_000:
+            other = world.call("POST", "/issues/1/labels", {"labels": []})
+            assert asyncio.run_coroutine_threadsafe(other, loop).result(30).status_code == 200
+        return inner(text)
+
+    monkeypatch.setattr(references, "words", parse)
+    path = path.replace("/1", "/2") if "comments/" not in path else path
+    answer = await world.call(method, path, more | {"body": "see #1\n\n" + "x " * 10_000})
+    assert answer.status_code in (200, 201)
+    kinds = [row["type"] for row in (await world.call("GET", "/issues/1/timeline")).json()]
+    assert len(kinds) == 1 and kinds[0].endswith("_ref")

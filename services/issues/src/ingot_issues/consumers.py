@@ -7,6 +7,7 @@ from ingot_chassis.jobs import Jobs
 from ingot_contracts import identity, repos
 from ingot_contracts.identity import Account, User
 from ingot_issues.core import commits, pulls
+from ingot_issues.core.references import find_in_opened
 from ingot_issues.core.site import Site
 from ingot_issues.core.views import Viewing
 from ingot_issues.store import accounts, issues, repositories
@@ -74,7 +75,8 @@ class Following:
         if event.merged_pull:
             row = await issues.get(tx, event.repository.id, event.merged_pull)
             if row is not None and row.is_pull:
-                await pulls.record_merge(tx, site, row, event.after)
+                found = await find_in_opened(row.title, row.body)
+                await pulls.record_merge(tx, site, row, event.after, found)
         await pulls.follow_push(tx, self._jobs, event)
         await commits.follow_push(tx, site, event)
 

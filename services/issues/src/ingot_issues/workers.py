@@ -44,9 +44,10 @@ class Working:
         except NotFound:
             return  # a branch is gone: what was known of it last stays
         site = Site(repository, wanted.pusher_id, self._viewing, self._jobs, wanted.confined)
+        found = await references.find_in_opened(row.title, row.body)
         async with self._db.transaction() as tx:
             if pulls.is_merged_by_push(row, compared, wanted.side):
-                await pulls.record_merge(tx, site, row, compared.base_sha)
+                await pulls.record_merge(tx, site, row, compared.base_sha, found)
             else:
                 await pulls.note_comparison(tx, site, row, compared)
             await self._jobs.finish(tx, job)

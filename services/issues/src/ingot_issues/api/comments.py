@@ -11,6 +11,7 @@ from ingot_issues.api.call import Call
 from ingot_issues.api.paths import named, on_issue
 from ingot_issues.core import comments
 from ingot_issues.core.access import may_comment, may_edit_comment
+from ingot_issues.core.references import find_in_markdown
 from ingot_issues.store import comments as store
 from ingot_issues.store.comments import PLAIN, CommentRow
 from ingot_issues.store.surroundings import people
@@ -83,9 +84,10 @@ async def create_comment(request: Call, index: int, data: WriteComment) -> Comme
     issue = await request.issue(index)
     if not await request.allowed(lambda access: may_comment(access, locked=issue.locked)):
         raise Denied("the conversation is locked")
-    site = await request.site()
+    body, site = comments.clean_body(data.body), await request.site()
+    found = await find_in_markdown(body)
     async with request.db.transaction() as tx:
-        return await comments.comment_on(tx, site, issue, data.body)
+        return await comments.comment_on(tx, site, issue, body, found)
 
 
 @get(
@@ -136,9 +138,10 @@ async def _edited(request: Call, comment_id: int, data: WriteComment) -> Respons
     row = await _own_comment(request, comment_id)
     if row.kind != PLAIN:
         return Response(None, status_code=204)
-    site = await request.site()
+    body, site = comments.clean_body(data.body), await request.site()
+    found = await find_in_markdown(body)
     async with request.db.transaction() as tx:
-        return Response(await comments.change_comment(tx, site, row, data.body))
+        return Response(await comments.change_comment(tx, site, row, body, found))
 
 
 @delete(

@@ -14,7 +14,7 @@ from ingot_contracts.issues import Issue
 from ingot_issues.api import queries
 from ingot_issues.api.call import Call
 from ingot_issues.api.queries import InState
-from ingot_issues.core import issues
+from ingot_issues.core import issues, references
 from ingot_issues.core import labels as labelling
 from ingot_issues.core.access import may_edit_issue, may_write
 from ingot_issues.store import searches
@@ -77,7 +77,9 @@ def view(request: Call, row: IssueRow) -> Issue:
 
 async def opening(request: Call, data: CreateIssue) -> issues.Opening:
     """What the caller may start an issue with. Raises Invalid."""
-    plain = issues.Opening(title=issues.clean_title(data.title), body=data.body)
+    title, body = issues.clean_title(data.title), references.clean_text(data.body)
+    found = await references.find_in_opened(title, body)
+    plain = issues.Opening(title=title, body=body, references=found)
     beyond = data.people or data.milestone or data.labels or data.due_date
     if not beyond or not await request.allowed(may_write):
         return plain
@@ -193,6 +195,10 @@ async def allowed_edit(request: Call, seen: IssueRow, data: EditIssue) -> issues
     if not await request.allowed(lambda access: may_edit_issue(access, request.who, seen.author_id)):
         raise Denied("only its author and writers of the repository may edit it")
     wanted = data.edit()
+    if wanted.title or wanted.body is not None:
+        title = issues.clean_title(wanted.title) if wanted.title else seen.title
+        body = seen.body if wanted.body is None else references.clean_text(wanted.body)
+        wanted.references = await references.find_in_opened(title, body)
     people = data.people
     beyond = people is not None or data.milestone is not UNSET or data.due_date or data.unset_due_date
     if beyond and await request.allowed(may_write):

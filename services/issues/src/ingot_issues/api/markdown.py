@@ -1,7 +1,6 @@
 """Markdown to HTML for anyone."""
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import msgspec
 from litestar import Response, post
@@ -9,12 +8,9 @@ from litestar import Response, post
 from ingot_chassis.errors import TooLarge
 from ingot_chassis.policy import anyone
 from ingot_issues.api.call import Call
-from ingot_issues.core.markdown import LARGEST, Context, render
+from ingot_issues.core.markdown import LARGEST, Context, parsed, render
 
-INLINE = 2048
-"""Characters that are rendered at once; longer texts leave the event loop to others."""
 MOST_BYTES = 1_000_000
-_ROOM = ThreadPoolExecutor(max_workers=2, thread_name_prefix="markdown")
 
 
 class RenderMarkdown(msgspec.Struct, kw_only=True):
@@ -57,12 +53,7 @@ async def render_markdown_raw(request: Call) -> Response[str]:
 async def _answer(text: str, linking: Context | None) -> Response[str]:
     if len(text) > LARGEST:
         raise TooLarge(f"the text has more than {LARGEST} characters")
-    loop = asyncio.get_running_loop()
-    html = (
-        render(text, linking)
-        if len(text) <= INLINE
-        else await loop.run_in_executor(_ROOM, render, text, linking)
-    )
+    html = await parsed(partial(render, context=linking), text)
     return Response(html, media_type="text/html")
 
 

@@ -15,6 +15,7 @@ from ingot_contracts.repos import Compare, Comparison, MergeStyle
 from ingot_issues.api.call import Call
 from ingot_issues.api.pulls import pull_row
 from ingot_issues.core import pulls
+from ingot_issues.core.references import find_in_opened
 from ingot_issues.store import comments, issues
 from ingot_issues.store import pulls as store
 from ingot_issues.store.comments import Details
@@ -98,8 +99,9 @@ async def _merge(request: Call, row: IssueRow, data: MergePullRequest) -> None:
         async with request.db.transaction() as tx:
             await store.release_merge(tx, row.pull_id, claim)
         raise
+    found = await find_in_opened(row.title, row.body)
     async with request.db.transaction() as tx:
-        await pulls.record_merge(tx, site, row, merged.sha)
+        await pulls.record_merge(tx, site, row, merged.sha, found)
 
 
 async def _take_branch(request: Call, row: IssueRow) -> None:

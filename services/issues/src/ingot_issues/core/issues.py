@@ -10,7 +10,7 @@ from ingot_chassis.errors import Conflict, Invalid, NotFound
 from ingot_chassis.tables import now
 from ingot_contracts.issues import ChangedText, Changes, IssueAction
 from ingot_issues.core import references
-from ingot_issues.core.references import Source
+from ingot_issues.core.references import Reference, Source
 from ingot_issues.core.site import Site
 from ingot_issues.store import comments, labels, milestones, pulls, repositories
 from ingot_issues.store import issues as store
@@ -22,7 +22,10 @@ TITLE_LENGTH = 255
 
 
 class Opening(msgspec.Struct, kw_only=True):
-    """What a new issue or pull request starts with. Ids that the repository does not have are left out."""
+    """What a new issue or pull request starts with. Ids that the repository does not have are left out.
+
+    ``references`` are those of title and body.
+    """
 
     title: str
     body: str = ""
@@ -31,10 +34,14 @@ class Opening(msgspec.Struct, kw_only=True):
     labels: list[int] = []
     label_names: list[str] = []
     due_date: datetime | None = None
+    references: list[Reference] = []
 
 
 class Edit(msgspec.Struct, kw_only=True):
-    """What is to change; what is None stays. ``milestone_id`` 0 takes it off, ``due_date`` may be taken off, too."""
+    """What is to change; what is None stays. ``milestone_id`` 0 takes it off, ``due_date`` may be taken off, too.
+
+    ``references`` are those of title and body as they will be.
+    """
 
     title: str | None = None
     body: str | None = None
@@ -43,6 +50,7 @@ class Edit(msgspec.Struct, kw_only=True):
     milestone_id: int | None = None
     due_date: datetime | None = None
     no_due_date: bool = False
+    references: list[Reference] = []
 
 
 def clean_title(title: str) -> str:
@@ -104,7 +112,7 @@ async def write_opened(tx: Tx, site: Site, opening: Opening, *, is_pull: bool) -
         for label_id in await store.add_labels(tx, issue_id, known):
             await site.note(tx, issue_id, comments.LABEL, "1", Details(label=label_id))
     source = Source(repository_id=repository_id, issue_id=issue_id, is_pull=is_pull)
-    await references.follow(tx, site, source, f"{title}\n\n{opening.body}")
+    await references.note_all(tx, site, source, opening.references)
     return issue_id, counted
 
 
@@ -152,8 +160,7 @@ async def _change_text(
     if not former:
         return values, [], None
     source = Source(repository_id=site.repository.id, issue_id=before.id, is_pull=before.is_pull)
-    text = f"{title}\n\n{before.body if wanted.body is None else wanted.body}"
-    await references.follow(tx, site, source, text)
+    await references.note_all(tx, site, source, wanted.references)
     return values, ["edited"], Changes(title=former.get("title"), body=former.get("body"))
 
 

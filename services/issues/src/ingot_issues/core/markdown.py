@@ -1,11 +1,13 @@
 """Markdown to HTML that is safe to show: parsed, linked in mode gfm, highlighted, and sanitised in every mode."""
 
+import asyncio
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 import nh3
@@ -21,6 +23,10 @@ from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 LARGEST = 128 * 1024
 """Characters. Nesting makes the time of some inputs grow faster than their length."""
 HIGHLIGHTED = 32 * 1024
+INLINE = 2048
+"""Characters that are parsed at once; longer texts leave the event loop to others."""
+_Result = TypeVar("_Result")
+_ROOM = ThreadPoolExecutor(max_workers=2, thread_name_prefix="markdown")
 
 _WEB = r"""(?P<url>(?:https?://|www\.)[^\s<>]*[^\s<>?!.,:;*_~'")\]])"""
 _REFERENCE = re.compile(
@@ -76,6 +82,13 @@ class Context:
 
     def page(self, target: str) -> str:
         return f"{self.base}{'wiki/' if self.wiki else ''}{target.strip().replace(' ', '-')}"
+
+
+async def parsed(work: Callable[[str], _Result], text: str) -> _Result:
+    """``work(text)``, where it does not hold up the event loop."""
+    if len(text) <= INLINE:
+        return work(text)
+    return await asyncio.get_running_loop().run_in_executor(_ROOM, work, text)
 
 
 def render(text: str, context: Context | None = None) -> str:

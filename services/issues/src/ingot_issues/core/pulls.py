@@ -20,7 +20,7 @@ from ingot_issues.core.issues import (
     refuse_twin,
     write_opened,
 )
-from ingot_issues.core.references import Source, find_in_markdown
+from ingot_issues.core.references import Reference, Source
 from ingot_issues.core.site import Site
 from ingot_issues.store import comments, issues, repositories
 from ingot_issues.store import pulls as store
@@ -232,8 +232,8 @@ def merge_of(row: IssueRow, head_sha: str, style: MergeStyle, title: str, messag
     )
 
 
-async def record_merge(tx: Tx, site: Site, seen: IssueRow, sha: str) -> bool:
-    """Note and tell that it is merged, once; False when it was noted before."""
+async def record_merge(tx: Tx, site: Site, seen: IssueRow, sha: str, found: list[Reference]) -> bool:
+    """Note and tell that it is merged, once; False when it was noted before. ``found`` are its references."""
     await site.enter(tx)
     if not await store.mark_merged(tx, seen.pull_id, sha=sha, merged_by=site.actor_id):
         return False
@@ -245,7 +245,7 @@ async def record_merge(tx: Tx, site: Site, seen: IssueRow, sha: str) -> bool:
         await site.count_open(tx, -1, is_pull=True)
     await site.announce(tx, row.id, "closed")
     source = Source(repository_id=site.repository.id, issue_id=row.id, is_pull=True)
-    await act_on(tx, site, source, find_in_markdown(f"{row.title}\n\n{row.body}"))
+    await act_on(tx, site, source, found)
     return True
 
 

@@ -12,9 +12,10 @@ from typing import Any, Literal
 import msgspec
 
 from ingot_chassis.database import Tx
+from ingot_chassis.errors import Invalid
 from ingot_contracts.repos import RepositoryAccess
 from ingot_issues.core.access import may_edit_by_id
-from ingot_issues.core.markdown import words
+from ingot_issues.core.markdown import LARGEST, parsed, words
 from ingot_issues.core.site import Site
 from ingot_issues.store import comments, issues, repositories
 from ingot_issues.store.comments import Details
@@ -91,18 +92,25 @@ def find(text: str) -> list[Reference]:
     return list(found.values())
 
 
-def find_in_markdown(text: str) -> list[Reference]:
-    """The same; what stands in code or in a link does not count."""
-    return find(words(text)) if "#" in text else []
+def clean_text(body: str) -> str:
+    """The markdown of a person. Raises Invalid when it is too long to be parsed."""
+    if len(body) > LARGEST:
+        raise Invalid.field("body", "length", f"has more than {LARGEST} characters")
+    return body
 
 
-async def follow(tx: Tx, site: Site, source: Source, text: str) -> None:
-    """Note what the markdown of a person refers to. The repository is locked already."""
-    await note_all(tx, site, source, find_in_markdown(text))
+async def find_in_markdown(text: str) -> list[Reference]:
+    """The same; what stands in code or in a link does not count. To be called before the repository is locked."""
+    return await parsed(lambda markdown: find(words(markdown)), text) if "#" in text else []
+
+
+async def find_in_opened(title: str, body: str) -> list[Reference]:
+    """What an issue or pull request refers to."""
+    return await find_in_markdown(f"{title}\n\n{body}")
 
 
 async def note_all(tx: Tx, site: Site, source: Source, found: Iterable[Reference]) -> None:
-    """Note references that stand in the repository of ``site``."""
+    """Note references that stand in the repository of ``site``, which is locked already."""
     for reference in found:
         if not is_own(site, reference):
             await send_on(tx, site, source, reference)
