@@ -7,7 +7,7 @@ import pytest
 
 from ingot_chassis.errors import Conflict, NotFound, Unavailable
 from ingot_contracts.identity import User
-from ingot_contracts.repos import Merged, RepositoryDeleted, RepositoryForked
+from ingot_contracts.repos import Merged, RepositoryDeleted, RepositoryEdited, RepositoryForked
 
 from .builders import BASE, HEAD, JOINED, NEXT, comparison, push, repository
 from .conftest import World
@@ -60,6 +60,17 @@ async def test_a_fork_with_another_name_is_found_by_its_owner(world: World) -> N
     fork = repository(8, owner=4, parent=repository(), name="mine")
     world.repos.repositories[8] = fork
     await world.hear(RepositoryForked(forkee=repository(), repository=fork, sender=User(id=4, login="dan")))
+    await world.call("POST", "/issues", {"title": "so that there is a copy of the account"}, as_=4)
+    assert (await propose(world, as_=4, head="dan:fix"))["head"]["repo"]["name"] == "mine"
+
+
+async def test_a_fork_with_another_name_is_found_after_a_push_and_an_edit(world: World) -> None:
+    fork, told = repository(8, owner=4, parent=repository(), name="mine"), repository(8, owner=4, name="mine")
+    world.repos.repositories[8] = fork
+    dan = User(id=4, login="dan")
+    await world.hear(RepositoryForked(forkee=repository(), repository=fork, sender=dan))
+    await world.hear(push("refs/heads/fix", of=told))
+    await world.hear(RepositoryEdited(repository=told, sender=dan))
     await world.call("POST", "/issues", {"title": "so that there is a copy of the account"}, as_=4)
     assert (await propose(world, as_=4, head="dan:fix"))["head"]["repo"]["name"] == "mine"
 

@@ -128,10 +128,7 @@ async def remove(db: Executor, repository_id: int) -> None:
 
 
 def _values(view: Repository) -> dict[str, Any]:
+    """The columns to write. Not every view tells the parent, so what is known of it stays."""
     plain = msgspec.structs.replace(view, permissions=Permission())
-    return {
-        "id": view.id,
-        "parent_id": view.parent.id if view.parent else None,
-        "owner_id": view.owner.id,
-        "view": msgspec.json.encode(plain),
-    }
+    values = {"id": view.id, "owner_id": view.owner.id, "view": msgspec.json.encode(plain)}
+    return values | {"parent_id": view.parent.id} if view.parent else values
