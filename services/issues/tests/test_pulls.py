@@ -231,6 +231,37 @@ async def test_a_push_to_the_base_that_brings_the_head_merges(world: World) -> N
     assert await told(world) == [("opened", False), ("closed", True)]
 
 
+@pytest.mark.parametrize("refs", [("fix", "main"), ("main", "fix")])
+@pytest.mark.parametrize("apart", [True, False])
+async def test_a_push_of_head_and_base_together_merges(
+    world: World, refs: tuple[str, str], *, apart: bool
+) -> None:
+    await propose(world)
+    await world.workers.step()
+    world.repos.compared = comparison(base_sha=NEXT, head_sha=NEXT, merge_base=NEXT, commits=0)
+    for ref in refs:
+        await world.hear(push(f"refs/heads/{ref}", after=NEXT))
+        if apart:
+            await world.workers.step()
+    while await world.workers.step():
+        pass
+    pull = (await world.call("GET", "/pulls/1")).json()
+    assert (pull["merged"], pull["merge_commit_sha"], pull["head"]["sha"]) == (True, NEXT, NEXT)
+    assert await told(world) == [("opened", False), ("synchronized", False), ("closed", True)]
+
+
+async def test_a_head_that_goes_back_to_the_base_is_not_merged(world: World) -> None:
+    await propose(world)
+    await world.workers.step()
+    world.repos.compared = comparison(base_sha=NEXT, head_sha=BASE, commits=0)
+    await world.hear(push("refs/heads/fix", after=BASE))
+    await world.hear(push(after=NEXT))
+    while await world.workers.step():
+        pass
+    pull = (await world.call("GET", "/pulls/1")).json()
+    assert (pull["merged"], pull["state"], pull["head"]["sha"]) == (False, "open", BASE)
+
+
 async def test_a_push_to_the_base_is_checked_for_conflicts(world: World) -> None:
     await propose(world)
     await world.hear(push(after=NEXT))

@@ -46,10 +46,11 @@ class Working:
         site = Site(repository, wanted.pusher_id, self._viewing, self._jobs, wanted.confined)
         found = await references.find_in_opened(row.title, row.body)
         async with self._db.transaction() as tx:
-            if pulls.is_merged_by_push(row, compared, wanted.side):
-                await pulls.record_merge(tx, site, row, compared.base_sha, found)
-            else:
+            joined = pulls.is_joined(row, compared)
+            if not joined or (wanted.side == "base" and compared.head_sha != row.head_sha):
                 await pulls.note_comparison(tx, site, row, compared)
+            if joined and wanted.side == "base":  # the push to the base says who merged it
+                await pulls.record_merge(tx, site, row, compared.base_sha, found)
             await self._jobs.finish(tx, job)
 
     async def refer(self, job: Job) -> None:

@@ -99,7 +99,7 @@ async def open_pull(tx: Tx, site: Site, opening: Opening, proposal: Proposal) ->
         side="head",
         confined=site.confined,
     )
-    await site.jobs.add(tx, CHECK, f"{pull_id}:{compared.head_sha}", check)
+    await site.jobs.add(tx, CHECK, f"{pull_id}:{compared.head_sha}:head", check)
     return await site.announce(tx, issue_id, "opened")
 
 
@@ -153,14 +153,15 @@ async def follow_push(tx: Tx, jobs: Jobs, push: PushReceived) -> None:
         return
     await store.forget_mergeable(tx, [row.id for row in found])
     for row in found:
+        side: Literal["base", "head"] = "base" if row.id in on_base else "head"
         check = CheckPull(
             issue_id=row.issue_id,
             pushed=push.after,
             pusher_id=push.pusher.id,
             confined=push.confined,
-            side="base" if row.id in on_base else "head",
+            side=side,
         )
-        await jobs.add(tx, CHECK, f"{row.id}:{push.after}", check)
+        await jobs.add(tx, CHECK, f"{row.id}:{push.after}:{side}", check)
 
 
 async def note_comparison(tx: Tx, site: Site, seen: IssueRow, compared: Comparison) -> None:
@@ -183,9 +184,18 @@ async def note_comparison(tx: Tx, site: Site, seen: IssueRow, compared: Comparis
         await site.announce(tx, seen.id, "synchronized")
 
 
-def is_merged_by_push(seen: IssueRow, compared: Comparison, side: str) -> bool:
-    """Whether a push to the base brought all of the head, which has not moved meanwhile."""
-    return side == "base" and compared.commits == 0 and compared.head_sha == seen.head_sha
+def is_joined(seen: IssueRow, compared: Comparison) -> bool:
+    """Whether the base, as it moved, has brought all of a head that was ahead of it.
+
+    The head may have moved too, but not back to what the base had before.
+    """
+    was_ahead = seen.head_sha != seen.merge_base
+    return (
+        was_ahead
+        and compared.commits == 0
+        and compared.base_sha != seen.base_sha
+        and compared.head_sha not in (seen.base_sha, seen.merge_base)
+    )
 
 
 def refuse_ended(seen: IssueRow) -> None:
