@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 from ingot_chassis.errors import Conflict, NotFound, Unavailable
@@ -119,6 +120,29 @@ async def test_a_private_fork_of_a_public_repository_is_shown_to_its_people_only
     await propose(world, as_=4, head="dan:fix")
     assert (await world.call("GET", "/pulls/1", as_=4)).json()["head"]["repo"]["private"]
     assert (await world.call("GET", "/pulls/1", as_=3)).json()["head"]["repo"] is None
+
+
+async def test_events_show_the_private_fork_of_a_public_repository_to_nobody(world: World) -> None:
+    world.repos.repositories[8] = repository(8, owner=4, parent=repository(), private=True)
+    await propose(world, as_=4, head="dan:fix")
+    await world.call("PATCH", "/pulls/1", {"title": "other"}, as_=4)
+    for event in await world.events("issues.pull.changed.v1"):
+        assert (event["pull_request"]["head"]["repo_id"], event["pull_request"]["head"]["repo"]) == (8, None)
+
+
+async def test_what_only_the_actor_may_know_of_a_repository_is_told_to_nobody(world: World) -> None:
+    parent = repository(9, name="secret", private=True)
+    known = {"parent": parent, "original_url": "https://secret.example", "mirror_interval": "8h0m0s"}
+    fork = repository(8, owner=4, **known | {"parent": repository()})
+    world.repos.repositories |= {7: repository(**known), 8: fork}
+    await propose(world, as_=4, head="dan:fix")
+    await world.call("POST", "/issues", {"title": "x"})
+    await world.call("POST", "/issues/2/comments", {"body": "x"})
+    for event in await world.events():
+        assert b"secret" not in msgspec.json.encode(event)
+        assert b"8h0m0s" not in msgspec.json.encode(event)
+    shown = (await world.call("GET", "/pulls/1", as_=3)).json()["head"]["repo"]
+    assert (shown["parent"], shown["original_url"], shown["mirror_interval"]) == (None, "", "")
 
 
 async def test_a_pull_request_outlives_its_fork(world: World) -> None:

@@ -18,11 +18,11 @@ from ingot_contracts.issues import (
     PullRequestChanged,
 )
 from ingot_contracts.repos import Repository
-from ingot_issues.core.views import Viewing, plain
+from ingot_issues.core.views import Viewing
 from ingot_issues.store import comments, issues, repositories
 from ingot_issues.store.comments import NOTHING, Details
 from ingot_issues.store.issues import IssueRow
-from ingot_issues.store.repositories import Counted
+from ingot_issues.store.repositories import Counted, plain
 from ingot_issues.store.surroundings import Surroundings
 
 

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import msgspec
-
 from ingot_contracts.identity import GHOST, User
 from ingot_contracts.issues import (
     Comment,
@@ -14,7 +12,8 @@ from ingot_contracts.issues import (
     PullRequestBranch,
     PullRequestMeta,
 )
-from ingot_contracts.repos import Permission, Repository
+from ingot_contracts.repos import Repository
+from ingot_issues.store.repositories import plain
 from ingot_issues.store.surroundings import Surroundings
 
 
@@ -69,9 +68,12 @@ class Viewing:
         )
 
     def pull(
-        self, row: Any, repository: Repository, around: Surroundings, *, reader: int | None = None
+        self, row: Any, repository: Repository, around: Surroundings, *, reader: int = 0
     ) -> PullRequest:
-        """A pull request. A ``reader`` is not shown the private fork behind a public repository."""
+        """A pull request. The private fork behind a public repository is shown to its people only.
+
+        ``reader`` 0 is everybody, as in events.
+        """
         page = self._page(row, repository)
         return PullRequest(
             id=row.pull_id,
@@ -136,24 +138,17 @@ class Viewing:
         return f"{self.root}{repository.full_name}/{kind}/{row.number}"
 
 
-def plain(repository: Repository) -> Repository:
-    """As events and branches carry it: without what the caller may do to it."""
-    if repository.permissions == Permission():
-        return repository
-    return msgspec.structs.replace(repository, permissions=Permission())
-
-
 def _branch(name: str, sha: str, repository_id: int, repository: Repository | None) -> PullRequestBranch:
     shown = plain(repository) if repository else None
     return PullRequestBranch(label=name, ref=name, sha=sha, repo_id=repository_id, repo=shown)
 
 
 def _head_repository(
-    row: Any, base: Repository, around: Surroundings, reader: int | None
+    row: Any, base: Repository, around: Surroundings, reader: int
 ) -> Repository | None:
     if row.head_repository_id == base.id:
         return base
     head = around.repositories.get(row.head_repository_id)
-    if head is None or reader is None or not head.private or base.private:
+    if head is None or not head.private or base.private:
         return head
-    return head if reader in (row.author_id, head.owner.id) else None
+    return head if reader and reader in (row.author_id, head.owner.id) else None

@@ -14,6 +14,18 @@ from ingot_contracts.repos import Permission, Repository
 from ingot_issues.store.tables import comment, counter, issue, label, milestone, repository, tracked_time
 
 
+def plain(repository: Repository) -> Repository:
+    """As events, branches and copies carry it: without what only the caller may do or know."""
+    return msgspec.structs.replace(
+        repository,
+        permissions=Permission(),
+        parent=None,
+        original_url="",
+        mirror_interval="",
+        mirror_updated=None,
+    )
+
+
 async def lock(db: Executor, repository_id: int) -> bool:
     """Make every other writer of the repository wait; False when it is deleted.
 
@@ -129,6 +141,5 @@ async def remove(db: Executor, repository_id: int) -> None:
 
 def _values(view: Repository) -> dict[str, Any]:
     """The columns to write. Not every view tells the parent, so what is known of it stays."""
-    plain = msgspec.structs.replace(view, permissions=Permission())
-    values = {"id": view.id, "owner_id": view.owner.id, "view": msgspec.json.encode(plain)}
+    values = {"id": view.id, "owner_id": view.owner.id, "view": msgspec.json.encode(plain(view))}
     return values | {"parent_id": view.parent.id} if view.parent else values
