@@ -67,9 +67,7 @@ class Viewing:
             **self._shared(row, repository, around),
         )
 
-    def pull(
-        self, row: Any, repository: Repository, around: Surroundings, *, reader: int = 0
-    ) -> PullRequest:
+    def pull(self, row: Any, repository: Repository, around: Surroundings, *, reader: int = 0) -> PullRequest:
         """A pull request. The private fork behind a public repository is shown to its people only.
 
         ``reader`` 0 is everybody, as in events.
@@ -143,9 +141,7 @@ def _branch(name: str, sha: str, repository_id: int, repository: Repository | No
     return PullRequestBranch(label=name, ref=name, sha=sha, repo_id=repository_id, repo=shown)
 
 
-def _head_repository(
-    row: Any, base: Repository, around: Surroundings, reader: int
-) -> Repository | None:
+def _head_repository(row: Any, base: Repository, around: Surroundings, reader: int) -> Repository | None:
     if row.head_repository_id == base.id:
         return base
     head = around.repositories.get(row.head_repository_id)
