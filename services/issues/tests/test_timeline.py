@@ -243,6 +243,28 @@ async def test_a_pull_request_is_not_told_where_the_unit_is_off(world: World) ->
     assert (row["type"], row["ref_issue"]) == ("pull_ref", None)
 
 
+@pytest.mark.parametrize("unit", ["has_issues", "has_pull_requests"])
+async def test_what_refers_from_elsewhere_is_not_told_where_its_unit_is_off(world: World, unit: str) -> None:
+    await elsewhere(world)
+    await open_issue(world)
+    body = {"title": "secret, see ann/app#1", "head": "fix", "base": "main"}
+    for kind in ("issues", "pulls"):
+        assert (await world.call("POST", f"//repos/ann/lib/{kind}", body)).status_code == 201
+    await world.workers.step()
+    off = repository(9, name="lib", **{unit: False})
+    await world.hear(RepositoryEdited(repository=off, sender=User(id=1, login="ann")))
+    told = {row["type"]: row["ref_issue"] for row in await timeline(world)}
+    hidden, shown = ("issue_ref", "pull_ref") if unit == "has_issues" else ("pull_ref", "issue_ref")
+    assert (told[hidden], told[shown]["title"]) == (None, body["title"])
+
+
+async def test_a_push_closes_nothing_where_the_unit_is_off(world: World) -> None:
+    await open_issue(world)
+    told = [pushed_commit("e" * 40, "closes #1")]
+    await world.hear(push(of=repository(has_issues=False), commits=told, total_commits=1))
+    assert (await world.call("GET", "/issues/1")).json()["state"] == "open"
+
+
 async def test_a_mirror_closes_nothing(world: World) -> None:
     await open_issue(world)
     told = [pushed_commit("e" * 40, "closes #1")]

@@ -184,11 +184,14 @@ def _view(request: Call, row: CommentRow, mentioned: Mentioned) -> TimelineComme
 
 
 def _reference(viewing: Viewing, row: CommentRow, mentioned: Mentioned, request: Call) -> dict[str, Any]:
-    """What refers to the issue, in its own repository."""
+    """What refers to the issue, in its own repository, unless its unit is off there."""
     own = row.ref_repository_id == request.repository_id
     at = request.access.repository if own else mentioned.repositories.get(row.ref_repository_id)
     issue, comment = mentioned.issues.get(row.ref_issue_id), mentioned.comments.get(row.ref_comment_id)
-    if at is None or issue is None or (own and issue.is_pull and not request.access.pulls_enabled):
+    if at is None or issue is None:
+        return {}
+    pulls_enabled = request.access.pulls_enabled if own else at.has_pull_requests
+    if not (pulls_enabled if issue.is_pull else at.has_issues):
         return {}
     return {
         "ref_issue": viewing.issue(issue, at, mentioned.around),

@@ -12,7 +12,7 @@ from ingot_issues.store.issues import IssueRow
 
 
 async def act_on(tx: Tx, site: Site, source: Source, found: Iterable[Reference]) -> None:
-    """Do what references ask for. The actor of ``site`` may write to its repository."""
+    """Do what references ask for, where there are issues. The actor of ``site`` may write to its repository."""
     for reference in found:
         if reference.action == "none":
             continue
@@ -20,7 +20,7 @@ async def act_on(tx: Tx, site: Site, source: Source, found: Iterable[Reference])
             await references.send_on(tx, site, source, reference, act=True)
             continue
         target = await issues.get(tx, site.repository.id, reference.number)
-        if target is not None:
+        if target is not None and site.repository.has_issues:
             await act(tx, site, target, reference.action)
 
 
