@@ -306,6 +306,18 @@ async def test_a_push_to_the_head_synchronizes(world: World) -> None:
     assert await told(world) == [("opened", False), ("synchronized", False)]
 
 
+async def test_commits_of_a_fork_that_became_private_stay_there(world: World) -> None:
+    await propose(world, as_=4, head="dan:fix")
+    await world.workers.step()
+    asked = len(world.repos.compares)
+    hidden = repository(8, owner=4, private=True)
+    await world.hear(RepositoryEdited(repository=hidden, sender=User(id=4, login="dan")))
+    await world.hear(push("refs/heads/fix", of=hidden))
+    await world.hear(push(after=NEXT))
+    assert await world.workers.step() == 2
+    assert len(world.repos.compares) == asked
+
+
 async def test_a_push_elsewhere_checks_nothing(world: World) -> None:
     await propose(world)
     await world.workers.step()

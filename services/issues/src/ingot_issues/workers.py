@@ -30,9 +30,12 @@ class Working:
         wanted = msgspec.json.decode(job.payload, type=CheckPull)
         async with self._db.read() as db:
             row = await issues.get_by_id(db, wanted.issue_id)
-            repository = await repositories.get(db, row.repository_id) if row is not None else None
-        if row is None or repository is None or row.state != "open":
-            return
+            if row is None or row.state != "open":
+                return
+            repository = await repositories.get(db, row.repository_id)
+            head = await repositories.get(db, row.head_repository_id)
+        if repository is None or (head is not None and head.private and not repository.private):
+            return  # what is pushed to a private fork does not come into a public repository by itself
         branches = Compare(
             base_branch=row.base_branch,
             head_repository_id=row.head_repository_id,
