@@ -8,7 +8,7 @@ import pytest
 
 from ingot_chassis.errors import Conflict, NotFound, Unavailable
 from ingot_contracts.identity import User
-from ingot_contracts.repos import Merged, RepositoryDeleted, RepositoryEdited, RepositoryForked
+from ingot_contracts.repos import Level, Merged, RepositoryDeleted, RepositoryEdited, RepositoryForked
 
 from .builders import BASE, HEAD, JOINED, NEXT, comparison, push, repository
 from .conftest import World
@@ -306,16 +306,20 @@ async def test_a_push_to_the_head_synchronizes(world: World) -> None:
     assert await told(world) == [("opened", False), ("synchronized", False)]
 
 
-async def test_commits_of_a_fork_that_became_private_stay_there(world: World) -> None:
+@pytest.mark.parametrize(("level", "followed"), [("none", 0), ("write", 2)])
+async def test_a_private_head_is_followed_for_as_long_as_its_author_may_read_it(
+    world: World, level: Level, followed: int
+) -> None:
     await propose(world, as_=4, head="dan:fix")
     await world.workers.step()
     asked = len(world.repos.compares)
-    hidden = repository(8, owner=4, private=True)
+    hidden = world.repos.repositories[8] = repository(8, owner=1, private=True)
+    world.repos.levels[(8, 4)] = level
     await world.hear(RepositoryEdited(repository=hidden, sender=User(id=4, login="dan")))
     await world.hear(push("refs/heads/fix", of=hidden))
     await world.hear(push(after=NEXT))
     assert await world.workers.step() == 2
-    assert len(world.repos.compares) == asked
+    assert len(world.repos.compares) == asked + followed
 
 
 async def test_a_push_elsewhere_checks_nothing(world: World) -> None:

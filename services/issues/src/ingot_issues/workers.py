@@ -34,8 +34,10 @@ class Working:
                 return
             repository = await repositories.get(db, row.repository_id)
             head = await repositories.get(db, row.head_repository_id)
-        if repository is None or (head is not None and head.private and not repository.private):
-            return  # what is pushed to a private fork does not come into a public repository by itself
+        if repository is None:
+            return
+        if head is not None and head.private and not await self._may_read(row.author_id, head.id):
+            return  # what is pushed to where its author was shut out does not come into the base
         branches = Compare(
             base_branch=row.base_branch,
             head_repository_id=row.head_repository_id,
@@ -55,6 +57,13 @@ class Working:
             if joined and wanted.side == "base":  # the push to the base says who merged it
                 await pulls.record_merge(tx, site, row, compared.base_sha, found)
             await self._jobs.finish(tx, job)
+
+    async def _may_read(self, account_id: int, repository_id: int) -> bool:
+        try:
+            await self._repos.access_of_by_id(account_id, repository_id)
+        except NotFound:
+            return False
+        return True
 
     async def refer(self, job: Job) -> None:
         """Note a reference to another repository, if who wrote it may see that one."""
