@@ -8,7 +8,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, Self, cast
-from urllib.parse import urlsplit
+from urllib.parse import quote_from_bytes, urlsplit
 
 import httptools
 
@@ -25,6 +25,12 @@ IDEMPOTENT = frozenset(("GET", "HEAD", "OPTIONS", "PUT", "DELETE"))
 
 Headers = list[tuple[bytes, bytes]]
 Body = bytes | AsyncIterator[bytes]
+
+
+def target(raw_path: bytes, query: bytes) -> bytes:
+    """Path and query of a request that came in, fit to be sent on as they came."""
+    raw = raw_path + b"?" + query if query else raw_path
+    return raw if raw.isascii() else quote_from_bytes(raw, safe="!#$%&'()*+,/:;=?@[]~").encode()
 
 
 class NotConnected(ConnectionError):

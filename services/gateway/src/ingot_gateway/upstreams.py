@@ -2,14 +2,11 @@
 
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple, Protocol
-from urllib.parse import quote_from_bytes
 
 from ingot_chassis.errors import BadGateway
-from ingot_chassis.hop import Origin
+from ingot_chassis.hop import Origin, target
 from ingot_gateway.admission import Headers
 from ingot_gateway.exchange import ClientGone, Exchange
-
-URL_SAFE = "!#$%&'()*+,/:;=?@[]~"
 
 
 class Forwarded(NamedTuple):
@@ -42,7 +39,8 @@ class HttpUpstream:
         exchange.watches_client = True
         body = _body(exchange) if request.has_body else b""
         try:
-            answer = await self._origin.request(request.method, _target(request), request.headers, body)
+            sent_to = target(request.raw_path, request.query)
+            answer = await self._origin.request(request.method, sent_to, request.headers, body)
             async with answer:
                 await exchange.send(
                     {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
@@ -68,13 +66,6 @@ async def _body(exchange: Exchange) -> AsyncIterator[bytes]:
             more = message["more_body"]
             if message["body"]:
                 yield message["body"]
-
-
-def _target(request: Forwarded) -> bytes:
-    raw = request.raw_path
-    if request.query:
-        raw += b"?" + request.query
-    return raw if raw.isascii() else quote_from_bytes(raw, safe=URL_SAFE).encode()
 
 
 class AsgiUpstream:

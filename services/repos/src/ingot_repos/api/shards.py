@@ -2,14 +2,13 @@
 
 from collections.abc import AsyncIterator
 from typing import Any
-from urllib.parse import quote_from_bytes
 
 from litestar import Request, Response
 from litestar.types import Receive, Scope, Send
 from litestar.utils.scope.state import ScopeState
 
 from ingot_chassis.errors import ApiError, Unavailable
-from ingot_chassis.hop import Body, Origin
+from ingot_chassis.hop import Body, Origin, target
 from ingot_repos.api.call import HANDED_ON, Call, Elsewhere
 
 OF_THE_CONNECTION = frozenset(
@@ -28,7 +27,6 @@ OF_THE_CONNECTION = frozenset(
 NOT_PASSED = frozenset((b"connection", b"keep-alive", b"transfer-encoding", b"x-request-id"))
 PATIENCE = 5.0
 """Seconds for which a shard that starts again is waited for."""
-URL_SAFE = "!#$%&'()*+,/:;=?@[]~"
 
 
 class Shards:
@@ -61,10 +59,9 @@ class HandedOn(Response[None]):
     async def _speak(self, scope: Any, receive: Receive, send: Send) -> None:
         headers = [(name, value) for name, value in scope["headers"] if name not in OF_THE_CONNECTION]
         headers.append((HANDED_ON.encode(), self._request.settings.shard.encode()))
-        raw = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
-        target = raw if raw.isascii() else quote_from_bytes(raw, safe=URL_SAFE).encode()
+        sent_to = target(scope["raw_path"], scope["query_string"])
         try:
-            asked = await self._origin.request(scope["method"], target, headers, _body(scope, receive))
+            asked = await self._origin.request(scope["method"], sent_to, headers, _body(scope, receive))
         except OSError:
             render = self._request.app.exception_handlers[ApiError]
             told: Any = render(self._request, Unavailable("the shard of the repository does not answer"))
