@@ -87,7 +87,7 @@ def _storable(value: object) -> bool:
 
 def _require(policy: Policy, principal: Principal) -> None:
     if policy.caller == "admin" and not principal.admin:
-        raise Denied("only for site administrators")
+        raise Denied(f"only for site administrators; a token needs the scope {policy.scope}")
     if policy.caller in ("signed-in", "basic") and not principal.signed_in:
         raise Unauthenticated("sign in to do that")
     if principal.confined_to is not None and _outside(policy):

@@ -34,6 +34,7 @@ class Membership(msgspec.Struct, frozen=True, omit_defaults=True):
 class Principal(msgspec.Struct, frozen=True, omit_defaults=True):
     """The caller. ``id`` 0 is nobody. ``scopes`` None means all (a password), a list what a token may do.
 
+    ``admin``: they administer the site, and with a credential that reaches so far; its scopes are looked at already.
     ``via`` is how they came: "" anonymous, "basic" (password) or "token"; ``sudo_by`` the administrator who
     acts as them. ``confined_to`` lists the ids of what a restricted token may reach; None means all.
     """
