@@ -210,6 +210,32 @@ async def test_an_administrator_acts_as_somebody_and_nobody_else_does(identity):
     assert (await identity.authenticate(name="root", password=SECRET, sudo="nobody")).status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("scopes", "administers", "acts"),
+    [
+        ([], True, True),
+        (["all"], True, True),
+        (["write:admin"], True, False),
+        (["read:admin"], False, False),
+        (["write:repository", "sudo"], False, True),
+        (["write:repository"], False, False),
+    ],
+)
+async def test_a_token_administers_and_acts_as_others_only_with_the_scopes_for_it(
+    identity, scopes, administers, acts
+):
+    await identity.add_user("ann")
+    made = await identity.call("POST", "/users/root/tokens", {"name": "t", "scopes": scopes}, as_="root")
+    token = made.json()["sha1"]
+    assert principal(await identity.authenticate(token=token)).get("admin", False) is administers
+    acting = await identity.authenticate(token=token, sudo="ann")
+    assert acting.status_code == (200 if acts else 403)
+    if acts:
+        assert (principal(acting)["name"], principal(acting)["sudo_by"]) == ("ann", "root")
+    if acts and scopes:
+        assert principal(acting).get("scopes", ["all"]) == scopes
+
+
 async def test_only_the_gateway_may_swap_credentials(identity):
     assert (await identity.http.post("/internal/authenticate", json={})).status_code == 404
 

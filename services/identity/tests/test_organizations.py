@@ -111,3 +111,33 @@ async def test_sisters_see_accounts_by_name_and_by_id(identity, acme):
     assert (by_name["kind"], by_name["login"]) == ("organization", "acme")
     assert (await identity.as_sister(f"/internal/accounts/{by_name['id']}")).json() == by_name
     assert (await identity.as_sister("/internal/accounts/by-name/nobody")).status_code == 404
+
+
+async def test_a_token_of_an_administrator_shows_what_an_ordinary_user_sees_unless_it_reaches_further(
+    identity, acme
+):
+    await identity.call("POST", "/orgs", {"username": "shy", "visibility": "private"}, as_="ann")
+    seen = {}
+    for name, scopes in (
+        ("bob", ["read:organization", "read:user"]),
+        ("root", ["read:organization", "read:user"]),
+        ("root", ["write:organization", "read:user", "read:admin", "sudo"]),
+        ("root", ["read:organization", "read:user", "write:admin"]),
+    ):
+        made = await identity.call("POST", f"/users/{name}/tokens", {"name": "t", "scopes": scopes}, as_=name)
+        seen[name, *scopes] = shown = []
+        for path in (
+            "/orgs/shy",
+            "/users/shy",
+            "/orgs/shy/members",
+            "/orgs/acme/members",
+            "/orgs/acme/members/ann",
+            "/users/ann/orgs",
+        ):
+            answer = await identity.call("GET", path, token=made.json()["sha1"])
+            shown.append((answer.status_code, answer.headers.get("x-total-count"), answer.text))
+    ordinary, reading, acting, administering = seen.values()
+    assert reading == acting == ordinary
+    assert [status for status, _, _ in ordinary] == [404, 404, 404, 200, 404, 200]
+    assert [status for status, _, _ in administering] == [200, 200, 200, 200, 204, 200]
+    assert [(ordinary[at][1], administering[at][1]) for at in (3, 5)] == [("0", "1"), ("0", "2")]

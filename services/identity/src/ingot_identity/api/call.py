@@ -70,11 +70,6 @@ class Call(ApiRequest):
     def viewing(self) -> Viewing:
         return self.app.state.viewing  # type: ignore[no-any-return]
 
-    @property
-    def administers(self) -> bool:
-        """Whether the caller is an administrator, and their token reaches that far."""
-        return self.who.admin and self.who.may("write:admin")
-
     async def user(self, username: str) -> AccountRow:
         """The user of that name. Raises NotFound."""
         return await self._account(username, "user")

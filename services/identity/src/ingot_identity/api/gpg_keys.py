@@ -114,7 +114,7 @@ async def delete_gpg_key(request: Call, key_id: int) -> None:
         row = await store.get(tx, key_id)
         if row is None:
             return
-        if row.account_id != request.who.id and not request.administers:
+        if row.account_id != request.who.id and not request.who.admin:
             raise Denied("the key is somebody else's")
         await store.remove(tx, row.key_id)
 

@@ -96,7 +96,7 @@ async def delete_own_key(request: Call, key_id: int) -> None:
     """Delete an SSH key of one's own; one that is not there is no error."""
     async with request.db.transaction() as tx:
         row = await store.get(tx, key_id)
-        if row is not None and row.account_id != request.who.id and not request.administers:
+        if row is not None and row.account_id != request.who.id and not request.who.admin:
             raise Denied("the key is somebody else's")
         await store.remove(tx, key_id)
 
