@@ -11,7 +11,8 @@ import pytest
 from pygit2.enums import FileMode
 
 from ingot_repos.git.commits import Person, commit_info, signature
-from ingot_repos.git.compare import compare, diff_text, merge_base, patch_text
+from ingot_repos.git.compare import changed_files, compare, diff_text, patch_text
+from ingot_repos.git.compare import history as page_of_commits
 from ingot_repos.git.errors import (
     InvalidName,
     MergeConflict,
@@ -20,9 +21,10 @@ from ingot_repos.git.errors import (
     RefMoved,
     RefNotFound,
 )
-from ingot_repos.git.merge import fetch_from, merge, mergeable
+from ingot_repos.git.heads import fetch_from, head_here
+from ingot_repos.git.merge import merge, merge_base, mergeable
 from ingot_repos.git.objects import read_blob
-from ingot_repos.git.refs import ZERO_OID, RefChange, list_refs, update_refs
+from ingot_repos.git.refs import ZERO_OID, RefChange, list_refs, put_ref, update_refs
 from ingot_repos.git.storage import Storage
 
 WHEN = datetime(2021, 1, 1, tzinfo=UTC)
@@ -51,9 +53,8 @@ def commit(repo, files, parents=(), message="x\n"):
 
 
 def put(repo, **branches):
-    update_refs(
-        Path(repo.path), [RefChange(f"refs/heads/{name}", ZERO_OID, oid) for name, oid in branches.items()]
-    )
+    for name, oid in branches.items():
+        put_ref(repo, f"refs/heads/{name}", oid)
 
 
 @pytest.fixture
@@ -90,23 +91,29 @@ def history(repo, oid):
     return [line.split("|") for line in answer.stdout.splitlines()]
 
 
-def test_compare_counts_and_lists(repo, diverged):
+def test_what_a_head_brings_is_counted_and_listed(repo, diverged):
     base, main, topic = diverged
     found = compare(repo, main, topic)
-    assert (found.merge_base, found.ahead, found.behind) == (base, 2, 1)
-    assert [info.message for info in found.commits] == ["second\n", "first\n"]
-    assert [(f.path, f.status, f.additions, f.deletions) for f in found.files] == [
+    assert (found.merge_base, found.ahead, found.clean) == (base, 2, True)
+    commits, total = page_of_commits(repo, main, topic, offset=0, limit=1)
+    assert ([info.message for info in commits], total) == (["second\n"], 2)
+    assert [(f.path, f.status, f.additions, f.deletions) for f in changed_files(repo.path, base, topic)] == [
         ("b", "modified", 1, 0),
         ("c", "added", None, None),
     ]
-    assert len(compare(repo, main, topic, max_commits=1).commits) == 1
-    assert compare(repo, topic, topic).files == ()
 
 
-def test_compare_sees_renames_and_odd_names(repo):
+def test_what_is_one_behind_the_other_fits(repo, diverged):
+    base, main, _ = diverged
+    assert (compare(repo, main, base).ahead, compare(repo, main, base).clean) == (0, True)
+    assert (compare(repo, base, main).ahead, compare(repo, base, main).clean) == (1, True)
+    assert (compare(repo, main, main).ahead, compare(repo, main, main).clean) == (0, True)
+
+
+def test_renames_and_odd_names_are_listed(repo):
     one = commit(repo, {"old": LINES, "tab\tnew\nline": b"1\n", "-x": b"1\n"})
     two = commit(repo, {"new": LINES, "tab\tnew\nline": b"2\n"}, [one])
-    files = {f.path: f for f in compare(repo, one, two).files}
+    files = {f.path: f for f in changed_files(repo.path, one, two)}
     assert files.keys() == {"new", "tab\tnew\nline", "-x"}
     assert (files["new"].status, files["new"].old_path) == ("renamed", "old")
     assert files["-x"].status == "deleted"
@@ -115,8 +122,8 @@ def test_compare_sees_renames_and_odd_names(repo):
 def test_histories_without_a_common_commit(repo):
     one, two = commit(repo, {"a": b"1"}), commit(repo, {"b": b"2"})
     found = compare(repo, one, two)
-    assert (found.merge_base, found.ahead, found.behind) == (None, 1, 1)
-    assert [f.path for f in found.files] == ["b"]
+    assert (found.merge_base, found.ahead, found.clean) == (None, 1, True)
+    assert [f.path for f in changed_files(repo.path, "", two)] == ["b"]
     assert merge_base(repo, one, two) is None
 
 
@@ -288,9 +295,30 @@ def test_the_head_of_a_fork_comes_over_and_is_merged(storage, repo, diverged):
     assert fetch_from(target, source, "refs/heads/topic2", "refs/pull/1/head") == other
 
 
-def test_a_branch_of_the_same_repository_is_fetched_too(repo, diverged):
-    path = Path(repo.path)
-    assert fetch_from(path, path, "refs/heads/topic", "refs/pull/1/head") == diverged[2]
+def test_a_head_that_is_here_needs_no_git(storage, repo, diverged, git_log):
+    _, main, topic = diverged
+    assert head_here(repo, repo, "topic", "refs/pull/1/head") == topic
+    assert list_refs(repo)["refs/pull/1/head"] == topic
+    put(repo, topic=main)
+    git_log.clear()
+    assert head_here(repo, repo, "topic", "refs/pull/1/head") == main
+    assert list_refs(repo)["refs/pull/1/head"] == main
+    assert head_here(repo, repo, "topic", "") == main
+    assert list(git_log) == []
+    with pytest.raises(RefNotFound):
+        head_here(repo, repo, "none", "refs/pull/1/head")
+
+
+def test_the_head_of_a_fork_is_here_when_it_was_fetched_before(storage, repo, diverged):
+    main = diverged[1]
+    storage.fork(1, 2)
+    fork = storage.open(2)
+    head = commit(fork, {"new": b"x"}, [main])
+    put(fork, topic2=head)
+    assert head_here(repo, fork, "topic2", "refs/pull/1/head") is None
+    fetch_from(Path(repo.path), Path(fork.path), "refs/heads/topic2", "refs/pull/1/head")
+    assert head_here(repo, fork, "topic2", "refs/pull/1/head") == head
+    assert head_here(repo, fork, "topic2", "refs/pull/2/head") is None
 
 
 @pytest.mark.parametrize(

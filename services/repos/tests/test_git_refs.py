@@ -1,5 +1,6 @@
 """Names and what they mean, and moving refs under concurrency."""
 
+import contextlib
 import subprocess
 import threading
 from pathlib import Path
@@ -19,6 +20,7 @@ from ingot_repos.git.refs import (
     is_valid_ref_name,
     list_branches,
     list_refs,
+    move_ref,
     resolve,
     resolve_path,
     set_default_branch,
@@ -74,6 +76,11 @@ def repo(tmp_path):
 def commit(repo, message="x", parents=()):
     tree = repo.TreeBuilder().write()
     return str(repo.create_commit(None, ME, ME, message, tree, list(parents)))
+
+
+def git(repo, *args):
+    command = ["git", "--git-dir", repo.path, *args]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def put(repo, name, oid):
@@ -230,6 +237,74 @@ def test_updates_are_compare_and_swap_and_all_or_nothing(repo):
     assert list_refs(repo) == {"refs/heads/main": one}
     update_refs(path, [RefChange("refs/heads/main", one, two)])
     assert list_refs(repo) == {"refs/heads/main": two}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_one_ref_is_moved_without_git(repo, git_log, packed):
+    one, two = commit(repo, "one"), commit(repo, "two")
+    move_ref(repo, RefChange("refs/heads/main", ZERO_OID, one))
+    if packed:
+        git(repo, "pack-refs", "--all")
+        assert not (Path(repo.path) / "refs/heads/main").exists()
+    git_log.clear()
+    move_ref(repo, RefChange("refs/heads/main", one, two))
+    assert list(git_log) == []
+    assert list_refs(repo) == {"refs/heads/main": two}
+    assert git(repo, "show-ref") == f"{two} refs/heads/main\n"
+    assert not (Path(repo.path) / "logs").exists()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_ref_that_does_not_hold_what_is_expected_stays(repo, packed):
+    one, two = commit(repo, "one"), commit(repo, "two")
+    put(repo, "refs/heads/main", one)
+    if packed:
+        git(repo, "pack-refs", "--all")
+    for wrong in (
+        RefChange("refs/heads/main", two, two),
+        RefChange("refs/heads/main", ZERO_OID, two),
+        RefChange("refs/heads/main/below", ZERO_OID, two),
+        RefChange("refs/heads/none", one, two),
+    ):
+        with pytest.raises(RefMoved):
+            move_ref(repo, wrong)
+    with pytest.raises(GitFailed):
+        move_ref(repo, RefChange("refs/heads/new", ZERO_OID, "1" * 40))
+    with pytest.raises(InvalidName):
+        move_ref(repo, RefChange("refs/heads/../x", ZERO_OID, one))
+    assert list_refs(repo) == {"refs/heads/main": one}
+
+
+def test_a_ref_that_git_holds_locked_stays(repo):
+    one, two = commit(repo, "one"), commit(repo, "two")
+    put(repo, "refs/heads/main", one)
+    (Path(repo.path) / "refs/heads/main.lock").touch()
+    with pytest.raises(RefMoved):
+        move_ref(repo, RefChange("refs/heads/main", one, two))
+    assert list_refs(repo) == {"refs/heads/main": one}
+
+
+def test_of_libgit2_and_git_one_wins(repo):
+    path = Path(repo.path)
+    oids = [commit(repo, f"n{n}") for n in range(8)]
+    put(repo, "refs/heads/main", oids[0])
+    won = []
+
+    def move(oid, by_git):
+        change = RefChange("refs/heads/main", oids[0], oid)
+        with contextlib.suppress(RefMoved):
+            if by_git:
+                update_refs(path, [change])
+            else:
+                move_ref(pygit2.Repository(str(path)), change)
+            won.append(oid)
+
+    threads = [threading.Thread(target=move, args=(oid, n % 2)) for n, oid in enumerate(oids[1:])]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [list_refs(repo)["refs/heads/main"]] == won
 
 
 def test_of_many_creators_one_wins(repo):

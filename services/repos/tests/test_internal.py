@@ -37,12 +37,7 @@ async def test_a_comparison_says_what_a_merge_would_bring(ann, base):
     answer = await compared(ann, base, number=1)
     assert answer.status_code == 200, answer.text
     found = answer.json()
-    assert (found["mergeable"], found["commits"], found["changed_files"], found["additions"]) == (
-        True,
-        1,
-        1,
-        1,
-    )
+    assert (found["mergeable"], found["commits"]) == (True, 1)
     tip = (await ann.internal("GET", f"{base}/branches/topic")).json()
     assert tip == {"name": "topic", "sha": found["head_sha"]}
     assert (await compared(ann, base, head_branch="nothing")).status_code == 404
@@ -62,6 +57,44 @@ async def test_a_fork_is_compared_with_its_parent(world, ann, bob, base):
     assert answer.json()["commits"] == 1
 
 
+async def test_many_heads_are_compared_with_one_base_at_once(world, ann, bob, base, git_log):
+    fork = (await bob.post("/repos/ann/app/forks")).json()
+    await world.parts.workers.step()
+    secret = await bob.create("secret", private=True, auto_init=True)
+    heads = [
+        {"repository_id": base, "branch": "topic", "number": 1},
+        {"repository_id": base, "branch": "nothing", "number": 2},
+        {"repository_id": base, "branch": "master", "number": 3},
+        {"repository_id": fork["id"], "branch": "topic", "number": 4},
+        {"repository_id": secret["id"], "branch": "master", "number": 5},
+        {"repository_id": 999, "branch": "master", "number": 6},
+        {"repository_id": base, "branch": "--all", "number": 7},
+    ]
+    body = {"base_branch": "master", "heads": heads}
+    found = (await ann.internal("POST", f"{base}/comparisons", body)).json()["found"]
+    assert [one and one["commits"] for one in found] == [1, None, 0, 1, None, None, None]
+    assert found[0] == (await compared(ann, base, number=1)).json()
+    git_log.clear()
+    again = (await ann.internal("POST", f"{base}/comparisons", body)).json()["found"]
+    assert (again, list(git_log)) == (found, [])
+    alone = (await ann.internal("POST", f"{base}/comparisons?unattended=true", body)).json()["found"]
+    assert [one and one["commits"] for one in alone] == [1, None, 0, 1, 1, None, None]
+
+
+async def test_what_heads_may_be_asked_for(ann, bob, base):
+    head = {"repository_id": base, "branch": "topic"}
+    other = await ann.create("secret", private=True)
+    for person, repository, body, status in (
+        (ann, base, {"base_branch": "nothing", "heads": [head]}, 404),
+        (ann, base, {"base_branch": "master", "heads": [head] * 101}, 400),
+        (ann, base, {"base_branch": "master", "heads": [{"branch": "topic"}]}, 400),
+        (ann, base, {"base_branch": "master", "heads": []}, 200),
+        (ann, 999, {"base_branch": "master", "heads": []}, 404),
+        (bob, other["id"], {"base_branch": "master", "heads": []}, 404),
+    ):
+        assert (await person.internal("POST", f"{repository}/comparisons", body)).status_code == status
+
+
 @pytest.mark.parametrize("style", ["merge", "rebase", "rebase-merge", "squash", "fast-forward-only"])
 async def test_a_merge_moves_the_base_and_is_announced_as_one(world, ann, base, style):
     found = (await compared(ann, base, number=1)).json()
@@ -72,7 +105,7 @@ async def test_a_merge_moves_the_base_and_is_announced_as_one(world, ann, base, 
     assert (event["ref"], event["merged_pull"]) == ("refs/heads/master", 1)
     assert (event["before"], event["after"]) == (found["base_sha"], answer.json()["sha"])
     again = (await ann.internal("POST", f"{base}/merge", body)).json()
-    assert again == {"sha": answer.json()["sha"], "already": True}
+    assert again == {"sha": answer.json()["sha"], "already": True, "base_sha": "", "merge_base": ""}
 
 
 async def test_a_merge_whose_outcome_is_unknown_is_not_made_a_second_time(world, ann, base):
@@ -119,6 +152,73 @@ async def test_conflicting_changes_are_a_conflict(world, ann, base, door, tmp_pa
     assert found["mergeable"] is False
     body = {"number": 1, "base_branch": "master", "head_sha": found["head_sha"]}
     assert (await ann.internal("POST", f"{base}/merge", body)).status_code == 409
+
+
+async def test_a_merge_that_names_the_branch_needs_no_comparison_before(world, ann, base, git_log):
+    tip, before = [
+        (await ann.internal("GET", f"{base}/branches/{name}")).json()["sha"] for name in ("topic", "master")
+    ]
+    body = {"number": 1, "base_branch": "master", "head_repository_id": base, "head_branch": "topic"}
+    moved = await ann.internal("POST", f"{base}/merge", body | {"head_sha": before})
+    assert moved.status_code == 409
+    git_log.clear()
+    answer = (await ann.internal("POST", f"{base}/merge", body | {"head_sha": tip})).json()
+    assert (answer["already"], answer["base_sha"], answer["merge_base"]) == (False, before, before)
+    assert (await ann.internal("GET", f"{base}/branches/master")).json()["sha"] == answer["sha"] != before
+    assert list(git_log) == []
+    assert await world.rows("push") == []
+
+
+@pytest.mark.parametrize("seen", [True, False])
+async def test_the_head_of_a_fork_is_merged_as_far_as_the_person_may_see_it(world, ann, bob, base, seen):
+    fork = (await bob.post("/repos/ann/app/forks")).json()
+    await world.parts.workers.step()
+    if not seen:
+        await bob.call("PATCH", "/api/v1/repos/bob/app", {"private": True})
+    tip = (await bob.internal("GET", f"{fork['id']}/branches/topic")).json()["sha"]
+    body = {
+        "number": 9,
+        "base_branch": "master",
+        "head_repository_id": fork["id"],
+        "head_branch": "topic",
+        "head_sha": tip,
+    }
+    answer = await ann.internal("POST", f"{base}/merge", body)
+    assert answer.status_code == (200 if seen else 409), answer.text
+    if not seen:  # what was kept while it could be seen is merged
+        await compared(ann, base, number=9)
+        assert (await ann.internal("POST", f"{base}/merge", body)).status_code == 200
+
+
+async def test_a_branch_that_is_gone_is_merged_as_it_was_kept(ann, base, door, tmp_path):
+    tip = (await compared(ann, base, number=1)).json()["head_sha"]
+    await git("push", "-q", f"{door}/ann/app.git", ":topic", cwd=tmp_path / "work", person=ann)
+    body = {"base_branch": "master", "head_repository_id": base, "head_branch": "topic", "head_sha": tip}
+    assert (await ann.internal("POST", f"{base}/merge", body | {"number": 2})).status_code == 409
+    assert (await ann.internal("POST", f"{base}/merge", body | {"number": 1})).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("file", "style", "status"),
+    [("b.txt", "merge", 405), ("b.txt", "rebase", 405), ("c.txt", "fast-forward-only", 409)],
+)
+async def test_a_merge_that_names_the_branch_tells_conflicts_apart(
+    ann, base, door, tmp_path, file, style, status
+):
+    work = tmp_path / "work"
+    await git("checkout", "-q", "master", cwd=work)
+    await commit(work, file, "other\n")
+    await git("push", "-q", f"{door}/ann/app.git", "master", cwd=work, person=ann)
+    tip = (await ann.internal("GET", f"{base}/branches/topic")).json()["sha"]
+    body = {
+        "number": 1,
+        "base_branch": "master",
+        "head_repository_id": base,
+        "head_branch": "topic",
+        "head_sha": tip,
+        "style": style,
+    }
+    assert (await ann.internal("POST", f"{base}/merge", body)).status_code == status
 
 
 async def test_diff_and_patch_are_texts_of_commits_in_the_history(ann, bob, base):

@@ -124,9 +124,30 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     merge_base: str
     mergeable: bool
     commits: int
-    changed_files: int = 0
-    additions: int = 0
-    deletions: int = 0
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """A branch that is to be compared, as in ``Compare``."""
+
+    repository_id: int
+    branch: str
+    number: int = 0
+
+
+class CompareHeads(msgspec.Struct, frozen=True, kw_only=True):
+    """POST /internal/repositories/{id}/comparisons: ``Compare`` for up to 100 heads of one base branch at once.
+
+    404 when the base branch is missing.
+    """
+
+    base_branch: str
+    heads: list[Head]
+
+
+class Comparisons(msgspec.Struct, frozen=True, kw_only=True):
+    """``found`` has one for each of the heads, in their order; None where there is no such branch to be seen."""
+
+    found: list[Comparison | None]
 
 
 class Merge(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,6 +155,10 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
 
     409 when they conflict, or ``head_sha`` is no longer what ``refs/pull/<number>/head`` says, or the base
     moved meanwhile.
+
+    With ``head_branch`` no comparison is needed before: its commits are brought here first, as ``Compare`` does.
+    Then 409 also tells that it is no longer at ``head_sha``, and 405 that the two conflict whatever the style. A
+    branch that is gone, or that the person may not see, leaves what is kept under the number.
     """
 
     number: int
@@ -142,13 +167,21 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
     style: MergeStyle = "merge"
     title: str = ""
     message: str = ""
+    head_repository_id: int = 0
+    head_branch: str = ""
 
 
 class Merged(msgspec.Struct, frozen=True, kw_only=True):
-    """``sha`` is now the tip of the base branch. ``already`` True: head was in base before."""
+    """``sha`` is now the tip of the base branch. ``already`` True: head was in base before.
+
+    ``base_sha`` is the tip that the base branch had, ``merge_base`` what it and the head had in common; both are
+    empty when an earlier call merged them.
+    """
 
     sha: str
     already: bool = False
+    base_sha: str = ""
+    merge_base: str = ""
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,10 @@ from ingot_chassis.principal import ANONYMOUS, Principal
 from ingot_contracts.repos import (
     BranchTip,
     Compare,
+    CompareHeads,
     Comparison,
+    Comparisons,
+    Head,
     HeldLevel,
     Level,
     Merge,
@@ -31,6 +34,7 @@ from ingot_repos.store import repositories
 
 SISTERS = services("issues", "hooks")
 LONGEST_COMPARE = 120.0
+MOST_HEADS = 100
 BY_ID, ACCESS, LEVEL, BRANCHES = "by-id", "access", "level", "branches"
 
 _T = TypeVar("_T")
@@ -68,17 +72,21 @@ async def read(request: Call, first: str, second: str, rest: str) -> RepositoryA
     include_in_schema=False,
     status_code=200,
 )
-async def act(request: Call, first: str, second: str, unattended: bool = False) -> Comparison | Merged:
-    """``{id}/compare`` or ``{id}/merge``.
+async def act(
+    request: Call, first: str, second: str, unattended: bool = False
+) -> Comparison | Comparisons | Merged:
+    """``{id}/compare``, ``{id}/comparisons`` or ``{id}/merge``.
 
     ``?unattended=true`` is for a sister's own workers, behind which there is no person: what they compare is
     not checked against anybody's access.
     """
-    if not is_id(first) or second not in ("compare", "merge"):
+    if not is_id(first) or second not in ("compare", "comparisons", "merge"):
         raise NotFound
     try:
         if second == "merge":
             return await _merge(request, int(first), await _sent(request, Merge))
+        if second == "comparisons":
+            return await _compare_all(request, int(first), await _sent(request, CompareHeads), unattended)
         return await _compare(request, int(first), await _sent(request, Compare), unattended)
     except RepositoryNotFound:
         raise NotFound from None
@@ -138,14 +146,40 @@ async def _branch(request: Call, found: Found, name: str) -> BranchTip:
 
 async def _compare(request: Call, base_id: int, wanted: Compare, unattended: bool) -> Comparison:
     """What merging a branch, maybe of a fork, would mean. The person must be able to read both."""
-    if unattended:
-        request.require_on_disk(await request.unattended(base_id))
-    else:
-        request.require_on_disk(await request.repository_by_id(base_id))
-        request.require_on_disk(await request.repository_by_id(wanted.head_repository_id))
+    head = Head(repository_id=wanted.head_repository_id, branch=wanted.head_branch, number=wanted.number)
+    await _enter(request, base_id, unattended)
+    return await _compared(request, base_id, wanted.base_branch, head, unattended)
+
+
+async def _compare_all(request: Call, base_id: int, wanted: CompareHeads, unattended: bool) -> Comparisons:
+    """The same for many heads; what is not there, or not for the person, is told by None."""
+    if len(wanted.heads) > MOST_HEADS:
+        raise BadRequest(f"more than {MOST_HEADS} heads")
+    await _branch(request, await _enter(request, base_id, unattended), wanted.base_branch)
+    found: list[Comparison | None] = []
+    for head in wanted.heads:
+        try:
+            found.append(await _compared(request, base_id, wanted.base_branch, head, unattended))
+        except (NotFound, RepositoryNotFound):
+            found.append(None)
+    return Comparisons(found=found)
+
+
+async def _enter(request: Call, repository_id: int, unattended: bool) -> Found:
+    """A repository whose files are here, and which the person may read. Raises NotFound."""
+    found = await (request.unattended if unattended else request.repository_by_id)(repository_id)
+    request.require_on_disk(found)
+    return found
+
+
+async def _compared(
+    request: Call, base_id: int, base_branch: str, head: Head, unattended: bool
+) -> Comparison:
+    if not unattended and head.repository_id != base_id:
+        await _enter(request, head.repository_id, unattended)
     try:
-        async with asyncio.timeout(LONGEST_COMPARE), request.parts.pushes.turn(base_id):
-            return await merges.comparison(request.storage, base_id, wanted)
+        async with asyncio.timeout(LONGEST_COMPARE):
+            return await merges.comparison(request.storage, request.parts.pushes, base_id, base_branch, head)
     except (TimeoutError, GitTimedOut, GitFailed) as error:
         raise Unavailable("the comparison could not be made") from error
 
@@ -155,9 +189,19 @@ async def _merge(request: Call, repository_id: int, wanted: Merge) -> Merged:
     found = await request.repository_by_id(repository_id, "write")
     access.require_open(found.row)
     request.require_on_disk(found)
+    if wanted.head_branch and wanted.head_repository_id != repository_id:
+        try:
+            await _enter(request, wanted.head_repository_id, unattended=False)
+        except NotFound:
+            wanted = msgspec.structs.replace(wanted, head_branch="")
     who = await request.own_account()
     confined = request.who.confined_to is not None
-    return await merges.join(request.storage, request.parts.pushes, found.row, who, wanted, confined=confined)
+    try:
+        return await merges.join(
+            request.storage, request.parts.pushes, found.row, who, wanted, confined=confined
+        )
+    except (GitTimedOut, GitFailed) as error:
+        raise Unavailable("the merge could not be made") from error
 
 
 def is_id(text: str) -> bool:

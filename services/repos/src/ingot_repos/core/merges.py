@@ -1,16 +1,18 @@
 """Comparing and joining branches for pull requests."""
 
 import asyncio
-import secrets
+import contextlib
+from functools import partial
 from typing import Any
 
-from ingot_chassis.errors import Conflict, NotFound
-from ingot_contracts.repos import Compare, Comparison, Merge, Merged
+from ingot_chassis.errors import Conflict, NotAllowed, NotFound
+from ingot_contracts.repos import Comparison, Head, Merge, Merged
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.core.repositories import person
 from ingot_repos.git import compare, merge
 from ingot_repos.git.errors import InvalidName, MergeConflict, ObjectNotFound, RefMoved, RefNotFound
-from ingot_repos.git.refs import BRANCHES, forget_ref, get_branch, is_object_id, ref_target
+from ingot_repos.git.heads import with_head
+from ingot_repos.git.refs import BRANCHES
 from ingot_repos.git.storage import Storage
 
 
@@ -19,37 +21,25 @@ def pull_ref(number: int) -> str:
     return f"refs/pull/{number}/head"
 
 
-async def comparison(storage: Storage, repository_id: int, wanted: Compare) -> Comparison:
+async def comparison(
+    storage: Storage, pushes: Pushes, repository_id: int, base_branch: str, head: Head
+) -> Comparison:
     """Bring the head here and say what merging it would mean. Raises NotFound for a missing branch."""
-    scratch = f"refs/scratch/{secrets.token_hex(8)}"
-    target = pull_ref(wanted.number) if wanted.number else scratch
+    compared = partial(compare.compare_with_branch, base_branch=base_branch)
+    kept = pull_ref(head.number) if head.number else ""
     try:
-        base = (await storage.call(repository_id, get_branch, wanted.base_branch)).oid
-        head = await asyncio.to_thread(
-            merge.fetch_from,
-            storage.path(repository_id),
-            storage.path(wanted.head_repository_id),
-            BRANCHES + wanted.head_branch,
-            target,
-        )
+        async with pushes.turn(repository_id):
+            found = await with_head(
+                storage, repository_id, compared, source_id=head.repository_id, branch=head.branch, kept=kept
+            )
     except (RefNotFound, InvalidName):
         raise NotFound("there is no such branch") from None
-    try:
-        found = await storage.call(repository_id, compare.compare, base, head, max_commits=0)
-        fits = await storage.call(repository_id, merge.mergeable, base, head)
-    finally:
-        if target == scratch:
-            await storage.call(repository_id, forget_ref, scratch)
-    files = found.files or ()
     return Comparison(
-        base_sha=base,
-        head_sha=head,
+        base_sha=found.base,
+        head_sha=found.head,
         merge_base=found.merge_base or "",
-        mergeable=fits.clean,
+        mergeable=found.clean,
         commits=found.ahead,
-        changed_files=len(files),
-        additions=sum(file.additions or 0 for file in files),
-        deletions=sum(file.deletions or 0 for file in files),
     )
 
 
@@ -60,16 +50,14 @@ async def join(
 
     ``confined``: as for ``PushReceived``.
 
-    Raises NotFound, Conflict.
+    Raises NotFound, Conflict, NotAllowed.
     """
     async with pushes.turn(row.id):
         if merged := await pushes.merge_of(row.id, wanted.number):
             return Merged(sha=merged, already=True)
         base_ref = BRANCHES + wanted.base_branch
-        base = await storage.call(row.id, ref_target, base_ref)
-        if base is None or not is_object_id(wanted.head_sha):
-            raise NotFound("there is no such branch or commit")
-        if await storage.call(row.id, ref_target, pull_ref(wanted.number)) != wanted.head_sha:
+        ground = await _ground(storage, row.id, wanted, base_ref)
+        if ground.head != wanted.head_sha:
             raise Conflict("the head of the pull request has moved")
         async with pushes.journaled(
             row.id, who.id, [base_ref], merged_pull=wanted.number, confined=confined
@@ -79,14 +67,16 @@ async def join(
                     row.id,
                     merge.merge,
                     base_ref=base_ref,
-                    expected_base=base,
-                    head=wanted.head_sha,
+                    expected_base=ground.base,
+                    head=ground.head,
                     style=wanted.style,
                     message=_message(wanted),
                     author=person(who),
                     committer=person(who),
                 )
             except MergeConflict as error:
+                if wanted.head_branch and not await _fit(storage, row.id, ground):
+                    raise NotAllowed("the branches conflict") from error
                 raise Conflict(str(error)) from error
             except RefMoved as error:
                 raise Conflict("the base branch moved meanwhile") from error
@@ -94,7 +84,28 @@ async def join(
                 raise NotFound(str(error)) from error
             finally:
                 await asyncio.shield(pushes.settle(push_id))
-    return Merged(sha=sha, already=sha == base)
+    already = sha == ground.base
+    return Merged(sha=sha, already=already, base_sha=ground.base, merge_base=ground.merge_base or "")
+
+
+async def _ground(storage: Storage, repository_id: int, wanted: Merge, base_ref: str) -> merge.Ground:
+    """Where base and head are; the head by its branch as it is now, if one is named. Raises NotFound, Conflict."""
+    kept = pull_ref(wanted.number)
+    find = partial(merge.ground, base_ref=base_ref, kept=kept)
+    source, branch = wanted.head_repository_id, wanted.head_branch
+    if branch:
+        with contextlib.suppress(RefNotFound, InvalidName):  # it is gone; its commits are kept
+            return await with_head(storage, repository_id, find, source_id=source, branch=branch, kept=kept)
+    try:
+        return await storage.call(repository_id, find)
+    except (RefNotFound, ObjectNotFound):
+        raise NotFound("there is no such branch or commit") from None
+    except RefMoved:
+        raise Conflict("the head of the pull request has moved") from None
+
+
+async def _fit(storage: Storage, repository_id: int, ground: merge.Ground) -> bool:
+    return (await storage.call(repository_id, merge.mergeable, ground.base, ground.head)).clean
 
 
 def _message(wanted: Merge) -> str:

@@ -22,7 +22,7 @@ from ingot_repos.core.views import Viewing, user
 from ingot_repos.git.commits import commit_info
 from ingot_repos.git.errors import RefMoved, RefNotFound, RepositoryNotFound
 from ingot_repos.git.objects import is_reachable
-from ingot_repos.git.refs import TAGS, ZERO_OID, RefChange, resolve, tag_commit, update_refs
+from ingot_repos.git.refs import TAGS, ZERO_OID, RefChange, move_ref, resolve, tag_commit
 from ingot_repos.git.storage import Storage
 from ingot_repos.store import releases
 
@@ -163,9 +163,7 @@ class Releasing:
         name = TAGS + tag
         async with self._pushes.journaled(repository.id, who.id, [name]) as push_id:
             try:
-                await asyncio.to_thread(
-                    update_refs, self._storage.path(repository.id), [RefChange(name, ZERO_OID, commit)]
-                )
+                await self._storage.call(repository.id, move_ref, RefChange(name, ZERO_OID, commit))
             except RefMoved as error:
                 found = await self._storage.call(repository.id, tag_commit, tag)
                 if found is None:

@@ -13,7 +13,8 @@ import pygit2
 from ingot_repos.git.command import MIB, GitArgs, git_async, run_git
 from ingot_repos.git.commits import CommitInfo, describe, find_commit, walk
 from ingot_repos.git.errors import GitTimedOut, InvalidName, OutputTooLarge
-from ingot_repos.git.refs import ZERO_OID, is_object_id
+from ingot_repos.git.merge import merge_base, mergeable
+from ingot_repos.git.refs import ZERO_OID, get_branch, is_object_id
 
 # The id of the tree with nothing in it; git knows it without an object (gitglossary(7) names it so).
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -45,40 +46,38 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Base and head, as full commit ids, side by side.
+    """What merging head into base would mean; commits by their full ids.
 
     Args:
+        base: where the base is.
+        head: where the head is.
         merge_base: the best common ancestor; None when the histories have nothing in common.
         ahead: how many commits head has and base has not.
-        behind: the other way round.
-        commits: those ahead, newest first, up to the limit.
-        files: what changed from the merge base (from nothing without one) to head; None when that was
-            more than could be counted.
+        clean: whether they can be joined by themselves.
     """
 
+    base: str
+    head: str
     merge_base: str | None
     ahead: int
-    behind: int
-    commits: tuple[CommitInfo, ...]
-    files: tuple[ChangedFile, ...] | None
+    clean: bool
 
 
-def compare(repo: pygit2.Repository, base: str, head: str, *, max_commits: int = 250) -> Comparison:
-    """Compare two commits of one repository. Blocks, some milliseconds at least.
+def compare(repo: pygit2.Repository, base: str, head: str) -> Comparison:
+    """Compare two commits (full ids) of one repository. Blocks; costs grow with what both changed.
 
     Raises:
         ObjectNotFound: one of them is not a commit of this repository.
     """
-    base_id, head_id = find_commit(repo, base).id, find_commit(repo, head).id
     common = merge_base(repo, base, head)
-    ahead, behind = repo.ahead_behind(head_id, base_id)
-    return Comparison(
-        merge_base=common,
-        ahead=ahead,
-        behind=behind,
-        commits=tuple(describe(commit) for commit in walk(repo, head, hide=base, limit=max_commits)),
-        files=changed_files(Path(repo.path), common or "", head),
-    )
+    ahead = repo.ahead_behind(head, base)[0] if common != head else 0
+    clean = common in (base, head) or mergeable(repo, base, head).clean
+    return Comparison(base, head, common, ahead, clean)
+
+
+def compare_with_branch(repo: pygit2.Repository, head: str, *, base_branch: str) -> Comparison:
+    """The same with a branch (short name) as the base. Raises RefNotFound besides."""
+    return compare(repo, get_branch(repo, base_branch).oid, head)
 
 
 def history(
@@ -94,16 +93,6 @@ def history(
     total = sum(1 for _ in repo.walk(tip)) if ahead is None else ahead
     found = islice(walk(repo, head, hide=base or ZERO_OID, limit=offset + limit), offset, None)
     return [describe(commit) for commit in found], total
-
-
-def merge_base(repo: pygit2.Repository, base: str, head: str) -> str | None:
-    """The best common ancestor of two commits (full ids), or None.
-
-    Raises:
-        ObjectNotFound: one of them is not a commit of this repository.
-    """
-    found = repo.merge_base(find_commit(repo, base).id, find_commit(repo, head).id)
-    return None if found is None else str(found)
 
 
 async def diff_text(

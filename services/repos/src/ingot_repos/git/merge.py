@@ -1,4 +1,4 @@
-"""Comparing two histories and joining them, in the bare repository, without a work tree or a hook.
+"""Joining two histories, in the bare repository, without a work tree or a hook.
 
 A merge writes objects first, which changes nothing for anyone, and then moves the base ref by
 compare-and-swap. So of two merges, or a merge and a push, at the same moment, exactly one wins.
@@ -6,20 +6,16 @@ compare-and-swap. So of two merges, or a merge and a push, at the same moment, e
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, assert_never
 
 import pygit2
 from pygit2.enums import SortMode
 
-from ingot_repos.git.command import GitArgs, clean_environment, run_git
 from ingot_repos.git.commits import Person, describe, find_commit, signature
-from ingot_repos.git.errors import InvalidName, MergeConflict, RefMoved, RefNotFound
-from ingot_repos.git.refs import RefChange, is_valid_ref_name, ref_target, update_refs
+from ingot_repos.git.errors import MergeConflict, RefMoved, RefNotFound
+from ingot_repos.git.refs import RefChange, move_ref, ref_target
 
 MergeStyle = Literal["merge", "rebase", "rebase-merge", "squash", "fast-forward-only"]
-
-_FETCH_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +24,41 @@ class Mergeability:
 
     clean: bool
     conflicts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a merge starts from: full ids of the two tips, and of the commit that both have, if there is one."""
+
+    base: str
+    head: str
+    merge_base: str | None
+
+
+def ground(repo: pygit2.Repository, head: str = "", *, base_ref: str, kept: str) -> Ground:
+    """Where a base ref is, beside ``head`` or, without one, beside what the ref ``kept`` holds.
+
+    Raises:
+        RefNotFound: there is no such base.
+        RefMoved: nothing is kept.
+        ObjectNotFound: one of them is not a commit of this repository.
+    """
+    base, tip = ref_target(repo, base_ref), head or ref_target(repo, kept)
+    if base is None:
+        raise RefNotFound("no such base")
+    if tip is None:
+        raise RefMoved("no head is kept")
+    return Ground(base, tip, merge_base(repo, base, tip))
+
+
+def merge_base(repo: pygit2.Repository, base: str, head: str) -> str | None:
+    """The best common ancestor of two commits (full ids), or None.
+
+    Raises:
+        ObjectNotFound: one of them is not a commit of this repository.
+    """
+    found = repo.merge_base(find_commit(repo, base).id, find_commit(repo, head).id)
+    return None if found is None else str(found)
 
 
 def mergeable(repo: pygit2.Repository, base: str, head: str) -> Mergeability:
@@ -61,7 +92,7 @@ def merge(
         repo: the bare repository.
         base_ref: full ref name.
         expected_base: full id the ref must hold, before and at the moment of the change.
-        head: full commit id, present in this repository (see `fetch_from`).
+        head: full commit id, present in this repository (see `heads`).
         style: `rebase` and `rebase-merge` replay the commits of head one by one, merges left out;
             `squash` makes one commit of them; `fast-forward-only` makes none.
         message: of the new commit; unused by `rebase` and `fast-forward-only`.
@@ -80,46 +111,8 @@ def merge(
         return expected_base
     who = (signature(author), signature(committer))
     new = _joined(repo, base, tip, style, message, who)
-    update_refs(Path(repo.path), [RefChange(base_ref, expected_base, new)])
+    move_ref(repo, RefChange(base_ref, expected_base, new))
     return new
-
-
-def fetch_from(target: Path, source: Path, source_ref: str, target_ref: str) -> str:
-    """Bring a ref of one repository, with its objects, into another; returns its id. Blocks.
-
-    Args:
-        target: the bare repository that receives; may be the same as `source`.
-        source: the bare repository on this storage that gives.
-        source_ref: full name.
-        target_ref: full name, moved without regard to what it held, such as `refs/pull/7/head`.
-
-    Raises:
-        InvalidName: one of the names is not a full ref name.
-        RefNotFound: the source has no such ref.
-        GitFailed, GitTimedOut: the objects could not be brought over.
-    """
-    for name in (source_ref, target_ref):
-        if not name.startswith("refs/") or not is_valid_ref_name(name):
-            raise InvalidName(f"not a full ref name: {name!r}")
-    if ref_target(pygit2.Repository(str(source)), source_ref) is None:
-        raise RefNotFound("no such ref in the source")
-    options = (
-        "--no-tags",
-        "--no-write-fetch-head",
-        "--no-auto-maintenance",
-        "--no-recurse-submodules",
-        "--quiet",
-    )
-    run_git(
-        GitArgs("fetch", options, (str(source), f"+{source_ref}:{target_ref}")),
-        git_dir=target,
-        environment=clean_environment(protocols=("file",)),
-        time_limit=_FETCH_SECONDS,
-    )
-    fetched = ref_target(pygit2.Repository(str(target)), target_ref)
-    if fetched is None:
-        raise RefMoved("the ref was taken away meanwhile")
-    return fetched
 
 
 def _joined(

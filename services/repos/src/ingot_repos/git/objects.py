@@ -21,9 +21,9 @@ from ingot_repos.git.refs import (
     Resolved,
     is_object_id,
     is_valid_ref_name,
+    move_ref,
     resolve,
     resolve_path,
-    update_refs,
 )
 from ingot_repos.git.streaming import stream_git
 
@@ -172,7 +172,7 @@ def initial_commit(
         index.add(pygit2.IndexEntry(path, repo.create_blob(content), FileMode.BLOB))
     who = signature(author)
     oid = str(repo.create_commit(None, who, who, message, index.write_tree(repo), []))
-    update_refs(Path(repo.path), [RefChange(BRANCHES + branch, ZERO_OID, oid)])
+    move_ref(repo, RefChange(BRANCHES + branch, ZERO_OID, oid))
     return oid
 
 

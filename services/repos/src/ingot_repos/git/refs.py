@@ -1,9 +1,11 @@
 """Refs: what names exist, what they point to, what a name in a URL means, and moving them safely.
 
-Every change is one `git update-ref --stdin` transaction (git-update-ref(1)) that carries the value each ref
-is expected to hold, so it takes the same locks as a push that arrives at the same moment.
+Every change carries the value that each ref is expected to hold and takes the same locks as a push that arrives
+at the same moment: one ref is moved by libgit2, several are one `git update-ref --stdin` transaction
+(git-update-ref(1)).
 """
 
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -239,6 +241,35 @@ def update_refs(path: Path, changes: Sequence[RefChange]) -> None:
         if "cannot lock ref" in error.stderr:
             raise RefMoved("a ref does not hold the expected value") from error
         raise
+
+
+def move_ref(repo: pygit2.Repository, change: RefChange) -> None:
+    """Create or move one ref, as `update_refs` does and with the same errors, without a process of git.
+
+    libgit2 compares and writes below the lock that git would take. It does not wait for one that is taken, and does
+    not say what was in the way; so whatever it refuses is left to git.
+    """
+    if change.after != ZERO_OID and is_valid_ref_name(change.name):
+        with contextlib.suppress(pygit2.GitError, LookupError, ValueError, OSError):
+            if change.before == ZERO_OID:
+                repo.references.create(change.name, change.after)
+                return
+            held = repo.references.get(change.name)
+            if held is not None and held.raw_target == pygit2.Oid(hex=change.before):
+                held.set_target(change.after)
+                return
+    update_refs(Path(repo.path), [change])
+
+
+def put_ref(repo: pygit2.Repository, name: str, oid: str) -> None:
+    """Let a ref of the service's own hold this id, whatever it held.
+
+    Raises:
+        RefMoved: something else moved it at the same moment.
+    """
+    held = ref_target(repo, name)
+    if held != oid:
+        move_ref(repo, RefChange(name, held or ZERO_OID, oid))
 
 
 def delete_branch(repo: pygit2.Repository, name: str, expected: str | None = None) -> str:
