@@ -27,9 +27,8 @@ from ingot_identity.api import (
 )
 from ingot_identity.api.call import Call, keep_outside
 from ingot_identity.consumers import Following
-from ingot_identity.core import accounts
+from ingot_identity.core import accounts, sign_ins
 from ingot_identity.core.passwords import Passwords
-from ingot_identity.core.sign_ins import SignIns
 from ingot_identity.core.signing import SigningKeys
 from ingot_identity.core.views import Viewing
 from ingot_identity.settings import Settings
@@ -57,7 +56,8 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     database = parts.require_database()
     passwords = Passwords(memory_kib=settings.password_memory_kib, rounds=settings.password_rounds)
     signing_keys = SigningKeys(database, settings)
-    store = open_store(settings.store_url, "identity")
+    store = open_store(settings.store_url, "identity", seconds=sign_ins.WINDOW)
+    parts.close.append(store.close)
 
     async def first_administrator() -> None:
         if settings.admin_password:
@@ -97,6 +97,6 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
             "signing_keys": signing_keys,
             "passwords": passwords,
             "viewing": viewing,
-            "sign_ins": SignIns(store, free=settings.free_sign_ins),
+            "sign_ins": sign_ins.SignIns(store, free=settings.free_sign_ins),
         },
     )

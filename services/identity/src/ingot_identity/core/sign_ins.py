@@ -4,36 +4,27 @@ Counted for a name from an address, for the name from anywhere and for the addre
 not there is such an account, so that waiting says nothing about it. Hence a user's login and e-mail address are two
 names: counted together, the one would tell by its waiting that it belongs to the other.
 
-An attempt counts from before its password is checked, so that attempts sent at once see each other. The counters
-are kept in the store that replicas share. That store cannot read and write in one step: within a process one lock
-stands for it, while of attempts that replicas count in the same millisecond some may be lost, at worst so many that
-each replica lets through what one alone would.
+An attempt counts from before its password is checked, so that attempts sent at once see each other, also those that
+reach different replicas: the store they share changes all counters of an attempt in one step.
 """
 
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import msgspec
 
 from ingot_chassis.errors import TooManyRequests
+from ingot_chassis.stores import Store
 
 WINDOW = 900
+"""Seconds for which the store has to keep a counter."""
+
 LONGEST_WAIT = 60.0
-
-
-class Store(Protocol):
-    """What is needed of the shared store."""
-
-    async def get(self, key: str) -> bytes | None: ...
-
-    async def set(self, key: str, value: str | bytes, expires_in: int) -> None: ...
-
-    async def delete(self, key: str) -> None: ...
 
 
 class Failures(msgspec.Struct, frozen=True):
@@ -69,7 +60,6 @@ class SignIns:
     def __init__(self, store: Store, *, free: int) -> None:
         self._store, self._free = store, free
         self._one_by_one: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._counting = asyncio.Lock()
 
     @asynccontextmanager
     async def attempt(self, name: str, address: str) -> AsyncIterator[Attempt]:
@@ -93,25 +83,33 @@ class SignIns:
 
     async def _take(self, counters: list[_Counter]) -> list[_Place]:
         """Count an attempt, before it is known to fail. Raises TooManyRequests."""
-        async with self._counting:
-            found = [await self._read(counter) for counter in counters]
+        places: list[_Place] = []
+
+        def counted(found: list[Failures]) -> list[Failures]:
             self._refuse_early(found)
-            places = [
+            places[:] = [
                 _Place(counter, before, _one_more(before, counter.free))
                 for counter, before in zip(counters, found, strict=True)
             ]
-            for place in places:
-                await self._write(place.counter, place.after)
+            return [place.after for place in places]
+
+        await self._change(counters, counted)
         return places
 
     async def _give_back(self, places: list[_Place], attempts: int) -> None:
         """Take ``attempts`` off each counter, and the wait that this one began if no other has since."""
-        async with self._counting:
-            for counter, before, after in places:
-                present = await self._read(counter)
-                left = max(present.count - attempts, 0)
-                next_at = before.next_at if present.next_at == after.next_at else present.next_at
-                await self._write(counter, Failures(left, next_at if left >= counter.free else 0.0))
+
+        def taken_back(found: list[Failures]) -> list[Failures]:
+            return [_fewer(present, attempts, place) for present, place in zip(found, places, strict=True)]
+
+        await self._change([place.counter for place in places], taken_back)
+
+    async def _change(
+        self, counters: Sequence[_Counter], step: Callable[[list[Failures]], list[Failures]]
+    ) -> None:
+        await self._store.change(
+            [counter.key for counter in counters], lambda found: _written(step(_read(found)))
+        )
 
     def _counters(self, name: str, address: str) -> list[_Counter]:
         """The first is for those who mistype; the others leave room for many people behind one address."""
@@ -128,15 +126,13 @@ class SignIns:
                 "too many failed sign-ins; try again later", headers={"Retry-After": str(int(wait) + 1)}
             )
 
-    async def _read(self, counter: _Counter) -> Failures:
-        kept = await self._store.get(counter.key)
-        return msgspec.msgpack.decode(kept, type=Failures) if kept else Failures()
 
-    async def _write(self, counter: _Counter, failures: Failures) -> None:
-        if failures.count:
-            await self._store.set(counter.key, msgspec.msgpack.encode(failures), expires_in=WINDOW)
-        else:
-            await self._store.delete(counter.key)
+def _read(kept: list[bytes | None]) -> list[Failures]:
+    return [msgspec.msgpack.decode(each, type=Failures) if each else Failures() for each in kept]
+
+
+def _written(failures: list[Failures]) -> list[bytes | None]:
+    return [msgspec.msgpack.encode(each) if each.count else None for each in failures]
 
 
 def _one_more(failures: Failures, free: int) -> Failures:
@@ -144,6 +140,12 @@ def _one_more(failures: Failures, free: int) -> Failures:
     over = count - free
     wait = min(2.0 ** min(over, 10), LONGEST_WAIT) if over >= 0 else 0.0
     return Failures(count, time.time() + wait)
+
+
+def _fewer(present: Failures, attempts: int, place: _Place) -> Failures:
+    left = max(present.count - attempts, 0)
+    next_at = place.before.next_at if present.next_at == place.after.next_at else present.next_at
+    return Failures(left, next_at if left >= place.counter.free else 0.0)
 
 
 def _key(*parts: str) -> str:
