@@ -7,14 +7,14 @@ import pytest
 
 from ingot_chassis.tables import now
 from ingot_chassis.testing.receiver import Receiver
-from ingot_hooks.store import deliveries as store
+from ingot_hooks.store.claims import Claimable
 
 from .builders import push
 from .conftest import World
-from .histories import HOOKS, change_all, history, make
+from .histories import HOOKS, change_all, claim, history, make
 
 BEFORE = "http://before.example.org/"
-ONE = store.Claimable(1)
+ONE = Claimable(1)
 
 
 async def endpoints(world: World) -> list[str]:
@@ -31,14 +31,11 @@ async def aim(world: World, id_: int, url: str) -> None:
 async def test_what_waits_is_not_held_up_by_the_endpoint_before(world: World) -> None:
     busy, aimed = await make(world, BEFORE), await make(world, BEFORE)
     await world.hear(push())
-    async with world.db.transaction() as tx:
-        assert [row.hook_id for row in await store.claim(tx, 9, ONE, lease=timedelta(hours=1))] == [busy]
-    async with world.db.read() as db:
-        assert not await store.any_to_claim(db, ONE)
+    assert [row.hook_id for row in await claim(world, ONE)] == [busy]
+    assert await claim(world, ONE) == []
     await aim(world, aimed, "https://after.example.org/")
     assert await endpoints(world) == ["before.example.org:80", "after.example.org:443"]
-    async with world.db.read() as db:
-        assert await store.any_to_claim(db, ONE)
+    assert [row.hook_id for row in await claim(world, ONE)] == [aimed]
 
 
 @pytest.mark.parametrize("together", [True, False])

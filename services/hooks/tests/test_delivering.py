@@ -19,12 +19,12 @@ from ingot_hooks.bell import Bell
 from ingot_hooks.clients.endpoints import HttpEndpoints
 from ingot_hooks.core.schedule import PAUSES
 from ingot_hooks.settings import Settings
-from ingot_hooks.store import deliveries as store
+from ingot_hooks.store import claims
 from ingot_hooks.workers import Deliverer, Lag, Retention
 
 from .builders import Sisters, push
 from .conftest import World
-from .histories import HOOKS, change_all, history, make
+from .histories import HOOKS, change_all, claim, history, make
 
 SECRET = "whsec_" + "a2s" * 16 + "aw=="
 
@@ -192,13 +192,10 @@ async def test_claims_can_leave_out_hooks_that_fail(world: World, of_failing: bo
     await fail_all(world)
     well = await make(world, "http://other.example.org/")
     await world.hear(push())
-    wanted = store.Claimable(4, of_failing=of_failing)
-    async with world.db.transaction() as tx:
-        claimed = await store.claim(tx, 10, wanted, lease=timedelta(hours=1))
+    claimed = await claim(world, claims.Claimable(4, of_failing=of_failing))
     assert [row.hook_id for row in claimed] == ([failing, well] if of_failing else [well])
-    async with world.db.read() as db:
-        assert not await store.any_to_claim(db, wanted)
-        assert await store.any_to_claim(db, store.Claimable(4)) is not of_failing
+    left = await claim(world, claims.Claimable(4))
+    assert [row.hook_id for row in left] == ([] if of_failing else [failing])
 
 
 async def test_deliveries_of_one_repository_arrive_in_order(world: World, receiver: Receiver) -> None:
@@ -214,20 +211,18 @@ async def test_the_delivery_of_a_dead_worker_is_taken_over_under_its_id(
 ) -> None:
     id_ = await make(world, receiver.url)
     await world.hear(push())
-    async with world.db.transaction() as tx:
-        (dead,) = await store.claim(tx, 10, store.Claimable(4), lease=timedelta(seconds=-1))
+    (dead,) = await claim(world, lease=timedelta(seconds=-1))
     await world.deliverer.step()
     assert [request.headers["webhook-id"] for request in receiver.requests] == [dead.id]
     async with world.db.transaction() as tx:
-        assert await store.held(tx, [dead]) == set()
+        assert await claims.held(tx, [dead]) == set()
     assert [row["state"] for row in await history(world, id_)] == ["delivered"]
 
 
 async def test_a_delivery_under_lease_is_nobody_elses(world: World, receiver: Receiver) -> None:
     await make(world, receiver.url)
     await world.hear(push())
-    async with world.db.transaction() as tx:
-        await store.claim(tx, 10, store.Claimable(4), lease=timedelta(hours=1))
+    await claim(world)
     assert await world.deliverer.step() == 0
 
 

@@ -13,7 +13,7 @@ from ingot_chassis.tables import now
 from ingot_hooks.core import health
 from ingot_hooks.core.schedule import Verdict
 from ingot_hooks.settings import Settings
-from ingot_hooks.store import deliveries
+from ingot_hooks.store import claims, deliveries
 from ingot_hooks.store import hooks as store
 from ingot_hooks.store.deliveries import DeliveryRow
 from ingot_hooks.store.hooks import HookRow
@@ -93,8 +93,8 @@ class Recorder:
     async def _write_together(self, batch: list[Outcome]) -> None:
         telling = [outcome for outcome in batch if outcome.tells_of_health]
         async with self._db.transaction() as tx:
-            held = await deliveries.held(tx, [outcome.row for outcome in telling]) if telling else set()
-            await deliveries.record(tx, [(outcome.row, outcome.values) for outcome in batch])
+            held = await claims.held(tx, [outcome.row for outcome in telling]) if telling else set()
+            await claims.record(tx, [(outcome.row, outcome.values) for outcome in batch])
             for outcome in telling:
                 if outcome.row.number in held:
                     await self._note_health(tx, outcome.hook, outcome.verdict, str(outcome.values["error"]))

@@ -34,9 +34,10 @@ from ingot_hooks.core.signing import Message, prepared
 from ingot_hooks.recording import Outcome, Recorder, handed_back, unsent
 from ingot_hooks.rights import Rights
 from ingot_hooks.settings import Settings
-from ingot_hooks.store import deliveries
+from ingot_hooks.store import claims, deliveries
 from ingot_hooks.store import hooks as store
-from ingot_hooks.store.deliveries import Claimable, DeliveryRow
+from ingot_hooks.store.claims import Claimable
+from ingot_hooks.store.deliveries import DeliveryRow
 from ingot_hooks.store.hooks import HookRow
 
 log = structlog.get_logger()
@@ -129,16 +130,25 @@ class Deliverer:
             per_endpoint=self._settings.endpoint_concurrency * QUEUED_PER_PLACE,
             of_failing=self._claimed_by_failing < MOST_CLAIMED // 2,
         )
-        async with self._db.read() as db:
-            if not await deliveries.any_to_claim(db, wanted):
-                return []
+        found = await self._found(limit, wanted)
+        if not found:
+            return []
         async with self._db.transaction() as tx:
-            claimed = await deliveries.claim(tx, limit, wanted, lease=self._lease, per_lane=PER_LANE)
-            found = await store.get_many(tx, {row.hook_id for row in claimed}) if claimed else {}
+            claimed = await claims.take(tx, found, lease=self._lease)
+            hooks = await store.get_many(tx, {row.hook_id for row in claimed})
         read_at = time.monotonic()
         self._hooks = {id_: known for id_, known in self._hooks.items() if self._is_fresh(known)}
-        self._hooks |= {row.hook_id: (found.get(row.hook_id), read_at) for row in claimed}
+        self._hooks |= {row.hook_id: (hooks.get(row.hook_id), read_at) for row in claimed}
         return claimed
+
+    async def _found(self, limit: int, wanted: Claimable) -> list[int]:
+        async with self._db.read() as db:
+            found = await claims.find(db, limit, wanted, per_lane=PER_LANE)
+        if not found.abandoned:
+            return found.numbers
+        async with self._db.transaction() as tx:
+            await claims.release_abandoned(tx)
+            return (await claims.find(tx, limit, wanted, per_lane=PER_LANE)).numbers
 
     def _is_failing(self, hook_id: int) -> bool:
         """Whether the last that was sent to the hook failed: such hooks get a half of everything at most."""
