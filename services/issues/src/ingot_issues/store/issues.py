@@ -8,7 +8,7 @@ from sqlalchemy import Row, Select, bindparam, delete, select, update
 from ingot_chassis.database import Executor, insert
 from ingot_chassis.lookup import Lookup
 from ingot_chassis.tables import BigId, now
-from ingot_issues.store.surroundings import WHOLE
+from ingot_issues.store.surroundings import WHOLE, Whole
 from ingot_issues.store.tables import assignee, issue, issue_label, pull
 
 IssueRow = Row[Any]
@@ -48,17 +48,21 @@ async def get_by_id(db: Executor, issue_id: int) -> IssueRow | None:
 
 async def get_whole(db: Executor, repository_id: int, number: int) -> IssueRow | None:
     """With its surroundings."""
-    return await _WHOLE_BY_NUMBER.first(db, repository_id=repository_id, number=number, viewer=0)
+    row = await _WHOLE_BY_NUMBER.first(db, repository_id=repository_id, number=number, viewer=0)
+    return Whole(*row) if row is not None else None
 
 
 async def get_whole_by_id(db: Executor, issue_id: int, viewer: int = 0) -> IssueRow | None:
     """With its surroundings, and with the account ``viewer`` among them."""
-    return (await db.execute(_WHOLE_BY_ID, {"issue_id": issue_id, "viewer": viewer})).first()
+    row = (await db.execute(_WHOLE_BY_ID, {"issue_id": issue_id, "viewer": viewer})).first()
+    return Whole(*row) if row is not None else None
 
 
 async def list_whole(db: Executor, ids: Sequence[int]) -> list[IssueRow]:
     """With their surroundings, in no order."""
-    return list((await db.execute(WHOLE.where(issue.c.id.in_(ids)))).all()) if ids else []
+    if not ids:
+        return []
+    return [Whole(*row) for row in await db.execute(WHOLE.where(issue.c.id.in_(ids)))]
 
 
 async def change(db: Executor, issue_id: int, **values: Any) -> None:

@@ -13,7 +13,7 @@ from ingot_chassis.lookup import Lookup
 from ingot_chassis.paging import Page
 from ingot_chassis.tables import BigId
 from ingot_issues.store import milestones
-from ingot_issues.store.surroundings import WHOLE
+from ingot_issues.store.surroundings import WHOLE, Whole
 from ingot_issues.store.tables import account, assignee, counter, issue, issue_label, label
 
 IssueRow = Row[Any]
@@ -79,16 +79,17 @@ async def search(db: Executor, repository_id: int, wanted: Wanted, page: Page) -
     ids, listed = _listed(wanted.is_pull, wanted.state, sort)
     if where:
         filtered = WHOLE.where(issue.c.id.in_(ids.where(*where))).order_by(*SORTS[sort])
-        rows = (await db.execute(filtered, given)).all()
+        found = (await db.execute(filtered, given)).all()
     else:
-        rows = await listed.all(db, **given)
+        found = await listed.all(db, **given)
+    rows = [Whole(*row) for row in found]
     if where or wanted.is_pull is not None:
         total = (await db.execute(_counted(repository_id, wanted, where))).scalar()
     elif rows:
         total = rows[0].total
     else:
         total = (await db.execute(_KEPT_TOTAL[wanted.state], {"repository_id": repository_id})).scalar()
-    return list(rows), int(total or 0)
+    return rows, int(total or 0)
 
 
 _KEPT_TOTAL = {

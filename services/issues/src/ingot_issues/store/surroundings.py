@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -60,34 +61,37 @@ class ShownMilestone(NamedTuple):
 class Surroundings:
     """What the views of some issues need beside the issues' own rows, by id."""
 
-    labels: dict[int, list[ShownLabel]] = field(default_factory=dict)
+    labels: dict[int, Sequence[ShownLabel]] = field(default_factory=dict)
     assignees: dict[int, list[int]] = field(default_factory=dict)
     milestones: dict[int, ShownMilestone] = field(default_factory=dict)
     accounts: dict[int, Person] = field(default_factory=dict)
     repositories: dict[int, Repository] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rows: Iterable[Row[Any]]) -> "Surroundings":
-        """Of rows that `WHOLE` selected."""
+    def of(cls, rows: Iterable[Any]) -> "Surroundings":
+        """Of rows of `Whole`."""
         around = cls()
         for row in rows:
             around._add(row)
         return around
 
-    def _add(self, row: Row[Any]) -> None:
-        for person in _PEOPLE.decode(row.people):
-            self.accounts[person.id] = person
+    def _add(self, row: Any) -> None:
+        self._show(
+            row.author_id, row.author_login, row.author_full_name, row.author_email, row.author_avatar_url
+        )
+        self._show(
+            row.merged_by, row.merger_login, row.merger_full_name, row.merger_email, row.merger_avatar_url
+        )
+        self._show(
+            row.viewer_id, row.viewer_login, row.viewer_full_name, row.viewer_email, row.viewer_avatar_url
+        )
         if row.labelled != "[]":
-            labels = _LABELS.decode(row.labelled)
-            self.labels[row.id] = sorted(labels, key=lambda found: (found.name.lower(), found.id))
+            self.labels[row.id] = _labels(row.labelled)
         if row.assigned != "[]":
-            assigned = sorted(_ASSIGNED.decode(row.assigned))
+            assigned = _assigned(row.assigned)
             self.assignees[row.id] = [one.id for one in assigned]
             for one in assigned:
-                if one.login is not None:
-                    self.accounts[one.id] = Person(
-                        one.id, one.login, one.full_name or "", one.email or "", one.avatar_url or ""
-                    )
+                self._show(one.id, one.login, one.full_name, one.email, one.avatar_url)
         if row.milestone_id and row.milestone_title is not None:
             self.milestones[row.milestone_id] = ShownMilestone(
                 row.milestone_id,
@@ -102,6 +106,11 @@ class Surroundings:
         if row.head_view is not None:
             head = msgspec.json.decode(row.head_view, type=Repository)
             self.repositories[head.id] = head
+
+    def _show(self, account_id: int, login: str | None, *more: Any) -> None:
+        """Unless the account is deleted."""
+        if login is not None:
+            self.accounts[account_id] = Person(account_id, login, *more)
 
 
 class _Assigned(NamedTuple):
@@ -133,14 +142,30 @@ def _rows_of_sqlite(element: _Rows, compiler: Any, **options: Any) -> str:
     return f"json_group_array(json_array({compiler.process(element.clauses, **options)}))"
 
 
-_PEOPLE = msgspec.json.Decoder(list[Person])
 _LABELS = msgspec.json.Decoder(list[ShownLabel])
 _ASSIGNED = msgspec.json.Decoder(list[_Assigned])
+KEPT = 512
+"""Texts whose meaning is kept: many issues of a list have the same people and labels around them."""
+
+
+@lru_cache(KEPT)
+def _labels(text: str) -> tuple[ShownLabel, ...]:
+    """By name."""
+    return tuple(sorted(_LABELS.decode(text), key=lambda found: (found.name.lower(), found.id)))
+
+
+@lru_cache(KEPT)
+def _assigned(text: str) -> tuple[_Assigned, ...]:
+    """In the order they were named."""
+    return tuple(sorted(_ASSIGNED.decode(text)))
+
+
 _PERSON = (account.c.id, account.c.login, account.c.full_name, account.c.email, account.c.avatar_url)
 
 
 def _whole() -> Select[Any]:
     head = repository.alias("head")
+    author, merger, viewer = account.alias("author"), account.alias("merger"), account.alias("viewer")
     labels = (
         select(_Rows(label.c.id, label.c.name, label.c.color))
         .select_from(issue_label.join(label, label.c.id == issue_label.c.label_id))
@@ -155,8 +180,6 @@ def _whole() -> Select[Any]:
         .correlate(issue)
         .scalar_subquery()
     )
-    shown = (issue.c.author_id, pull.c.merged_by, bindparam("viewer", 0, type_=BigId))
-    people = select(_Rows(*_PERSON)).where(account.c.id.in_(shown)).correlate(issue, pull).scalar_subquery()
     return (
         select(
             issue,
@@ -170,16 +193,33 @@ def _whole() -> Select[Any]:
             head.c.view.label("head_view"),
             labels.label("labelled"),
             assigned.label("assigned"),
-            people.label("people"),
+            viewer.c.id.label("viewer_id"),
+            *(
+                person.c[name].label(f"{person.name}_{name}")
+                for person in (author, merger, viewer)
+                for name in Person._fields
+                if name != "id"
+            ),
         )
         .outerjoin(pull, pull.c.issue_id == issue.c.id)
+        .outerjoin(author, author.c.id == issue.c.author_id)
+        .outerjoin(merger, merger.c.id == pull.c.merged_by)
+        .outerjoin(viewer, viewer.c.id == bindparam("viewer", 0, type_=BigId))
         .outerjoin(milestone, milestone.c.id == issue.c.milestone_id)
         .outerjoin(head, and_(head.c.id == pull.c.head_repository_id, head.c.id != issue.c.repository_id))
     )
 
 
 WHOLE = _whole()
-"""Select this for ``Surroundings.of``; the parameter ``viewer`` is one more account that is shown."""
+"""Issues with their surroundings; the parameter ``viewer`` is one more account that is shown."""
+
+Whole: Any = msgspec.defstruct(
+    "Whole",
+    [*(str(column.name) for column in WHOLE.selected_columns), ("total", int, 0)],
+    frozen=True,
+    gc=False,
+)
+"""A row of it, made as ``Whole(*row)``: views read each column, a struct gives it fastest. Lists add the ``total``."""
 
 
 async def people(db: Executor, ids: Iterable[int]) -> Surroundings:
