@@ -1,6 +1,7 @@
 """What issues cost: CPU of all server processes per request, in a repository with 10,000 issues.
 
-``python benchmarks/issues.py [--requests N] [--check]``; with --check a figure above its bound ends it with code 1.
+``python benchmarks/issues.py [--requests N] [--only NAME] [--check]``; with --check a figure above its bound ends it
+with code 1, with --only just the requests with NAME in theirs are made, and ``GET /version``.
 Beside each figure stands how many times that of ``GET /version`` in the same run it is, for on a busy machine only
 that can be compared.
 """
@@ -176,6 +177,7 @@ def measure(case: Case, url: str, token: str, requests: int) -> tuple[float, str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=4000, help="of each kind and round")
+    parser.add_argument("--only", default="", help="a part of the names of the requests to be made")
     parser.add_argument("--check", action="store_true", help="fail if a figure is above its bound")
     given = parser.parse_args()
     within = True
@@ -186,6 +188,8 @@ def main() -> None:
         )
         version = 0.0
         for case in cases(owner):
+            if version and given.only not in case.name:
+                continue
             spent, shares, rate = measure(case, made.url, token, given.requests)
             version = version or spent
             within = within and (case.path == "/version" or spent <= case.bound)

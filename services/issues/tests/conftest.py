@@ -33,6 +33,7 @@ class World:
         self.app.state.principal_verifier = PrincipalVerifier("issues", self.identity.keys)
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://forge")
         self.db, self.workers = self.app.state.database, self.app.state.workers
+        self.counting = self.app.state.counting
         following = Following(self.app.state.jobs, Viewing("http://127.0.0.1:3000/"))
         self._consumers = Consumers("issues", self.db, self.app.state.parts.bus, following.subscriptions())
 
@@ -54,6 +55,12 @@ class World:
 
     async def hear(self, event: msgspec.Struct) -> None:
         await self._consumers.apply(envelope(event))
+
+    async def counted(self) -> tuple[int, int]:
+        """How many issues and pull requests are open, as it was told last."""
+        await self.counting.step()
+        [*_, told] = await self.events("issues.open.counted.v1")
+        return told["open_issues"], told["open_pulls"]
 
     async def events(self, *types: str) -> list[dict[str, Any]]:
         """Everything emitted so far, in order."""

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 from sqlalchemy import event
 
-from ingot_contracts.repos import RepositoryAccess
+from ingot_contracts.identity import User
+from ingot_contracts.repos import RepositoryAccess, RepositoryDeleted
 
 from .builders import fill, repository
 from .conftest import World
@@ -32,10 +33,9 @@ async def test_an_opened_issue_has_the_declared_shape(world: World) -> None:
     }
 
 
-async def test_an_opened_issue_is_told_with_its_count(world: World) -> None:
+async def test_an_opened_issue_is_told(world: World) -> None:
     await open_issue(world)
-    counted, opened = await world.events("issues.open.counted.v1", "issues.issue.changed.v1")
-    assert (counted["repository_id"], counted["open_issues"], counted["open_pulls"]) == (7, 1, 0)
+    [opened] = await world.events()
     assert (opened["action"], opened["issue"]["number"], opened["sender"]["login"]) == ("opened", 1, "ann")
     assert opened["repository"]["full_name"] == "ann/app"
 
@@ -55,7 +55,31 @@ async def test_issues_closed_at_once_are_counted_right(world: World) -> None:
     for n in range(6):
         await open_issue(world, f"number {n}")
     await asyncio.gather(*(world.call("PATCH", f"/issues/{n}", {"state": "closed"}) for n in range(1, 6)))
-    assert (await world.events("issues.open.counted.v1"))[-1]["open_issues"] == 1
+    assert await world.counted() == (1, 0)
+
+
+async def test_counts_are_told_once_for_all_that_changed_them(world: World) -> None:
+    for repository_id in (7, 8):
+        world.repos.repositories[repository_id] = repository(repository_id, name=f"r{repository_id}")
+        for _ in range(3):
+            await world.call("POST", f"//repos/ann/r{repository_id}/issues", {"title": "x"})
+    assert [await world.counting.step() for _ in range(2)] == [2, 0]
+    told = await world.events("issues.open.counted.v1")
+    assert [(one["repository_id"], one["open_issues"]) for one in told] == [(7, 3), (8, 3)]
+    await world.call("PATCH", "//repos/ann/r8/issues/2", {"state": "closed"})
+    assert await world.counting.step() == 1
+    assert (await world.events("issues.open.counted.v1"))[-1]["open_issues"] == 2
+
+
+async def test_counts_are_told_at_once_by_one_of_many(world: World) -> None:
+    await open_issue(world)
+    assert sorted(await asyncio.gather(*(world.counting.step() for _ in range(4)))) == [0, 0, 0, 1]
+
+
+async def test_a_deleted_repository_is_not_counted(world: World) -> None:
+    await open_issue(world)
+    await world.hear(RepositoryDeleted(repository=repository(), sender=User(id=1, login="ann")))
+    assert await world.counting.step() == 0
 
 
 async def test_closing_twice_tells_once(world: World) -> None:

@@ -35,7 +35,7 @@ from ingot_issues.consumers import Following
 from ingot_issues.core.views import Viewing
 from ingot_issues.settings import Settings
 from ingot_issues.store.tables import metadata
-from ingot_issues.workers import Working
+from ingot_issues.workers import Counting, Working
 
 SCRIPTS = Path(__file__).parent / "store" / "migrations"
 FORGET_ON = [
@@ -66,7 +66,8 @@ def create_app(
         Working(database, jobs, asked, viewing).work(),
         concurrency=settings.worker_concurrency,
     )
-    parts.loops += workers.loops()
+    counting = Counting(database)
+    parts.loops += [*workers.loops(), ("issues tells counts", counting.run)]
     if parts.bus is not None:
         parts.subscribe(Following(jobs, viewing).subscriptions())
         parts.listeners += [
@@ -99,6 +100,7 @@ def create_app(
             "identity": identity or IdentityPeer(parts.peers["identity"]),
             "jobs": jobs,
             "workers": workers,
+            "counting": counting,
             "known_accounts": OrderedDict(),
         },
     )

@@ -1,4 +1,6 @@
-"""Slow work: comparing branches after pushes, and following references for which another service is asked."""
+"""Slow work: comparing branches after pushes, following references for which another service is asked, and counts."""
+
+import asyncio
 
 import msgspec
 
@@ -9,11 +11,16 @@ from ingot_contracts.repos import Compare
 from ingot_issues.clients.repos import Repos
 from ingot_issues.core import closing, commits, pulls, references
 from ingot_issues.core.commits import ReadPush
+from ingot_issues.core.counts import tell_counts
 from ingot_issues.core.pulls import CheckPull
 from ingot_issues.core.references import Refer
 from ingot_issues.core.site import Site
 from ingot_issues.core.views import Viewing
 from ingot_issues.store import comments, issues, repositories
+
+TELL_SECONDS = 1.0
+"""How old a count of open issues may be before it is told."""
+TELL_MOST = 100
 
 
 class Working:
@@ -98,3 +105,24 @@ class Working:
         async with self._db.transaction() as tx:
             await commits.follow(tx, site, told, closing=wanted.closing)
             await self._jobs.finish(tx, job)
+
+
+class Counting:
+    """Tells how many issues are open: once for all that happened to a repository within a second."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    async def run(self) -> None:
+        """Tell until cancelled."""
+        while True:
+            if await self.step() < TELL_MOST:
+                await asyncio.sleep(TELL_SECONDS)
+
+    async def step(self) -> int:
+        """Tell what changed; of how many repositories it was."""
+        async with self._db.read() as db:
+            if not await repositories.has_untold(db):
+                return 0
+        async with self._db.transaction() as tx:
+            return await tell_counts(tx, TELL_MOST)

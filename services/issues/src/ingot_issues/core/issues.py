@@ -16,7 +16,6 @@ from ingot_issues.store import comments, labels, milestones, pulls, repositories
 from ingot_issues.store import issues as store
 from ingot_issues.store.comments import Details
 from ingot_issues.store.issues import IssueRow
-from ingot_issues.store.repositories import Counted
 
 TITLE_LENGTH = 255
 
@@ -35,6 +34,11 @@ class Opening(msgspec.Struct, kw_only=True):
     label_names: list[str] = []
     due_date: datetime | None = None
     references: list[Reference] = []
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is to be anything around the issue from the start."""
+        return bool(self.assignees or self.milestone_id or self.labels or self.label_names)
 
 
 class Edit(msgspec.Struct, kw_only=True):
@@ -72,26 +76,28 @@ def due(moment: datetime | None) -> datetime | None:
 
 async def open_issue(tx: Tx, site: Site, opening: Opening, *, closed: bool = False) -> IssueRow:
     """Open an issue, and close it at once if so wanted. Its row."""
-    issue_id, counted = await write_opened(tx, site, opening, is_pull=False)
-    site.tell_count(tx, counted)
-    row = await site.announce(tx, issue_id, "opened")
+    row = await write_opened(tx, site, opening, is_pull=False)
+    if opening.has_more:
+        row = await site.announce(tx, row.id, "opened")
+    else:
+        site.tell(tx, row, "opened")
     return await edit(tx, site, row, Edit(state="closed")) if closed else row
 
 
-async def write_opened(tx: Tx, site: Site, opening: Opening, *, is_pull: bool) -> tuple[int, Counted]:
-    """Insert the issue and what is on it from the start; its id, and its number with the counts."""
+async def write_opened(tx: Tx, site: Site, opening: Opening, *, is_pull: bool) -> IssueRow:
+    """Insert the issue and what is on it from the start; its row, yet without what is around it."""
     repository_id = site.repository.id
     title = clean_title(opening.title)
-    counted = await repositories.next_number(tx, repository_id, is_pull=is_pull)
-    if counted is None:
+    number = await repositories.next_number(tx, repository_id, is_pull=is_pull)
+    if number is None:
         raise NotFound
     milestone = (
         await milestones.get(tx, repository_id, opening.milestone_id) if opening.milestone_id else None
     )
-    issue_id = await store.add(
+    row = await store.add(
         tx,
         repository_id=repository_id,
-        number=counted.number,
+        number=number,
         is_pull=is_pull,
         author_id=site.actor_id,
         title=title,
@@ -102,18 +108,18 @@ async def write_opened(tx: Tx, site: Site, opening: Opening, *, is_pull: bool) -
     )
     if milestone is not None:
         await milestones.count(tx, milestone.id, open_issues=1)
-        await site.note(tx, issue_id, comments.MILESTONE, details=Details(milestone=milestone.id))
+        await site.note(tx, row.id, comments.MILESTONE, details=Details(milestone=milestone.id))
     if opening.assignees:
-        await store.set_assignees(tx, issue_id, opening.assignees)
+        await store.set_assignees(tx, row.id, opening.assignees)
         for account_id in opening.assignees:
-            await site.note(tx, issue_id, comments.ASSIGNEES, details=Details(assignee=account_id))
+            await site.note(tx, row.id, comments.ASSIGNEES, details=Details(assignee=account_id))
     if opening.labels or opening.label_names:
         known = await labels.known(tx, repository_id, opening.labels, opening.label_names)
-        for label_id in await store.add_labels(tx, issue_id, known):
-            await site.note(tx, issue_id, comments.LABEL, "1", Details(label=label_id))
-    source = Source(repository_id=repository_id, issue_id=issue_id, is_pull=is_pull)
+        for label_id in await store.add_labels(tx, row.id, known):
+            await site.note(tx, row.id, comments.LABEL, "1", Details(label=label_id))
+    source = Source(repository_id=repository_id, issue_id=row.id, is_pull=is_pull)
     await references.note_all(tx, site, source, opening.references)
-    return issue_id, counted
+    return row
 
 
 async def edit(tx: Tx, site: Site, seen: IssueRow, wanted: Edit) -> IssueRow:
@@ -243,7 +249,8 @@ async def _change_state(
     await site.note(tx, before.id, comments.CLOSED if closing else comments.REOPENED)
     # What edit has put it into counts, else what it was in.
     await count_in_milestone(tx, values.get("milestone_id", before.milestone_id), closing=closing)
-    await site.count_open(tx, -1 if closing else 1, is_pull=before.is_pull)
+    more = -1 if closing else 1
+    await repositories.count_open(tx, site.repository.id, more, is_pull=before.is_pull)
     return "closed" if closing else "reopened"
 
 

@@ -76,7 +76,7 @@ async def open_pull(tx: Tx, site: Site, opening: Opening, proposal: Proposal) ->
         raise Invalid.field("head", "no_commits", "has no commits that the base lacks")
     await site.enter(tx)
     await refuse_twin(tx, site.repository.id, proposal)
-    issue_id, counted = await write_opened(tx, site, opening, is_pull=True)
+    issue_id = (await write_opened(tx, site, opening, is_pull=True)).id
     pull_id = await store.add(
         tx,
         issue_id=issue_id,
@@ -91,7 +91,6 @@ async def open_pull(tx: Tx, site: Site, opening: Opening, proposal: Proposal) ->
     await repositories.save(tx, site.repository)
     if proposal.head_repository_id != site.repository.id:
         await repositories.save(tx, proposal.head_repository)
-    site.tell_count(tx, counted)
     check = CheckPull(
         issue_id=issue_id,
         pushed=compared.head_sha,
@@ -252,7 +251,7 @@ async def record_merge(tx: Tx, site: Site, seen: IssueRow, sha: str, found: list
     if row.state == "open":
         await issues.change(tx, row.id, state="closed", closed_at=now())
         await count_in_milestone(tx, row.milestone_id, closing=True)
-        await site.count_open(tx, -1, is_pull=True)
+        await repositories.count_open(tx, site.repository.id, -1, is_pull=True)
     await site.announce(tx, row.id, "closed")
     source = Source(repository_id=site.repository.id, issue_id=row.id, is_pull=True)
     await act_on(tx, site, source, found)

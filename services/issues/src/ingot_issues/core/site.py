@@ -13,17 +13,16 @@ from ingot_contracts.issues import (
     CommentChanged,
     IssueAction,
     IssueChanged,
-    OpenIssuesCounted,
     PullRequestAction,
     PullRequestChanged,
 )
 from ingot_contracts.repos import Repository
 from ingot_issues.core.views import Viewing
 from ingot_issues.store import comments, issues, repositories
-from ingot_issues.store.comments import NOTHING, Details
+from ingot_issues.store.comments import NOTHING, CommentRow, Details
 from ingot_issues.store.issues import IssueRow
-from ingot_issues.store.repositories import Counted, plain
-from ingot_issues.store.surroundings import Surroundings
+from ingot_issues.store.repositories import plain
+from ingot_issues.store.surroundings import Surroundings, people
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,17 @@ class Site:
         row = await issues.get_whole_by_id(tx, issue_id, self.actor_id)
         if row is None:
             raise NotFound
+        self.tell(tx, row, *actions, changes=changes)
+        return row
+
+    def tell(
+        self,
+        tx: Tx,
+        row: IssueRow,
+        *actions: IssueAction | PullRequestAction,
+        changes: Changes | None = None,
+    ) -> None:
+        """The same, of a row as it is now, with the actor among its surroundings."""
         around = Surroundings.of([row])
         repository, sender = plain(self.repository), self.viewing.user(self.actor_id, around)
         for action in actions:
@@ -69,19 +79,21 @@ class Site:
                     ),
                     key=repository.id,
                 )
-        return row
 
     async def announce_comment(
-        self, tx: Tx, issue_id: int, comment: Comment, action: CommentAction, changes: Changes | None = None
-    ) -> None:
-        """Tell that a comment was made, edited or deleted."""
-        row = await issues.get_whole_by_id(tx, issue_id, self.actor_id)
+        self, tx: Tx, told: CommentRow, action: CommentAction | None, changes: Changes | None = None
+    ) -> Comment:
+        """Tell that a comment was made, edited or deleted, unless there is nothing to tell; its view."""
+        row = await issues.get_whole_by_id(tx, told.issue_id, self.actor_id)
         if row is None:
             raise NotFound
         around = Surroundings.of([row])
+        if told.author_id not in around.accounts:
+            around.accounts |= (await people(tx, [told.author_id])).accounts
         repository = plain(self.repository)
-        tx.emit(
-            CommentChanged(
+        comment = self.viewing.comment(told, repository, around)
+        if action is not None:
+            happened = CommentChanged(
                 action=action,
                 issue=self.viewing.issue(row, repository, around),
                 comment=comment,
@@ -89,9 +101,9 @@ class Site:
                 sender=self.viewing.user(self.actor_id, around),
                 changes=changes,
                 is_pull=row.is_pull,
-            ),
-            key=repository.id,
-        )
+            )
+            tx.emit(happened, key=repository.id)
+        return comment
 
     async def note(
         self, tx: Tx, issue_id: int, kind: int, body: str = "", details: Details = NOTHING, **because: Any
@@ -106,18 +118,4 @@ class Site:
             kind=kind,
             details=details,
             **because,
-        )
-
-    async def count_open(self, tx: Tx, more: int, *, is_pull: bool) -> None:
-        """One more or less is open: keep the count and tell it."""
-        self.tell_count(tx, await repositories.count_open(tx, self.repository.id, more, is_pull=is_pull))
-
-    def tell_count(self, tx: Tx, counted: Counted) -> None:
-        tx.emit(
-            OpenIssuesCounted(
-                repository_id=self.repository.id,
-                open_issues=counted.open_issues,
-                open_pulls=counted.open_pulls,
-            ),
-            key=self.repository.id,
         )

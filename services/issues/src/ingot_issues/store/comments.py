@@ -5,14 +5,15 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Row, bindparam, delete, func, or_, select, update
 
 from ingot_chassis.database import Executor
 from ingot_chassis.paging import Page
-from ingot_chassis.tables import now
+from ingot_chassis.tables import BigId, now
 from ingot_issues.store.tables import comment, issue
 
-CommentRow = Row[Any]
+CommentRow = Any
+"""A row of ``_comments``, or a `Written`."""
 
 PLAIN, REOPENED, CLOSED = 0, 1, 2
 ISSUE_REF, COMMIT_REF, COMMENT_REF, PULL_REF = 3, 4, 5, 6
@@ -72,6 +73,33 @@ async def add(
 
 
 _ADD = comment.insert().returning(comment.c.id)
+
+
+class Written(msgspec.Struct, frozen=True, kw_only=True):
+    """A comment as somebody has just written it, with the number of its issue."""
+
+    id: int
+    issue_id: int
+    number: int
+    is_pull: bool
+    author_id: int
+    body: str
+    created_at: datetime
+    updated_at: datetime
+
+
+async def write(db: Executor, on: Row[Any], author_id: int, body: str) -> Written:
+    """Insert what a person says about an issue."""
+    moment = now()
+    values: dict[str, Any] = {
+        "issue_id": on.id,
+        "author_id": author_id,
+        "body": body,
+        "created_at": moment,
+        "updated_at": moment,
+    }
+    added = await db.execute(_ADD, {"repository_id": on.repository_id, "kind": PLAIN, **values})
+    return Written(id=added.scalar_one(), number=on.number, is_pull=on.is_pull, **values)
 
 
 async def is_noted(db: Executor, issue_id: int, kind: int, **because: Any) -> bool:
@@ -137,18 +165,25 @@ async def referring_repositories(db: Executor, issue_id: int) -> list[int]:
     return list((await db.execute(found.distinct())).scalars())
 
 
-async def change(db: Executor, comment_id: int, body: str) -> None:
-    await db.execute(update(comment).where(comment.c.id == comment_id).values(body=body, updated_at=now()))
+async def change(db: Executor, seen: CommentRow, body: str) -> Written | None:
+    """Replace what a comment says; None when it is gone."""
+    values = {"body": body, "updated_at": now()}
+    if (await db.execute(_CHANGE, {"comment_id": seen.id, **values})).rowcount == 0:
+        return None
+    kept: dict[str, Any] = {name: getattr(seen, name) for name in Written.__struct_fields__}
+    return Written(**kept | values)
 
 
-async def remove(db: Executor, comment_id: int) -> None:
-    """With what it referred to."""
-    await db.execute(
-        delete(comment).where(
-            comment.c.ref_comment_id == comment_id, comment.c.ref_repository_id.is_not(None)
-        )
-    )
-    await db.execute(delete(comment).where(comment.c.id == comment_id))
+_CHANGE = update(comment).where(comment.c.id == bindparam("comment_id", type_=BigId))
+
+
+async def remove(db: Executor, comment_id: int) -> bool:
+    """With what it referred to; False when it is gone."""
+    if (await db.execute(delete(comment).where(comment.c.id == comment_id))).rowcount == 0:
+        return False
+    referring = comment.c.ref_comment_id == comment_id
+    await db.execute(delete(comment).where(referring, comment.c.ref_repository_id.is_not(None)))
+    return True
 
 
 async def _page(

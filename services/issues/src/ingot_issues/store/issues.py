@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row, Select, bindparam, delete, select, update
+from sqlalchemy import Integer, Select, bindparam, delete, select, update
 
 from ingot_chassis.database import Executor, insert
 from ingot_chassis.lookup import Lookup
 from ingot_chassis.tables import BigId, now
-from ingot_issues.store.surroundings import WHOLE, Whole
+from ingot_issues.store.surroundings import NEW, WHOLE, Whole, newly
 from ingot_issues.store.tables import assignee, issue, issue_label, pull
 
-IssueRow = Row[Any]
+IssueRow = Any
+"""A row of ``_issues``, or a `Whole`."""
 
 
 def _issues() -> Select[Any]:
@@ -22,7 +23,7 @@ def _issues() -> Select[Any]:
     )
 
 
-_ADD = issue.insert().returning(issue.c.id)
+_ADD = issue.insert().returning(*NEW)
 _NUMBERED = (
     issue.c.repository_id == bindparam("repository_id", type_=BigId),
     issue.c.number == bindparam("number", type_=BigId),
@@ -30,12 +31,18 @@ _NUMBERED = (
 _BY_NUMBER, _WHOLE_BY_NUMBER = _issues().where(*_NUMBERED), Lookup(WHOLE.where(*_NUMBERED))
 _BY_ID = _issues().where(issue.c.id == bindparam("issue_id", type_=BigId))
 _WHOLE_BY_ID = WHOLE.where(issue.c.id == bindparam("issue_id", type_=BigId))
+_CHANGE = update(issue).where(issue.c.id == bindparam("issue_id", type_=BigId))
+_COUNT_COMMENTS = _CHANGE.values(
+    comments=issue.c.comments + bindparam("more", type_=Integer), updated_at=bindparam("updated_at")
+)
 
 
-async def add(db: Executor, **values: Any) -> int:
-    """Insert an issue; its id."""
-    values |= {"created_at": now(), "updated_at": now()}
-    return int((await db.execute(_ADD, values)).scalar_one())
+async def add(db: Executor, **values: Any) -> IssueRow:
+    """Insert an issue; its row, with nothing around it but its author."""
+    moment = now()
+    values |= {"created_at": moment, "updated_at": moment}
+    added = (await db.execute(_ADD, values | {"author": values["author_id"]})).one()
+    return newly(added, values)
 
 
 async def get(db: Executor, repository_id: int, number: int) -> IssueRow | None:
@@ -67,11 +74,11 @@ async def list_whole(db: Executor, ids: Sequence[int]) -> list[IssueRow]:
 
 async def change(db: Executor, issue_id: int, **values: Any) -> None:
     """Update an issue, and when it was last updated."""
-    await db.execute(update(issue).where(issue.c.id == issue_id).values(updated_at=now(), **values))
+    await db.execute(_CHANGE, {"issue_id": issue_id, "updated_at": now(), **values})
 
 
 async def count_comments(db: Executor, issue_id: int, more: int) -> None:
-    await change(db, issue_id, comments=issue.c.comments + more)
+    await db.execute(_COUNT_COMMENTS, {"issue_id": issue_id, "updated_at": now(), "more": more})
 
 
 async def set_assignees(db: Executor, issue_id: int, account_ids: Sequence[int]) -> None:

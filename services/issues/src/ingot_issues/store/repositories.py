@@ -31,31 +31,24 @@ async def lock(db: Executor, repository_id: int) -> bool:
 
     Taken first by whatever writes, so that numbers, counts and events of a repository follow its commits.
     """
-    statement = (
-        insert(db, counter)
-        .values(repository_id=repository_id)
-        .on_conflict_do_update(index_elements=["repository_id"], set_={"repository_id": repository_id})
-        .returning(counter.c.gone)
-    )
-    return not (await db.execute(statement)).scalar_one()
+    gone = (await db.execute(_LOCK, {"repository": repository_id})).scalar()
+    if gone is None:
+        await db.execute(insert(db, counter).values(repository_id=repository_id).on_conflict_do_nothing())
+        gone = (await db.execute(_LOCK, {"repository": repository_id})).scalar_one()
+    return not gone
 
 
-class Counted(NamedTuple):
-    """The number that was given, and how many are open with it."""
-
-    number: int
-    open_issues: int
-    open_pulls: int
+_OWN = counter.c.repository_id == bindparam("repository", type_=BigId)
+_LOCK = select(counter.c.gone).where(_OWN).with_for_update()
 
 
-async def next_number(db: Executor, repository_id: int, *, is_pull: bool) -> Counted | None:
+async def next_number(db: Executor, repository_id: int, *, is_pull: bool) -> int | None:
     """The next number of the repository, for an issue or pull request that is open; None when it is deleted.
 
     Makes every other writer of the repository wait, as ``lock`` does.
     """
     statement = _next_number(db.dialect_name, is_pull=is_pull)
-    row = (await db.execute(statement, {"repository": repository_id})).first()
-    return Counted._make(row) if row is not None else None
+    return (await db.execute(statement, {"repository": repository_id})).scalar()
 
 
 @lru_cache
@@ -65,29 +58,52 @@ def _next_number(dialect_name: str, *, is_pull: bool) -> Any:
     make = sqlite.insert if dialect_name == "sqlite" else postgresql.insert
     return (
         make(counter)
-        .values(repository_id=bindparam("repository", type_=BigId), last_number=1, **opened)
+        .values(repository_id=bindparam("repository", type_=BigId), last_number=1, untold=True, **opened)
         .on_conflict_do_update(
             index_elements=["repository_id"],
             set_={
                 "last_number": counter.c.last_number + 1,
+                "untold": True,
                 **{name: counter.c[name] + more for name, more in opened.items()},
             },
             where=counter.c.gone.is_(False),
         )
-        .returning(counter.c.last_number, counter.c.open_issues, counter.c.open_pulls)
+        .returning(counter.c.last_number)
     )
 
 
-async def count_open(db: Executor, repository_id: int, more: int, *, is_pull: bool) -> Counted:
-    """Add to the number of open issues or pull requests; the new ones."""
+async def count_open(db: Executor, repository_id: int, more: int, *, is_pull: bool) -> None:
+    """Add to the number of open issues or pull requests."""
     changed = counter.c.open_pulls if is_pull else counter.c.open_issues
-    statement = (
-        update(counter)
-        .where(counter.c.repository_id == repository_id)
-        .values({changed: changed + more})
-        .returning(counter.c.last_number, counter.c.open_issues, counter.c.open_pulls)
-    )
-    return Counted._make((await db.execute(statement)).one())
+    values = {changed: changed + more, counter.c.untold: True}
+    await db.execute(update(counter).where(counter.c.repository_id == repository_id).values(values))
+
+
+class Counted(NamedTuple):
+    """How many are open."""
+
+    repository_id: int
+    open_issues: int
+    open_pulls: int
+
+
+async def has_untold(db: Executor) -> bool:
+    """Whether a count changed that was not told yet."""
+    return (await db.execute(_UNTOLD.limit(1))).first() is not None
+
+
+async def take_untold(db: Executor, limit: int) -> list[Counted]:
+    """Counts that changed and are told by this transaction; their repositories are locked, in order of their ids."""
+    found = [
+        Counted._make(row)
+        for row in await db.execute(_UNTOLD.order_by(counter.c.repository_id).limit(limit).with_for_update())
+    ]
+    ids = [counted.repository_id for counted in found]
+    await db.execute(update(counter).where(counter.c.repository_id.in_(ids)).values(untold=False))
+    return found
+
+
+_UNTOLD = select(counter.c.repository_id, counter.c.open_issues, counter.c.open_pulls).where(counter.c.untold)
 
 
 async def save(db: Executor, view: Repository) -> None:
@@ -135,7 +151,7 @@ async def remove(db: Executor, repository_id: int) -> None:
     await db.execute(
         update(counter)
         .where(counter.c.repository_id == repository_id)
-        .values(gone=True, open_issues=0, open_pulls=0)
+        .values(gone=True, open_issues=0, open_pulls=0, untold=False)
     )
 
 

@@ -6,17 +6,16 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
-from sqlalchemy import ColumnElement, Integer, Row, Select, bindparam, func, or_, select
+from sqlalchemy import ColumnElement, Integer, Select, bindparam, func, or_, select
 
 from ingot_chassis.database import Executor
 from ingot_chassis.lookup import Lookup
 from ingot_chassis.paging import Page
 from ingot_chassis.tables import BigId
 from ingot_issues.store import milestones
+from ingot_issues.store.issues import IssueRow
 from ingot_issues.store.surroundings import WHOLE, Whole
 from ingot_issues.store.tables import account, assignee, counter, issue, issue_label, label
-
-IssueRow = Row[Any]
 
 SORTS: dict[str, tuple[ColumnElement[Any], ...]] = {
     "newest": (issue.c.number.desc(),),

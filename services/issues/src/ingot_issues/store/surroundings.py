@@ -104,7 +104,7 @@ class Surroundings:
                 row.milestone_closed_issues,
             )
         if row.head_view is not None:
-            head = msgspec.json.decode(row.head_view, type=Repository)
+            head = _repository(row.head_view)
             self.repositories[head.id] = head
 
     def _show(self, account_id: int, login: str | None, *more: Any) -> None:
@@ -152,6 +152,11 @@ KEPT = 512
 def _labels(text: str) -> tuple[ShownLabel, ...]:
     """By name."""
     return tuple(sorted(_LABELS.decode(text), key=lambda found: (found.name.lower(), found.id)))
+
+
+@lru_cache(KEPT)
+def _repository(view: bytes) -> Repository:
+    return msgspec.json.decode(view, type=Repository)
 
 
 @lru_cache(KEPT)
@@ -215,7 +220,7 @@ WHOLE = _whole()
 
 Whole: Any = msgspec.defstruct(
     "Whole",
-    [*(str(column.name) for column in WHOLE.selected_columns), ("total", int, 0)],
+    [(str(column.name), Any, None) for column in WHOLE.selected_columns] + [("total", int, 0)],
     frozen=True,
     gc=False,
 )
@@ -227,8 +232,30 @@ async def people(db: Executor, ids: Iterable[int]) -> Surroundings:
     wanted = sorted(set(ids))
     if not wanted:
         return Surroundings()
-    found = await db.execute(select(*_PERSON).where(account.c.id.in_(wanted)))
+    found = await db.execute(_PEOPLE, {"ids": wanted})
     return Surroundings(accounts={row.id: Person._make(row) for row in found})
+
+
+_PEOPLE = select(*_PERSON).where(account.c.id.in_(bindparam("ids", expanding=True)))
+
+
+NEW = (
+    issue.c.id,
+    select(_Rows(*_PERSON)).where(account.c.id == bindparam("author", type_=BigId)).scalar_subquery(),
+)
+"""What the INSERT of an issue gives back for ``newly``; the parameter ``author`` is its author once more."""
+
+
+def newly(added: Any, values: dict[str, Any]) -> Any:
+    """The `Whole` of an issue that was inserted with these values, with nobody around it but its author."""
+    issue_id, text = added
+    shown = {
+        f"author_{name}": value
+        for author in msgspec.json.decode(text, type=list[Person])
+        for name, value in author._asdict().items()
+        if name != "id"
+    }
+    return Whole(**values, **shown, id=issue_id, comments=0, locked=False, labelled="[]", assigned="[]")
 
 
 async def labels_of(db: Executor, issue_id: int) -> Sequence[Row[Any]]:

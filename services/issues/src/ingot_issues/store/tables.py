@@ -57,6 +57,8 @@ counter = Table(
     Column("open_issues", BigId, nullable=False, default=0),
     Column("open_pulls", BigId, nullable=False, default=0),
     Column("gone", Boolean, nullable=False, default=False),
+    Column("untold", Boolean, nullable=False, default=False, server_default=false()),
+    Index("ix_counter_untold", "repository_id", postgresql_where=text("untold"), sqlite_where=text("untold")),
 )
 
 milestone = Table(
