@@ -198,6 +198,27 @@ async def test_claims_can_leave_out_hooks_that_fail(world: World, of_failing: bo
     assert [row.hook_id for row in left] == ([] if of_failing else [failing])
 
 
+async def test_whatever_waits_behind_one_delivery_others_are_found(world: World) -> None:
+    hanging = await make(world, "http://one.example.org/")
+    await world.hear(push())
+    (held,) = await claim(world)
+    backlog = [
+        held._asdict()
+        | {"number": 1000 + n, "id": str(n), "event_id": str(n), "sequence": 100 + n}
+        | {"state": "pending", "lease_until": None}
+        for n in range(2, 2 + claims.OLDEST)
+    ]
+    async with world.db.transaction() as tx:
+        await tx.execute(world.db.metadata.tables["delivery"].insert(), backlog)
+    good = await make(world, "http://other.example.org/")
+    for _ in range(2):
+        await world.hear(push())
+    assert [(row.hook_id, row.sequence) for row in await claim(world)] == [(good, 1)]
+    async with world.db.transaction() as tx:
+        await claims.record(tx, [(held, {"state": "delivered"})])
+    assert [(row.hook_id, row.sequence) for row in await claim(world)] == [(hanging, 102)]
+
+
 async def test_deliveries_of_one_repository_arrive_in_order(world: World, receiver: Receiver) -> None:
     await make(world, receiver.url)
     for _ in range(5):

@@ -1,11 +1,26 @@
 """SQL for workers: finding what is due, taking it with a lease, and recording what became of it."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, bindparam, case, exists, func, literal_column, select, update
+from sqlalchemy import (
+    ColumnElement,
+    FromClause,
+    Integer,
+    ScalarSelect,
+    bindparam,
+    case,
+    cast,
+    exists,
+    func,
+    literal_column,
+    null,
+    select,
+    tuple_,
+    update,
+)
 
 from ingot_chassis.database import Executor
 from ingot_chassis.lookup import Lookup
@@ -13,8 +28,14 @@ from ingot_chassis.tables import UtcDateTime, now
 from ingot_hooks.store.deliveries import AIMED_AT, PENDING, UNDER_WAY, DeliveryRow
 from ingot_hooks.store.tables import delivery, hook
 
-CANDIDATES: ColumnElement[int] = literal_column("200")
+OLDEST = 200
+"""As many of what is due are looked at first, and as many are found at most."""
+FEW = 20
+"""As few of them that can be taken mean that the others are in the way of younger ones."""
 RUNNING: ColumnElement[str] = literal_column("'running'")
+
+Lane = tuple[int, int]
+"""A hook and a repository."""
 
 
 class Claimable(NamedTuple):
@@ -24,49 +45,76 @@ class Claimable(NamedTuple):
     of_failing: bool = True
 
 
-_other = delivery.alias("other")
-LANE_IS_FREE = ~exists().where(
-    _other.c.state == RUNNING,
-    _other.c.hook_id == delivery.c.hook_id,
-    _other.c.repository_id == delivery.c.repository_id,
-)
-_running = select(delivery.c.endpoint).where(delivery.c.state == RUNNING).group_by(delivery.c.endpoint)
-
-
-def _due() -> Select[tuple[Any, ...]]:
-    """What is due and not held up, oldest first."""
-    full = _running.having(func.count(delivery.c.number) >= bindparam("per_endpoint"))
-    return (
+def _due(*conditions: ColumnElement[bool]) -> Lookup:
+    """The ``first`` that are due."""
+    return Lookup(
         select(delivery.c.number, delivery.c.hook_id, delivery.c.repository_id, delivery.c.endpoint)
         .where(
             UNDER_WAY,
             delivery.c.state == PENDING,
             delivery.c.next_attempt_at <= bindparam("at", type_=UtcDateTime),
-            delivery.c.endpoint.not_in(full.correlate(None)),
-            LANE_IS_FREE,
+            *conditions,
         )
         .order_by(delivery.c.next_attempt_at, delivery.c.number)
-        .limit(CANDIDATES)
+        .limit(bindparam("first", type_=Integer))
+    )
+
+
+def _heads() -> Lookup:
+    """The first of each lane in which something is due: goes from lane to lane in the index, past what waits there."""
+
+    def next_lane(waiting: FromClause, *conditions: ColumnElement[bool]) -> ScalarSelect[int]:
+        by_lane = (waiting.c.hook_id, waiting.c.repository_id, waiting.c.next_attempt_at, waiting.c.number)
+        found = select(waiting.c.number).where(waiting.c.state == PENDING, *conditions)
+        return found.order_by(*by_lane).limit(literal_column("1")).scalar_subquery()
+
+    head, after = delivery.alias("head"), delivery.alias("after")
+    shown = (head.c.hook_id, head.c.repository_id, head.c.endpoint, head.c.next_attempt_at)
+    beyond = tuple_(after.c.hook_id, after.c.repository_id) > tuple_(head.c.hook_id, head.c.repository_id)
+    # Each step tells of one head and names the next one, so that no head is looked up twice.
+    nothing = (cast(null(), column.type).label(column.name) for column in shown)
+    steps = select(next_lane(after).label("following"), *nothing).cte("steps", recursive=True)
+    steps = steps.union_all(
+        select(next_lane(after, beyond), *shown).select_from(
+            steps.join(head, head.c.number == steps.c.following)
+        )
+    )
+    return Lookup(
+        select(*(steps.c[name].label(name) for name in ("hook_id", "repository_id", "endpoint")))
+        .where(steps.c.next_attempt_at <= bindparam("at", type_=UtcDateTime))
+        .order_by(steps.c.next_attempt_at)
     )
 
 
 # Built once: workers look all the time.
 _RUNNING = Lookup(
-    _running.add_columns(
+    select(
+        delivery.c.endpoint,
+        delivery.c.hook_id,
+        delivery.c.repository_id,
         func.count(delivery.c.number).label("running"),
         func.min(delivery.c.lease_until).label("leased_until"),
     )
+    .where(delivery.c.state == RUNNING)
+    .group_by(delivery.c.endpoint, delivery.c.hook_id, delivery.c.repository_id)
 )
-_DUE = Lookup(_due())
-_DUE_OF_WELL = Lookup(
-    _due().where(delivery.c.hook_id.not_in(select(hook.c.id).where(hook.c.failing_since.is_not(None))))
+_FAILING = Lookup(select(hook.c.id).where(hook.c.failing_since.is_not(None)))
+_DUE, _HEADS = _due(), _heads()
+_DUE_IN_LANE = _due(
+    delivery.c.hook_id == bindparam("hook_id"), delivery.c.repository_id == bindparam("repository_id")
+)
+_other = delivery.alias("other")
+_LANE_IS_FREE = ~exists().where(
+    _other.c.state == RUNNING,
+    _other.c.hook_id == delivery.c.hook_id,
+    _other.c.repository_id == delivery.c.repository_id,
 )
 _TAKE = (
     update(delivery)
     .where(
         delivery.c.number.in_(bindparam("numbers", expanding=True)),
         delivery.c.state == PENDING,
-        LANE_IS_FREE,
+        _LANE_IS_FREE,
     )
     .values(
         state="running",
@@ -86,29 +134,54 @@ class Found(NamedTuple):
     abandoned: bool
 
 
+class _Choice:
+    """What is chosen so far, beside what is under way."""
+
+    def __init__(
+        self, under_way: Sequence[Any], failing: set[int], limit: int, wanted: Claimable, per_lane: int
+    ) -> None:
+        self._failing, self._limit, self._wanted, self._per_lane = failing, limit, wanted, per_lane
+        self._running: Counter[str] = Counter()
+        self._lanes: Counter[Lane] = Counter()
+        for row in under_way:
+            self._running[row.endpoint] += row.running
+            self._lanes[row.hook_id, row.repository_id] = per_lane
+        self.numbers: dict[int, None] = {}
+
+    def has_room_for(self, row: Any) -> bool:
+        return (
+            len(self.numbers) < self._limit
+            and self._running[row.endpoint] < self._wanted.per_endpoint
+            and self._lanes[row.hook_id, row.repository_id] < self._per_lane
+            and row.hook_id not in self._failing
+        )
+
+    def add(self, rows: Iterable[Any]) -> None:
+        for row in rows:
+            if self.has_room_for(row) and row.number not in self.numbers:
+                self._running[row.endpoint] += 1
+                self._lanes[row.hook_id, row.repository_id] += 1
+                self.numbers[row.number] = None
+
+
 async def find(db: Executor, limit: int, wanted: Claimable, *, per_lane: int = 1) -> Found:
-    """Up to ``limit`` due deliveries, ``per_lane`` per hook and repository; a read, so that looking often costs little.
+    """Up to ``limit`` due deliveries, ``per_lane`` per hook and repository; only reads, so that it may run often.
 
     A lane of which something is under way is left alone: that keeps the order per repository as far as it can be
     kept. The bound per endpoint keeps one from taking all that is claimed. Two processes that claim in the same
-    moment may together exceed it.
+    moment may together exceed it. However much waits in a lane, finding what waits in others takes no longer.
     """
     at = now()
-    running: Counter[str] = Counter()
-    abandoned = False
-    for row in await _RUNNING.all(db):
-        running[row.endpoint] = row.running
-        abandoned = abandoned or row.leased_until < at
-    due = _DUE if wanted.of_failing else _DUE_OF_WELL
-    numbers: list[int] = []
-    lanes: Counter[tuple[int, int]] = Counter()
-    for row in await due.all(db, at=at, per_endpoint=wanted.per_endpoint):
-        lane = (row.hook_id, row.repository_id)
-        if lanes[lane] < per_lane and running[row.endpoint] < wanted.per_endpoint and len(numbers) < limit:
-            lanes[lane] += 1
-            running[row.endpoint] += 1
-            numbers.append(row.number)
-    return Found(numbers, abandoned)
+    under_way = await _RUNNING.all(db)
+    failing = set() if wanted.of_failing else {row.id for row in await _FAILING.all(db)}
+    choice = _Choice(under_way, failing, min(limit, OLDEST), wanted, per_lane)
+    oldest = await _DUE.all(db, at=at, first=OLDEST)
+    choice.add(oldest)
+    if len(oldest) == OLDEST and len(choice.numbers) < FEW:
+        for head in filter(choice.has_room_for, await _HEADS.all(db, at=at)):
+            lane = {"hook_id": head.hook_id, "repository_id": head.repository_id}
+            choice.add(await _DUE_IN_LANE.all(db, at=at, first=per_lane, **lane))
+    return Found(list(choice.numbers), abandoned=any(row.leased_until < at for row in under_way))
 
 
 async def take(db: Executor, numbers: Sequence[int], *, lease: timedelta) -> list[DeliveryRow]:

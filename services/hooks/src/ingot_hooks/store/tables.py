@@ -99,6 +99,15 @@ delivery = Table(
     UniqueConstraint("hook_id", "event_id", "event"),
     CheckConstraint("state IN ('pending', 'running', 'delivered', 'failed', 'cancelled')", name="state"),
     Index("ix_delivery_due", "next_attempt_at", "number", postgresql_where=UNDER_WAY, sqlite_where=UNDER_WAY),
+    Index(
+        "ix_delivery_waiting",
+        "hook_id",
+        "repository_id",
+        "next_attempt_at",
+        "number",
+        postgresql_where=text("state = 'pending'"),
+        sqlite_where=text("state = 'pending'"),
+    ),
     Index("ix_delivery_history", "hook_id", "number"),
     Index(
         "ix_delivery_running",
