@@ -194,7 +194,8 @@ class Sisters:
         self.repositories = {"ann/app": repository(), "ann/other": repository(8, name="other")}
         self.levels: dict[tuple[str, int], Level] = {("ann/app", 1): "owner", ("ann/other", 1): "owner"}
         self.public = {"ann/app"}
-        self.silent = False
+        self.silent, self.asked = False, 0
+        """How often repos was asked what somebody may do who is not calling."""
 
     def add(self, found: Repository, levels: dict[int, Level]) -> None:
         self.repositories[found.full_name] = found
@@ -228,6 +229,7 @@ class Sisters:
         if parts[1] == "branches":
             await _answer(send, BranchTip(name=parts[2], sha=NEW))
         elif parts[0] == "by-id":
+            self.asked += 1
             user = int(scope["query_string"].decode().removeprefix("user="))
             name = next((n for n, found in self.repositories.items() if found.id == int(parts[1])), None)
             account = next((a for a in self.accounts.values() if a.id == user and a.active), None)

@@ -100,6 +100,17 @@ async def test_a_delivery_waits_until_somebody_can_say(world: World, receiver: R
     assert receiver.requests == []
 
 
+async def test_what_somebody_may_do_is_asked_once_for_all_their_hooks_of_a_repository(
+    world: World, receiver: Receiver
+) -> None:
+    for _ in range(3):
+        await made_by_bob(world, receiver.url)
+    await world.call("POST", HOOKS, hook(receiver.url))
+    await world.hear(push())
+    await world.deliverer.step()
+    assert (len(receiver.requests), world.sisters.asked) == (4, 2)
+
+
 async def test_a_lost_right_is_noticed_without_an_event(world: World, receiver: Receiver) -> None:
     id_ = await made_by_bob(world, receiver.url)
     world.sisters.levels["ann/app", 2] = "read"

@@ -35,7 +35,7 @@ class Rights:
 
     def __init__(self, database: Database, identity: Identity, repos: Repos, bell: Bell) -> None:
         self._db, self._identity, self._repos, self._bell = database, identity, repos, bell
-        self._granted: OrderedDict[tuple[int, int, int], float] = OrderedDict()
+        self._granted: OrderedDict[tuple[int | None, int, int], float] = OrderedDict()
 
     async def run(self) -> None:
         """Settle doubts until cancelled."""
@@ -61,7 +61,7 @@ class Rights:
 
         Raises ApiError when nobody can say.
         """
-        key = (hook.id, hook.creator_id, repository_id)
+        key = (hook.organization_id, hook.creator_id, repository_id)  # the same for all their hooks there
         asked_at = time.monotonic()
         if hook.doubted_at is None and self._granted.get(key, asked_at) > asked_at:
             return ""
