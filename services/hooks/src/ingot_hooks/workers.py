@@ -88,10 +88,10 @@ class Deliverer:
         """Deliver until cancelled; what is under way then is handed back."""
         try:
             while True:
-                found = await self._start_due()
-                # What is queued and what ends meanwhile is claimed at once, instead of one by one.
-                await asyncio.sleep(PACE)
-                if not found:
+                if await self._start_due():
+                    # What is queued and what ends meanwhile is claimed at once, instead of one by one.
+                    await asyncio.sleep(PACE)
+                else:
                     await self._bell.wait()
         finally:
             for lane in self._lanes:
