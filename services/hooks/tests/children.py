@@ -1,6 +1,6 @@
 """What runs in processes of its own, so that it can be killed: the service, and the endpoints of the world.
 
-``python children.py hooks <settings as JSON>`` or ``python children.py receiver <port> <log>``.
+``python children.py hooks <settings as JSON>`` or ``python children.py receiver <port> <log> [hangs]``.
 """
 
 import asyncio
@@ -14,10 +14,10 @@ HANGS = b"/hang"
 
 
 class Endpoint(asyncio.Protocol):
-    """Writes down what comes and answers 204, except below /hang. Knows no more of HTTP than that needs."""
+    """Writes down what comes and answers 204; one that hangs not below /hang. Knows no more of HTTP than that needs."""
 
-    def __init__(self, log: int) -> None:
-        self._log, self._buffer = log, b""
+    def __init__(self, log: int, *, hangs: bool) -> None:
+        self._log, self._hangs, self._buffer = log, hangs, b""
 
     def connection_made(self, transport) -> None:
         self._transport = transport
@@ -39,7 +39,7 @@ class Endpoint(asyncio.Protocol):
         told = body[start + 6 : body.index(b'"', start)]
         line = b" ".join((path, header(head, b"webhook-id"), told, b"%.6f" % time.time()))
         os.write(self._log, line + b"\n")
-        if not path.startswith(HANGS):
+        if not (self._hangs and path.startswith(HANGS)):
             self._transport.write(b"HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n")
 
 
@@ -49,10 +49,10 @@ def header(head: bytes, name: bytes) -> bytes:
     return head[start : end if end > 0 else len(head)].strip()
 
 
-async def receive(port: int, log: str) -> None:
+async def receive(port: int, log: str, *, hangs: bool) -> None:
     file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     server = await asyncio.get_running_loop().create_server(
-        lambda: Endpoint(file), "0.0.0.0", port, backlog=1000, reuse_address=True
+        lambda: Endpoint(file, hangs=hangs), "0.0.0.0", port, backlog=1000, reuse_address=True
     )
     await server.serve_forever()
 
@@ -84,4 +84,7 @@ async def serve(told: str) -> None:
 if __name__ == "__main__":
     import uvloop
 
-    uvloop.run(serve(sys.argv[2]) if sys.argv[1] == "hooks" else receive(int(sys.argv[2]), sys.argv[3]))
+    what, *told = sys.argv[1:]
+    uvloop.run(
+        serve(told[0]) if what == "hooks" else receive(int(told[0]), told[1], hangs="hangs" in told[2:])
+    )

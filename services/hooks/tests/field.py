@@ -80,8 +80,11 @@ class Field:
     def start_service(self) -> None:
         self.service = self._started("hooks", msgspec.json.encode(self.settings).decode())
 
-    def start_receiver(self) -> None:
-        self.receiver = self._started("receiver", str(self.port), str(self.log))
+    def start_receiver(self, *, hangs: bool = False) -> None:
+        """``hangs``: what comes below /hang gets no answer."""
+        self.receiver = self._started(
+            "receiver", str(self.port), str(self.log), *(["hangs"] if hangs else [])
+        )
 
     def _started(self, *arguments: str) -> subprocess.Popen:
         with (self.folder / "output").open("ab") as output:
@@ -198,6 +201,12 @@ class Field:
         """Turn it forward for what a killed process held."""
         async with self.database.transaction() as tx:
             await tx.execute(update(delivery).where(delivery.c.state == "running").values(lease_until=THEN))
+
+    async def forget(self) -> None:
+        """Call off what waits, and let no hook have failed."""
+        async with self.database.transaction() as tx:
+            await tx.execute(update(delivery).where(delivery.c.state == "pending").values(state="cancelled"))
+            await tx.execute(update(metadata.tables["hook"]).values(failing_since=None))
 
     async def count(self, state: str) -> int:
         async with self.database.read() as db:
