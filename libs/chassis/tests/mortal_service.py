@@ -18,6 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import msgspec
+from asyncpg.transaction import Transaction
 from messaging_world import Counted, metadata, tally
 from nats.aio.msg import Msg
 from sqlalchemy import event, select
@@ -32,6 +33,7 @@ from ingot_chassis.loops import running
 from ingot_chassis.outbox import Relay, unsent
 from ingot_chassis.telemetry import configure_logging
 
+EVENTS = 3
 LEASE = timedelta(seconds=0.3)
 ACK_WAIT = 0.3
 
@@ -57,7 +59,7 @@ class Steps:
         """Count everything that leaves the process."""
         for name in ("before_cursor_execute", "after_cursor_execute", "commit"):
             event.listen(Engine, name, self)
-        publish, ack = Bus.publish, Msg.ack
+        publish, ack, commit = Bus.publish, Msg.ack, Transaction.commit
 
         async def counted_publish(bus: Bus, messages: list[tuple[str, str, bytes]]) -> None:
             self()
@@ -69,6 +71,12 @@ class Steps:
             await ack(message)
             self()
 
+        async def counted_commit(transaction: Transaction) -> None:
+            self()
+            await commit(transaction)
+            self()
+
+        Transaction.commit = counted_commit  # PostgreSQL's, which SQLAlchemy does not see
         Bus.publish = counted_publish  # type: ignore[method-assign]
         Msg.ack = counted_ack  # type: ignore[method-assign]
 
@@ -83,7 +91,7 @@ async def add_one(tx: Tx, name: str) -> None:
 
 
 async def live(database: str, reader: str, nats: str, name: str) -> None:
-    """Write with an event and a job, relay, consume and work, until nothing is left to do."""
+    """Write with some events and a job, relay, consume and work, until nothing is left to do."""
     writer, other = Database(database, metadata), Database(reader, metadata)
     writer_bus, reader_bus = Bus(nats, name="counter"), Bus(nats, name="reader", ack_wait=ACK_WAIT)
     jobs = Jobs(writer, lease=LEASE)
@@ -108,21 +116,23 @@ async def live(database: str, reader: str, nats: str, name: str) -> None:
 
 
 async def write_once(writer: Database, jobs: Jobs, name: str) -> None:
-    """State, event and job in one transaction, unless an earlier life has committed it."""
+    """State, events and job in one transaction, unless an earlier life has committed it."""
     async with writer.transaction() as tx:
         wrote = await tx.execute(insert(tx, tally).values(name="written", count=1).on_conflict_do_nothing())
         if wrote.rowcount == 1:
-            tx.emit(Counted(name=name, number=1), key="k")
+            for number in range(EVENTS):
+                tx.emit(Counted(name=name, number=number), key="k")
             await jobs.add(tx, "count", "k", Work(name="worked"))
 
 
 async def settled(writer: Database, reader: Database, name: str) -> bool:
-    """Whether the event is sent and applied and the job is done."""
+    """Whether the events are sent and applied and the job is done."""
     async with writer.read() as db:
         states = [row.state for row in await db.execute(select(metadata.tables["job"].c.state))]
     async with reader.read() as db:
         applied = (await db.execute(select(tally).where(tally.c.name == name))).first()
-    return states == ["done"] and applied is not None and await unsent(writer) == 0
+    all_applied = applied is not None and applied.count >= EVENTS
+    return states == ["done"] and all_applied and await unsent(writer) == 0
 
 
 def main() -> None:

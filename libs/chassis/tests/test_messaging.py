@@ -1,11 +1,12 @@
 """Outbox, relay, inbox and bus on real databases and a real NATS."""
 
 import asyncio
+from collections import Counter
 from contextlib import asynccontextmanager
 
 import pytest
 from messaging_world import Counted, metadata, tally
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from ingot_chassis.bus import Bus, BusDown
 from ingot_chassis.database import Database, insert
@@ -30,21 +31,24 @@ async def emit(database, name, *numbers, key="k"):
 
 
 class Heard:
-    """A handler that remembers what it applied."""
+    """A handler that remembers what it applied, and fails at the numbers in ``failing``.
 
-    def __init__(self):
-        self.numbers, self.failing = asyncio.Queue(), set()
+    It does so twice, for what fails together with others is tried alone before anything else.
+    """
+
+    def __init__(self, *failing):
+        self.numbers, self.failing = asyncio.Queue(), Counter(dict.fromkeys(failing, 2))
 
     async def __call__(self, tx, happened, _envelope):
-        if happened.number in self.failing:
-            self.failing.discard(happened.number)
+        if self.failing[happened.number]:
+            self.failing[happened.number] -= 1
             raise RuntimeError("not now")
         await tx.execute(
             insert(tx, tally)
             .values(name=happened.name, count=1)
             .on_conflict_do_update(index_elements=["name"], set_={"count": tally.c.count + 1})
         )
-        self.numbers.put_nowait(happened.number)
+        tx.once_committed(lambda: self.numbers.put_nowait(happened.number))
 
     async def next(self, count):
         return [await asyncio.wait_for(self.numbers.get(), 20) for _ in range(count)]
@@ -86,8 +90,7 @@ async def test_events_of_a_key_arrive_in_order_and_each_is_applied_once(make_url
 
 
 async def test_a_failing_event_holds_back_its_key_and_no_other(make_url, own_nats):
-    heard = Heard()
-    heard.failing = {1}
+    heard = Heard(1)
     async with telling_and_hearing(make_url, own_nats.url, heard) as (writer, _):
         await emit(writer, "a", 1, 2, key="slow")
         await emit(writer, "a", 10, key="quick")
@@ -96,17 +99,90 @@ async def test_a_failing_event_holds_back_its_key_and_no_other(make_url, own_nat
         assert arrived[-1] == 2
 
 
+async def test_what_arrives_together_is_applied_in_one_transaction(make_url, own_nats):
+    heard, transactions = Heard(), set()
+
+    async def hear(tx, happened, envelope):
+        transactions.add(tx)
+        await heard(tx, happened, envelope)
+
+    writer, reader = Database(make_url(), metadata), Database(make_url(), metadata)
+    buses = Bus(own_nats.url, name="counter"), Bus(own_nats.url, name="reader")
+    async with opened(writer, reader, *buses):
+        await emit(writer, "a", *range(20))
+        await Relay("counter", writer, buses[0]).step()
+        async with running(Consumers("reader", reader, buses[1], {Counted: hear}).loops()):
+            assert await heard.next(20) == list(range(20))
+    assert len(transactions) == 1
+
+
+async def test_of_events_that_tell_a_whole_state_the_newest_of_each_key_is_sent(make_url, own_nats):
+    heard = Heard()
+    writer, reader = Database(make_url(), metadata), Database(make_url(), metadata)
+    buses = Bus(own_nats.url, name="counter"), Bus(own_nats.url, name="reader")
+    async with opened(writer, reader, *buses):
+        await emit(writer, "a", 1, 2, 3, key="one")
+        await emit(writer, "a", 11, 12, key="other")
+        relay = Relay("counter", writer, buses[0], newest_counts=[Counted])
+        assert await relay.step() == 5
+        assert await unsent(writer) == 0
+        await emit(writer, "a", 4, key="one")
+        await relay.step()
+        async with running(Consumers("reader", reader, buses[1], {Counted: heard}).loops()):
+            assert await heard.next(3) == [3, 12, 4]
+
+
+async def test_one_that_fails_among_many_takes_none_with_it(make_url, own_nats):
+    heard = Heard(7)
+    async with telling_and_hearing(make_url, own_nats.url, heard) as (writer, reader):
+        async with writer.transaction() as tx:
+            for number in range(20):
+                tx.emit(Counted(name="a", number=number), key=number % 5)
+        assert sorted(await heard.next(20)) == list(range(20))
+        async with reader.read() as db:
+            assert (await db.execute(select(tally.c.count))).scalar() == 20
+
+
+async def test_a_transaction_of_many_events_gives_way_to_one_that_holds_a_lock(make_url, own_nats):
+    """A request holds one row and waits for a second one, which the events before have changed: no deadlock."""
+    heard, first_is_changed = Heard(), asyncio.Event()
+
+    async def hear(tx, happened, envelope):
+        await heard(tx, happened, envelope)
+        first_is_changed.set()
+
+    writer, reader = Database(make_url(), metadata), Database(make_url(), metadata)
+    buses = Bus(own_nats.url, name="counter"), Bus(own_nats.url, name="reader")
+    async with opened(writer, reader, *buses):
+        async with reader.transaction() as tx:
+            await tx.execute(tally.insert(), [{"name": "first", "count": 0}, {"name": "second", "count": 0}])
+        async with writer.transaction() as tx:
+            tx.emit(Counted(name="first", number=1), key="first")
+            tx.emit(Counted(name="second", number=2), key="second")
+        await Relay("counter", writer, buses[0]).step()
+        if reader.is_sqlite:
+            first_is_changed.set()  # a transaction there begins when the one before has ended
+        async with running(Consumers("reader", reader, buses[1], {Counted: hear}).loops()):
+            async with reader.transaction() as tx:
+                await tx.execute(update(tally).where(tally.c.name == "second").values(count=100))
+                await first_is_changed.wait()
+                await tx.execute(update(tally).where(tally.c.name == "first").values(count=100))
+            assert sorted(await heard.next(2)) == [1, 2]
+        async with reader.read() as db:
+            rows = await db.execute(select(tally.c.name, tally.c.count))
+            assert dict(rows.all()) in ({"first": 101, "second": 101}, {"first": 100, "second": 101})
+
+
 async def test_a_restart_does_not_let_later_events_pass_a_failed_one(make_url, own_nats):
     """The failed event waits longest of all; what follows it must not be there before, whoever consumes then."""
-    heard = Heard()
-    heard.failing = {1}
+    heard = Heard(1)
     writer, reader = Database(make_url(), metadata), Database(make_url(), metadata)
     buses = Bus(own_nats.url, name="counter"), Bus(own_nats.url, name="reader", ack_wait=1)
     async with opened(writer, reader, *buses):
         await emit(writer, "a", 1, 2, 3)
         await Relay("counter", writer, buses[0]).step()
         async with running(Consumers("reader", reader, buses[1], {Counted: heard}).loops()):
-            while heard.failing:
+            while heard.failing.total():
                 await asyncio.sleep(0)
         async with running(Consumers("reader", reader, buses[1], {Counted: heard}).loops()):
             assert await heard.next(3) == [1, 2, 3]

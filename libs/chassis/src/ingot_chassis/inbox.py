@@ -1,7 +1,8 @@
 """Consumers: one pull loop per emitting service, each event applied in one transaction with its inbox row.
 
-So an event that arrives twice takes effect once. A handler only writes rows; slow work is a job. An event
-that cannot be applied is tried again and holds back the later events of its key; after ``GIVE_UP``
+So an event that arrives twice takes effect once. A handler only writes rows; slow work is a job. What arrives
+together is applied together, for a commit costs as much as several events; if one of them fails, each is applied
+alone. An event that cannot be applied is tried again and holds back the later events of its key; after ``GIVE_UP``
 failures it is put aside in the inbox, with its error, and a metric says so; ``replay`` applies it later.
 """
 
@@ -37,6 +38,14 @@ Handler = Callable[[Tx, Any, Envelope], Awaitable[None]]
 Subscriptions = Mapping[type[msgspec.Struct], Handler]
 
 BATCH = 100
+TOGETHER = 25
+"""How many events one transaction may apply: what they lock, requests wait for."""
+LONGEST_WAIT = 0.1
+"""For a lock, while the transaction holds those of other events."""
+TURN_SECONDS = 0.05
+"""The shortest time between two fetches: under load more events arrive together, and a lone one waits for nothing."""
+HOLD_SECONDS = 5.0
+"""How long one holds the lock of a consumer while events come, without asking whether it is still held."""
 GIVE_UP = 20
 LONGEST_PAUSE = 30.0
 QUIET_FETCHES = 6
@@ -100,14 +109,12 @@ class Consumers:
                 async with self._db.exclusive(f"consume {emitter}") as mine:
                     if mine and not mine_before:
                         await self._await_what_was_left(subscription)
-                    messages = await self._fetched(subscription) if mine else []
-                    for message in messages:
-                        await self._apply_in_order(message, failing)
+                    came = mine and await self._apply_what_comes(subscription, failing)
                 mine_before = mine
                 if not mine:
                     failing.clear()
                     await asyncio.sleep(STANDBY_SECONDS)
-                quiet = 0 if messages else quiet + 1
+                quiet = 0 if came else quiet + 1
                 if quiet >= QUIET_FETCHES or not self._bus.is_connected:
                     await self._bus.connect()
                     await subscription.consumer_info()
@@ -121,11 +128,51 @@ class Consumers:
         if (await subscription.consumer_info()).num_ack_pending:
             await asyncio.sleep(self._bus.ack_wait)
 
+    async def _apply_what_comes(
+        self, subscription: JetStreamContext.PullSubscription, failing: dict[str, _Failing]
+    ) -> bool:
+        """Apply until nothing came for a while, or the lock should be looked at again; whether anything came."""
+        until, came = time.monotonic() + HOLD_SECONDS, False
+        while (turn := time.monotonic()) < until:
+            messages = await self._fetched(subscription)
+            if not messages:
+                break
+            came = True
+            await self._apply_fetched(messages, failing)
+            await asyncio.sleep(turn + TURN_SECONDS - time.monotonic())
+        return came
+
     async def _fetched(self, subscription: JetStreamContext.PullSubscription) -> list[Msg]:
         try:
             return await subscription.fetch(BATCH, timeout=FETCH_SECONDS)
         except (TimeoutError, nats.errors.TimeoutError):
             return []
+
+    async def _apply_fetched(self, messages: list[Msg], failing: dict[str, _Failing]) -> None:
+        for start in range(0, len(messages), TOGETHER):
+            some = messages[start : start + TOGETHER]
+            if failing or len(some) == 1 or not await self._applied_together(some):
+                for message in some:
+                    await self._apply_in_order(message, failing)
+
+    async def _applied_together(self, messages: list[Msg]) -> bool:
+        """Apply all ``messages`` or none of them; whether it was all."""
+        try:
+            envelopes = [decode_envelope(message.data) for message in messages]
+            known = [envelope for envelope in envelopes if envelope.type in self._handlers]
+            async with self._db.transaction() as tx:
+                await tx.wait_at_most(LONGEST_WAIT)
+                new = await self._new_among(tx, known)
+                for envelope in new:
+                    await self._handle(tx, envelope)
+        except Exception as error:  # noqa: BLE001 - which of them failed, and how, shows when each is applied alone
+            log.debug("events not applied together", events=len(messages), error=repr(error))
+            return False
+        for envelope in new:
+            APPLIED.labels(self._service, envelope.type).inc()
+        for message in messages:
+            await message.ack()
+        return True
 
     async def _apply_in_order(self, message: Msg, failing: dict[str, _Failing]) -> None:
         """Apply ``message`` unless an earlier event of its key is still to come again; then it comes after that."""
@@ -157,22 +204,31 @@ class Consumers:
 
     async def apply(self, envelope: Envelope, *, put_aside: bool = False) -> bool:
         """Apply one event unless it has been; whether it was applied now. ``put_aside``: only one that was."""
-        known = self._handlers.get(envelope.type)
-        if known is None:
+        if envelope.type not in self._handlers:
             return False
-        cls, handler = known
-        with continued_span(f"consume {envelope.type}", envelope.traceparent, SpanKind.CONSUMER):
-            async with self._db.transaction() as tx:
-                if not await (self._is_back if put_aside else self._is_new)(tx, envelope.id):
-                    return False
-                await handler(tx, decode_event(envelope, cls), envelope)
+        async with self._db.transaction() as tx:
+            if put_aside and not await self._is_back(tx, envelope.id):
+                return False
+            if not put_aside and not await self._new_among(tx, [envelope]):
+                return False
+            await self._handle(tx, envelope)
         APPLIED.labels(self._service, envelope.type).inc()
         return True
 
-    async def _is_new(self, tx: Tx, event_id: str, **more: Any) -> bool:
-        row = {"consumer": self._service, "event_id": event_id, "received_at": now(), **more}
-        inserted = await tx.execute(insert(tx, self._inbox).values(row).on_conflict_do_nothing())
-        return inserted.rowcount == 1
+    async def _handle(self, tx: Tx, envelope: Envelope) -> None:
+        cls, handler = self._handlers[envelope.type]
+        with continued_span(f"consume {envelope.type}", envelope.traceparent, SpanKind.CONSUMER):
+            await handler(tx, decode_event(envelope, cls), envelope)
+
+    async def _new_among(self, tx: Tx, envelopes: list[Envelope], **more: Any) -> list[Envelope]:
+        """Those that were not applied before, in their order; from now on all of them were."""
+        if not envelopes:
+            return []
+        received = {"consumer": self._service, "received_at": now(), **more}
+        rows = {envelope.id: received | {"event_id": envelope.id} for envelope in envelopes}
+        statement = insert(tx, self._inbox).on_conflict_do_nothing().returning(self._inbox.c.event_id)
+        new = set((await tx.execute(statement, list(rows.values()))).scalars())
+        return [envelope for envelope in {each.id: each for each in envelopes}.values() if envelope.id in new]
 
     async def _is_back(self, tx: Tx, event_id: str) -> bool:
         mine = (self._inbox.c.consumer == self._service) & (self._inbox.c.event_id == event_id)
@@ -181,7 +237,7 @@ class Consumers:
 
     async def _set_aside(self, envelope: Envelope, error: str) -> None:
         async with self._db.transaction() as tx:
-            await self._is_new(tx, envelope.id, error=error, envelope=msgspec.json.encode(envelope))
+            await self._new_among(tx, [envelope], error=error, envelope=msgspec.json.encode(envelope))
         ASIDE.labels(self._service, envelope.type).inc()
         log.error("event put aside", type=envelope.type, id=envelope.id, error=error)
 

@@ -22,7 +22,7 @@ from sqlalchemy import (
     TypeDecorator,
 )
 
-from ingot_chassis.database import Executor, summary
+from ingot_chassis.database import Executor, as_sqlalchemy_tells, summary
 from ingot_chassis.tables import UtcDateTime
 from ingot_chassis.telemetry import client_span
 
@@ -35,6 +35,12 @@ _LEFT_TO_SQLALCHEMY = (
 """Telling a lost connection from a bad statement, and forgetting it, is SQLAlchemy's."""
 
 AS_THE_DRIVER_GIVES_THEM = (Boolean, DateTime, Float, Integer, LargeBinary, String, UtcDateTime)
+
+
+def _raise_in_transaction(driver: "asyncpg.Connection[Any]", error: Exception) -> None:
+    """The transaction has failed with the statement, so nobody can try again."""
+    if driver.is_closed() or driver.is_in_transaction():
+        raise as_sqlalchemy_tells(error) from error
 
 
 class Found(asyncpg.Record):  # type: ignore[misc]
@@ -71,8 +77,8 @@ class Lookup:
             try:
                 with client_span(lambda: summary(self._statement)):
                     return await driver.fetchrow(*self._call(db, values), record_class=Found)
-            except _LEFT_TO_SQLALCHEMY:
-                pass
+            except _LEFT_TO_SQLALCHEMY as error:
+                _raise_in_transaction(driver, error)
         return (await db.execute(self._statement, values)).first()
 
     async def all(self, db: Executor, **values: Any) -> Sequence[Any]:
@@ -83,8 +89,8 @@ class Lookup:
                 with client_span(lambda: summary(self._statement)):
                     rows: list[Any] = await driver.fetch(*self._call(db, values), record_class=Found)
                 return rows
-            except _LEFT_TO_SQLALCHEMY:
-                pass
+            except _LEFT_TO_SQLALCHEMY as error:
+                _raise_in_transaction(driver, error)
         return (await db.execute(self._statement, values)).all()
 
     def _call(self, db: Executor, values: dict[str, Any]) -> list[Any]:
