@@ -116,22 +116,6 @@ async def test_what_arrives_together_is_applied_in_one_transaction(make_url, own
     assert len(transactions) == 1
 
 
-async def test_of_events_that_tell_a_whole_state_the_newest_of_each_key_is_sent(make_url, own_nats):
-    heard = Heard()
-    writer, reader = Database(make_url(), metadata), Database(make_url(), metadata)
-    buses = Bus(own_nats.url, name="counter"), Bus(own_nats.url, name="reader")
-    async with opened(writer, reader, *buses):
-        await emit(writer, "a", 1, 2, 3, key="one")
-        await emit(writer, "a", 11, 12, key="other")
-        relay = Relay("counter", writer, buses[0], newest_counts=[Counted])
-        assert await relay.step() == 5
-        assert await unsent(writer) == 0
-        await emit(writer, "a", 4, key="one")
-        await relay.step()
-        async with running(Consumers("reader", reader, buses[1], {Counted: heard}).loops()):
-            assert await heard.next(3) == [3, 12, 4]
-
-
 async def test_one_that_fails_among_many_takes_none_with_it(make_url, own_nats):
     heard = Heard(7)
     async with telling_and_hearing(make_url, own_nats.url, heard) as (writer, reader):

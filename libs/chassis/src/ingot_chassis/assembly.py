@@ -1,8 +1,7 @@
 """Putting the parts of a service together, the same way for each."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-import msgspec
 from sqlalchemy import MetaData
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -26,12 +25,11 @@ def assemble(
     peers: Peers | None = None,
     bus: Bus | None = None,
     subscriptions: Subscriptions | None = None,
-    newest_counts: Iterable[type[msgspec.Struct]] = (),
     fetch_keys: FetchKeys | None = None,
 ) -> Parts:
     """The parts of the service ``name``: database and relay if it has tables, peers at ``urls`` unless given.
 
-    ``newest_counts``: events of this service that tell a whole state, see ``Relay``. ``fetch_keys`` gets the keys of principals; by default the peer identity is asked. Raises SettingsError.
+    ``fetch_keys`` gets the keys of principals; by default the peer identity is asked. Raises SettingsError.
     """
     if not settings.private_key:
         raise SettingsError([f"INGOT_{name.upper()}_PRIVATE_KEY is not set; see docs/settings.md"])
@@ -59,7 +57,7 @@ def assemble(
         except (SQLAlchemyError, ImportError, TypeError) as error:
             told = str(error).split("\n", 1)[0]
             raise SettingsError([f"INGOT_{name.upper()}_DATABASE_URL cannot be used: {told}"]) from error
-        parts.loops.append((f"{name} relay", Relay(name, parts.database, parts.bus, newest_counts).run))
+        parts.loops.append((f"{name} relay", Relay(name, parts.database, parts.bus).run))
         if subscriptions:
             parts.subscribe(subscriptions)
     return parts

@@ -6,10 +6,8 @@ and the consumers' inbox drop the copies.
 
 import asyncio
 import time
-from collections.abc import Iterable
 from datetime import timedelta
 
-import msgspec
 import structlog
 from opentelemetry.trace import SpanKind
 from prometheus_client import Counter, Gauge
@@ -17,7 +15,7 @@ from sqlalchemy import delete, func, select, update
 
 from ingot_chassis.bus import Bus, BusDown
 from ingot_chassis.database import Database, insert
-from ingot_chassis.events import encode_row, event_type, stream_of, subject
+from ingot_chassis.events import encode_row, stream_of, subject
 from ingot_chassis.loops import wait_for
 from ingot_chassis.tables import now
 from ingot_chassis.telemetry import begun_span
@@ -35,16 +33,10 @@ AGE = Gauge("ingot_outbox_oldest_seconds", "Age of the oldest event that is not 
 
 
 class Relay:
-    """Moves the outbox of ``service``; any number may run, one at a time works.
+    """Moves the outbox of ``service``; any number may run, one at a time works."""
 
-    Events of ``newest_counts`` tell a whole state: of those of one key that wait together only the last is sent.
-    """
-
-    def __init__(
-        self, service: str, database: Database, bus: Bus, newest_counts: Iterable[type[msgspec.Struct]] = ()
-    ) -> None:
+    def __init__(self, service: str, database: Database, bus: Bus) -> None:
         self._service, self._db, self._bus = service, database, bus
-        self._newest_counts = {event_type(cls) for cls in newest_counts}
         self._outbox = database.metadata.tables["outbox"]
         self._state = database.metadata.tables["relay"]
         self._steps = 0
@@ -63,7 +55,7 @@ class Relay:
                 await wait_for(self._db.committed_events, POLL_SECONDS)
 
     async def step(self) -> int:
-        """Work off one batch; how many events it held. Raises BusDown, and then nothing is marked."""
+        """Send one batch; how many events it held. Raises BusDown, and then nothing is marked."""
         async with self._db.exclusive("relay") as mine:
             if not mine:
                 return 0
@@ -84,11 +76,9 @@ class Relay:
         AGE.labels(self._service).set((now() - rows[0].created_at).total_seconds() if rows else 0)
         if not rows:
             return 0
-        newest = {(row.type, row.key): row.seq for row in rows if row.type in self._newest_counts}
-        telling = [row for row in rows if newest.get((row.type, row.key), row.seq) == row.seq]
-        spans = [begun_span(f"publish {row.type}", row.traceparent, SpanKind.PRODUCER) for row in telling]
+        spans = [begun_span(f"publish {row.type}", row.traceparent, SpanKind.PRODUCER) for row in rows]
         try:
-            await self._bus.publish([(subject(row.type), row.id, encode_row(row)) for row in telling])
+            await self._bus.publish([(subject(row.type), row.id, encode_row(row)) for row in rows])
         finally:
             for span in spans:
                 span.end()
@@ -96,7 +86,7 @@ class Relay:
             await tx.execute(
                 update(outbox).where(outbox.c.seq.in_([row.seq for row in rows])).values(sent_at=now())
             )
-        SENT.labels(self._service).inc(len(telling))
+        SENT.labels(self._service).inc(len(rows))
         return len(rows)
 
     async def _rewind_if_lost(self) -> None:

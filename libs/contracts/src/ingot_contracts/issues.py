@@ -170,7 +170,7 @@ class PullRequestChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.
 
 
 class OpenIssuesCounted(msgspec.Struct, frozen=True, kw_only=True, tag="issues.open.counted.v1"):
-    """How many issues of a repository are open now, for the repository's own counter; the newest counts."""
+    """How many issues of a repository are open now, for the repository's own counter."""
 
     repository_id: int
     open_issues: int

@@ -12,7 +12,6 @@ from ingot_chassis.events import decode_envelope, event_type, subject
 from ingot_chassis.jobs import Jobs, Workers
 from ingot_chassis.loops import Loop
 from ingot_chassis.peers import Peers
-from ingot_contracts.issues import OpenIssuesCounted
 from ingot_contracts.repos import AccessChanged, RepositoryDeleted, RepositoryEdited, RepositoryForked
 from ingot_issues.api import (
     comments,
@@ -56,15 +55,7 @@ def create_app(
 ) -> Litestar:
     """The app of issues. ``repos`` and ``identity`` are asked over ``peers`` unless given."""
     urls = {"identity": settings.identity_url, "repos": settings.repos_url}
-    parts = assemble(
-        "issues",
-        settings,
-        metadata=metadata,
-        urls=urls,
-        bus=bus,
-        peers=peers,
-        newest_counts=[OpenIssuesCounted],
-    )
+    parts = assemble("issues", settings, metadata=metadata, urls=urls, bus=bus, peers=peers)
     database = parts.require_database()
     asked = repos or ReposPeer(parts.peers["repos"])
     jobs = Jobs(database)
