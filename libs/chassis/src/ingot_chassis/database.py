@@ -25,6 +25,7 @@ from ingot_chassis.telemetry import client_span
 LOCK_SPACE = 0x494E474F
 """Upper half of our advisory lock numbers, so that they meet nobody else's."""
 
+DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 
 LOCKS_AT_ONCE = 20
 TURN_SECONDS = 60.0
@@ -289,7 +290,7 @@ async def _begun(connection: AsyncConnection) -> AsyncIterator[None]:
                 await transaction.rollback()
             raise
         await transaction.commit()
-    except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except DRIVER_ERRORS as error:
         raise as_sqlalchemy_tells(error) from error
 
 

@@ -22,16 +22,11 @@ from sqlalchemy import (
     TypeDecorator,
 )
 
-from ingot_chassis.database import Executor, as_sqlalchemy_tells, summary
+from ingot_chassis.database import DRIVER_ERRORS, Executor, as_sqlalchemy_tells, summary
 from ingot_chassis.tables import UtcDateTime
 from ingot_chassis.telemetry import client_span
 
-_LEFT_TO_SQLALCHEMY = (
-    asyncpg.PostgresError,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,
-    OSError,
-)
+_LEFT_TO_SQLALCHEMY = (*DRIVER_ERRORS, OSError)
 """Telling a lost connection from a bad statement, and forgetting it, is SQLAlchemy's."""
 
 AS_THE_DRIVER_GIVES_THEM = (Boolean, DateTime, Float, Integer, LargeBinary, String, UtcDateTime)
