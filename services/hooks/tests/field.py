@@ -176,10 +176,10 @@ class Field:
         arrived = {(arrival.event, arrival.path) for arrival in self.arrivals()}
         return sum((event, path) not in arrived for event, paths in self.expected.items() for path in paths)
 
-    async def until_all_arrived(self, *, seconds: float, hurry: bool = False) -> None:
-        """Raises TimeoutError when nothing more arrives for that long."""
+    async def until_all_arrived(self, *, seconds: float, hurry: bool = False, but: int = 0) -> None:
+        """Return when all ``but`` so many have arrived. Raises TimeoutError when nothing more arrives for that long."""
         left = self.missing()
-        while left:
+        while left > but:
             async with asyncio.timeout(seconds):
                 before = left
                 while left == before:
@@ -242,8 +242,11 @@ async def soak(field_: Field, nats, *, events: int, hooks_: int, kills: int, see
     started = time.perf_counter()
     publishing = asyncio.create_task(field_.publish(messages))
     victims = ["hooks", "nats", "receiver"]
+    total = field_.missing()
     for number in range(kills):
-        await asyncio.sleep(chance.uniform(0.3, 1.5))
+        # Somewhere in each part of the way: at fixed times a slow machine would have nothing under way yet.
+        part = (number + chance.random()) / kills
+        await field_.until_all_arrived(seconds=60, hurry=True, but=int(total * (1 - part)))
         victim = victims[number % 3] if kills < 6 else chance.choice(victims)
         if victim == "nats":
             await asyncio.to_thread(nats.kill)
