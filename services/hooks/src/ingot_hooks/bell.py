@@ -5,11 +5,13 @@ import time
 
 from ingot_chassis.loops import wait_for
 
-SOONEST_SECONDS, POLL_SECONDS = 0.01, 1.0
+POLL_SECONDS = 1.0
+COMMIT_SECONDS = 0.01
+"""What it takes at least until that can be seen for which the bell was rung."""
 
 
 class Bell:
-    """Rung when there is something to deliver, which may be before its commit: so one looks again soon, then later."""
+    """Rung when there is something to deliver, mostly before its commit: so one looks a little later, and again."""
 
     def __init__(self) -> None:
         self._rung = asyncio.Event()
@@ -20,6 +22,7 @@ class Bell:
         self._rung.set()
 
     async def wait(self) -> None:
-        """Return when it is rung, or when as much time has passed again as since it was: within 0.01 to 1 s."""
+        """Return soon after it is rung, or when as much time has passed again as since it was, up to a second."""
         since = time.monotonic() - self._rung_at
-        await wait_for(self._rung, min(max(since, SOONEST_SECONDS), POLL_SECONDS))
+        await wait_for(self._rung, min(since, POLL_SECONDS))
+        await asyncio.sleep(COMMIT_SECONDS)
