@@ -48,7 +48,7 @@ TOLD: dict[type[msgspec.Struct], Callable[[Any], list[Notice]]] = {
 
 
 def subscriptions(ring: Callable[[], None], ring_for_rights: Callable[[], None]) -> Subscriptions:
-    """What hooks listens to. ``ring`` is called when there may be something to deliver, the other with a doubt."""
+    """What hooks listens to. ``ring`` is called once there is something to deliver, the other with a doubt."""
 
     def telling(notices: Callable[[Any], list[Notice]]) -> Handler:
         async def tell(tx: Tx, event: Any, envelope: Envelope) -> None:
@@ -60,7 +60,7 @@ def subscriptions(ring: Callable[[], None], ring_for_rights: Callable[[], None])
                     tx, Owner(repository_id=event.repository.id), "the repository was deleted"
                 )
             if queued:
-                ring()
+                tx.once_committed(ring)
 
         return tell
 
@@ -72,7 +72,7 @@ def subscriptions(ring: Callable[[], None], ring_for_rights: Callable[[], None])
     def doubting(whose: Callable[[Any], dict[str, int]]) -> Handler:
         async def doubt(tx: Tx, event: Any, _envelope: Envelope) -> None:
             if await store.doubt(tx, **whose(event)):
-                ring_for_rights()
+                tx.once_committed(ring_for_rights)
 
         return doubt
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Row, bindparam, delete, func, literal, or_, select, update
 
 from ingot_chassis.database import Executor, insert
+from ingot_chassis.lookup import Lookup
 from ingot_chassis.paging import Page
 from ingot_chassis.tables import UtcDateTime, now
 from ingot_hooks.store.tables import hook, sequence
@@ -55,7 +56,7 @@ async def count(db: Executor, owner: Owner) -> int:
 
 
 # Built once: every event of every repository runs it.
-_ACTIVE = (
+_ACTIVE = Lookup(
     select(hook.c.id, hook.c.type, hook.c.settings, hook.c.events, hook.c.branch_filter, hook.c.endpoint)
     .where(
         hook.c.active,
@@ -73,8 +74,7 @@ async def list_active(db: Executor, repository_id: int, owner_id: int) -> list[H
 
     Of each as much as it takes to queue deliveries.
     """
-    rows = await db.execute(_ACTIVE, {"repository": repository_id, "organization": owner_id})
-    return list(rows.all())
+    return list(await _ACTIVE.all(db, repository=repository_id, organization=owner_id))
 
 
 async def change(db: Executor, hook_id: int, **values: Any) -> HookRow | None:
