@@ -279,6 +279,16 @@ async def test_a_branch_is_taken_away_once_by_whoever_may_write(world, ann, bob,
     assert (event["ref"], event["after"]) == ("refs/heads/topic", "0" * 40)
 
 
+async def test_a_branch_is_taken_away_for_somebody_who_is_not_calling(world, ann, bob, base):
+    tip = (await ann.internal("GET", f"{base}/branches/topic")).json()["sha"]
+    nobody = world.user(0, "nobody")
+    answers = [
+        await nobody.internal("DELETE", f"{base}/branches/topic?tip={tip}&user={user}")
+        for user in (999999, bob.principal.id, ann.principal.id)
+    ]
+    assert [answer.status_code for answer in answers] == [401, 403, 204]
+
+
 async def test_a_list_of_repositories_is_cut_down_to_what_somebody_sees(world, ann, bob, base):
     secret = (await ann.create("secret", private=True))["id"]
     for person, ids in ((ann, [base, secret]), (bob, [base])):

@@ -98,6 +98,7 @@ class BranchTip(msgspec.Struct, frozen=True, kw_only=True):
     """GET /internal/repositories/{id}/branches/{name}.
 
     DELETE with ``?tip={sha}`` deletes it as the calling person: 409 when it moved meanwhile, or is the default.
+    With ``&user={id}``: as somebody who is not calling now.
     """
 
     name: str

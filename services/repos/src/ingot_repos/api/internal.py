@@ -55,7 +55,7 @@ async def read(request: Call, first: str, second: str, rest: str) -> RepositoryA
     if tail != ACCESS:
         raise NotFound
     if user := request.query_params.get("user", ""):
-        request.scope["principal"] = await _somebody(request, user)  # type: ignore[typeddict-unknown-key]
+        request.scope["principal"] = await somebody(request, user)  # type: ignore[typeddict-unknown-key]
     if first == BY_ID and is_id(second):
         return await _access(request, await request.repository_by_id(int(second)))
     try:
@@ -107,7 +107,7 @@ async def _access(request: Call, found: Found) -> RepositoryAccess:
     )
 
 
-async def _somebody(request: Call, user: str) -> Principal:
+async def somebody(request: Call, user: str) -> Principal:
     """A person who is not calling, by what identity says of them now; nobody, if they may not act."""
     if not is_id(user):
         raise BadRequest("user is no id")
@@ -125,7 +125,7 @@ async def _somebody(request: Call, user: str) -> Principal:
 
 async def _level(request: Call, repository_id: int, user: str) -> Level:
     """What a person may do who is not calling. Raises NotFound."""
-    who = await _somebody(request, user)
+    who = await somebody(request, user)
     if not who.signed_in:
         return "none"
     async with request.db.read() as db:

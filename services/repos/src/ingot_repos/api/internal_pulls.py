@@ -11,7 +11,7 @@ from ingot_chassis.policy import services
 from ingot_contracts.repos import ChangedPath, ChangedPaths, History, HistoryCommit, Seen, Signature
 from ingot_repos.api.call import Call
 from ingot_repos.api.internal import BRANCHES as BRANCHES_SEGMENT
-from ingot_repos.api.internal import is_id
+from ingot_repos.api.internal import is_id, somebody
 from ingot_repos.core import access
 from ingot_repos.core.views import addresses
 from ingot_repos.git import compare
@@ -130,13 +130,22 @@ async def _files(
     policy=ISSUES,
     include_in_schema=False,
 )
-async def take_branch(request: Call, first: str, second: str, rest: str, tip: str) -> None:  # noqa: ARG001
+async def take_branch(
+    request: Call,
+    first: str,
+    second: str,
+    rest: str,  # noqa: ARG001
+    tip: str,
+    user: str = "",
+) -> None:
     """``{id}/branches/{branch}?tip=``: delete a branch that still holds ``tip``.
 
-    The forwarded person does it, and needs write access.
+    The forwarded person does it, and needs write access; or ``user``, who is not calling now.
     """
     if not is_id(first) or second != BRANCHES_SEGMENT:
         raise NotFound
+    if user:
+        request.scope["principal"] = await somebody(request, user)  # type: ignore[typeddict-unknown-key]
     found = await request.repository_by_id(int(first), "write")
     access.require_open(found.row)
     request.require_on_disk(found)
