@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ingot_chassis.database import Database, insert
-from ingot_chassis.errors import ApiError, NotFound
+from ingot_chassis.errors import ApiError, Conflict, NotAllowed, NotFound
 from ingot_chassis.events import Envelope, event_type
 from ingot_chassis.keys import Jwks, SigningKey
 from ingot_chassis.principal import Principal, sign_principal
@@ -21,6 +21,7 @@ from ingot_contracts.repos import (
     Commit,
     CommitAuthor,
     Compare,
+    CompareHeads,
     Comparison,
     History,
     HistoryCommit,
@@ -60,9 +61,8 @@ def comparison(**fields: Any) -> Comparison:
 
 
 def push(ref: str = "refs/heads/main", after: str = NEXT, **fields: Any) -> PushReceived:
-    of = fields.pop("of", None) or repository()
-    pusher = User(id=2, login="bob")
-    return PushReceived(repository=of, pusher=pusher, ref=ref, before=BASE, after=after, **fields)
+    values = {"repository": fields.pop("of", None) or repository(), "pusher": User(id=2, login="bob")}
+    return PushReceived(ref=ref, before=BASE, after=after, **values | fields)
 
 
 def pushed_commit(sha: str, message: str) -> Commit:
@@ -105,6 +105,10 @@ class FakeIdentity:
             (user_id, repr(fields)), sign_principal(who, self.key, audience=["issues"])
         )
 
+    def who(self, statement: str) -> int:
+        """Whose statement it is, 0 for nobody's."""
+        return next((key[0] for key, made in self.statements.items() if made == statement), 0)
+
     async def account(self, account_id: int) -> Account:
         if account_id not in self.accounts:
             raise NotFound
@@ -127,10 +131,12 @@ class FakeRepos:
     issues_enabled: bool = True
     pulls_enabled: bool = True
     compared: Comparison | ApiError = field(default_factory=comparison)
+    heads: dict[str, Comparison | ApiError] = field(default_factory=dict)
     merged: Merged | ApiError = field(default_factory=lambda: Merged(sha=JOINED))
     lately: RepositoryAccess | None = None
     taking: ApiError | None = None
     taken: list[tuple[int, str, str]] = field(default_factory=list)
+    takers: list[int] = field(default_factory=list)
     commits: list[HistoryCommit] = field(default_factory=list)
     changed: list[ChangedPath] = field(default_factory=list)
     merges: list[Merge] = field(default_factory=list)
@@ -179,8 +185,7 @@ class FakeRepos:
         return visible
 
     def _access(self, known: Repository, statement: str) -> RepositoryAccess:
-        user_id = next((key[0] for key, made in self.identity.statements.items() if made == statement), 0)
-        return self._held(known, user_id)
+        return self._held(known, self.identity.who(statement))
 
     def _held(self, known: Repository, user_id: int) -> RepositoryAccess:
         level = self.levels.get((known.id, user_id), "none" if known.private else "read")
@@ -200,16 +205,40 @@ class FakeRepos:
             raise self.compared
         return self.compared
 
+    async def compare_heads(self, repository_id: int, wanted: CompareHeads) -> list[Comparison | None]:
+        self.asked.append("comparisons")
+        found: list[Comparison | None] = []
+        for head in wanted.heads:
+            self.compares.append(
+                Compare(
+                    base_branch=wanted.base_branch,
+                    head_repository_id=head.repository_id,
+                    head_branch=head.branch,
+                    number=head.number,
+                )
+            )
+            known = self.heads.get(head.branch, self.compared)
+            found.append(None if isinstance(known, ApiError) else known)
+        return found
+
     async def merge(self, repository_id: int, wanted: Merge, statement: str) -> Merged:
+        """As repos does: the head must be where the caller thinks, unless it is gone, and fit."""
         self.merges.append(wanted)
         if isinstance(self.merged, ApiError):
             raise self.merged
+        if isinstance(self.compared, Comparison) and wanted.head_sha != self.compared.head_sha:
+            raise Conflict("the head of the pull request has moved")
+        if isinstance(self.compared, Comparison) and not self.compared.mergeable:
+            raise NotAllowed("the branches conflict")
         return self.merged
 
-    async def take_branch(self, repository_id: int, branch: str, tip: str, statement: str) -> None:
+    async def take_branch(
+        self, repository_id: int, branch: str, tip: str, statement: str | None, *, actor_id: int
+    ) -> None:
         if isinstance(self.taking, ApiError):
             raise self.taking
         self.taken.append((repository_id, branch, tip))
+        self.takers.append(actor_id if statement is None else self.identity.who(statement))
 
     async def history(
         self, repository_id: int, base: str, head: str, statement: str | None, *, offset: int = 0, limit: int

@@ -1,13 +1,14 @@
 """The service under test: the real app and database, with identity and repos played by fakes."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
 import msgspec
 import pytest_asyncio
-from sqlalchemy import select
+from sqlalchemy import event, select
 
 from ingot_chassis.inbox import Consumers
 from ingot_chassis.keys import SigningKey
@@ -53,8 +54,23 @@ class World:
         whole = f"/api/v1{path[1:]}" if path.startswith("//") else f"/api/v1/repos/ann/app{path}"
         return await self.http.request(method, whole, json=body, headers=headers, **more)
 
-    async def hear(self, event: msgspec.Struct) -> None:
-        await self._consumers.apply(envelope(event))
+    @contextmanager
+    def statements(self) -> Iterator[list[str]]:
+        """The SQL statements that go through SQLAlchemy inside the block."""
+        counted: list[str] = []
+
+        def count(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+            counted.append(statement)
+
+        engines = [engine.sync_engine for engine in (self.db.reading, self.db.writing)]
+        for engine in engines:
+            event.listen(engine, "before_cursor_execute", count)
+        yield counted
+        for engine in engines:
+            event.remove(engine, "before_cursor_execute", count)
+
+    async def hear(self, happened: msgspec.Struct) -> None:
+        await self._consumers.apply(envelope(happened))
 
     async def counted(self) -> tuple[int, int]:
         """How many issues and pull requests are open, as it was told last."""

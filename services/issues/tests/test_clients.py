@@ -9,7 +9,7 @@ from ingot_chassis.errors import Conflict, ErrorObject, NotFound
 from ingot_chassis.keys import SigningKey
 from ingot_chassis.peers import Peer, PeerAnswer
 from ingot_chassis.principal import ServiceIdentity
-from ingot_contracts.repos import Compare, History, Merge, RepositoryAccess, Seen
+from ingot_contracts.repos import CompareHeads, Comparisons, Head, History, Merge, RepositoryAccess, Seen
 from ingot_issues.clients.repos import ReposPeer
 
 from .builders import HEAD, comparison, repository
@@ -72,8 +72,11 @@ async def test_names_are_one_segment_of_the_path() -> None:
 
 async def test_a_worker_compares_unattended() -> None:
     wire = Wire(200, comparison())
-    await repos(wire).compare(7, Compare(base_branch="main", head_repository_id=7, head_branch="x"), None)
-    assert wire.paths == ["/internal/repositories/7/compare?unattended=true"]
+    wire.body = msgspec.json.encode(Comparisons(found=[comparison(), None]))
+    heads = [Head(repository_id=7, branch=name) for name in ("x", "y")]
+    found = await repos(wire).compare_heads(7, CompareHeads(base_branch="main", heads=heads))
+    assert found == [comparison(), None]
+    assert wire.paths == ["/internal/repositories/7/comparisons?unattended=true"]
 
 
 async def test_a_refused_merge_is_a_conflict() -> None:
@@ -100,8 +103,10 @@ async def test_what_a_worker_asks_names_the_person_it_asks_for() -> None:
 
 async def test_a_branch_to_be_deleted_is_one_path_whatever_it_is_called() -> None:
     wire = Wire(204, None)
-    await repos(wire).take_branch(7, "fix/a?b#c%d", HEAD, "one")
-    assert wire.paths == [f"/internal/repositories/7/branches/fix/a%3Fb%23c%25d?tip={HEAD}"]
+    for statement in ("one", None):
+        await repos(wire).take_branch(7, "fix/a?b#c%d", HEAD, statement, actor_id=3)
+    path = f"/internal/repositories/7/branches/fix/a%3Fb%23c%25d?tip={HEAD}"
+    assert wire.paths == [path, f"{path}&user=3"]
 
 
 async def test_only_what_repos_shows_is_seen() -> None:

@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from sqlalchemy import event
 
 from ingot_contracts.identity import User
 from ingot_contracts.repos import RepositoryAccess, RepositoryDeleted
@@ -180,16 +179,8 @@ async def statements(world: World, path: str) -> int:
 
 async def sql(world: World, path: str) -> list[str]:
     """The SQL statements of one GET."""
-    counted: list[str] = []
-
-    def count(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        counted.append(statement)
-
-    for engine in (world.db.reading, world.db.writing):
-        event.listen(engine.sync_engine, "before_cursor_execute", count)
-    assert (await world.call("GET", path)).status_code == 200
-    for engine in (world.db.reading, world.db.writing):
-        event.remove(engine.sync_engine, "before_cursor_execute", count)
+    with world.statements() as counted:
+        assert (await world.call("GET", path)).status_code == 200
     return counted
 
 

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
-from ingot_chassis.errors import Conflict, Denied, NotFound
-from ingot_contracts.repos import NO_COMMIT, ChangedPath
+from ingot_chassis.errors import Conflict, Denied, NotFound, Unavailable
+from ingot_chassis.tables import now
+from ingot_contracts.identity import User
+from ingot_contracts.repos import NO_COMMIT, ChangedPath, Merged
+from ingot_issues.core.merges import TAKE
 
 from .builders import BASE, HEAD, JOINED, NEXT, comparison, history_commit, push, repository
 from .conftest import World
@@ -194,7 +197,7 @@ async def test_a_base_branch_that_is_gone_takes_no_merge(world: World) -> None:
     await propose(world)
     await world.hear(push(after=NO_COMMIT))
     assert (await world.call("GET", "/pulls/1")).json()["mergeable"] is False
-    world.repos.compared = NotFound()
+    world.repos.compared = world.repos.merged = NotFound()
     answer = await world.call("POST", "/pulls/1/merge")
     assert (answer.status_code, answer.content) == (405, b"")
 
@@ -219,25 +222,95 @@ from tests.conftest import World
 async def main():
     world = World(sys.argv[2])
 
-    async def merge(*_):
+    async def die(*_, **__):
         os.kill(os.getpid(), signal.SIGKILL)
 
-    world.repos.merge = merge
-    await world.call("POST", "/pulls/2/merge")
+    setattr(world.repos, sys.argv[3], die)
+    await world.call("POST", "/pulls/2/merge", {"delete_branch_after_merge": True})
 
 
 asyncio.run(main())
 """
-"""A process that is killed at the moment when the ref has moved and no row says so."""
+"""A process that is killed at the moment when a ref has moved and no row says so."""
+
+
+async def die_at(world: World, call: str) -> None:
+    """Merge in a process that is killed when it asks repos for ``call``."""
+    url = world.db.url.render_as_string(hide_password=False)
+    folder = str(Path(__file__).parents[1])
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", DYING, folder, url, call)
+    assert await process.wait() == -signal.SIGKILL
+
+
+async def much_later(world: World) -> None:
+    """Let the jobs that wait for their time run now."""
+    jobs = world.app.state.jobs
+    async with world.db.transaction() as tx:
+        await jobs.reschedule(tx, TAKE, 2, now())
+    await world.workers.step()
+
+
+@pytest.mark.parametrize("call", ["merge", "take_branch"])
+async def test_a_process_killed_while_it_merges_leaves_no_branch(world: World, call: str) -> None:
+    await world.call("POST", "/issues", {"title": "x"})
+    await propose(world)
+    await die_at(world, call)
+    await world.hear(push(after=JOINED, merged_pull=2, pusher=User(id=1, login="ann")))
+    assert (await world.call("GET", "/pulls/2/merge")).status_code == 204
+    await much_later(world)
+    assert (world.repos.taken, world.repos.takers) == ([(7, "fix", HEAD)], [1])
+    row = (await world.call("GET", "/issues/2/timeline")).json()[-1]
+    assert (row["type"], row["old_ref"], row["user"]["login"]) == ("delete_branch", "fix", "ann")
+    await much_later(world)
+    assert len(world.repos.taken) == 1
+
+
+async def test_what_the_request_has_deleted_no_job_deletes_again(world: World) -> None:
+    await world.call("POST", "/issues", {"title": "x"})
+    await propose(world)
+    await world.call("POST", "/pulls/2/merge", {"delete_branch_after_merge": True})
+    await much_later(world)
+    assert world.repos.taken == [(7, "fix", HEAD)]
+
+
+async def test_a_branch_that_could_not_be_deleted_for_now_is_deleted_later(world: World) -> None:
+    await world.call("POST", "/issues", {"title": "x"})
+    await propose(world)
+    world.repos.taking = Unavailable()
+    answer = await world.call("POST", "/pulls/2/merge", {"delete_branch_after_merge": True})
+    assert (answer.status_code, world.repos.taken) == (200, [])
+    world.repos.taking = None
+    await much_later(world)
+    assert world.repos.taken == [(7, "fix", HEAD)]
+
+
+async def test_a_merge_that_failed_leaves_no_wish_to_a_later_one(world: World) -> None:
+    await propose(world)
+    world.repos.merged = Unavailable()
+    await world.call("POST", "/pulls/1/merge", {"delete_branch_after_merge": True})
+    world.repos.merged = Merged(sha=JOINED)
+    assert (await world.call("POST", "/pulls/1/merge")).status_code == 200
+    await world.hear(push(after=JOINED, merged_pull=1))
+    while await world.workers.step():
+        pass
+    assert world.repos.taken == []
+
+
+async def test_the_branch_of_a_fork_goes_only_if_the_caller_may_write_there(world: World) -> None:
+    for number, as_, level in ((1, 1, "read"), (2, 2, "write")):
+        await propose(world, as_=4, head=f"dan:fix{number}")
+        world.repos.levels[(8, as_)] = level
+        answer = await world.call(
+            "POST", f"/pulls/{number}/merge", {"delete_branch_after_merge": True}, as_=as_
+        )
+        assert answer.status_code == 200
+    assert world.repos.taken == [(8, "fix2", HEAD)]
 
 
 async def test_a_process_killed_between_the_ref_and_the_row_merges_once(world: World) -> None:
     await world.call("POST", "/issues", {"title": "x"})
     await propose(world, title="fixes #1")
-    url = world.db.url.render_as_string(hide_password=False)
-    folder = str(Path(__file__).parents[1])
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", DYING, folder, url)
-    assert await process.wait() == -signal.SIGKILL
+    await die_at(world, "merge")
     assert (await world.call("GET", "/pulls/2")).json()["merged"] is False
     assert (await world.call("POST", "/pulls/2/merge")).status_code == 409
     for _ in range(2):

@@ -6,7 +6,8 @@ from ingot_chassis.inbox import Subscriptions
 from ingot_chassis.jobs import Jobs
 from ingot_contracts import identity, repos
 from ingot_contracts.identity import Account, User
-from ingot_issues.core import commits, pulls
+from ingot_contracts.repos import Merged
+from ingot_issues.core import checks, commits, merges
 from ingot_issues.core.references import find_in_opened
 from ingot_issues.core.site import Site
 from ingot_issues.core.views import Viewing
@@ -74,10 +75,11 @@ class Following:
         site = Site(event.repository, event.pusher.id, self._viewing, self._jobs, event.confined)
         if event.merged_pull:
             row = await issues.get(tx, event.repository.id, event.merged_pull)
-            if row is not None and row.is_pull:
+            if row is not None and row.is_pull and not row.merged:
                 found = await find_in_opened(row.title, row.body)
-                await pulls.record_merge(tx, site, row, event.after, found)
-        await pulls.follow_push(tx, self._jobs, event)
+                merged = Merged(sha=event.after, base_sha=event.before)
+                await merges.record_merge(tx, site, row, merged, found)
+        await checks.follow_push(tx, self._jobs, event)
         await commits.follow_push(tx, site, event)
 
 

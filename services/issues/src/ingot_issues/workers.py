@@ -7,16 +7,17 @@ import msgspec
 from ingot_chassis.database import Database
 from ingot_chassis.errors import NotFound
 from ingot_chassis.jobs import Job, Jobs, Work
-from ingot_contracts.repos import Compare
+from ingot_contracts.repos import CompareHeads, Comparison, Head, Merged, Repository
 from ingot_issues.clients.repos import Repos
-from ingot_issues.core import closing, commits, pulls, references
+from ingot_issues.core import checks, closing, commits, merges, references
+from ingot_issues.core.checks import CheckPulls
 from ingot_issues.core.commits import ReadPush
 from ingot_issues.core.counts import tell_counts
-from ingot_issues.core.pulls import CheckPull
 from ingot_issues.core.references import Refer
 from ingot_issues.core.site import Site
 from ingot_issues.core.views import Viewing
 from ingot_issues.store import comments, issues, repositories
+from ingot_issues.store.issues import IssueRow
 
 TELL_SECONDS = 1.0
 """How old a count of open issues may be before it is told."""
@@ -30,40 +31,76 @@ class Working:
         self._db, self._jobs, self._repos, self._viewing = database, jobs, repos, viewing
 
     def work(self) -> dict[str, Work]:
-        return {pulls.CHECK: self.check, references.REFER: self.refer, commits.READ: self.read}
+        return {
+            checks.CHECK: self.check,
+            merges.TAKE: self.take_branch,
+            references.REFER: self.refer,
+            commits.READ: self.read,
+        }
 
     async def check(self, job: Job) -> None:
-        """Compare head and base as they are now, and record what that tells. Runs again when overtaken."""
-        wanted = msgspec.json.decode(job.payload, type=CheckPull)
+        """Compare heads and their base as they are now, and record what that tells. Runs again when overtaken."""
+        wanted = msgspec.json.decode(job.payload, type=CheckPulls)
         async with self._db.read() as db:
-            row = await issues.get_by_id(db, wanted.issue_id)
-            if row is None or row.state != "open":
-                return
-            repository = await repositories.get(db, row.repository_id)
-            head = await repositories.get(db, row.head_repository_id)
-        if repository is None:
+            repository = await repositories.get(db, wanted.repository_id)
+            rows = await issues.list_open(db, wanted.issue_ids)
+            heads = await repositories.get_many(db, {row.head_repository_id for row in rows})
+        rows = [
+            row
+            for row in rows
+            if row.base_branch == wanted.base_branch and await self._may_follow(row, heads)
+        ]
+        if repository is None or not rows:
             return
-        if head is not None and head.private and not await self._may_read(row.author_id, head.id):
-            return  # what is pushed to where its author was shut out does not come into the base
-        branches = Compare(
-            base_branch=row.base_branch,
-            head_repository_id=row.head_repository_id,
-            head_branch=row.head_branch,
-            number=row.number,
-        )
+        asked = [
+            Head(repository_id=row.head_repository_id, branch=row.head_branch, number=row.number)
+            for row in rows
+        ]
         try:
-            compared = await self._repos.compare(repository.id, branches, None)
+            found = await self._repos.compare_heads(
+                repository.id, CompareHeads(base_branch=wanted.base_branch, heads=asked)
+            )
         except NotFound:
-            return  # a branch is gone: what was known of it last stays
+            return  # the base is gone: what was known last stays, as for a head that is gone
+        compared = [(row, one) for row, one in zip(rows, found, strict=True) if one is not None]
+        await self._record(job, wanted, repository, compared)
+
+    async def _may_follow(self, row: IssueRow, heads: dict[int, Repository]) -> bool:
+        """What is pushed to where the author of a pull request was shut out does not come into its base."""
+        head = heads.get(row.head_repository_id)
+        return head is None or not head.private or await self._may_read(row.author_id, head.id)
+
+    async def _record(
+        self,
+        job: Job,
+        wanted: CheckPulls,
+        repository: Repository,
+        compared: list[tuple[IssueRow, Comparison]],
+    ) -> None:
+        """Note the comparisons. What the base has brought is merged; its push says by whom."""
         site = Site(repository, wanted.pusher_id, self._viewing, self._jobs, wanted.confined)
-        found = await references.find_in_opened(row.title, row.body)
+        joined = [(row, one) for row, one in compared if checks.is_joined(row, one)]
+        noted = [
+            (row, one)
+            for row, one in compared
+            if (row, one) not in joined or (wanted.side == "base" and one.head_sha != row.head_sha)
+        ]
+        merged = joined if wanted.side == "base" else []
+        found = [await references.find_in_opened(row.title, row.body) for row, _ in merged]
         async with self._db.transaction() as tx:
-            joined = pulls.is_joined(row, compared)
-            if not joined or (wanted.side == "base" and compared.head_sha != row.head_sha):
-                await pulls.note_comparison(tx, site, row, compared)
-            if joined and wanted.side == "base":  # the push to the base says who merged it
-                await pulls.record_merge(tx, site, row, compared.base_sha, found)
+            await checks.note_comparisons(tx, site, noted)
+            for (row, one), referred in zip(merged, found, strict=True):
+                await merges.record_merge(tx, site, row, Merged(sha=one.base_sha), referred)
             await self._jobs.finish(tx, job)
+
+    async def take_branch(self, job: Job) -> None:
+        """Delete a head branch for whoever merged it, if their request did not come so far."""
+        wanted = msgspec.json.decode(job.payload, type=merges.TakeBranch)
+        async with self._db.read() as db:
+            repository = await repositories.get(db, wanted.repository_id)
+        if repository is not None:
+            site = Site(repository, wanted.actor_id, self._viewing, self._jobs)
+            await merges.take_branch(self._db, self._repos, site, wanted.issue_id)
 
     async def _may_read(self, account_id: int, repository_id: int) -> bool:
         try:

@@ -4,21 +4,22 @@ Claimed first, so that one request merges; then repos merges, then that is recor
 the event of the push that repos made is recorded instead.
 """
 
+import contextlib
 import uuid
 
 import msgspec
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, Conflict, NotAllowed, NotFound
+from ingot_chassis.errors import ApiError, Conflict, NotAllowed, NotFound, Unavailable
 from ingot_chassis.policy import resource
-from ingot_contracts.repos import Compare, Comparison, MergeStyle
+from ingot_contracts.repos import Compare, Comparison, Merged, MergeStyle
 from ingot_issues.api.call import Call
 from ingot_issues.api.pulls import pull_row
-from ingot_issues.core import pulls
+from ingot_issues.core import checks, merges
+from ingot_issues.core.access import may_write
 from ingot_issues.core.references import find_in_opened
-from ingot_issues.store import comments, issues
+from ingot_issues.core.site import Site
 from ingot_issues.store import pulls as store
-from ingot_issues.store.comments import Details
 from ingot_issues.store.issues import IssueRow
 
 
@@ -70,30 +71,17 @@ async def merge(request: Call, index: int, data: MergePullRequest) -> Response[b
         await _merge(request, row, data)
     except NotAllowed:
         return Response(b"", status_code=405, media_type="text/plain")
-    if data.takes_branch:
-        await _take_branch(request, row)
     return Response(b"", media_type="text/plain")
 
 
 async def _merge(request: Call, row: IssueRow, data: MergePullRequest) -> None:
-    pulls.refuse_ended(row)
-    compared = await _compared(request, row)
-    head_sha = compared.head_sha if compared else row.head_sha
-    wanted_sha = data.head_commit_id or data.headcommitid
-    if wanted_sha and wanted_sha != head_sha:
-        raise Conflict("the head branch has moved")
+    merges.refuse_ended(row)
     site, claim = await request.site(), str(uuid.uuid4())
+    takes_branch = data.takes_branch and await _may_take_branch(request, row)
     async with request.db.transaction() as tx:
-        await pulls.claim_merge(tx, site, row, compared, claim)
-    wanted = pulls.merge_of(
-        row,
-        head_sha,
-        data.style,
-        data.title or data.merge_title_field,
-        data.message or data.merge_message_field,
-    )
+        await merges.claim_merge(tx, row, claim, takes_branch=takes_branch)
     try:
-        merged = await request.repos.merge(request.repository_id, wanted, request.statement)
+        merged = await _joined(request, site, row, data)
     except ApiError:
         # Even when it is not known whether it was merged: repos merges a number once, so asking again is safe.
         async with request.db.transaction() as tx:
@@ -101,25 +89,49 @@ async def _merge(request: Call, row: IssueRow, data: MergePullRequest) -> None:
         raise
     found = await find_in_opened(row.title, row.body)
     async with request.db.transaction() as tx:
-        await pulls.record_merge(tx, site, row, merged.sha, found)
+        await merges.record_merge(tx, site, row, merged, found)
+    if takes_branch:
+        with contextlib.suppress(Unavailable):  # a job tries again
+            await merges.take_branch(request.db, request.repos, site, row.id, request.statement)
 
 
-async def _take_branch(request: Call, row: IssueRow) -> None:
-    """Delete the head branch, if the caller may and nothing else needs it. The merge stands in any case."""
-    async with request.db.read() as db:
-        merged = await issues.get_by_id(db, row.id)
-        needed = await store.is_proposed_elsewhere(db, row.pull_id, row.head_repository_id, row.head_branch)
-    if merged is None or needed or not pulls.may_lose_head(row, request.access.repository):
-        return
+async def _joined(request: Call, site: Site, row: IssueRow, data: MergePullRequest) -> Merged:
+    """Have repos merge the head as it is known here, or if it has moved since, as it is now."""
+    wanted_sha = data.head_commit_id or data.headcommitid
+    title, message = data.title or data.merge_title_field, data.message or data.merge_message_field
+
+    async def asked(head_sha: str) -> Merged:
+        wanted = merges.merge_of(row, head_sha, data.style, title, message)
+        try:
+            return await request.repos.merge(request.repository_id, wanted, request.statement)
+        except NotFound:
+            raise NotAllowed("the base branch is gone") from None
+
+    moved = Conflict("the head branch has moved")
+    if wanted_sha in ("", row.head_sha):
+        try:
+            return await asked(row.head_sha)
+        except Conflict as refusal:
+            moved = refusal
+    compared = await _compared(request, row)
+    if compared is None or compared.head_sha == row.head_sha or wanted_sha not in ("", compared.head_sha):
+        raise moved
     try:
-        await request.repos.take_branch(
-            row.head_repository_id, row.head_branch, merged.head_sha, request.statement
-        )
-    except ApiError:  # it moved, or is gone, or is not the caller's
-        return
-    site = await request.site()
-    async with request.db.transaction() as tx:
-        await site.note(tx, row.id, comments.BRANCH_DELETED, details=Details(old_ref=row.head_branch))
+        async with request.db.transaction() as tx:
+            await checks.note_comparisons(tx, site, [(row, compared)])
+    except checks.Outdated:
+        raise Conflict("a branch of the pull request moved; try again") from None
+    return await asked(compared.head_sha)
+
+
+async def _may_take_branch(request: Call, row: IssueRow) -> bool:
+    """Whether the caller may write where the head is; a worker that takes the branch away knows no token's limits."""
+    if row.head_repository_id == request.repository_id:
+        return True
+    try:
+        return may_write(await request.repos.access_by_id(row.head_repository_id, request.statement))
+    except NotFound:
+        return False
 
 
 async def _compared(request: Call, row: IssueRow) -> Comparison | None:

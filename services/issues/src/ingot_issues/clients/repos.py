@@ -13,7 +13,9 @@ from ingot_chassis.peers import Peer, segment
 from ingot_contracts.repos import (
     ChangedPaths,
     Compare,
+    CompareHeads,
     Comparison,
+    Comparisons,
     History,
     Merge,
     Merged,
@@ -51,14 +53,18 @@ class Repos(Protocol):
         """Those among them that the caller may read."""
         ...
 
-    async def compare(self, repository_id: int, wanted: Compare, statement: str | None) -> Comparison:
-        """``statement`` None: a worker compares, for nobody in particular."""
+    async def compare(self, repository_id: int, wanted: Compare, statement: str) -> Comparison: ...
+
+    async def compare_heads(self, repository_id: int, wanted: CompareHeads) -> list[Comparison | None]:
+        """One for each head, None for what is gone. A worker compares, for nobody in particular."""
         ...
 
     async def merge(self, repository_id: int, wanted: Merge, statement: str) -> Merged: ...
 
-    async def take_branch(self, repository_id: int, branch: str, tip: str, statement: str) -> None:
-        """Delete a branch that is still at ``tip``. Raises Denied too."""
+    async def take_branch(
+        self, repository_id: int, branch: str, tip: str, statement: str | None, *, actor_id: int
+    ) -> None:
+        """Delete a branch that is still at ``tip``. Raises Denied too. ``statement`` None: a worker, for the actor."""
         ...
 
     async def diff(
@@ -132,11 +138,13 @@ class ReposPeer:
         asked = Seen(ids=sorted(repository_ids))
         return set((await self._peer.post("/internal/seen", asked, Seen, principal=statement)).ids)
 
-    async def compare(self, repository_id: int, wanted: Compare, statement: str | None) -> Comparison:
+    async def compare(self, repository_id: int, wanted: Compare, statement: str) -> Comparison:
         path = f"/internal/repositories/{repository_id}/compare"
-        if statement is None:
-            path += "?unattended=true"
-        return await self._peer.post(path, wanted, Comparison, principal=statement or "", timeout=GIT_SECONDS)
+        return await self._peer.post(path, wanted, Comparison, principal=statement, timeout=GIT_SECONDS)
+
+    async def compare_heads(self, repository_id: int, wanted: CompareHeads) -> list[Comparison | None]:
+        path = f"/internal/repositories/{repository_id}/comparisons?unattended=true"
+        return (await self._peer.post(path, wanted, Comparisons, timeout=GIT_SECONDS)).found
 
     async def merge(self, repository_id: int, wanted: Merge, statement: str) -> Merged:
         path = f"/internal/repositories/{repository_id}/merge"
@@ -149,9 +157,13 @@ class ReposPeer:
         answer = await self._peer.call("GET", path, principal=statement, timeout=GIT_SECONDS)
         return answer.body
 
-    async def take_branch(self, repository_id: int, branch: str, tip: str, statement: str) -> None:
+    async def take_branch(
+        self, repository_id: int, branch: str, tip: str, statement: str | None, *, actor_id: int
+    ) -> None:
         path = f"/internal/repositories/{repository_id}/branches/{quote(branch)}?tip={tip}"
-        await self._peer.call("DELETE", path, principal=statement, timeout=GIT_SECONDS)
+        if statement is None:
+            path += f"&user={actor_id}"
+        await self._peer.call("DELETE", path, principal=statement or "", timeout=GIT_SECONDS)
 
     async def history(
         self,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Integer, Select, bindparam, delete, select, update
+from sqlalchemy import Integer, Row, Select, bindparam, delete, select, update
 
 from ingot_chassis.database import Executor, insert
 from ingot_chassis.lookup import Lookup
@@ -70,6 +70,19 @@ async def list_whole(db: Executor, ids: Sequence[int]) -> list[IssueRow]:
     if not ids:
         return []
     return [Whole(*row) for row in await db.execute(WHOLE.where(issue.c.id.in_(ids)))]
+
+
+async def list_open(db: Executor, ids: Sequence[int]) -> list[IssueRow]:
+    """Those of them that are open."""
+    listed = _issues().where(issue.c.id.in_(ids), issue.c.state == "open").order_by(issue.c.id)
+    return list((await db.execute(listed)).all())
+
+
+async def close(db: Executor, issue_id: int) -> Row[Any] | None:
+    """Close it; its milestone, or None when it was closed before."""
+    values = {"state": "closed", "closed_at": now(), "updated_at": now()}
+    closing = update(issue).where(issue.c.id == issue_id, issue.c.state == "open").values(values)
+    return (await db.execute(closing.returning(issue.c.milestone_id))).first()
 
 
 async def change(db: Executor, issue_id: int, **values: Any) -> None:

@@ -1,12 +1,14 @@
 """SQL for pull requests: what sets them apart from issues."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Row, or_, select, update
+from sqlalchemy import Row, bindparam, exists, or_, select, update
 
 from ingot_chassis.database import Executor
-from ingot_chassis.tables import now
+from ingot_chassis.tables import BigId, now
+from ingot_contracts.repos import Comparison, Merged
 from ingot_issues.store.tables import issue, pull
 
 
@@ -78,20 +80,41 @@ async def forget_mergeable(db: Executor, pull_ids: list[int]) -> None:
     await db.execute(update(pull).where(pull.c.id.in_(pull_ids)).values(mergeable=False))
 
 
-async def compared(db: Executor, row: Row[Any], **values: Any) -> bool:
-    """Note a comparison; False when another one was noted since ``row`` was read."""
-    statement = update(pull).where(
-        pull.c.id == row.pull_id, pull.c.head_sha == row.head_sha, pull.c.base_sha == row.base_sha
+async def tips(db: Executor, pull_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """Base and head of these pull requests, as they were compared last."""
+    found = await db.execute(
+        select(pull.c.id, pull.c.base_sha, pull.c.head_sha).where(pull.c.id.in_(pull_ids))
     )
-    return (await db.execute(statement.values(values))).rowcount == 1
+    return {row.id: (row.base_sha, row.head_sha) for row in found}
 
 
-async def claim_merge(db: Executor, pull_id: int, claim: str, lease: timedelta) -> bool:
-    """Be the one that merges it; False when it is merged or another one is at it."""
+async def note_comparisons(db: Executor, compared: Sequence[tuple[int, Comparison]]) -> None:
+    """Keep how pull requests, by id, compare now."""
+    rows = [
+        {
+            "pull_id": pull_id,
+            "base_sha": found.base_sha,
+            "head_sha": found.head_sha,
+            "merge_base": found.merge_base,
+            "mergeable": found.mergeable,
+        }
+        for pull_id, found in compared
+    ]
+    await db.execute(update(pull).where(pull.c.id == bindparam("pull_id", type_=BigId)), rows)
+
+
+async def claim_merge(
+    db: Executor, pull_id: int, claim: str, lease: timedelta, *, takes_branch: bool
+) -> bool:
+    """Be the one that merges it; False when it has ended or another one is at it.
+
+    ``takes_branch``: the head branch is to be deleted afterwards.
+    """
     free = or_(pull.c.merge_claimed_until.is_(None), pull.c.merge_claimed_until < now())
-    statement = update(pull).where(pull.c.id == pull_id, pull.c.merged.is_(False), free)
-    claimed = await db.execute(statement.values(merge_claim=claim, merge_claimed_until=now() + lease))
-    return claimed.rowcount == 1
+    is_open = exists().where(issue.c.id == pull.c.issue_id, issue.c.state == "open")
+    statement = update(pull).where(pull.c.id == pull_id, pull.c.merged.is_(False), free, is_open)
+    values = {"merge_claim": claim, "merge_claimed_until": now() + lease, "takes_branch": takes_branch}
+    return (await db.execute(statement.values(values))).rowcount == 1
 
 
 async def release_merge(db: Executor, pull_id: int, claim: str) -> None:
@@ -102,18 +125,22 @@ async def release_merge(db: Executor, pull_id: int, claim: str) -> None:
     )
 
 
-async def mark_merged(db: Executor, pull_id: int, *, sha: str, merged_by: int) -> bool:
-    """Note the merge; False when it was noted before."""
-    marked = await db.execute(
-        update(pull)
-        .where(pull.c.id == pull_id, pull.c.merged.is_(False))
-        .values(
-            merged=True,
-            merged_at=now(),
-            merged_by=merged_by,
-            merge_sha=sha,
-            merge_claim=None,
-            merge_claimed_until=None,
-        )
-    )
-    return marked.rowcount == 1
+async def mark_merged(db: Executor, pull_id: int, merged: Merged, *, merged_by: int) -> bool | None:
+    """Note the merge; whether the head branch is to be deleted, or None when it was noted before."""
+    values: dict[str, Any] = {
+        "merged": True,
+        "merged_at": now(),
+        "merged_by": merged_by,
+        "merge_sha": merged.sha,
+        "merge_claim": None,
+        "merge_claimed_until": None,
+    }
+    known = {"base_sha": merged.base_sha, "merge_base": merged.merge_base}
+    values |= {name: sha for name, sha in known.items() if sha}
+    statement = update(pull).where(pull.c.id == pull_id, pull.c.merged.is_(False)).values(values)
+    return (await db.execute(statement.returning(pull.c.takes_branch))).scalar()
+
+
+async def leave_branch(db: Executor, pull_id: int) -> None:
+    """The head branch is gone, or stays for good."""
+    await db.execute(update(pull).where(pull.c.id == pull_id).values(takes_branch=False))

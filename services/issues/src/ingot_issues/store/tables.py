@@ -118,6 +118,7 @@ pull = Table(
     Column("merge_sha", String(64)),
     Column("merge_claim", String(36)),
     Column("merge_claimed_until", UtcDateTime),
+    Column("takes_branch", Boolean, nullable=False, default=False, server_default=false()),
     Index("ix_pull_head", "head_repository_id", "head_branch"),
     sqlite_autoincrement=True,
 )
