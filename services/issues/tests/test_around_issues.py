@@ -6,7 +6,7 @@ import pytest
 
 from ingot_contracts.identity import UserDeleted, UserEdited
 
-from .builders import APP, FORK, account
+from .builders import APP, FORK, account, repository
 from .conftest import World
 
 
@@ -153,6 +153,24 @@ async def test_a_token_restricted_to_other_repositories_reads_and_changes_nothin
         answer = await world.http.request(method, whole, json=body, headers=headers)
         assert answer.is_success if named == APP else answer.status_code == 403, answer.text
         assert (await world.http.get("/api/v1/repos/ann/app/issues/1", headers=headers)).status_code == 200
+
+
+async def test_own_times_are_those_in_repositories_that_may_still_be_read(world: World) -> None:
+    for number, name in ((9, "open"), (10, "left")):
+        world.repos.repositories[number] = repository(number, name=name, private=True)
+        world.repos.levels[(number, 2)] = "write"
+        await world.call("POST", f"//repos/ann/{name}/issues", {"title": "x"}, as_=2)
+        for _ in range(number):
+            await world.call("POST", f"//repos/ann/{name}/issues/1/times", {"time": 60}, as_=2)
+    assert (await world.call("GET", "//user/times", as_=2)).headers["x-total-count"] == "19"
+    del world.repos.levels[(10, 2)]
+    with world.statements() as counted:
+        answer = await world.call("GET", "//user/times?limit=5", as_=2)
+    assert (len(answer.json()), answer.headers["x-total-count"], len(counted)) == (5, "9", 3)
+    assert world.repos.asked[-1] == "seen"
+    del world.repos.levels[(9, 2)]
+    answer = await world.call("GET", "//user/times", as_=2)
+    assert (answer.json(), answer.headers["x-total-count"]) == ([], "0")
 
 
 async def test_a_restricted_token_lists_the_times_of_its_repositories(world: World) -> None:

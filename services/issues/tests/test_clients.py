@@ -112,3 +112,5 @@ async def test_a_branch_to_be_deleted_is_one_path_whatever_it_is_called() -> Non
 async def test_only_what_repos_shows_is_seen() -> None:
     wire = Wire(200, Seen(ids=[7]))
     assert await repos(wire).seen({9, 7}, "one") == {7}
+    assert await repos(wire).seen(range(1, 2002), "one") == {7}
+    assert wire.paths == ["/internal/seen"] * 4

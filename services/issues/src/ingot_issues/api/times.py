@@ -119,8 +119,13 @@ async def list_times_of_user(request: Call, tracker: str) -> Response[list[Track
     tags=["user"],
 )
 async def list_own_times(request: Call) -> Response[list[TrackedTime]]:
-    """Times of the caller; with a token that is restricted to repositories, those in them."""
-    return await _listed(request, account_id=request.who.id, among=request.who.confined_to)
+    """Times of the caller, in repositories that they may still read and that the token is good for."""
+    async with request.db.read() as db:
+        tracked = set(await store.repositories_of(db, request.who.id))
+    if request.who.confined_to is not None:
+        tracked &= set(request.who.confined_to)
+    visible = await request.repos.seen(tracked, request.statement) if tracked else set[int]()
+    return await _listed(request, account_id=request.who.id, among=visible)
 
 
 routes = [list_issue_times, add_time, list_repository_times, list_times_of_user]

@@ -26,6 +26,8 @@ from ingot_contracts.repos import (
 REMEMBERED_SECONDS = 5.0
 REMEMBERED = 10_000
 GIT_SECONDS = 130.0
+SEEN_AT_ONCE = 1000
+"""Ids that repos answers about in one call."""
 
 
 class Repos(Protocol):
@@ -135,8 +137,11 @@ class ReposPeer:
         return await self._peer.get(path, RepositoryAccess)
 
     async def seen(self, repository_ids: Collection[int], statement: str) -> set[int]:
-        asked = Seen(ids=sorted(repository_ids))
-        return set((await self._peer.post("/internal/seen", asked, Seen, principal=statement)).ids)
+        ids, visible = sorted(repository_ids), set[int]()
+        for start in range(0, len(ids), SEEN_AT_ONCE):
+            asked = Seen(ids=ids[start : start + SEEN_AT_ONCE])
+            visible |= set((await self._peer.post("/internal/seen", asked, Seen, principal=statement)).ids)
+        return visible
 
     async def compare(self, repository_id: int, wanted: Compare, statement: str) -> Comparison:
         path = f"/internal/repositories/{repository_id}/compare"

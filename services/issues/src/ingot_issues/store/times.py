@@ -30,6 +30,12 @@ async def get_many(db: Executor, ids: Collection[int]) -> dict[int, Row[Any]]:
     return {row.id: row for row in rows}
 
 
+async def repositories_of(db: Executor, account_id: int) -> list[int]:
+    """The repositories in which a person has tracked time."""
+    own = select(tracked_time.c.repository_id).where(tracked_time.c.account_id == account_id)
+    return list((await db.execute(own.distinct())).scalars())
+
+
 async def list_of(
     db: Executor,
     page: Page,
