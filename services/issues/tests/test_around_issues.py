@@ -190,3 +190,35 @@ async def test_a_renamed_author_is_shown_with_the_new_name_and_a_deleted_one_as_
     assert (await world.call("GET", "/issues/1")).json()["user"]["login"] == "kit"
     await world.hear(UserDeleted(user_id=3, login="kit"))
     assert (await world.call("GET", "/issues/1")).json()["user"]["id"] == -1
+
+
+async def test_labels_milestones_and_times_are_told_as_they_are_seen(world: World) -> None:
+    await opened(world)
+    bug = await label(world, "bug")
+    made = (await world.call("POST", "/milestones", {"title": "one"})).json()
+    for path, change in (("labels", {"name": "Bug"}), ("milestones", {"state": "closed"})):
+        for _ in range(2):  # the second changes nothing
+            edited = await world.call("PATCH", f"/{path}/1", change)
+        assert edited.status_code == 200
+    time = (await world.call("POST", "/issues/1/times", {"time": 60})).json()
+    for _ in range(2):
+        assert (await world.call("DELETE", "/labels/1")).status_code == 204
+        assert (await world.call("DELETE", "/milestones/1")).status_code == 204
+    told = [event for event in await world.events() if event["type"] != "issues.issue.changed.v1"]
+    assert {(event["repository"]["full_name"], event["sender"]["login"]) for event in told} == {
+        ("ann/app", "ann")
+    }
+    shown = [
+        (event["action"], event.get("label") or event.get("milestone") or event["time"]) for event in told
+    ]
+    closed = edited.json()
+    assert shown == [
+        ("created", bug),
+        ("created", made),
+        ("edited", bug | {"name": "Bug"}),
+        ("edited", closed),
+        ("created", time),
+        ("deleted", bug | {"name": "Bug"}),
+        ("deleted", closed),
+    ]
+    assert (closed["state"], bug["id"], made["id"], time["time"]) == ("closed", 1, 1, 60)

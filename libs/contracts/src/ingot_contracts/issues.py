@@ -73,6 +73,16 @@ class Comment(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: datetime
 
 
+class TrackedTime(msgspec.Struct, frozen=True, kw_only=True):
+    """``time`` in seconds."""
+
+    id: int
+    created: datetime
+    time: int
+    user_id: int
+    issue_id: int
+
+
 class PullRequestBranch(msgspec.Struct, frozen=True, kw_only=True):
     """``repo`` is None when the fork is gone; ``sha`` is then the last known one."""
 
@@ -177,4 +187,39 @@ class OpenIssuesCounted(msgspec.Struct, frozen=True, kw_only=True, tag="issues.o
     open_pulls: int = 0
 
 
-Event = IssueChanged | CommentChanged | PullRequestChanged | OpenIssuesCounted
+class LabelChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.label.changed.v1"):
+    """A label of a repository; deleted, it is also gone from issues."""
+
+    action: Literal["created", "edited", "deleted"]
+    label: Label
+    repository: Repository
+    sender: User
+
+
+class MilestoneChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.milestone.changed.v1"):
+    """``edited`` is also closing and reopening."""
+
+    action: Literal["created", "edited", "deleted"]
+    milestone: Milestone
+    repository: Repository
+    sender: User
+
+
+class TimeChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.time.changed.v1"):
+    """Time that was tracked on an issue. Nothing edits or deletes any yet."""
+
+    action: Literal["created", "edited", "deleted"]
+    time: TrackedTime
+    repository: Repository
+    sender: User
+
+
+Event = (
+    IssueChanged
+    | CommentChanged
+    | PullRequestChanged
+    | OpenIssuesCounted
+    | LabelChanged
+    | MilestoneChanged
+    | TimeChanged
+)

@@ -45,8 +45,7 @@ async def create_label(request: Call, data: CreateLabel) -> Label:
     """Make a label."""
     site = await request.site()
     async with request.db.transaction() as tx:
-        row = await labels.create_label(tx, site, data.name, data.color)
-    return request.viewing.label(row, request.access.repository)
+        return await labels.create_label(tx, site, data.name, data.color)
 
 
 @get(
@@ -78,8 +77,7 @@ async def edit_label(request: Call, label_id: int, data: EditLabel) -> Label:
     """Rename or recolour a label."""
     site = await request.site()
     async with request.db.transaction() as tx:
-        row = await labels.change_label(tx, site, label_id, data.name, data.color)
-    return request.viewing.label(row, request.access.repository)
+        return await labels.change_label(tx, site, label_id, data.name, data.color)
 
 
 @delete(
@@ -90,8 +88,9 @@ async def edit_label(request: Call, label_id: int, data: EditLabel) -> Label:
 )
 async def delete_label(request: Call, label_id: int) -> None:
     """Delete a label, also from the issues it is on. There is no error when it does not exist."""
+    site = await request.site()
     async with request.db.transaction() as tx:
-        await store.remove(tx, request.repository_id, label_id)
+        await labels.delete_label(tx, site, label_id)
 
 
 routes = [list_labels, create_label, get_label, edit_label, delete_label]

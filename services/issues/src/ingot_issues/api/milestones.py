@@ -63,7 +63,7 @@ async def create_milestone(request: Call, data: CreateMilestone) -> Milestone:
     """Make a milestone."""
     site = await request.site()
     async with request.db.transaction() as tx:
-        row = await milestones.create_milestone(
+        return await milestones.create_milestone(
             tx,
             site,
             title=data.title,
@@ -71,7 +71,6 @@ async def create_milestone(request: Call, data: CreateMilestone) -> Milestone:
             due_on=data.due_on or data.deadline,
             closed=data.state == "closed",
         )
-    return request.viewing.milestone(row)
 
 
 @get(
@@ -99,7 +98,7 @@ async def edit_milestone(request: Call, milestone_id: int, data: EditMilestone) 
     """Change, close or reopen a milestone."""
     site = await request.site()
     async with request.db.transaction() as tx:
-        row = await milestones.change_milestone(
+        return await milestones.change_milestone(
             tx,
             site,
             milestone_id,
@@ -108,7 +107,6 @@ async def edit_milestone(request: Call, milestone_id: int, data: EditMilestone) 
             state=data.state,
             due_on=data.due_on or data.deadline,
         )
-    return request.viewing.milestone(row)
 
 
 @delete(
@@ -119,8 +117,9 @@ async def edit_milestone(request: Call, milestone_id: int, data: EditMilestone) 
 )
 async def delete_milestone(request: Call, milestone_id: int) -> None:
     """Delete a milestone; its issues go on without. There is no error when it does not exist."""
+    site = await request.site()
     async with request.db.transaction() as tx:
-        await store.remove(tx, request.repository_id, milestone_id)
+        await milestones.delete_milestone(tx, site, milestone_id)
 
 
 routes = [list_milestones, create_milestone, get_milestone, edit_milestone, delete_milestone]

@@ -8,11 +8,9 @@ from litestar import Response, get
 
 from ingot_chassis.policy import resource
 from ingot_contracts.identity import User
-from ingot_contracts.issues import Comment, Issue, Label, Milestone
+from ingot_contracts.issues import Comment, Issue, Label, Milestone, TrackedTime
 from ingot_issues.api import queries
 from ingot_issues.api.call import Call
-from ingot_issues.api.times import TrackedTime
-from ingot_issues.api.times import view as time_view
 from ingot_issues.core.views import Viewing
 from ingot_issues.store import comments, issues, labels, milestones, repositories, times
 from ingot_issues.store.comments import CommentRow, details_of
@@ -169,7 +167,7 @@ def _view(request: Call, row: CommentRow, mentioned: Mentioned) -> TimelineComme
         updated_at=row.updated_at,
         old_milestone=viewing.milestone(old_milestone) if old_milestone is not None else None,
         milestone=viewing.milestone(milestone) if milestone is not None else None,
-        tracked_time=time_view(time) if time is not None else None,
+        tracked_time=viewing.time(time) if time is not None else None,
         old_title=told.old_title,
         new_title=told.new_title,
         old_ref=told.old_ref,

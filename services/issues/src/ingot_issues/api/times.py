@@ -1,6 +1,5 @@
 """Time that people tracked on issues."""
 
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -8,6 +7,7 @@ from litestar import Response, get, post
 
 from ingot_chassis.errors import Denied
 from ingot_chassis.policy import resource, signed_in
+from ingot_contracts.issues import TrackedTime
 from ingot_issues.api import queries
 from ingot_issues.api.call import Call
 from ingot_issues.core import times
@@ -23,31 +23,11 @@ class AddTime(msgspec.Struct):
     time: int = 0
 
 
-class TrackedTime(msgspec.Struct):
-    """``time`` in seconds."""
-
-    id: int
-    created: datetime
-    time: int
-    user_id: int
-    issue_id: int
-
-
-def view(row: Any) -> TrackedTime:
-    return TrackedTime(
-        id=row.id,
-        created=row.created_at,
-        time=row.seconds,
-        user_id=row.account_id,
-        issue_id=row.issue_id,
-    )
-
-
 async def _listed(request: Call, **whose: Any) -> Response[list[TrackedTime]]:
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_of(db, page, **whose)
-    return Response([view(row) for row in rows], headers=request.page_headers(page, total))
+    return Response([request.viewing.time(row) for row in rows], headers=request.page_headers(page, total))
 
 
 @get(
@@ -81,7 +61,7 @@ async def add_time(request: Call, index: int, data: AddTime) -> TrackedTime:
         raise Denied("only contributors may track time")
     site = await request.site()
     async with request.db.transaction() as tx:
-        return view(await times.add_time(tx, site, issue, data.time))
+        return await times.add_time(tx, site, issue, data.time)
 
 
 @get(

@@ -6,12 +6,14 @@ from typing import Any, Literal
 
 from ingot_chassis.database import Tx
 from ingot_chassis.errors import Invalid, NotFound
+from ingot_contracts.issues import Label, LabelChanged
 from ingot_issues.core.site import Site
 from ingot_issues.store import comments, issues
 from ingot_issues.store import labels as store
 from ingot_issues.store.comments import Details
 from ingot_issues.store.issues import IssueRow
 from ingot_issues.store.labels import LabelRow
+from ingot_issues.store.repositories import plain
 from ingot_issues.store.surroundings import labels_of
 
 NAME_LENGTH = 255
@@ -51,14 +53,15 @@ def ids_and_names(named: Iterable[int | str]) -> tuple[list[int], list[str]]:
     return [one for one in once if isinstance(one, int)], [one for one in once if isinstance(one, str)]
 
 
-async def create_label(tx: Tx, site: Site, name: str, color: str) -> LabelRow:
+async def create_label(tx: Tx, site: Site, name: str, color: str) -> Label:
+    """Raises Invalid."""
     await site.enter(tx)
-    return await store.add(
-        tx, repository_id=site.repository.id, name=clean_name(name), color=clean_color(color)
-    )
+    values = {"name": clean_name(name), "color": clean_color(color)}
+    row = await store.add(tx, repository_id=site.repository.id, **values)
+    return await _told(tx, site, row, "created")
 
 
-async def change_label(tx: Tx, site: Site, label_id: int, name: str | None, color: str | None) -> LabelRow:
+async def change_label(tx: Tx, site: Site, label_id: int, name: str | None, color: str | None) -> Label:
     """Rename or recolour. Raises NotFound or Invalid."""
     await site.enter(tx)
     row = await store.get(tx, site.repository.id, label_id)
@@ -69,7 +72,27 @@ async def change_label(tx: Tx, site: Site, label_id: int, name: str | None, colo
         values["name"] = clean_name(name)
     if color is not None:
         values["color"] = clean_color(color)
-    return await store.change(tx, label_id, **values) if values else row
+    changed = {key: value for key, value in values.items() if value != getattr(row, key)}
+    if not changed:
+        return site.viewing.label(row, site.repository)
+    return await _told(tx, site, await store.change(tx, label_id, **changed), "edited")
+
+
+async def delete_label(tx: Tx, site: Site, label_id: int) -> None:
+    """Also from the issues it is on; nothing happens when there is none."""
+    await site.enter(tx)
+    row = await store.get(tx, site.repository.id, label_id)
+    if row is not None:
+        await store.remove(tx, label_id)
+        await _told(tx, site, row, "deleted")
+
+
+async def _told(tx: Tx, site: Site, row: LabelRow, action: Literal["created", "edited", "deleted"]) -> Label:
+    """Tell what happened to a label; its view."""
+    repository, sender = plain(site.repository), await site.sender(tx)
+    label = site.viewing.label(row, repository)
+    tx.emit(LabelChanged(action=action, label=label, repository=repository, sender=sender), key=repository.id)
+    return label
 
 
 async def add_to_issue(tx: Tx, site: Site, issue: IssueRow, ids: list[int], names: list[str]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from ingot_chassis.database import Tx
 from ingot_chassis.errors import NotFound
 from ingot_chassis.jobs import Jobs
+from ingot_contracts.identity import User
 from ingot_contracts.issues import (
     Changes,
     Comment,
@@ -104,6 +105,10 @@ class Site:
             )
             tx.emit(happened, key=repository.id)
         return comment
+
+    async def sender(self, tx: Tx) -> User:
+        """The actor, as events show them."""
+        return self.viewing.user(self.actor_id, await people(tx, [self.actor_id]))
 
     async def note(
         self, tx: Tx, issue_id: int, kind: int, body: str = "", details: Details = NOTHING, **because: Any

@@ -1,20 +1,20 @@
 """Time that people spent on issues."""
 
-from typing import Any
-
 from ingot_chassis.database import Tx
 from ingot_chassis.errors import Invalid
+from ingot_contracts.issues import TimeChanged, TrackedTime
 from ingot_issues.core.site import Site
 from ingot_issues.store import comments
 from ingot_issues.store import times as store
 from ingot_issues.store.comments import Details
 from ingot_issues.store.issues import IssueRow
+from ingot_issues.store.repositories import plain
 
 LONGEST = 100 * 365 * 24 * 3600
 
 
-async def add_time(tx: Tx, site: Site, issue: IssueRow, seconds: int) -> Any:
-    """Note the time, and the fact among the comments; the row. Raises Invalid."""
+async def add_time(tx: Tx, site: Site, issue: IssueRow, seconds: int) -> TrackedTime:
+    """Note the time, and the fact among the comments. Raises Invalid."""
     if not 0 < seconds <= LONGEST:
         raise Invalid.field("time", "range", "is a number of seconds above 0")
     await site.enter(tx)
@@ -26,4 +26,8 @@ async def add_time(tx: Tx, site: Site, issue: IssueRow, seconds: int) -> Any:
         seconds=seconds,
     )
     await site.note(tx, issue.id, comments.TIME_ADDED, str(seconds), Details(time=row.id))
-    return row
+    time = site.viewing.time(row)
+    repository, sender = plain(site.repository), await site.sender(tx)
+    told = TimeChanged(action="created", time=time, repository=repository, sender=sender)
+    tx.emit(told, key=repository.id)
+    return time

@@ -11,6 +11,7 @@ from ingot_contracts.issues import (
     PullRequest,
     PullRequestBranch,
     PullRequestMeta,
+    TrackedTime,
 )
 from ingot_contracts.repos import Repository
 from ingot_issues.store.repositories import plain
@@ -51,6 +52,15 @@ class Viewing:
             closed_issues=row.closed_issues,
             closed_at=row.closed_at,
             due_on=row.due_on,
+        )
+
+    def time(self, row: Any) -> TrackedTime:
+        return TrackedTime(
+            id=row.id,
+            created=row.created_at,
+            time=row.seconds,
+            user_id=row.account_id,
+            issue_id=row.issue_id,
         )
 
     def issue(self, row: Any, repository: Repository, around: Surroundings) -> Issue:

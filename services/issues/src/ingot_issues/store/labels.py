@@ -57,5 +57,5 @@ async def change(db: Executor, label_id: int, **values: Any) -> LabelRow:
     return (await db.execute(statement)).one()
 
 
-async def remove(db: Executor, repository_id: int, label_id: int) -> None:
-    await db.execute(delete(label).where(label.c.repository_id == repository_id, label.c.id == label_id))
+async def remove(db: Executor, label_id: int) -> None:
+    await db.execute(delete(label).where(label.c.id == label_id))

@@ -71,7 +71,5 @@ async def change(db: Executor, milestone_id: int, **values: Any) -> None:
     await db.execute(update(milestone).where(milestone.c.id == milestone_id).values(values))
 
 
-async def remove(db: Executor, repository_id: int, milestone_id: int) -> None:
-    await db.execute(
-        delete(milestone).where(milestone.c.repository_id == repository_id, milestone.c.id == milestone_id)
-    )
+async def remove(db: Executor, milestone_id: int) -> None:
+    await db.execute(delete(milestone).where(milestone.c.id == milestone_id))
