@@ -6,6 +6,7 @@ import pytest
 
 from ingot_contracts.identity import User, UserDeleted
 from ingot_contracts.repos import RepositoryDeleted, RepositoryEdited
+from ingot_issues.core.commits import MOST
 
 from .builders import HEAD, JOINED, NEXT, comparison, history_commit, push, pushed_commit, repository
 from .conftest import World
@@ -232,6 +233,27 @@ async def test_the_messages_of_a_long_push_are_read_from_repos(world: World) -> 
     world.repos.commits = [history_commit("e" * 40, "closes #1")]
     await world.hear(push(commits=[pushed_commit("f" * 40, "x")], total_commits=30))
     await world.workers.step()
+    assert (await world.call("GET", "/issues/1")).json()["state"] == "closed"
+
+
+async def test_of_a_long_push_as_many_commits_are_read_as_repos_gives_at_once(world: World) -> None:
+    await open_issue(world)
+    await open_issue(world)
+    newest = [history_commit(f"{number:040x}", "x") for number in range(MOST - 1)]
+    closing = [history_commit(f"{number:040x}", f"closes #{number}") for number in (1, 2)]
+    world.repos.commits = newest + closing
+    await world.hear(push(commits=[pushed_commit("f" * 40, "x")], total_commits=MOST + 1))
+    await world.workers.step()
+    states = [(await world.call("GET", f"/issues/{number}")).json()["state"] for number in (1, 2)]
+    assert states == ["closed", "open"]
+
+
+async def test_of_a_forced_push_only_what_its_event_tells_is_followed(world: World) -> None:
+    """The commit it starts from belongs to no history any more, so repos tells nothing about it."""
+    await open_issue(world)
+    commits = [pushed_commit("e" * 40, "closes #1")]
+    await world.hear(push(commits=commits, total_commits=100_000, forced=True))
+    assert await world.workers.step() == 0
     assert (await world.call("GET", "/issues/1")).json()["state"] == "closed"
 
 

@@ -14,7 +14,7 @@ from ingot_issues.store import repositories
 
 READ = "push.read"
 MOST = 1000
-"""Commits of one push whose messages are read."""
+"""Commits of one push whose messages are read, the newest. Of a forced one only those that its event tells."""
 
 
 class ReadPush(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,12 +31,14 @@ class ReadPush(msgspec.Struct, frozen=True, kw_only=True):
 async def follow_push(tx: Tx, site: Site, push: PushReceived) -> None:
     """Note what the commits of a push refer to; on the default branch they also close and reopen.
 
-    The commits of a mirror speak of another place.
+    The commits of a mirror speak of another place. A forced push leaves commits that nobody may ask for any more, so
+    what is new since them cannot be asked for either.
     """
     if push.after == NO_COMMIT or push.repository.mirror:
         return
     closing = push.ref == f"refs/heads/{push.repository.default_branch}"
-    if push.total_commits > len(push.commits) and (closing or push.before != NO_COMMIT):
+    more = push.total_commits > len(push.commits) and not push.forced
+    if more and (closing or push.before != NO_COMMIT):
         job = ReadPush(
             repository_id=push.repository.id,
             before="" if push.before == NO_COMMIT else push.before,
