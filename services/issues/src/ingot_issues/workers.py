@@ -12,7 +12,7 @@ from ingot_issues.clients.repos import Repos
 from ingot_issues.core import checks, closing, commits, merges, references
 from ingot_issues.core.checks import CheckPulls
 from ingot_issues.core.commits import ReadPush
-from ingot_issues.core.counts import tell_counts
+from ingot_issues.core.counts import tell_count
 from ingot_issues.core.references import Refer
 from ingot_issues.core.site import Site
 from ingot_issues.core.views import Viewing
@@ -159,7 +159,9 @@ class Counting:
     async def step(self) -> int:
         """Tell what changed; of how many repositories it was."""
         async with self._db.read() as db:
-            if not await repositories.has_untold(db):
-                return 0
-        async with self._db.transaction() as tx:
-            return await tell_counts(tx, TELL_MOST)
+            changed = await repositories.list_untold(db, TELL_MOST)
+        told = 0
+        for repository_id in changed:
+            async with self._db.transaction() as tx:
+                told += await tell_count(tx, repository_id)
+        return told

@@ -108,6 +108,9 @@ async def create_pull(request: Call, data: CreatePullRequest) -> PullRequest:
     proposal = pulls.Proposal(
         base_branch=data.base, head_repository=head.repository, head_branch=branch, comparison=compared
     )
+    for side in (site.repository, head.repository):
+        async with request.db.transaction() as tx:
+            await repositories.save(tx, side)
     async with request.db.transaction() as tx:
         row = await pulls.open_pull(tx, site, begun, proposal)
     # A job has the commits kept under the number in any case; whoever reads this answer may want them at once.

@@ -11,7 +11,7 @@ from ingot_chassis.database import Tx
 from ingot_chassis.jobs import Jobs
 from ingot_contracts.repos import NO_COMMIT, Comparison, PushReceived
 from ingot_issues.core.site import Site
-from ingot_issues.store import comments, issues
+from ingot_issues.store import comments, issues, repositories
 from ingot_issues.store import pulls as store
 from ingot_issues.store.comments import Details
 from ingot_issues.store.issues import IssueRow
@@ -51,6 +51,8 @@ async def follow_push(tx: Tx, jobs: Jobs, push: PushReceived) -> None:
     def is_base_of(row: Any) -> bool:
         return bool(row.repository_id == push.repository.id and row.base_branch == branch)
 
+    for repository_id in sorted({row.repository_id for row in found}):
+        await repositories.lock(tx, repository_id)
     if push.after == NO_COMMIT:
         await store.forget_mergeable(tx, [row.id for row in found if is_base_of(row)])
         return

@@ -5,14 +5,13 @@ from ingot_contracts.issues import OpenIssuesCounted
 from ingot_issues.store import repositories
 
 
-async def tell_counts(tx: Tx, limit: int) -> int:
-    """Tell the counts that changed since they were told, of so many repositories at most; of how many it was."""
-    taken = await repositories.take_untold(tx, limit)
-    for counted in taken:
-        told = OpenIssuesCounted(
-            repository_id=counted.repository_id,
-            open_issues=counted.open_issues,
-            open_pulls=counted.open_pulls,
-        )
-        tx.emit(told, key=counted.repository_id)
-    return len(taken)
+async def tell_count(tx: Tx, repository_id: int) -> bool:
+    """Tell the counts of a repository, unless they were told since they changed."""
+    counted = await repositories.take_untold(tx, repository_id)
+    if counted is None:
+        return False
+    told = OpenIssuesCounted(
+        repository_id=repository_id, open_issues=counted.open_issues, open_pulls=counted.open_pulls
+    )
+    tx.emit(told, key=repository_id)
+    return True

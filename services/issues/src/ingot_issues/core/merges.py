@@ -120,6 +120,8 @@ async def take_branch(
         except ApiError:  # it moved, or is gone, or is not the actor's
             pass
     async with db.transaction() as tx:
+        if not await repositories.lock(tx, site.repository.id):
+            return
         await store.leave_branch(tx, row.pull_id)
         if taken:
             await site.note(tx, row.id, comments.BRANCH_DELETED, details=Details(old_ref=row.head_branch))

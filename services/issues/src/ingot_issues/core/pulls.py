@@ -11,7 +11,7 @@ from ingot_contracts.repos import Comparison, Repository
 from ingot_issues.core.checks import CheckPulls, add_check
 from ingot_issues.core.issues import Edit, Opening, edit, refuse_twin, write_opened
 from ingot_issues.core.site import Site
-from ingot_issues.store import comments, issues, repositories
+from ingot_issues.store import comments, issues
 from ingot_issues.store import pulls as store
 from ingot_issues.store.comments import Details
 from ingot_issues.store.issues import IssueRow
@@ -42,7 +42,7 @@ class Branches(NamedTuple):
 
 
 async def open_pull(tx: Tx, site: Site, opening: Opening, proposal: Proposal) -> IssueRow:
-    """Open a pull request. A job then has its commits kept in the base repository under its number."""
+    """Open a pull request between repositories of which there are copies. A job then has its commits kept in the base repository under its number."""
     compared = proposal.comparison
     if compared.commits == 0:
         raise Invalid.field("head", "no_commits", "has no commits that the base lacks")
@@ -60,9 +60,6 @@ async def open_pull(tx: Tx, site: Site, opening: Opening, proposal: Proposal) ->
         merge_base=compared.merge_base,
         mergeable=compared.mergeable,
     )
-    await repositories.save(tx, site.repository)
-    if proposal.head_repository_id != site.repository.id:
-        await repositories.save(tx, proposal.head_repository)
     check = CheckPulls(
         repository_id=site.repository.id,
         base_branch=proposal.base_branch,

@@ -135,7 +135,7 @@ async def send_on(tx: Tx, site: Site, source: Source, reference: Reference, *, a
     """Have a reference to another repository noted by a worker, unless it is out of the actor's reach."""
     if site.confined:
         return
-    await repositories.save(tx, site.repository)
+    await repositories.add_missing(tx, site.repository)
     job = Refer(source=source, reference=reference, actor_id=site.actor_id, act=act)
     await site.jobs.add(tx, REFER, hashlib.sha256(msgspec.json.encode(job)).hexdigest(), job)
 

@@ -87,23 +87,24 @@ class Counted(NamedTuple):
     open_pulls: int
 
 
-async def has_untold(db: Executor) -> bool:
-    """Whether a count changed that was not told yet."""
-    return (await db.execute(_UNTOLD.limit(1))).first() is not None
+async def list_untold(db: Executor, limit: int) -> list[int]:
+    """Repositories whose counts changed and were not told yet."""
+    return list((await db.execute(_UNTOLD.limit(limit))).scalars())
 
 
-async def take_untold(db: Executor, limit: int) -> list[Counted]:
-    """Counts that changed and are told by this transaction; their repositories are locked, in order of their ids."""
-    found = [
-        Counted._make(row)
-        for row in await db.execute(_UNTOLD.order_by(counter.c.repository_id).limit(limit).with_for_update())
-    ]
-    ids = [counted.repository_id for counted in found]
-    await db.execute(update(counter).where(counter.c.repository_id.in_(ids)).values(untold=False))
-    return found
+async def take_untold(db: Executor, repository_id: int) -> Counted | None:
+    """The counts of a repository, to be told by this transaction; None when another one tells them."""
+    row = (await db.execute(_TAKE_UNTOLD, {"repository": repository_id})).first()
+    return Counted._make(row) if row is not None else None
 
 
-_UNTOLD = select(counter.c.repository_id, counter.c.open_issues, counter.c.open_pulls).where(counter.c.untold)
+_UNTOLD = select(counter.c.repository_id).where(counter.c.untold)
+_TAKE_UNTOLD = (
+    update(counter)
+    .where(_OWN, counter.c.untold)
+    .values(untold=False)
+    .returning(counter.c.repository_id, counter.c.open_issues, counter.c.open_pulls)
+)
 
 
 async def save(db: Executor, view: Repository) -> None:
@@ -111,6 +112,12 @@ async def save(db: Executor, view: Repository) -> None:
     values = _values(view)
     statement = insert(db, repository).values(values)
     await db.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
+
+
+async def add_missing(db: Executor, view: Repository) -> None:
+    """Insert a copy of a repository, unless there is one: that is only looked at, and waited for by nobody."""
+    if (await db.execute(select(repository.c.id).where(repository.c.id == view.id))).first() is None:
+        await db.execute(insert(db, repository).values(_values(view)).on_conflict_do_nothing())
 
 
 async def renew(db: Executor, view: Repository) -> None:

@@ -2,6 +2,14 @@
 
 ``account`` and ``repository`` are copies of what identity and repos own, kept by their events. A pull request
 is an issue with a row in ``pull``; both count with the same ``counter``.
+
+Who writes locks in this order, so that nobody waits in a circle:
+
+1. Copies (``account``, ``repository``) are saved in transactions of their own. Where one may be missing in the middle
+   of another transaction, it is inserted, and one that is there is not touched.
+2. A request or a job locks the counter of its repository before anything of it, and of one repository only.
+3. The consumer of repos, of which there is one at a time, may hold counters of several; it locks those of an event
+   before rows of these repositories.
 """
 
 from typing import Any
