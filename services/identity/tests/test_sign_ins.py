@@ -4,12 +4,14 @@ import asyncio
 
 import pytest
 from identity_world import SECRET
+from sqlalchemy import update
 
 from ingot_chassis.errors import Unavailable
 from ingot_chassis.stores import open_store
 from ingot_identity.core import passwords as hashing
 from ingot_identity.core.passwords import AT_ONCE, Passwords
 from ingot_identity.core.sign_ins import WINDOW, SignIns
+from ingot_identity.store.tables import account
 
 FREE = 10
 
@@ -118,23 +120,50 @@ class Counting(Passwords):
         self.verified = []
 
     def _verify(self, password_hash, password):
-        self.verified.append(password_hash.split("$")[1:4])
+        self.verified.append((password_hash.split("$")[1:4], len(password)))
         return super()._verify(password_hash, password)
 
 
-async def test_an_unknown_name_costs_the_same_work_as_a_wrong_password(identity):
+@pytest.fixture
+async def counted(identity):
+    """Every kind of account there is, and how often passwords are checked: ``counted(name, password)``."""
     identity.app.state.passwords = passwords = Counting()
-    await identity.add_user("ann")
+    for name in ("ann", "banned", "idle", "returned"):
+        await identity.add_user(name)
     await identity.call("POST", "/orgs", {"username": "acme"}, as_="ann")
-    work = {}
-    for name in ("ann", "nobody", "acme", "ann@example.com", "nobody@example.com"):
+    await identity.call("PATCH", "/admin/users/banned", {"prohibit_login": True}, as_="root")
+    await identity.call("PATCH", "/admin/users/idle", {"active": False}, as_="root")
+    async with identity.app.state.database.transaction() as tx:
+        await tx.execute(update(account).values(password_hash="").where(account.c.login == "returned"))
+
+    async def work(name, password):
+        """The answer, the parameters of each hash that was computed, the length of its password, the statements."""
         passwords.verified.clear()
         with identity.counting() as statements:
-            assert (await guess(identity, name)).json()["user_id"] == 0
-        work[name] = (list(passwords.verified), statements)
-    assert len(work["ann"][0]) == 1
-    assert work["nobody"] == work["acme"] == work["ann"]
-    assert work["nobody@example.com"] == work["ann@example.com"]
+            answer = await guess(identity, name, password=password)
+        return (answer.status_code, answer.text), list(passwords.verified), list(statements)
+
+    return work
+
+
+@pytest.mark.parametrize("password", ["wrong", "", "x" * 100_000], ids=["wrong", "none", "long"])
+async def test_whoever_it_is_a_wrong_password_costs_the_same_work_and_gets_the_same_answer(counted, password):
+    spent = {}
+    for name in ("ann", "nobody", "acme", "banned", "idle", "returned"):
+        spent[name] = await counted(name, password)
+    for name in ("ann", "nobody", "banned", "returned"):
+        spent[f"{name}@example.com"] = await counted(f"{name}@example.com", password)
+    answer, verified, _ = spent["ann"]
+    assert (answer, len(verified)) == ((200, '{"statement":"","user_id":0}'), 1)
+    for name, work in spent.items():
+        assert work == spent["ann@example.com" if "@" in name else "ann"], name
+    assert spent["ann@example.com"][:2] == spent["ann"][:2]
+
+
+@pytest.mark.parametrize("name", ["banned", "idle"])
+async def test_who_may_not_sign_in_learns_so_with_the_right_password_alone(counted, name):
+    answer, verified, _ = await counted(name, SECRET)
+    assert (answer[0], len(verified)) == (403, 1)
 
 
 async def test_tokens_are_never_slowed(identity):
