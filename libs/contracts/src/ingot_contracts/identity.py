@@ -49,6 +49,18 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class Ownership(msgspec.Struct, frozen=True, kw_only=True):
+    """PUT /internal/repositories/{id}: whose a repository is, told while it is made or given away, before events tell.
+
+    ``before`` is whose it was, 0 for a new one.
+    """
+
+    owner_id: int
+    name: str
+    private: bool
+    before: int = 0
+
+
 class Team(msgspec.Struct, frozen=True, kw_only=True):
     """GET /internal/teams/{id}. ``permission`` is read, write, admin or owner."""
 

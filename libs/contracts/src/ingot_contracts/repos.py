@@ -318,6 +318,12 @@ class RepositoryDeleted(msgspec.Struct, frozen=True, kw_only=True, tag="repos.re
     owner_kind: Literal["user", "organization"] = "user"
 
 
+class RepositoryAbandoned(msgspec.Struct, frozen=True, kw_only=True, tag="repos.repository.abandoned.v1"):
+    """It is gone before it was ever ready: nobody but its owner's service heard of it."""
+
+    repository_id: int
+
+
 class ForkRequested(msgspec.Struct, frozen=True, kw_only=True, tag="repos.fork.requested.v1"):
     """Metadata is there, commits are not. Wakes the workers."""
 
@@ -384,6 +390,7 @@ Event = (
     RepositoryCreated
     | RepositoryEdited
     | RepositoryDeleted
+    | RepositoryAbandoned
     | ForkRequested
     | RepositoryForked
     | AccessChanged
