@@ -37,6 +37,12 @@ class Identity:
         headers = {"ingot-service": ServiceIdentity("repos", REPOS).statement("identity")}
         return await self.http.get(path, headers=headers)
 
+    async def told(self, owner_id: int, *, id_: int = 1, before: int = 0) -> httpx.Response:
+        """What repos says of a repository before it says anything to anybody else."""
+        headers = {"ingot-service": ServiceIdentity("repos", REPOS).statement("identity")}
+        body = {"owner_id": owner_id, "name": "app", "private": False, "before": before}
+        return await self.http.put(f"/internal/repositories/{id_}", json=body, headers=headers)
+
     async def call(
         self, method: str, path: str, body: object = None, *, as_: str = "", token: str = ""
     ) -> httpx.Response:

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from ingot_chassis.principal import Principal
 from ingot_contracts.identity import MembershipChanged, OrganizationCreated, User
-from ingot_contracts.repos import RepositoryDeleted, RepositoryEdited
+from ingot_contracts.repos import RepositoryAbandoned, RepositoryDeleted, RepositoryEdited
 from ingot_identity.store.tables import account
 
 
@@ -169,6 +169,47 @@ async def test_a_transferred_repository_counts_for_its_new_owner(identity):
     )
     assert (await delete(identity)).status_code == 204
     assert (await delete(identity, "bob")).status_code == 422
+
+
+async def test_an_owner_is_known_before_any_event_tells(identity):
+    owner_id = await identity.add_user("ann")
+    assert (await identity.told(owner_id)).status_code == 204
+    assert (await delete(identity)).status_code == 422
+    await identity.hear(RepositoryAbandoned(repository_id=1))
+    assert (await delete(identity)).status_code == 204
+
+
+async def test_a_repository_is_refused_whose_owner_is_gone(identity):
+    owner_id = await identity.add_user("ann")
+    await delete(identity)
+    answer = await identity.told(owner_id)
+    assert (answer.status_code, answer.json()["message"]) == (404, "Not found.")
+    assert await identity.add_user("ann") > owner_id
+    assert (await delete(identity)).status_code == 204
+
+
+async def test_a_new_owner_is_known_unless_an_event_knows_better(identity):
+    ann, bob, cy = [await identity.add_user(name) for name in ("ann", "bob", "cy")]
+    await identity.told(ann)
+    await identity.told(bob, before=ann)
+    await identity.told(cy, before=ann)
+    await identity.told(ann)
+    assert (await delete(identity, "bob")).status_code == 422
+    assert [(await delete(identity, name)).status_code for name in ("ann", "cy")] == [204, 204]
+
+
+async def test_an_owner_is_not_deleted_while_they_get_a_repository(identity):
+    owner_id = await identity.add_user("ann")
+    told, deleted = await asyncio.gather(identity.told(owner_id), delete(identity))
+    assert (told.status_code, deleted.status_code) in {(204, 422), (404, 204)}
+
+
+@pytest.mark.parametrize("caller", ["", "root"])
+async def test_only_repos_says_whose_a_repository_is(identity, caller):
+    headers = await identity._headers(caller, "")
+    body = {"owner_id": 1, "name": "app", "private": False}
+    answer = await identity.http.put("/internal/repositories/1", json=body, headers=headers)
+    assert answer.status_code == 404
 
 
 async def test_a_repository_made_during_the_deletion_brings_its_owner_back(identity):

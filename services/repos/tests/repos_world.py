@@ -26,7 +26,7 @@ from ingot_chassis.principal import (
     ServiceIdentity,
     sign_principal,
 )
-from ingot_contracts.identity import Account, Team
+from ingot_contracts.identity import Account, Ownership, Team
 from ingot_repos.app import SCRIPTS, create_app
 from ingot_repos.settings import Settings
 
@@ -43,6 +43,7 @@ class FakeIdentity:
         self.teams = {}
         self.concealed = set()
         self.asked = []
+        self.owned = {}
 
     def add(self, account_id, login, **more):
         account = Account(id=account_id, kind=more.pop("kind", "user"), login=login, **more)
@@ -63,11 +64,14 @@ class FakeIdentity:
             id=team_id, organization_id=organization_id, name=f"team{team_id}", permission=permission
         )
 
-    def _answer(self, path, *, public):
+    def _answer(self, path, body, *, public):
         self.asked.append(path)
         if path == "/internal/jwks":
             return Jwks(keys=[IDENTITY_KEY.jwk()])
         last = path.rsplit("/", 1)[-1]
+        if path.startswith("/internal/repositories/"):
+            self.owned[int(last)] = msgspec.json.decode(body, type=Ownership)
+            return {} if self.owned[int(last)].owner_id in self.accounts else None
         if last == "organizations":
             return self._organizations(int(path.split("/")[3]), public=public)
         if "/teams/" in path:
@@ -77,7 +81,8 @@ class FakeIdentity:
         return self.accounts.get(int(last))
 
     async def __call__(self, scope, receive, send):
-        found = self._answer(scope["path"], public=scope["query_string"] == b"public=true")
+        told = (await receive())["body"]
+        found = self._answer(scope["path"], told, public=scope["query_string"] == b"public=true")
         body = msgspec.json.encode({"message": "none", "url": ""} if found is None else found)
         await send({"type": "http.response.start", "status": 404 if found is None else 200, "headers": []})
         await send({"type": "http.response.body", "body": body})

@@ -71,7 +71,7 @@ async def test_a_failure_within_the_wait_is_told_and_frees_the_name(world, bob, 
     answer = await asked
     assert (answer.status_code, answer.json()["errors"][0]["code"]) == (422, "not-found")
     assert (await bob.get("/repos/bob/copy")).status_code == 404
-    assert await world.events("repository") == []
+    assert [event["type"] for event in await world.events("repository")] == ["repos.repository.abandoned.v1"]
 
 
 async def test_an_empty_repository_is_migrated_too(world, bob, remote, tmp_path):

@@ -159,6 +159,7 @@ async def test_an_interrupted_creation_frees_its_name(world, ann):
     assert (await ann.get("/repos/ann/app")).status_code == 404
     await world.parts.pushes.clear_abandoned()
     assert not world.parts.storage.exists(created["id"])
+    assert [event["repository_id"] for event in await world.events("abandoned")] == [created["id"]]
     await ann.create("app")
 
 

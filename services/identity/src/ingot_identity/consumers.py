@@ -3,7 +3,13 @@
 from ingot_chassis.database import Tx
 from ingot_chassis.events import Envelope
 from ingot_chassis.inbox import Subscriptions
-from ingot_contracts.repos import AccessChanged, RepositoryCreated, RepositoryDeleted, RepositoryEdited
+from ingot_contracts.repos import (
+    AccessChanged,
+    RepositoryAbandoned,
+    RepositoryCreated,
+    RepositoryDeleted,
+    RepositoryEdited,
+)
 from ingot_identity.core import departures
 from ingot_identity.core.views import Viewing
 from ingot_identity.store import repositories
@@ -20,6 +26,7 @@ class Following:
             RepositoryCreated: self.repository_owned,
             RepositoryEdited: self.repository_owned,
             RepositoryDeleted: self.repository_deleted,
+            RepositoryAbandoned: self.repository_abandoned,
             AccessChanged: self.access_changed,
         }
 
@@ -30,6 +37,9 @@ class Following:
 
     async def repository_deleted(self, tx: Tx, event: RepositoryDeleted, _envelope: Envelope) -> None:
         await repositories.remove(tx, event.repository.id)
+
+    async def repository_abandoned(self, tx: Tx, event: RepositoryAbandoned, _envelope: Envelope) -> None:
+        await repositories.remove(tx, event.repository_id)
 
     async def access_changed(self, tx: Tx, event: AccessChanged, _envelope: Envelope) -> None:
         await repositories.put_access(

@@ -79,6 +79,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         ssh_host=settings.ssh_host,
         ssh_port=settings.ssh_port,
     )
+    identity = IdentityOverPeers(parts.peers)
     storage = Storage(Path(settings.storage_root), threads=settings.git_threads)
     jobs = Jobs(database)
     archives = Archives(storage.root / "archives", max_bytes=settings.archive_cache_bytes)
@@ -160,12 +161,12 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         translations=failures.TRANSLATIONS,
         state={
             "repos": Parts(
-                identity=IdentityOverPeers(parts.peers),
+                identity=identity,
                 storage=storage,
                 archives=archives,
                 viewing=viewing,
                 pushes=pushes,
-                creating=Creating(database, storage, viewing, settings.shard),
+                creating=Creating(database, storage, viewing, identity, settings.shard),
                 releasing=Releasing(database, storage, pushes, viewing),
                 jobs=jobs,
                 workers=workers,

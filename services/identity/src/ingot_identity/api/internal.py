@@ -1,15 +1,15 @@
-"""For sister services only: who is this, which keys sign, what is the account of that name."""
+"""For sister services only: who is this, which keys sign, what is the account of that name, who owns something."""
 
-from litestar import get, post
+from litestar import get, post, put
 
 from ingot_chassis.errors import NotFound
 from ingot_chassis.keys import Jwks
 from ingot_chassis.policy import anyone, services
 from ingot_chassis.principal import Membership, sign_principal
-from ingot_contracts.identity import Account, Authenticate, Authenticated, Team
+from ingot_contracts.identity import Account, Authenticate, Authenticated, Ownership, Team
 from ingot_contracts.topology import AUDIENCE
 from ingot_identity.api.call import Call
-from ingot_identity.core import organizations
+from ingot_identity.core import departures, organizations
 from ingot_identity.core.credentials import identify
 from ingot_identity.store import accounts
 from ingot_identity.store import organizations as store
@@ -77,4 +77,24 @@ async def team_by_id(request: Call, team_id: int) -> Team:
     return Team(id=row.id, organization_id=row.organization_id, name=row.name, permission=row.permission)
 
 
-routes = [authenticate, jwks, account_by_name, account_by_id, organizations_of_account, team_by_id]
+@put(
+    "/internal/repositories/{repository_id:int}",
+    policy=services("repos"),
+    include_in_schema=False,
+    status_code=204,
+)
+async def own_repository(request: Call, repository_id: int, data: Ownership) -> None:
+    """Note whose a repository is, so that its owner is not deleted. 404 when that has happened already."""
+    async with request.db.transaction() as tx:
+        await departures.repository_told(tx, repository_id, data)
+
+
+routes = [
+    authenticate,
+    jwks,
+    account_by_name,
+    account_by_id,
+    organizations_of_account,
+    team_by_id,
+    own_repository,
+]

@@ -1,10 +1,12 @@
 """Deleting accounts, and bringing one back that turns out to own something.
 
-Whether an account owns repositories is known here from the events of repos, hence a moment late: somebody may
-create a repository for an account while that is deleted, or NATS may be away. The repository then decides: when its
-event arrives, the account comes back under its id, and nobody signs in with it until an administrator says so.
+Whether an account owns repositories is told by repos before it says so to anybody else, also while NATS is away: a
+new repository is taken back when its owner is gone by then. Events tell it again, and that one is gone.
+
+What is left is a process of repos that dies, or cannot reach identity, at the wrong moment. The repository then decides:
+when its event arrives, the account comes back under its id, and nobody signs in with it until an administrator says so.
 Meanwhile repos keeps naming the owner. Asking repos instead would be a call upwards, and still be too early for a
-repository that is made a moment later; refusing while NATS is away would refuse for hours what is nearly always right.
+repository that is made a moment later.
 """
 
 import asyncio
@@ -13,20 +15,25 @@ from typing import Any
 
 from ingot_chassis.database import Database, Tx
 from ingot_chassis.errors import Invalid
-from ingot_contracts.identity import OrganizationCreated, OrganizationDeleted, UserCreated, UserDeleted
+from ingot_contracts.identity import (
+    OrganizationCreated,
+    OrganizationDeleted,
+    Ownership,
+    UserCreated,
+    UserDeleted,
+)
 from ingot_contracts.repos import Repository
 from ingot_identity.core import accounts as use_cases
 from ingot_identity.core import organizations
-from ingot_identity.core.holding import held, held_for_deletion
+from ingot_identity.core.holding import held, held_for_deletion, kept
 from ingot_identity.core.views import Viewing
 from ingot_identity.store import accounts, departures, repositories
 from ingot_identity.store import organizations as memberships
 
 
 async def wait_for_news(db: Database, account_id: int, patience: float) -> None:
-    """Before the decision: let events arrive that are under way, above all of repositories just deleted."""
+    """Before the decision: let events arrive that are under way, of repositories just deleted."""
     end = time.monotonic() + patience
-    await asyncio.sleep(patience / 4)
     while time.monotonic() < end:
         async with db.read() as reader:
             if not await repositories.owned_by(reader, account_id):
@@ -56,6 +63,19 @@ async def _remove(tx: Tx, row: Any, *, heir_id: int) -> None:
         raise Invalid.field("username", "owner", f"{row.login!r} owns repositories")
     await departures.note(tx, row, heir_id)
     await accounts.remove(tx, row.id)
+
+
+async def repository_told(tx: Tx, repository_id: int, told: Ownership) -> None:
+    """Note whose a repository is, unless an event has told better since. Raises NotFound for an owner who is gone."""
+    await kept(tx, told.owner_id)
+    await repositories.put(
+        tx,
+        repository_id,
+        owner_id=told.owner_id,
+        name=told.name,
+        private=told.private,
+        before=told.before,
+    )
 
 
 async def repository_owned(tx: Tx, viewing: Viewing, repository: Repository) -> None:

@@ -21,10 +21,16 @@ NAMED = owned_repository.join(account, account.c.id == owned_repository.c.owner_
 """Repositories beside the accounts that own them."""
 
 
-async def put(db: Executor, repository_id: int, *, owner_id: int, name: str, private: bool) -> None:
+async def put(
+    db: Executor, repository_id: int, *, owner_id: int, name: str, private: bool, before: int | None = None
+) -> None:
+    """Insert or change a repository; with ``before`` change it only if it is still that account's."""
+    known = None if before is None else owned_repository.c.owner_id == before
     values = {"owner_id": owner_id, "name": name, "lower_name": name.lower(), "private": private}
     statement = insert(db, owned_repository).values(repository_id=repository_id, **values)
-    await db.execute(statement.on_conflict_do_update(index_elements=["repository_id"], set_=values))
+    await db.execute(
+        statement.on_conflict_do_update(index_elements=["repository_id"], set_=values, where=known)
+    )
 
 
 async def put_access(

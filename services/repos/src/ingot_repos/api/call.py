@@ -7,19 +7,19 @@ from litestar.connection import ASGIConnection
 from litestar.handlers.base import BaseRouteHandler
 
 from ingot_chassis.body import ApiRequest
-from ingot_chassis.errors import Denied, NotFound, Unavailable
+from ingot_chassis.errors import ApiError, Denied, NotFound, Unavailable
 from ingot_chassis.hop import Origin
 from ingot_chassis.jobs import Jobs, Workers
 from ingot_chassis.principal import Principal
 from ingot_chassis.sealing import Seal
-from ingot_contracts.identity import Account, User
+from ingot_contracts.identity import Account, Ownership, User
 from ingot_contracts.repos import Level, Repository
 from ingot_repos.clients.identity import Identity
 from ingot_repos.clients.proxy import Proxy
 from ingot_repos.core import access
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.core.releases import Releasing
-from ingot_repos.core.repositories import Creating
+from ingot_repos.core.repositories import Creating, take_back
 from ingot_repos.core.views import Viewing, copied, user
 from ingot_repos.git.archive import Archives
 from ingot_repos.git.storage import Storage
@@ -256,6 +256,16 @@ class Call(ApiRequest):
     async def sender(self) -> User:
         """The caller as events name them."""
         return user(await self.own_account())
+
+    async def own(self, row: Any) -> None:
+        """Tell identity whose the new repository of ``row`` is; without that nothing is left. Raises NotFound, Unavailable."""
+        told = Ownership(owner_id=row.owner_id, name=row.name, private=row.private)
+        try:
+            await self.parts.identity.own(row.id, told)
+        except ApiError:
+            async with self.db.transaction() as tx:
+                await take_back(tx, self.parts.jobs, self.viewing, row.id)
+            raise
 
     async def owned_organization(self, login: str) -> AccountRow:
         """The organization of that name, if the caller owns it. Raises NotFound, Denied."""

@@ -49,6 +49,7 @@ async def create_fork(request: Call, data: CreateFork) -> Repository:
             most=request.most_repositories,
         )
         row = await repositories.get(tx, access.viewer(request.who), row.id)
+    await request.own(row)
     request.parts.workers.wake.set()
     return (await request.views([row]))[0]
 

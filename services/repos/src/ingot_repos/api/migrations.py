@@ -83,6 +83,7 @@ async def migrate(request: Call, data: MigrateRepository) -> Repository:
             shard=request.settings.shard,
             most=request.most_repositories,
         )
+    await request.own(row)
     request.parts.migrators.wake.set()
     await _wait(request, row.id)
     async with request.db.read() as db:

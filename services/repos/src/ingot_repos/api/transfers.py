@@ -1,12 +1,14 @@
 """Giving repositories to other owners."""
 
+from contextlib import suppress
 from typing import Annotated
 
 import msgspec
 from litestar import post
 
-from ingot_chassis.errors import Denied, Invalid
+from ingot_chassis.errors import ApiError, Denied, Invalid
 from ingot_chassis.policy import MAX_ID, resource
+from ingot_contracts.identity import Ownership
 from ingot_contracts.repos import Repository
 from ingot_repos.api.call import Call
 from ingot_repos.core import access, transfers
@@ -40,6 +42,10 @@ async def transfer_repository(request: Call, data: TransferRepository) -> Reposi
             tx, request.viewing, row, new_owner, sender, data.team_ids, most=request.most_repositories
         )
         moved = await repositories.get(tx, access.viewer(request.who), row.id)
+    # What does not get through here its event tells as well, a moment later.
+    with suppress(ApiError):
+        told = Ownership(owner_id=new_owner.id, name=row.name, private=row.private, before=row.owner_id)
+        await request.parts.identity.own(row.id, told)
     return (await request.views([moved]))[0]
 
 

@@ -1,11 +1,13 @@
-"""What repos asks identity: accounts that are missing here, and memberships before a *no*."""
+"""What repos asks identity: accounts that are missing here, and memberships before a *no*; and what it tells: who owns."""
 
 from typing import Protocol
+
+import msgspec
 
 from ingot_chassis.errors import NotFound
 from ingot_chassis.peers import Peers, segment
 from ingot_chassis.principal import Membership
-from ingot_contracts.identity import Account, Team
+from ingot_contracts.identity import Account, Ownership, Team
 
 
 class Identity(Protocol):
@@ -20,6 +22,8 @@ class Identity(Protocol):
     async def team(self, team_id: int) -> Team | None: ...
 
     async def public_organizations(self, account_id: int) -> dict[int, Membership]: ...
+
+    async def own(self, repository_id: int, ownership: Ownership) -> None: ...
 
 
 class IdentityOverPeers:
@@ -49,6 +53,11 @@ class IdentityOverPeers:
             return await self._peers["identity"].get(f"/internal/teams/{team_id}", Team)
         except NotFound:
             return None
+
+    async def own(self, repository_id: int, ownership: Ownership) -> None:
+        """Tell whose a repository is. Raises NotFound when its owner is gone, Unavailable."""
+        path = f"/internal/repositories/{repository_id}"
+        await self._peers["identity"].call("PUT", path, msgspec.json.encode(ownership))
 
     async def _one(self, path: str) -> Account | None:
         try:

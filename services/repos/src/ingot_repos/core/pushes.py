@@ -22,6 +22,7 @@ from ingot_chassis.tables import now
 from ingot_contracts.identity import GHOST, User
 from ingot_contracts.repos import NO_COMMIT, PushReceived, Repository
 from ingot_repos.core.names import LONGEST_BRANCH
+from ingot_repos.core.repositories import abandon
 from ingot_repos.core.views import Viewing, addresses, user
 from ingot_repos.git.errors import RepositoryNotFound
 from ingot_repos.git.pushed import MovedRef, Pushed, read_pushed
@@ -146,7 +147,7 @@ class Pushes:
         for repository_id in left:
             await asyncio.to_thread(self._storage.delete, repository_id)
             async with self._db.transaction() as tx:
-                await repositories.remove(tx, repository_id)
+                await abandon(tx, repository_id)
 
     async def _keep(self, push_id: int) -> None:
         while True:

@@ -9,8 +9,9 @@ from ingot_chassis.database import Database, Tx
 from ingot_chassis.errors import Conflict, Invalid, NotFound
 from ingot_chassis.jobs import Jobs
 from ingot_chassis.tables import now
-from ingot_contracts.identity import User
-from ingot_contracts.repos import RepositoryCreated, RepositoryDeleted, RepositoryEdited
+from ingot_contracts.identity import GHOST, Ownership, User
+from ingot_contracts.repos import RepositoryAbandoned, RepositoryCreated, RepositoryDeleted, RepositoryEdited
+from ingot_repos.clients.identity import Identity
 from ingot_repos.core import names
 from ingot_repos.core.limits import require_room
 from ingot_repos.core.shards import job_kind
@@ -44,17 +45,22 @@ class NewRepository(msgspec.Struct, frozen=True, kw_only=True):
 class Creating:
     """Makes repositories: a row that reserves id and name, files on disk, and only then the announcement."""
 
-    def __init__(self, database: Database, storage: Storage, viewing: Viewing, shard: str) -> None:
+    def __init__(
+        self, database: Database, storage: Storage, viewing: Viewing, identity: Identity, shard: str
+    ) -> None:
         self._db, self._storage, self._viewing, self._shard = database, storage, viewing, shard
+        self._identity = identity
 
     async def create(self, owner: Any, creator: Any, wanted: NewRepository, *, most: int) -> Any:
-        """Create a repository of ``owner``, who may have ``most``; its row. Raises Invalid, Denied.
+        """Create a repository of ``owner``, who may have ``most``; its row. Raises Invalid, Denied, NotFound.
 
         Whatever dies on the way leaves no more than a reserved name, which is freed after some minutes.
         """
         repository_id = await self._reserve(owner.id, wanted, most)
         ready = False
         try:
+            told = Ownership(owner_id=owner.id, name=wanted.name, private=wanted.private)
+            await self._identity.own(repository_id, told)
             tips = await self._fill(repository_id, creator, wanted)
             async with self._db.transaction() as tx:
                 row = await self._open(tx, repository_id, creator, tips)
@@ -112,7 +118,13 @@ class Creating:
     async def _undo(self, repository_id: int) -> None:
         await asyncio.to_thread(self._storage.delete, repository_id)
         async with self._db.transaction() as tx:
-            await repositories.remove(tx, repository_id)
+            await abandon(tx, repository_id)
+
+
+async def abandon(tx: Tx, repository_id: int) -> None:
+    """Take away a repository that was never ready."""
+    if await repositories.remove(tx, repository_id):
+        tx.emit(RepositoryAbandoned(repository_id=repository_id), key=repository_id)
 
 
 async def edit(tx: Tx, viewing: Viewing, row: Any, sender: User, changes: dict[str, Any]) -> Any:
@@ -152,6 +164,13 @@ async def delete(tx: Tx, jobs: Jobs, viewing: Viewing, row: Any, sender: User) -
             RepositoryDeleted(repository=viewing.repository(row), sender=sender, owner_kind=row.owner_kind),
             key=row.id,
         )
+    else:
+        tx.emit(RepositoryAbandoned(repository_id=row.id), key=row.id)
+
+
+async def take_back(tx: Tx, jobs: Jobs, viewing: Viewing, repository_id: int) -> None:
+    """Delete what was just made, whatever became of it meanwhile. Raises Conflict, NotFound if that was done."""
+    await delete(tx, jobs, viewing, await existing(tx, repository_id), GHOST)
 
 
 async def existing(tx: Tx, repository_id: int) -> Any:
