@@ -1,6 +1,9 @@
 """OpenPGP keys: what is accepted, what is told about them, whose they are."""
 
 import base64
+import subprocess
+import sys
+import zlib
 
 import pytest
 from pysequoia import ArmorKind, Tsk, armor
@@ -42,6 +45,12 @@ def nested(text):
     return text
 
 
+def packed(data):
+    """A packet of compressed packets."""
+    body = b"\2" + zlib.compress(data, 9)
+    return b"\xc8\xff" + len(body).to_bytes(4) + body
+
+
 BAD = {
     "nothing": lambda: "",
     "words": lambda: "this is no key",
@@ -52,6 +61,7 @@ BAD = {
     "an empty block": lambda: armored([b""]),
     "noise": lambda: armored([b"\x99\xff\xff" + b"\xff" * 500]),
     "nested": lambda: nested(ANN),
+    "compressed": lambda: armored([packed(bytes(public("Ann <ann@example.com>")))]),
     "two keys": lambda: armored([bytes(public("Ann <ann@example.com>")), bytes(public("B <b@x.io>"))]),
     "a private key": lambda: str(Tsk.generate("Ann <ann@example.com>")),
     "a message": lambda: armor(b"\xcb\x0bb\x00\x00\x00\x00\x00hello", ArmorKind.Message),
@@ -126,6 +136,36 @@ async def test_a_bad_key_is_refused_by_name(identity, make):
         ["armored_public_key"],
     )
     assert (await identity.call("GET", "/user/gpg_keys", as_="ann")).json() == []
+
+
+UNPACKING = """
+import resource, sys
+from ingot_chassis.errors import Invalid
+from ingot_identity.core.gpg_keys import read
+
+texts = sys.stdin.read().split(";")
+with open("/proc/self/statm") as sizes:
+    most = int(sizes.read().split()[0]) * resource.getpagesize() + (400 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+for text in texts:
+    try:
+        read(text)
+    except Invalid as refused:
+        print(refused.errors[0].code)
+"""
+
+
+def test_what_is_compressed_is_not_unpacked():
+    user_ids = packed(b"\xcd\6a@x.io" * 1_000_000)  # more than a gigabyte as packets
+    alone, after_a_key = armored([user_ids]), armored([bytes(public("Ann <ann@example.com>")), user_ids])
+    ended = subprocess.run(
+        [sys.executable, "-c", UNPACKING],
+        input=f"{alone};{after_a_key}",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (0, "format\nformat\n"), ended.stderr
 
 
 async def test_a_subkey_that_its_key_did_not_bind_is_left_out(identity):

@@ -42,8 +42,9 @@ def read(armored: str) -> list[Key]:
         raise Invalid.field(FIELD, "length", f"has more than {LONGEST} characters")
     text = armored.strip().encode()
     try:
-        secret = any(packet.tag in SECRET for packet in PacketPile.from_bytes(text))
+        # First, because it refuses what is no packet of a key; a pile would unpack compressed ones, however large.
         cert = Cert.from_bytes(text)
+        secret = any(packet.tag in SECRET for packet in PacketPile.from_bytes(text))
         # Written anew, signatures that do not hold no longer stand behind what they seem to bind.
         packets = list(PacketPile.from_bytes(bytes(cert)))
         addresses = _addresses(cert, packets)
