@@ -5,7 +5,7 @@ from typing import Annotated
 import httpx
 import msgspec
 import pytest
-from litestar import get, post, route
+from litestar import get, post, put, route
 from sqlalchemy.exc import OperationalError
 
 from ingot_chassis.app import Parts, service_app
@@ -91,6 +91,15 @@ async def one(thing_id: int) -> int:
     return thing_id
 
 
+class Moving(msgspec.Struct):
+    thing_id: int
+
+
+@put("/things/{thing_id:int}", policy=anyone())
+async def replace(thing_id: int, data: Moving) -> int:
+    return thing_id + data.thing_id
+
+
 @get("/mine", policy=signed_in("read:thing"))
 async def mine(request: ApiRequest) -> str:
     return request.who.name
@@ -143,6 +152,7 @@ def client(public_url: str = "http://ingot.test/") -> httpx.AsyncClient:
         full,
         database,
         one,
+        replace,
         mine,
         secrets,
         rule,
@@ -329,3 +339,11 @@ async def test_the_process_tells_its_health_and_its_metrics():
     assert (
         'ingot_requests_total{method="GET",route="/things/{thing_id}",service="counter",status="200"}' in told
     )
+
+
+async def test_a_field_of_the_body_is_not_taken_for_the_parameter_of_that_name():
+    async with client() as http:
+        answer = await http.put("/things/1", json={"thing_id": []})
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "thing_id")
+        for path in ("/things/x", "/things/x?thing_id=y"):
+            assert (await http.put(path, json={"thing_id": 1})).status_code == 404

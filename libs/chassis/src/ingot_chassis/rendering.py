@@ -50,7 +50,8 @@ def exception_handlers(service: str, public_url: str, translations: Translations
     def validation(request: Request[Any, Any, Any], error: ValidationException) -> Response[bytes]:
         items: list[Any] = [item for item in error.extra or [] if isinstance(item, dict)]
         found = [_field_error(item) for item in items]
-        if any(item.get("source") == "path" or item.get("key") in request.path_params for item in items):
+        # One in the query beside one in the path makes Litestar name the query; a field of the body is neither.
+        if any(item.get("key") in request.path_params and item.get("source") != "body" for item in items):
             return answer(404, "Not found.")
         wrong_type = found and all(e.code == "type" for e in found)
         return answer(400 if wrong_type else 422, _summary(found), found)
