@@ -20,8 +20,10 @@ log = structlog.get_logger()
 MOST = 100_000
 """Values that a process remembers at most; those that would be forgotten first go first."""
 
-TIMEOUT = 1.0
-AWAY_SECONDS = 5.0
+TIMEOUT = 5.0
+"""Seconds. Longer than a process under load may come too late itself to see the answer."""
+
+AWAY_SECONDS = 10.0
 """How long a Redis that did not answer is left alone."""
 
 Step = Callable[[list[bytes | None]], Sequence[bytes | None]]
