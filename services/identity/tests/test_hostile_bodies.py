@@ -4,7 +4,7 @@ import json
 
 import msgspec
 import pytest
-from test_roles import BODIES, MATRIX, NAMES, ROLES, Things, shape
+from identity_matrix import BODIES, MATRIX, NAMES, ROLES, Things, shape
 
 READING = [
     "POST /admin/users",

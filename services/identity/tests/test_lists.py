@@ -1,8 +1,8 @@
 """Lists cost the same number of statements however long they are, and come in pages."""
 
 import pytest
+from identity_matrix import shape
 from sqlalchemy import insert
-from test_roles import shape
 
 from ingot_chassis.tables import now
 from ingot_identity.store.tables import (
