@@ -6,6 +6,7 @@ from ingot_chassis.errors import Invalid, TooManyRequests
 from ingot_chassis.keys import SigningKey
 from ingot_chassis.peers import Peer, PeerAnswer
 from ingot_chassis.principal import ServiceIdentity
+from ingot_chassis.telemetry import set_client_address
 
 
 class Refusing:
@@ -14,7 +15,8 @@ class Refusing:
     def __init__(self, status, headers, body):
         self._answer = PeerAnswer(status, headers, body)
 
-    async def send(self, *_call, **_more):
+    async def send(self, _method, _path, headers, *_more):
+        self.sent = headers
         return self._answer
 
     async def close(self):
@@ -38,3 +40,14 @@ async def test_a_refused_field_keeps_its_name():
     with pytest.raises(Invalid) as refused:
         await peer(422, body).get("/x", str)
     assert [error.field for error in refused.value.errors] == ["name"]
+
+
+async def test_the_address_of_the_caller_goes_along():
+    own = ServiceIdentity("issues", SigningKey.generate())
+    transport = Refusing(200, {}, b"1")
+    set_client_address("192.0.2.7")
+    await Peer("repos", transport, own).get("/x", int)
+    assert transport.sent["x-forwarded-for"] == "192.0.2.7"
+    set_client_address("")
+    await Peer("repos", transport, own).get("/x", int)
+    assert "x-forwarded-for" not in transport.sent

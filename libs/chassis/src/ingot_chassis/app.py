@@ -33,7 +33,7 @@ from ingot_chassis.peers import Peers
 from ingot_chassis.principal import PrincipalVerifier, ServiceVerifier
 from ingot_chassis.rendering import Translations, exception_handlers
 from ingot_chassis.settings import ServiceSettings
-from ingot_chassis.telemetry import REQUESTS, SECONDS, set_request_id, tracer
+from ingot_chassis.telemetry import REQUESTS, SECONDS, set_client_address, set_request_id, tracer
 
 log = structlog.get_logger()
 
@@ -168,6 +168,7 @@ class Edge:
         headers = dict(scope["headers"])
         rid = headers.get(b"x-request-id", b"").decode("latin-1")[:64] or secrets.token_hex(16)
         set_request_id(rid)
+        set_client_address(headers.get(b"x-forwarded-for", b"").decode("latin-1"))
         status = 500
 
         async def answer(message: Message) -> None:

@@ -1,6 +1,6 @@
 """Calls to other services: small JSON over HTTP, or straight into their app in the same process.
 
-The caller's principal and request id go along; the call is signed with this service's own identity. A GET is
+The caller's principal, address and request id go along; the call is signed with this service's own identity. A GET is
 tried again once or twice when the connection fails; anything else is sent once.
 """
 
@@ -16,7 +16,7 @@ from opentelemetry import propagate
 from ingot_chassis.errors import ApiError, ErrorObject, FieldError, Unavailable
 from ingot_chassis.hop import Origin
 from ingot_chassis.principal import PRINCIPAL_HEADER, SERVICE_HEADER, ServiceIdentity
-from ingot_chassis.telemetry import client_span, request_id
+from ingot_chassis.telemetry import client_address, client_span, request_id
 
 log = structlog.get_logger()
 
@@ -168,6 +168,8 @@ class Peer:
         }
         if principal:
             headers[PRINCIPAL_HEADER] = principal
+        if address := client_address():
+            headers["x-forwarded-for"] = address
         with client_span(lambda: f"{method} {self.name}"):
             propagate.inject(headers)
             answer = await self._sent(method, path, headers, body, timeout)

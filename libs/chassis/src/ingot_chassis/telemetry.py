@@ -31,6 +31,7 @@ SECONDS = Histogram(
 )
 
 _request_id: ContextVar[str] = ContextVar("request_id", default="")
+_client_address: ContextVar[str] = ContextVar("client_address", default="")
 tracer = trace.get_tracer("ingot")
 _UNTRACED = nullcontext()
 _encoder = msgspec.json.Encoder(enc_hook=repr)
@@ -43,6 +44,15 @@ def request_id() -> str:
 
 def set_request_id(value: str) -> None:
     _request_id.set(value)
+
+
+def client_address() -> str:
+    """Where the request being served comes from, as the gateway says; empty outside of one, and without a gateway."""
+    return _client_address.get()
+
+
+def set_client_address(value: str) -> None:
+    _client_address.set(value)
 
 
 def configure_logging(level: str = "info", *, readable: bool = False) -> None:
