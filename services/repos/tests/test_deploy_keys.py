@@ -57,7 +57,8 @@ async def test_keys_are_listed_in_the_order_of_their_addition(world, ann, app):
         assert (await ann.get(f"/repos/ann/app/keys?{query}")).json() == []
     with world.counting() as statements:
         await ann.get("/repos/ann/app/keys")
-    assert len(statements) == 3
+    # On PostgreSQL the repository is looked up past SQLAlchemy, whose statements are counted (docs/adr/0012).
+    assert len(statements) == (3 if world.database.is_sqlite else 2)
 
 
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)

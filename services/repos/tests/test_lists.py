@@ -17,7 +17,10 @@ LISTS = {
     "/teams/50/repos": 3,
     "/repos/search": 3,
 }
-"""Path -> statements: the rows, how many there are, what they were forked from; one more for what the path names."""
+"""Path -> statements: the rows, how many there are, what they were forked from; one more for what the path names.
+
+On PostgreSQL the account in a path is looked up past SQLAlchemy (docs/adr/0012), whose statements are counted.
+"""
 
 
 async def fill(world, count):
@@ -72,7 +75,8 @@ async def test_a_list_costs_the_same_however_long_it_is(world, owner, count):
         assert len(answer.json()["data"] if path.endswith("search") else answer.json()) == 10, path
         assert int(answer.headers["x-total-count"]) >= count
         cost[path] = len(statements)
-    assert cost == LISTS
+    looked_up = () if world.database.is_sqlite else ("/users/", "/orgs/")
+    assert cost == {path: known - path.startswith(looked_up) for path, known in LISTS.items()}
 
 
 @pytest.mark.parametrize(

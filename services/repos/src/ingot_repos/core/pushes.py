@@ -93,29 +93,33 @@ class Pushes:
         about to be swept up after.
         """
         async with self._db.read() as db:
-            # In this order: an outcome is recorded in the transaction that takes the entry out.
-            under_way = await refs.unsettled_merge(db, repository_id, number)
-            merged = await refs.merge_of(db, repository_id, number)
+            # One statement: an outcome is recorded in the transaction that takes the entry out.
+            merged, under_way = await refs.merge_of(db, repository_id, number)
         if under_way and merged is None:
             raise Conflict("the pull request is being merged")
         return merged
 
     async def settle(self, push_id: int) -> None:
         """Announce what the refs of this entry did, and take it out. Once is as good as twice."""
-        push_id = await self._still_written(push_id)
-        while not await self._settle_once(push_id):
-            await asyncio.sleep(0)
+        settled = False
+        while not settled:
+            async with self._db.read() as db:
+                entry = await refs.get_push(db, push_id)
+            if entry is not None:
+                settled = await self._settle_once(entry)
+            elif anew := await self._written_anew(push_id):
+                push_id = anew
+            else:
+                settled = True
 
-    async def _still_written(self, push_id: int) -> int:
-        """The entry of a push of this process; written anew if its lease was lost and it was settled too early."""
+    async def _written_anew(self, push_id: int) -> int:
+        """The entry of a push of this process whose lease was lost, so that it was settled too early; 0: none."""
         written = self._open.get(push_id)
         if written is None:
-            return push_id
+            return 0
         async with self._db.read() as db:
-            if await refs.get_push(db, push_id) is not None:
-                return push_id
             if await repositories.get_raw(db, written["repository_id"]) is None:
-                return push_id
+                return 0
         async with self._db.transaction() as tx:
             return await refs.add_push(tx, **written, lease=now() + self._lease)
 
@@ -158,42 +162,39 @@ class Pushes:
             except Exception as error:  # noqa: BLE001 - tried again soon; `settle` copes with a lost lease
                 log.warning("lease of a push not extended", push=push_id, error=repr(error))
 
-    async def _settle_once(self, push_id: int) -> bool:
+    async def _settle_once(self, entry: Any) -> bool:
         """False when somebody else changed the ledger meanwhile, and it has to be read again."""
+        names = msgspec.json.decode(entry.refs, type=list[str])
         async with self._db.read() as db:
-            entry = await refs.get_push(db, push_id)
-            row = await repositories.get_raw(db, entry.repository_id) if entry is not None else None
-            if entry is None or row is None:
-                return True
-            names = msgspec.json.decode(entry.refs, type=list[str])
-            known = await refs.ledger(db, row.id, names)
-        pushed = await self._read(row, known, names)
-        main = await self._default_branch(row, pushed)
-        size = await asyncio.to_thread(self._size, row.id)
+            known = await refs.ledger(db, entry.repository_id, names)
+        pushed, changed = await self._read(entry, known, names)
+        if pushed.moved:
+            changed["default_branch"] = await self._default_branch(entry, pushed)
         async with self._db.transaction() as tx:
             if pushed.moved and not await refs.advance(
-                tx, row.id, row.ref_version, empty=pushed.empty, default_branch=main, size=size
+                tx, entry.repository_id, entry.ref_version, empty=pushed.empty, **changed
             ):
                 return False
-            if await refs.remove_push(tx, push_id) and pushed.moved:
+            if await refs.remove_push(tx, entry.id) and pushed.moved:
                 await self._announce(tx, entry, pushed)
         return True
 
-    async def _read(self, row: Any, known: dict[str, str], names: list[str]) -> Pushed:
-        try:
-            return await self._storage.call(
-                row.id, read_pushed, known, names, row.default_branch, limit=MAX_COMMITS
-            )
-        except RepositoryNotFound:
-            return Pushed((), empty=True)
+    async def _read(
+        self, entry: Any, known: dict[str, str], names: list[str]
+    ) -> tuple[Pushed, dict[str, Any]]:
+        """What moved, and how large the repository is now; a merge brings too little to measure that."""
+        measured = not entry.merged_pull
 
-    def _size(self, repository_id: int) -> int:
-        try:
-            return self._storage.size(repository_id)
-        except RepositoryNotFound:
-            return 0
+        def read(repo: Any) -> tuple[Pushed, dict[str, Any]]:
+            pushed = read_pushed(repo, known, names, entry.default_branch, limit=MAX_COMMITS)
+            return pushed, {"size": self._storage.size(entry.repository_id)} if measured else {}
 
-    async def _default_branch(self, row: Any, pushed: Pushed) -> str:
+        try:
+            return await self._storage.call(entry.repository_id, read)
+        except RepositoryNotFound:
+            return Pushed((), empty=True), {}
+
+    async def _default_branch(self, entry: Any, pushed: Pushed) -> str:
         """The default branch; the first push to an empty repository may bring another one."""
         brought = [
             moved.change.name.removeprefix(BRANCHES)
@@ -201,10 +202,10 @@ class Pushes:
             if moved.change.name.startswith(BRANCHES) and moved.change.after != NO_COMMIT
         ]
         fitting = [name for name in brought if len(name) <= LONGEST_BRANCH]
-        if not row.empty or not fitting or row.default_branch in brought:
-            return str(row.default_branch)
+        if not entry.empty or not fitting or entry.default_branch in brought:
+            return str(entry.default_branch)
         main = next((name for name in ("main", "master") if name in fitting), fitting[0])
-        await self._storage.call(row.id, set_default_branch, main)
+        await self._storage.call(entry.repository_id, set_default_branch, main)
         return main
 
     async def _announce(self, tx: Tx, entry: Any, pushed: Pushed) -> None:

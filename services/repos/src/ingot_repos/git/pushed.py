@@ -51,7 +51,8 @@ def read_pushed(
     held = {name: oid for name in names if (oid := ref_target(repo, name)) is not None}
     before = {name: oid for name, oid in known.items() if name in set(names)}
     return Pushed(
-        tuple(_moved(repo, change, main, limit) for change in diff_refs(before, held)), is_empty(repo)
+        tuple(_moved(repo, change, main, limit) for change in diff_refs(before, held)),
+        empty=not held and is_empty(repo),
     )
 
 

@@ -3,12 +3,20 @@
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Row, delete, select, update
+from sqlalchemy import Row, bindparam, delete, select, update
 
 from ingot_chassis.database import Executor, insert
+from ingot_chassis.lookup import Lookup
+from ingot_chassis.tables import BigId
 from ingot_repos.store.tables import account, collaboration, repository, star, watch
 
 AccountRow = Row[Any]
+
+_BY_ID = Lookup(select(account).where(account.c.id == bindparam("account_id", type_=BigId)))
+_BY_LOGIN = Lookup(select(account).where(account.c.lower_login == bindparam("login")))
+_BY_EMAIL = select(account.c.email, account.c.login).where(
+    account.c.email.in_(bindparam("addresses", expanding=True)), account.c.email != ""
+)
 
 
 async def put(db: Executor, values: dict[str, Any]) -> None:
@@ -25,22 +33,18 @@ async def put(db: Executor, values: dict[str, Any]) -> None:
 
 
 async def get(db: Executor, account_id: int) -> AccountRow | None:
-    return (await db.execute(select(account).where(account.c.id == account_id))).first()
+    return await _BY_ID.first(db, account_id=account_id)
 
 
 async def get_by_login(db: Executor, login: str) -> AccountRow | None:
-    return (await db.execute(select(account).where(account.c.lower_login == login.lower()))).first()
+    return await _BY_LOGIN.first(db, login=login.lower())
 
 
 async def logins_by_email(db: Executor, addresses: Collection[str]) -> dict[str, str]:
     """Lower-case address -> login, for the addresses that an account shows."""
     if not addresses:
         return {}
-    rows = await db.execute(
-        select(account.c.email, account.c.login).where(
-            account.c.email.in_({address.lower() for address in addresses}), account.c.email != ""
-        )
-    )
+    rows = await db.execute(_BY_EMAIL, {"addresses": sorted({address.lower() for address in addresses})})
     return {row.email: row.login for row in rows}
 
 

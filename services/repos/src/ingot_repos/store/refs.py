@@ -5,23 +5,51 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, delete, select, update
+from sqlalchemy import bindparam, delete, func, select, update
 
 from ingot_chassis.database import Executor, insert
-from ingot_chassis.tables import now
+from ingot_chassis.lookup import Lookup
+from ingot_chassis.tables import BigId, now
 from ingot_repos.store.tables import merged_pull, push, ref, repository
 
 MANY = 500
 """Names in one statement."""
 
+# What every push runs is built once: building a statement costs more than running it.
+_REPOSITORY, _NUMBER, _PUSH = (bindparam(name, type_=BigId) for name in ("of", "asked", "entry"))
+_LEDGER = select(ref.c.name, ref.c.oid).where(ref.c.repository_id == _REPOSITORY)
+_LEDGER_OF_FEW = _LEDGER.where(ref.c.name.in_(bindparam("names", expanding=True)))
+_ADVANCE = update(repository).where(
+    repository.c.id == _REPOSITORY, repository.c.ref_version == bindparam("seen", type_=BigId)
+)
+_ADD = push.insert().returning(push.c.id)
+_ENTRY = Lookup(
+    select(push, repository.c.ref_version, repository.c.default_branch, repository.c.empty)
+    .join(repository, repository.c.id == push.c.repository_id)
+    .where(push.c.id == _PUSH)
+)
+_REMOVE = delete(push).where(push.c.id == _PUSH)
+_MERGE = Lookup(
+    select(
+        select(merged_pull.c.sha)
+        .where(merged_pull.c.repository_id == _REPOSITORY, merged_pull.c.number == _NUMBER)
+        .scalar_subquery()
+        .label("sha"),
+        select(func.count(push.c.id))
+        .where(push.c.repository_id == _REPOSITORY, push.c.merged_pull == _NUMBER)
+        .scalar_subquery()
+        .label("unsettled"),
+    )
+)
+
 
 async def ledger(db: Executor, repository_id: int, names: Collection[str]) -> dict[str, str]:
     """Name -> object id of these refs, as they were last announced."""
-    statement = select(ref.c.name, ref.c.oid).where(ref.c.repository_id == repository_id)
+    given: dict[str, Any] = {"of": repository_id}
     if len(names) <= MANY:
-        statement = statement.where(ref.c.name.in_(names))
+        return {row.name: row.oid for row in await db.execute(_LEDGER_OF_FEW, given | {"names": list(names)})}
     wanted = set(names)
-    return {row.name: row.oid for row in await db.execute(statement) if row.name in wanted}
+    return {row.name: row.oid for row in await db.execute(_LEDGER, given) if row.name in wanted}
 
 
 async def record(db: Executor, repository_id: int, tips: Mapping[str, str | None]) -> None:
@@ -46,11 +74,8 @@ async def record(db: Executor, repository_id: int, tips: Mapping[str, str | None
 
 async def advance(db: Executor, repository_id: int, seen: int, **values: Any) -> bool:
     """Take the turn to change the ledger that was read at version ``seen``; False when another was faster."""
-    moved = await db.execute(
-        update(repository)
-        .where(repository.c.id == repository_id, repository.c.ref_version == seen)
-        .values(ref_version=seen + 1, updated_at=now(), **values)
-    )
+    given = {"of": repository_id, "seen": seen, "ref_version": seen + 1, "updated_at": now()}
+    moved = await db.execute(_ADVANCE, given | values)
     return moved.rowcount == 1
 
 
@@ -65,31 +90,29 @@ async def add_push(
     lease: datetime,
 ) -> int:
     """Write down that these refs are about to move; the id of the entry."""
-    added = await db.execute(
-        push.insert()
-        .values(
-            repository_id=repository_id,
-            user_id=user_id,
-            refs=msgspec.json.encode(list(refs)).decode(),
-            merged_pull=merged_pull,
-            confined=confined,
-            lease_until=lease,
-            created_at=now(),
-        )
-        .returning(push.c.id)
-    )
+    values = {
+        "repository_id": repository_id,
+        "user_id": user_id,
+        "refs": msgspec.json.encode(list(refs)).decode(),
+        "merged_pull": merged_pull,
+        "confined": confined,
+        "lease_until": lease,
+        "created_at": now(),
+    }
+    added = await db.execute(_ADD, values)
     return int(added.scalar_one())
 
 
-async def get_push(db: Executor, push_id: int) -> Row[Any] | None:
-    return (await db.execute(select(push).where(push.c.id == push_id))).first()
+async def get_push(db: Executor, push_id: int) -> Any | None:
+    """The entry, with what settling it must know of its repository."""
+    return await _ENTRY.first(db, entry=push_id)
 
 
 async def extend_push(db: Executor, push_id: int, lease: datetime) -> None:
     await db.execute(update(push).where(push.c.id == push_id).values(lease_until=lease))
 
 
-async def left_behind(db: Executor, shard: str) -> list[Row[Any]]:
+async def left_behind(db: Executor, shard: str) -> list[Any]:
     """Entries of a shard whose process has not extended them: it is dead."""
     rows = await db.execute(
         select(push.c.id, push.c.lease_until)
@@ -109,14 +132,13 @@ async def take_over(db: Executor, push_id: int, seen: datetime, lease: datetime)
     return taken.rowcount == 1
 
 
-async def merge_of(db: Executor, repository_id: int, number: int) -> str | None:
-    """What a base branch became when this pull request was merged; None when it was not."""
-    found = await db.execute(
-        select(merged_pull.c.sha).where(
-            merged_pull.c.repository_id == repository_id, merged_pull.c.number == number
-        )
-    )
-    return found.scalar()
+async def merge_of(db: Executor, repository_id: int, number: int) -> tuple[str | None, bool]:
+    """What a base branch became when this pull request was merged, None when it was not.
+
+    Beside it whether a merge of it has begun whose outcome is not known yet.
+    """
+    found: Any = await _MERGE.first(db, of=repository_id, asked=number)
+    return found.sha, found.unsettled > 0
 
 
 async def record_merge(db: Executor, repository_id: int, number: int, sha: str) -> None:
@@ -124,13 +146,5 @@ async def record_merge(db: Executor, repository_id: int, number: int, sha: str) 
     await db.execute(statement.on_conflict_do_nothing())
 
 
-async def unsettled_merge(db: Executor, repository_id: int, number: int) -> bool:
-    """Whether a merge of this pull request has begun and its outcome is not known yet."""
-    found = await db.execute(
-        select(push.c.id).where(push.c.repository_id == repository_id, push.c.merged_pull == number).limit(1)
-    )
-    return found.first() is not None
-
-
 async def remove_push(db: Executor, push_id: int) -> bool:
-    return (await db.execute(delete(push).where(push.c.id == push_id))).rowcount == 1
+    return (await db.execute(_REMOVE, {"entry": push_id})).rowcount == 1

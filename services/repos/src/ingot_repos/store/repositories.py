@@ -1,8 +1,7 @@
 """SQL for repositories, read together with their owner and what one principal was granted."""
 
 from collections.abc import Collection
-from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from sqlalchemy import (
@@ -18,7 +17,8 @@ from sqlalchemy import (
     delete,
     false,
     func,
-    literal,
+    literal_column,
+    null,
     or_,
     select,
     update,
@@ -26,6 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from ingot_chassis.database import Executor, insert
+from ingot_chassis.lookup import Lookup
 from ingot_chassis.paging import Page
 from ingot_chassis.tables import now
 from ingot_repos.store.marks import TABLES, Mark
@@ -41,7 +42,7 @@ _OWNER = (
     account.c.avatar_url.label("owner_avatar_url"),
     account.c.visibility.label("owner_visibility"),
 )
-_SEEN = repository.c.state != "creating"
+_SEEN = repository.c.state != literal_column("'creating'")
 
 
 class Viewer(msgspec.Struct, frozen=True):
@@ -64,8 +65,8 @@ def _joined(viewer_id: Any, teams: Any) -> tuple[Select[Any], FromClause]:
     Both arguments are values or parameters of the statement, or None where there is nobody or no team.
     """
     source = repository.join(account, account.c.id == repository.c.owner_id)
-    mode: ColumnElement[Any] = literal(None)
-    granted: ColumnElement[Any] = literal(None)
+    mode: ColumnElement[Any] = cast(null(), String)
+    granted: ColumnElement[Any] = cast(null(), String)
     if viewer_id is not None:
         source = source.outerjoin(
             collaboration,
@@ -83,34 +84,40 @@ def _joined(viewer_id: Any, teams: Any) -> tuple[Select[Any], FromClause]:
     return select(*columns).select_from(source), source
 
 
-@lru_cache
-def _one(*, signed_in: bool, teams: bool, by_name: bool) -> Select[Any]:
-    """The statement for one repository, built once: building it costs more than running it."""
+def _one(by: ColumnElement[bool], *, signed_in: bool = False, teams: bool = False) -> Select[Any]:
+    """The statement for one repository."""
     statement, _ = _joined(
         bindparam("viewer_id", type_=BigInteger) if signed_in else None,
         bindparam("viewer_teams", expanding=True) if teams else None,
     )
-    if by_name:
-        return statement.where(
-            account.c.lower_login == bindparam("owner"), repository.c.lower_name == bindparam("name"), _SEEN
-        )
-    return statement.where(repository.c.id == bindparam("repository_id", type_=BigInteger), _SEEN)
+    return statement.where(by)
 
 
-def _parameters(viewer: Viewer) -> dict[str, Any]:
-    given: dict[str, Any] = {}
-    if viewer.id:
-        given["viewer_id"] = viewer.id
-    if viewer.teams:
-        given["viewer_teams"] = viewer.teams
-    return given
+_BY = {
+    "id": repository.c.id == bindparam("repository_id", type_=BigInteger),
+    "name": and_(account.c.lower_login == bindparam("owner"), repository.c.lower_name == bindparam("name")),
+}
+# Built once, and only once compiled where no list of teams is in it: that costs more than running them.
+_RAW = Lookup(_one(_BY["id"]))
+_FOR_NOBODY = {key: Lookup(_one(and_(by, _SEEN))) for key, by in _BY.items()}
+_FOR_SOMEBODY = {key: Lookup(_one(and_(by, _SEEN), signed_in=True)) for key, by in _BY.items()}
+_FOR_MEMBERS = {key: _one(and_(by, _SEEN), signed_in=True, teams=True) for key, by in _BY.items()}
+
+
+async def _get(
+    db: Executor, viewer: Viewer, key: Literal["id", "name"], **given: Any
+) -> RepositoryRow | None:
+    if not viewer.id:
+        return await _FOR_NOBODY[key].first(db, **given)
+    given["viewer_id"] = viewer.id
+    if not viewer.teams:
+        return await _FOR_SOMEBODY[key].first(db, **given)
+    return (await db.execute(_FOR_MEMBERS[key], given | {"viewer_teams": viewer.teams})).first()
 
 
 async def get_by_name(db: Executor, viewer: Viewer, owner: str, name: str) -> RepositoryRow | None:
     """One statement for a repository, its owner and the viewer's grants."""
-    statement = _one(signed_in=viewer.id > 0, teams=bool(viewer.teams), by_name=True)
-    given = _parameters(viewer) | {"owner": owner.lower(), "name": name.lower()}
-    return (await db.execute(statement, given)).first()
+    return await _get(db, viewer, "name", owner=owner.lower(), name=name.lower())
 
 
 async def get_by_former_name(db: Executor, viewer: Viewer, owner: str, name: str) -> RepositoryRow | None:
@@ -127,14 +134,12 @@ async def get_by_former_name(db: Executor, viewer: Viewer, owner: str, name: str
 
 
 async def get(db: Executor, viewer: Viewer, repository_id: int) -> RepositoryRow | None:
-    statement = _one(signed_in=viewer.id > 0, teams=bool(viewer.teams), by_name=False)
-    return (await db.execute(statement, _parameters(viewer) | {"repository_id": repository_id})).first()
+    return await _get(db, viewer, "id", repository_id=repository_id)
 
 
 async def get_raw(db: Executor, repository_id: int) -> RepositoryRow | None:
     """With its owner, in whatever state it is."""
-    statement, _ = _joined(None, None)
-    return (await db.execute(statement.where(repository.c.id == repository_id))).first()
+    return await _RAW.first(db, repository_id=repository_id)
 
 
 async def parents(db: Executor, viewer: Viewer, ids: Collection[int]) -> dict[int, RepositoryRow]:
