@@ -332,6 +332,27 @@ async def test_statuses_are_of_the_commit_that_a_branch_with_a_slash_stands_for(
 
 
 @pytest.mark.parametrize("tail", ["status", "statuses"])
+@pytest.mark.parametrize("name", ["feature/one", "feature/status", "feature/status/statuses", "status/x"])
+async def test_the_combined_status_of_a_branch_with_a_slash(world, ann, pushed, tail, name):
+    if name != "feature/one":
+        world.parts.storage.open(1).references.create(f"refs/heads/{name}", pushed)
+    assert (await ann.post(f"/repos/ann/app/statuses/{name}", {"state": "error"})).status_code == 201
+    told = await ann.get(f"/repos/ann/app/commits/{name}/{tail}")
+    assert (told.status_code, told.json()["state"]) == (200, "error"), told.text
+    quoted = await ann.get(f"/repos/ann/app/commits/{name.replace('/', '%2F')}/{tail}")
+    assert quoted.json() == told.json()
+
+
+@pytest.mark.parametrize(
+    "path", ["feature/none/status", "feature/one", "feature/one/other", "a/../b/status", "status/status/x"]
+)
+async def test_what_has_no_combined_status(ann, bob, pushed, path):
+    assert (await ann.get(f"/repos/ann/app/commits/{path}")).status_code == 404
+    await ann.call("PATCH", "/api/v1/repos/ann/app", {"private": True})
+    assert (await bob.get("/repos/ann/app/commits/feature/one/status")).status_code == 404
+
+
+@pytest.mark.parametrize("tail", ["status", "statuses"])
 async def test_both_spellings_of_the_combined_status(ann, pushed, tail):
     path = f"/repos/ann/app/commits/master/{tail}"
     empty = (await ann.get(path)).json()

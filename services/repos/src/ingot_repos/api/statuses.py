@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from litestar import Response, get, post
 
+from ingot_chassis.errors import NotFound
 from ingot_chassis.policy import resource
 from ingot_contracts.repos import CommitStatus, Repository
 from ingot_repos.api.call import Call
@@ -99,6 +100,34 @@ def _combined_id(_handler: Any, _method: Any, path: list[Any]) -> str:
 )
 async def combined_status(request: Call, ref: str) -> CombinedStatus:
     """The newest status of each context, and the worst of their states."""
+    return await _combined(request, ref)
+
+
+def _long_name_id(_handler: Any, _method: Any, path: list[Any]) -> str:
+    """The same for a name with slashes, whatever its second part is called."""
+    second = next((part for part in path if part in ("status", "statuses")), "")
+    return f"repoGetCombinedStatusByLongName{second.capitalize()}"
+
+
+@get(
+    [
+        f"/api/v1/repos/{{owner:str}}/{{repo:str}}/commits/{{ref:str}}/{more}{{rest:path}}"
+        for more in ("", "status/", "statuses/")
+    ],
+    policy=resource("read", "read:repository"),
+    on_disk=True,
+    operation_id=_long_name_id,
+    tags=["repository"],
+)
+async def combined_status_of_a_long_name(request: Call, ref: str, rest: str) -> CombinedStatus:  # noqa: ARG001
+    """The same for a name with slashes, which no single parameter of a path holds."""
+    name, _, last = request.rest_of_path(6).rpartition("/")
+    if last not in ("status", "statuses"):
+        raise NotFound
+    return await _combined(request, name)
+
+
+async def _combined(request: Call, ref: str) -> CombinedStatus:
     found = request.found
     sha = await named_commit(request, ref)
     async with request.db.read() as db:
@@ -115,4 +144,4 @@ async def combined_status(request: Call, ref: str) -> CombinedStatus:
     )
 
 
-routes = [create_status, list_statuses, combined_status]
+routes = [create_status, list_statuses, combined_status, combined_status_of_a_long_name]
