@@ -165,3 +165,27 @@ async def test_a_fork_shares_files_with_its_parent_and_needs_none_of_them(world,
     assert (await ann.call("DELETE", "/api/v1/repos/ann/app")).status_code == 204
     await world.parts.workers.step()
     assert (await bob.get("/repos/bob/app/raw/README.md")).status_code == 200
+
+
+async def test_a_fork_of_what_is_private_stays_private(world, ann, bob, parent):
+    await ann.create("secret", private=True, auto_init=True)
+    await ann.call("PUT", "/api/v1/repos/ann/secret/collaborators/bob", {"permission": "read"})
+    fork = (await bob.post("/repos/ann/secret/forks")).json()
+    assert fork["private"] is True
+    refused = await bob.call("PATCH", "/api/v1/repos/bob/secret", {"private": False, "description": "open"})
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "private")
+    kept = (await bob.get("/repos/bob/secret")).json()
+    assert (kept["private"], kept["description"]) == (True, "")
+    assert (await bob.call("PATCH", "/api/v1/repos/bob/secret", {"private": True})).status_code == 200
+    await ann.call("PATCH", "/api/v1/repos/ann/secret", {"private": False})
+    opened = await bob.call("PATCH", "/api/v1/repos/bob/secret", {"private": False})
+    assert (opened.status_code, opened.json()["private"]) == (200, False)
+
+
+async def test_a_private_fork_may_be_opened_when_what_it_came_from_is_gone(world, ann, bob, parent):
+    await bob.post("/repos/ann/app/forks")
+    await bob.call("PATCH", "/api/v1/repos/bob/app", {"private": True})
+    await ann.call("PATCH", "/api/v1/repos/ann/app", {"private": True})
+    assert (await bob.call("PATCH", "/api/v1/repos/bob/app", {"private": False})).status_code == 422
+    await ann.call("DELETE", "/api/v1/repos/ann/app")
+    assert (await bob.call("PATCH", "/api/v1/repos/bob/app", {"private": False})).status_code == 200

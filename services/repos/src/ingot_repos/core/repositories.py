@@ -129,6 +129,10 @@ async def abandon(tx: Tx, repository_id: int) -> None:
 
 async def edit(tx: Tx, viewing: Viewing, row: Any, sender: User, changes: dict[str, Any]) -> Any:
     """Change columns of a repository and announce it; the new row. Raises Invalid, NotFound."""
+    if row.private and changes.get("private") is False and row.fork_of is not None:
+        upstream = await repositories.get_raw(tx, row.fork_of)
+        if upstream is not None and upstream.private:
+            raise Invalid.field("private", "fork", "a fork stays private as long as what it was forked from")
     name = names.check_repository(changes.pop("name", row.name))
     if not await repositories.change(tx, row.id, **changes):
         raise NotFound
