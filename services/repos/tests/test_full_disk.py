@@ -84,6 +84,7 @@ async def disk(make_database, tmp_path):
         disk = Disk(make_database("repos", migrate), identity_url, tmp_path)
         try:
             await disk.ready()
+            disk.identity = identity
             yield disk
         finally:
             await disk.end()
@@ -168,3 +169,20 @@ async def test_reading_goes_on_while_the_disk_is_full(disk, ann, base):
     packed = await ann.get("/repos/ann/app/archive/master.zip")
     assert "app/a.txt" in zipfile.ZipFile(io.BytesIO(packed.content)).namelist()
     assert [path for path in (disk.storage / "archives").rglob("*") if path.is_file()] == []
+
+
+async def test_a_fork_on_a_full_disk_leaves_nothing_and_comes_when_there_is_room(disk, ann, base):
+    disk.identity.add(2, "bob", email="bob@example.org")
+    bob, before = Person(disk, Principal(id=2, name="bob", via="token")), files(disk)
+    disk.room(0)
+    assert (await bob.post("/repos/ann/app/forks")).status_code == 202
+    failed = 'ingot_jobs_total{kind="fork@shard-0",outcome="retried",service="repos"}'
+    while failed not in (await disk.http.get("/metrics")).text:
+        await asyncio.sleep(0.05)
+    assert (await bob.get("/repos/bob/app/branches")).status_code == 503
+    assert [path for path in files(disk) if path not in before and path.is_file()] == []
+    disk.room(None)
+    while (answer := await bob.get("/repos/bob/app/branches")).status_code == 503:
+        await asyncio.sleep(0.05)
+    assert [one["name"] for one in answer.json()] == ["master", "topic"]
+    assert (await tips(ann)).keys() == {"master", "topic"}
