@@ -38,6 +38,7 @@ from ingot_repos.api import (
     transfers,
 )
 from ingot_repos.api.call import Call, Elsewhere, Parts, enter_repository
+from ingot_repos.api.places import Places, giving_back
 from ingot_repos.api.shards import Shards, hand_on
 from ingot_repos.clients.identity import IdentityOverPeers
 from ingot_repos.clients.proxy import Proxy
@@ -125,8 +126,10 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         ("repos wakes workers", wake_on_forks),
         ("repos finishes pushes", pushes.sweep_for_ever),
     ]
+    places = Places(settings.places_per_caller)
     public = Router(
         path="/",
+        middleware=[giving_back(places)],
         guards=[enter_repository],
         exception_handlers={Elsewhere: hand_on},
         route_handlers=[
@@ -151,6 +154,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     )
     sisters = Router(
         path="/",
+        middleware=[giving_back(places)],
         exception_handlers={Elsewhere: hand_on},
         route_handlers=[*internal.routes, *internal_pulls.routes],
     )
@@ -175,6 +179,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
                 seal=seal,
                 shards=shards,
                 proxy=proxy,
+                places=places,
                 max_push_bytes=settings.max_push_bytes,
                 default_branch=settings.default_branch,
             )

@@ -43,6 +43,14 @@ class Settings(ServiceSettings, kw_only=True):
     git_threads: Annotated[
         int, msgspec.Meta(ge=1, le=128, description="Threads that read repositories for requests.")
     ] = 8
+    places_per_caller: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0,
+            description="Fetches, pushes, archives, large files, diffs, merges, forks and migrations that one user, or "
+            "one address without a user, may have going on at once in one process; 0: no limit.",
+        ),
+    ] = 16
     archive_cache_bytes: Annotated[
         int, msgspec.Meta(ge=0, description="Room for archives that are kept for the next download; 0: none.")
     ] = 2_000_000_000

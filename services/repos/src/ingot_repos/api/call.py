@@ -12,8 +12,10 @@ from ingot_chassis.hop import Origin
 from ingot_chassis.jobs import Jobs, Workers
 from ingot_chassis.principal import Principal
 from ingot_chassis.sealing import Seal
+from ingot_chassis.telemetry import client_address
 from ingot_contracts.identity import Account, Ownership, User
 from ingot_contracts.repos import Level, Repository
+from ingot_repos.api.places import Places
 from ingot_repos.clients.identity import Identity
 from ingot_repos.clients.proxy import Proxy
 from ingot_repos.core import access
@@ -51,6 +53,7 @@ class Parts(msgspec.Struct, frozen=True):
     seal: Seal
     shards: "Shards"
     proxy: Proxy
+    places: Places
     max_push_bytes: int
     default_branch: str
 
@@ -123,6 +126,11 @@ class Call(ApiRequest):
     def most_repositories(self) -> int:
         """How many repositories the caller may let an account have; 0: no limit."""
         return 0 if self.who.admin else self.settings.max_repositories
+
+    def take_place(self) -> None:
+        """Count this among the requests of the caller that cost a lot. Raises TooManyRequests."""
+        caller = f"user {self.who.id}" if self.who.signed_in else client_address()
+        self.parts.places.take(self.scope, caller)
 
     def rest_of_path(self, segments: int) -> str:
         """What of the path stands behind that many segments, slashes and all."""

@@ -134,6 +134,8 @@ async def archive(request: Call, filepath: str) -> Response[Any]:  # noqa: ARG00
         return Response(None, status_code=304, headers=headers)
     path = request.storage.path(found.id)
     opened = await request.parts.archives.open(found.id, path, commit, kind, folder)
+    if opened.size is None:
+        request.take_place()
     # What fails early, such as a missing file, is an answer; later it can only break the answer off.
     start = bytearray()
     async for chunk in opened.chunks:
@@ -181,6 +183,7 @@ async def _content(
     """The beginning of a file, and the stream of the rest if it is large."""
     if blob.data is not None:
         return blob.data, None
+    request.take_place()
     stream = stream_blob(request.storage.path(found.id), blob.oid)
     return await anext(stream, b""), stream
 

@@ -31,6 +31,7 @@ class CreateFork(msgspec.Struct, kw_only=True):
 async def create_fork(request: Call, data: CreateFork) -> Repository:
     """Fork a repository: the answer comes at once, the commits follow."""
     access.require_unconfined(request.who)
+    request.take_place()
     found = request.found
     if found.row.state != "ready":
         raise Conflict("the repository is not ready to be forked")

@@ -150,6 +150,7 @@ async def _found(request: Call, service: Service) -> Found:
     if writing and found.row.mirror:
         raise Denied("a mirror takes no pushes")
     request.require_on_disk(found)
+    request.take_place()
     return found
 
 

@@ -169,6 +169,8 @@ async def _enter(request: Call, repository_id: int, unattended: bool) -> Found:
     """A repository whose files are here, and which the person may read. Raises NotFound."""
     found = await (request.unattended if unattended else request.repository_by_id)(repository_id)
     request.require_on_disk(found)
+    if not unattended:
+        request.take_place()
     return found
 
 
@@ -194,6 +196,7 @@ async def _merge(request: Call, repository_id: int, wanted: Merge) -> Merged:
             await _enter(request, wanted.head_repository_id, unattended=False)
         except NotFound:
             wanted = msgspec.structs.replace(wanted, head_branch="")
+    request.take_place()
     who = await request.own_account()
     confined = request.who.confined_to is not None
     try:

@@ -59,6 +59,8 @@ async def between(
     repository_id = int(first)
     wanted = request.unattended if unattended else request.repository_by_id
     request.require_on_disk(await wanted(repository_id))
+    if not unattended:
+        request.take_place()
     try:
         for commit in filter(None, (base, head)):
             if not await request.storage.call(repository_id, is_reachable, commit):

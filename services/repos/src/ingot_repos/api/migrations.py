@@ -61,6 +61,7 @@ class Migration(msgspec.Struct):
 async def migrate(request: Call, data: MigrateRepository) -> Repository:
     """Bring a repository over. The answer waits a while for the end; then the repository is still being filled."""
     access.require_unconfined(request.who)
+    request.take_place()
     owner = await _owner(request, data)
     source = await _source(request, data)
     wanted = NewMigration(
