@@ -7,7 +7,7 @@ when the block raises, so a false success cannot be answered from inside it.
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeAlias, cast
 from zlib import crc32
 
 import asyncpg
@@ -25,6 +25,7 @@ from ingot_chassis.telemetry import client_span
 LOCK_SPACE = 0x494E474F
 """Upper half of our advisory lock numbers, so that they meet nobody else's."""
 
+Driver: TypeAlias = "asyncpg.Connection[Any]"
 DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 
 LOCKS_AT_ONCE = 20
@@ -45,14 +46,16 @@ class Executor(Protocol):
     def dialect_name(self) -> str: ...
 
     @property
-    def driver(self) -> "asyncpg.Connection[Any] | None": ...
+    def driver(self) -> "Driver | None": ...
 
 
 class Reader:
     """A connection that reads; every statement sees the newest committed state."""
 
-    def __init__(self, connection: AsyncConnection) -> None:
+    def __init__(self, connection: AsyncConnection, driver: "Driver | None") -> None:
         self._connection = connection
+        self.driver = driver
+        """PostgreSQL's driver, to which a statement may go directly."""
 
     @property
     def dialect(self) -> Dialect:
@@ -62,11 +65,6 @@ class Reader:
     def dialect_name(self) -> str:
         return self._connection.dialect.name
 
-    @property
-    def driver(self) -> "asyncpg.Connection[Any] | None":
-        """PostgreSQL's driver, to which a statement may go directly."""
-        return _driver_of(self._connection)
-
     async def execute(self, statement: Executable, parameters: Any = None, /) -> CursorResult[Any]:
         with client_span(lambda: summary(statement)):
             return await self._connection.execute(statement, parameters)
@@ -75,8 +73,8 @@ class Reader:
 class Tx(Reader):
     """A transaction. ``emit`` announces what it does, if and only if it commits."""
 
-    def __init__(self, connection: AsyncConnection) -> None:
-        super().__init__(connection)
+    def __init__(self, connection: AsyncConnection, driver: "Driver | None") -> None:
+        super().__init__(connection, driver)
         self.events: list[dict[str, Any]] = []
         self.callbacks: list[Callable[[], None]] = []
 
@@ -119,31 +117,31 @@ class Kept:
 
     def __init__(self, engine: AsyncEngine, most: int) -> None:
         self._engine, self._free = engine, asyncio.Semaphore(most)
-        self._idle: list[AsyncConnection] = []
+        self._idle: list[_Opened] = []
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator[AsyncConnection]:
+    async def connection(self) -> AsyncIterator["_Opened"]:
         """One of them, for this block alone. Raises Unavailable after a long wait for one."""
         await self._turn()
         try:
-            connection = await self._found()
+            opened = await self._found()
             try:
-                yield connection
+                yield opened
             finally:
-                if _is_usable(connection):
-                    self._idle.append(connection)
+                if opened.is_usable():
+                    self._idle.append(opened)
                 else:
-                    await _drop(connection)
+                    await opened.drop()
         finally:
             self._free.release()
 
-    async def _found(self) -> AsyncConnection:
+    async def _found(self) -> "_Opened":
         while self._idle:
-            connection = self._idle.pop()
-            if _is_usable(connection):
-                return connection
-            await _drop(connection)
-        return await self._engine.connect()
+            opened = self._idle.pop()
+            if opened.is_usable():
+                return opened
+            await opened.drop()
+        return _Opened(await self._engine.connect())
 
     async def _turn(self) -> None:
         if not self._free.locked():
@@ -158,7 +156,28 @@ class Kept:
     async def close(self) -> None:
         """Close those that nobody uses."""
         while self._idle:
-            await self._idle.pop().close()
+            await self._idle.pop().connection.close()
+
+
+class _Opened:
+    """A connection, and the driver below it if it is PostgreSQL's."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self.connection = connection
+        self.driver: Driver | None = None
+        if connection.dialect.name == "postgresql" and connection.sync_connection is not None:
+            self.driver = cast("Driver", connection.sync_connection.connection.driver_connection)
+
+    def is_usable(self) -> bool:
+        """Whether another block may have it: not when its server went away, or its transaction could not be ended."""
+        if self.driver is None:
+            return not (self.connection.invalidated or self.connection.closed)
+        return not (self.driver.is_closed() or self.driver.is_in_transaction())
+
+    async def drop(self) -> None:
+        if not self.connection.invalidated:
+            await self.connection.invalidate()
+        await self.connection.close()
 
 
 class Database:
@@ -204,14 +223,14 @@ class Database:
     @asynccontextmanager
     async def read(self) -> AsyncIterator[Reader]:
         """A connection for reading."""
-        async with self._readers.connection() as connection:
-            yield Reader(connection)
+        async with self._readers.connection() as opened:
+            yield Reader(opened.connection, opened.driver)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Tx]:
         """State and events, all or nothing. Ask other services before entering, never inside."""
-        async with self._writers.connection() as connection, _begun(connection):
-            tx = Tx(connection)
+        async with self._writers.connection() as opened, _begun(opened):
+            tx = Tx(opened.connection, opened.driver)
             yield tx
             if tx.events:
                 # Last, so that events of one key are numbered while its rows are still locked.
@@ -236,8 +255,8 @@ class Database:
             async with lock:
                 yield True
             return
-        async with self._lockers.connection() as connection, connection.begin():
-            row = await connection.execute(
+        async with self._lockers.connection() as opened, opened.connection.begin():
+            row = await opened.connection.execute(
                 text("SELECT pg_try_advisory_xact_lock(CAST(:key AS bigint))"), {"key": _lock_number(name)}
             )
             yield bool(row.scalar())
@@ -252,41 +271,20 @@ class Database:
             await self.locking.dispose()
 
 
-def _driver_of(connection: AsyncConnection) -> "asyncpg.Connection[Any] | None":
-    if connection.dialect.name != "postgresql" or connection.sync_connection is None:
-        return None
-    return cast("asyncpg.Connection[Any]", connection.sync_connection.connection.driver_connection)
-
-
-def _is_usable(connection: AsyncConnection) -> bool:
-    """Whether another block may have it: not when its server went away, or its transaction could not be ended."""
-    if connection.invalidated or connection.closed:
-        return False
-    driver = _driver_of(connection)
-    return driver is None or not (driver.is_closed() or driver.is_in_transaction())
-
-
-async def _drop(connection: AsyncConnection) -> None:
-    if not connection.invalidated:
-        await connection.invalidate()
-    await connection.close()
-
-
 @asynccontextmanager
-async def _begun(connection: AsyncConnection) -> AsyncIterator[None]:
+async def _begun(opened: _Opened) -> AsyncIterator[None]:
     """A transaction; on PostgreSQL the driver's, which costs a third of one of SQLAlchemy's."""
-    driver = _driver_of(connection)
-    if driver is None:
-        async with connection.begin():
+    if opened.driver is None:
+        async with opened.connection.begin():
             yield
         return
-    transaction = driver.transaction()
+    transaction = opened.driver.transaction()
     try:
         await transaction.start()
         try:
             yield
         except BaseException:
-            if not driver.is_closed():
+            if not opened.driver.is_closed():
                 await transaction.rollback()
             raise
         await transaction.commit()
