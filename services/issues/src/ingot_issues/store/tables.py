@@ -7,7 +7,8 @@ Who writes locks in this order, so that nobody waits in a circle:
 
 1. Copies (``account``, ``repository``) are saved in transactions of their own. Where one may be missing in the middle
    of another transaction, it is inserted, and one that is there is not touched.
-2. A request or a job locks the counter of its repository before anything of it, and of one repository only.
+2. A request or a job locks the counter of its repository before anything of it, and of one repository only, unless
+   it has but one statement.
 3. The consumer of repos, of which there is one at a time, may hold counters of several; it locks those of an event
    before rows of these repositories.
 """
