@@ -106,9 +106,7 @@ async def window(made: Any, *, hanging: bool) -> list[float]:
                 break
             await asyncio.sleep(0.5)
     made.kill(made.receiver)
-    while await made.count("running") or await made.count("pending"):
-        await made.forget()
-        await asyncio.sleep(0.2)
+    await made.forget()
     return [wait for event, wait in arrived.items() if sent[event] - started > SETTLING]
 
 

@@ -203,9 +203,14 @@ class Field:
             await tx.execute(update(delivery).where(delivery.c.state == "running").values(lease_until=THEN))
 
     async def forget(self) -> None:
-        """Call off what waits, and let no hook have failed."""
+        """Call off what waits until nothing is under way, and let no hook have failed."""
+        while await self.count("running") or await self.count("pending"):
+            async with self.database.transaction() as tx:
+                await tx.execute(
+                    update(delivery).where(delivery.c.state == "pending").values(state="cancelled")
+                )
+            await asyncio.sleep(0.2)
         async with self.database.transaction() as tx:
-            await tx.execute(update(delivery).where(delivery.c.state == "pending").values(state="cancelled"))
             await tx.execute(update(metadata.tables["hook"]).values(failing_since=None))
 
     async def count(self, state: str) -> int:

@@ -91,7 +91,8 @@ class Recorder:
                 log.exception("deliveries not recorded, their leases will end", count=len(batch))
 
     async def _write_together(self, batch: list[Outcome]) -> None:
-        telling = [outcome for outcome in batch if outcome.tells_of_health]
+        # In one order everywhere, for two processes may have failures of the same hooks to write.
+        telling = sorted((each for each in batch if each.tells_of_health), key=lambda each: each.row.hook_id)
         async with self._db.transaction() as tx:
             held = await claims.held(tx, [outcome.row for outcome in telling]) if telling else set()
             await claims.record(tx, [(outcome.row, outcome.values) for outcome in batch])
