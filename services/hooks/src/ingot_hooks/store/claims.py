@@ -28,8 +28,9 @@ from ingot_chassis.tables import UtcDateTime, now
 from ingot_hooks.store.deliveries import AIMED_AT, PENDING, UNDER_WAY, DeliveryRow
 from ingot_hooks.store.tables import delivery, hook
 
-OLDEST = 200
-"""As many of what is due are looked at first, and as many are found at most."""
+OLDEST = 1000
+"""As many of what is due are looked at first: with a few hundred in the way that is cheaper than going by lanes."""
+MOST_FOUND = 200
 FEW = 20
 """As few of them that can be taken mean that the others are in the way of younger ones."""
 RUNNING: ColumnElement[str] = literal_column("'running'")
@@ -174,7 +175,7 @@ async def find(db: Executor, limit: int, wanted: Claimable, *, per_lane: int = 1
     at = now()
     under_way = await _RUNNING.all(db)
     failing = set() if wanted.of_failing else {row.id for row in await _FAILING.all(db)}
-    choice = _Choice(under_way, failing, min(limit, OLDEST), wanted, per_lane)
+    choice = _Choice(under_way, failing, min(limit, MOST_FOUND), wanted, per_lane)
     oldest = await _DUE.all(db, at=at, first=OLDEST)
     choice.add(oldest)
     if len(oldest) == OLDEST and len(choice.numbers) < FEW:
