@@ -28,9 +28,8 @@ from ingot_chassis.tables import UtcDateTime, now
 from ingot_hooks.store.deliveries import AIMED_AT, PENDING, UNDER_WAY, DeliveryRow
 from ingot_hooks.store.tables import delivery, hook
 
-OLDEST = 1000
-"""As many of what is due are looked at first: with a few hundred in the way that is cheaper than going by lanes."""
-MOST_FOUND = 200
+OLDEST = 200
+"""As many of what is due are looked at first, and as many are found at most."""
 FEW = 20
 """As few of them that can be taken mean that the others are in the way of younger ones."""
 RUNNING: ColumnElement[str] = literal_column("'running'")
@@ -67,17 +66,28 @@ def _heads() -> Lookup:
     def next_lane(waiting: FromClause, *conditions: ColumnElement[bool]) -> ScalarSelect[int]:
         by_lane = (waiting.c.hook_id, waiting.c.repository_id, waiting.c.next_attempt_at, waiting.c.number)
         found = select(waiting.c.number).where(waiting.c.state == PENDING, *conditions)
-        return found.order_by(*by_lane).limit(literal_column("1")).scalar_subquery()
+        return found.order_by(*by_lane).limit(literal_column("1")).correlate_except(waiting).scalar_subquery()
 
     head, after = delivery.alias("head"), delivery.alias("after")
-    shown = (head.c.hook_id, head.c.repository_id, head.c.endpoint, head.c.next_attempt_at)
-    beyond = tuple_(after.c.hook_id, after.c.repository_id) > tuple_(head.c.hook_id, head.c.repository_id)
-    # Each step tells of one head and names the next one, so that no head is looked up twice.
-    nothing = (cast(null(), column.type).label(column.name) for column in shown)
+    shown = ("hook_id", "repository_id", "endpoint", "next_attempt_at")
+    # Each step tells of one head and names the next one.
+    nothing = (cast(null(), delivery.c[name].type).label(name) for name in shown)
     steps = select(next_lane(after).label("following"), *nothing).cte("steps", recursive=True)
+
+    def of_head(name: str) -> ScalarSelect[Any]:
+        """Looked up, not joined: a join that was planned when the table was empty would read all of it."""
+        return (
+            select(head.c[name])
+            .where(head.c.number == steps.c.following)
+            .correlate_except(head)
+            .scalar_subquery()
+        )
+
+    here = tuple_(of_head("hook_id"), of_head("repository_id"))
+    beyond = tuple_(after.c.hook_id, after.c.repository_id) > here
     steps = steps.union_all(
-        select(next_lane(after, beyond), *shown).select_from(
-            steps.join(head, head.c.number == steps.c.following)
+        select(next_lane(after, beyond), *(of_head(name).label(name) for name in shown)).where(
+            steps.c.following.is_not(None)
         )
     )
     return Lookup(
@@ -175,7 +185,7 @@ async def find(db: Executor, limit: int, wanted: Claimable, *, per_lane: int = 1
     at = now()
     under_way = await _RUNNING.all(db)
     failing = set() if wanted.of_failing else {row.id for row in await _FAILING.all(db)}
-    choice = _Choice(under_way, failing, min(limit, MOST_FOUND), wanted, per_lane)
+    choice = _Choice(under_way, failing, min(limit, OLDEST), wanted, per_lane)
     oldest = await _DUE.all(db, at=at, first=OLDEST)
     choice.add(oldest)
     if len(oldest) == OLDEST and len(choice.numbers) < FEW:
