@@ -83,6 +83,9 @@ MATRIX = {
     f"POST {R}/statuses/master": at("write", 201),
     f"GET {R}/commits/master/statuses": READ,
     f"GET {R}/commits/master/status": READ,
+    f"GET {R}/commits/w/one/status": READ,
+    f"GET {R}/commits/w/status/one/status": READ,
+    f"GET {R}/commits/w/statuses/one/status": READ,
     f"GET {R}/stargazers": READ,
     f"GET {R}/subscribers": READ,
     f"GET {R}/subscription": (*[404] * 7, 200),  # who made it watches it
@@ -166,10 +169,12 @@ def public_routes(app):
 
 
 def matches(pattern, key):
-    """Whether a key of the matrix is a call of the route with that shape."""
+    """Whether a key of the matrix is a call of the route with that shape; what ``/commits/`` ends with may have slashes."""
     (method, path), (wanted, given) = pattern.split(" "), key.split(" ")
     parts = path.split("/")
     segments = given.replace("{repo}", "acme/app").split("?")[0].split("/")
+    if "/commits/" in path and parts[-1] == "*":
+        segments[len(parts) - 1 :] = ["/".join(segments[len(parts) - 1 :])]
     return (
         method == wanted
         and len(parts) == len(segments)
@@ -217,6 +222,9 @@ class Stage:
             await self.person("owner").call("PUT", f"/api/v1/teams/51/repos/{path[14:]}")
             release = await root.call("POST", f"{path}/releases", {"tag_name": "v1"})
             key = await root.call("POST", f"{path}/keys", {"title": "k", "key": ssh_key()})
+            git = self.world.parts.storage.open(made.json()["id"])
+            for branch in ("w/one", "w/status/one", "w/statuses/one"):
+                git.references.create(f"refs/heads/{branch}", git.head.target)
             self.made = {
                 "repo": path.removeprefix("/api/v1/repos/"),
                 "id": made.json()["id"],
