@@ -1,6 +1,7 @@
 """Reads and transactions on connections that are kept: nothing of one use is left to the next."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 
 import pytest
@@ -76,22 +77,25 @@ async def test_a_statement_that_failed_leaves_a_connection_that_works(database):
     assert await count(database) == 0
 
 
-@on_postgresql
-async def test_a_caller_who_leaves_in_the_middle_leaves_nothing_behind(database):
-    asked = asyncio.Event()
-
-    async def ask() -> None:
-        async with database.read() as db:
-            asked.set()
-            await db.execute(text("SELECT pg_sleep(60)"))
-
-    for _ in range(12):  # more than there are connections
-        asking = asyncio.create_task(ask())
+async def leave_in_the_middle(ask: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+    """Cancel ``ask`` once it has set the event, more often than there are connections."""
+    for _ in range(12):
+        asked = asyncio.Event()
+        asking = asyncio.ensure_future(ask(asked))
         await asked.wait()
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        asked.clear()
+
+
+@on_postgresql
+async def test_a_caller_who_leaves_in_the_middle_leaves_nothing_behind(database):
+    async def ask(asked: asyncio.Event) -> None:
+        async with database.read() as db:
+            asked.set()
+            await db.execute(text("SELECT pg_sleep(60)"))
+
+    await leave_in_the_middle(ask)
     assert await count(database) == 0
 
 
@@ -129,21 +133,13 @@ async def test_a_transaction_whose_connection_is_cut_fails_and_leaves_nothing_be
 
 @on_postgresql
 async def test_a_caller_who_leaves_a_transaction_in_the_middle_leaves_nothing_behind(database):
-    asked = asyncio.Event()
-
-    async def ask() -> None:
+    async def ask(asked: asyncio.Event) -> None:
         async with database.transaction() as tx:
             await tx.execute(insert(tx, outbox).values(**row("a")))
             asked.set()
             await tx.execute(text("SELECT pg_sleep(60)"))
 
-    for _ in range(12):  # more than there are connections
-        asking = asyncio.create_task(ask())
-        await asked.wait()
-        asking.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await asking
-        asked.clear()
+    await leave_in_the_middle(ask)
     async with database.transaction() as tx:
         await tx.execute(insert(tx, outbox).values(**row("b")))
     assert await count(database) == 1

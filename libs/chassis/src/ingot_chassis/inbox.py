@@ -224,11 +224,12 @@ class Consumers:
         """Those that were not applied before, in their order; from now on all of them were."""
         if not envelopes:
             return []
+        once = {envelope.id: envelope for envelope in envelopes}
         received = {"consumer": self._service, "received_at": now(), **more}
-        rows = {envelope.id: received | {"event_id": envelope.id} for envelope in envelopes}
+        rows = [received | {"event_id": id_} for id_ in once]
         statement = insert(tx, self._inbox).on_conflict_do_nothing().returning(self._inbox.c.event_id)
-        new = set((await tx.execute(statement, list(rows.values()))).scalars())
-        return [envelope for envelope in {each.id: each for each in envelopes}.values() if envelope.id in new]
+        new = set((await tx.execute(statement, rows)).scalars())
+        return [envelope for id_, envelope in once.items() if id_ in new]
 
     async def _is_back(self, tx: Tx, event_id: str) -> bool:
         mine = (self._inbox.c.consumer == self._service) & (self._inbox.c.event_id == event_id)

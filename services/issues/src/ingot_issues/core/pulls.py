@@ -42,7 +42,10 @@ class Branches(NamedTuple):
 
 
 async def open_pull(tx: Tx, site: Site, opening: Opening, proposal: Proposal) -> IssueRow:
-    """Open a pull request between repositories of which there are copies. A job then has its commits kept in the base repository under its number."""
+    """Open a pull request between repositories of which there are copies.
+
+    A job then has its commits kept in the base repository under its number.
+    """
     compared = proposal.comparison
     if compared.commits == 0:
         raise Invalid.field("head", "no_commits", "has no commits that the base lacks")
