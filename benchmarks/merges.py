@@ -18,7 +18,7 @@ sys.path.insert(0, str(HERE))
 
 import processor  # noqa: E402
 import run  # noqa: E402
-from repositories import OWNER, git, push, write  # noqa: E402
+from repositories import OWNER, git, push, since, write  # noqa: E402
 
 MERGES, OPEN = 8, 20
 BOUND = 20e-3
@@ -59,8 +59,8 @@ def merge(client: httpx.Client, numbers: range) -> tuple[float, dict[str, float]
         client.post(f"{path}/merge", json={"Do": "merge"}).raise_for_status()
         time.sleep(SETTLING)
         passed = time.monotonic() - started
-        for program, spent in processor.by_program(pids).items():
-            more = spent - before.get(program, 0.0) - idle.get(program, 0.0) * passed
+        for program, spent in since(before, pids).items():
+            more = spent - idle.get(program, 0.0) * passed
             shares[program] = shares.get(program, 0.0) + more / len(numbers)
     return sum(shares.values()), shares
 
@@ -70,10 +70,7 @@ def idle_shares(seconds: float) -> dict[str, float]:
     pids = processor.below(os.getpid())
     before = processor.by_program(pids)
     time.sleep(seconds)
-    return {
-        program: (spent - before.get(program, 0.0)) / seconds
-        for program, spent in processor.by_program(pids).items()
-    }
+    return {program: spent / seconds for program, spent in since(before, pids).items()}
 
 
 def main() -> None:
