@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 from datetime import timedelta
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from sqlalchemy.engine import Engine
 
 from ingot_chassis.tables import now
 from ingot_chassis.telemetry import configure_logging
+from ingot_chassis.testing.apps import keep_routes
 
 DISK = {"os.rename", "os.mkdir", "os.remove", "os.utime", "shutil.rmtree", "subprocess.Popen"}
 
@@ -108,6 +110,9 @@ async def settled(world):
 
 def main():
     configure_logging("error")
+    keep_routes()
+    with tempfile.TemporaryDirectory() as folder:
+        World(f"sqlite+aiosqlite:///{folder}/x.db", Path(folder))  # lays out the routes of every life
     for line in sys.stdin:
         told = json.loads(line)
         child = os.fork()

@@ -89,23 +89,12 @@ def service_app(
     translations: Translations | None = None,
 ) -> Litestar:
     """The Litestar app of a service. ``max_body`` bytes limits every body that a route does not exempt."""
-
-    @asynccontextmanager
-    async def lifespan(_app: Litestar) -> AsyncIterator[None]:
-        try:
-            for start in parts.start:
-                await start()
-            async with running([*parts.listeners, *(parts.loops if parts.settings.background else [])]):
-                yield
-        finally:
-            await _close(parts)
-
     app = Litestar(
         route_handlers=[*routes, livez, readyz, metrics, openapi_document],
         request_class=request_class,
         guards=[policy.enforce],
         exception_handlers=exception_handlers(parts.name, parts.settings.public_url, translations or {}),
-        lifespan=[lifespan],
+        lifespan=[_living],
         request_max_body_size=max_body,
         openapi_config=OpenAPIConfig(
             title=f"Ingot {parts.name}",
@@ -130,6 +119,18 @@ def service_app(
     )
     app.asgi_handler = Edge(app.asgi_handler, parts.name)
     return app
+
+
+@asynccontextmanager
+async def _living(app: Litestar) -> AsyncIterator[None]:
+    parts: Parts = app.state.parts
+    try:
+        for start in parts.start:
+            await start()
+        async with running([*parts.listeners, *(parts.loops if parts.settings.background else [])]):
+            yield
+    finally:
+        await _close(parts)
 
 
 async def _close(parts: Parts) -> None:

@@ -24,6 +24,17 @@ from ingot_hooks.store.tables import metadata
 from ingot_hooks.workers import Deliverer, Lag, Retention
 
 SCRIPTS = Path(__file__).parent / "store" / "migrations"
+ALIKE = [*hooks.routes, *deliveries.routes]
+ROUTES = [
+    Router(REPOSITORY, guards=[enter_repository], tags=["repository"], route_handlers=ALIKE),
+    Router(ORGANIZATION, guards=[enter_organization], tags=["organization"], route_handlers=ALIKE),
+    Router(
+        ORGANIZATION_OF_CLIENTS,
+        guards=[enter_organization],
+        tags=["organization"],
+        route_handlers=[hooks.delete_hook],
+    ),
+]
 
 
 def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
@@ -55,19 +66,9 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         ("hooks forgets deliveries", Retention(database, settings).run),
         ("hooks measures deliveries", Lag(database).run),
     ]
-    routes = [*hooks.routes, *deliveries.routes]
     return service_app(
         parts,
-        routes=[
-            Router(REPOSITORY, guards=[enter_repository], tags=["repository"], route_handlers=routes),
-            Router(ORGANIZATION, guards=[enter_organization], tags=["organization"], route_handlers=routes),
-            Router(
-                ORGANIZATION_OF_CLIENTS,
-                guards=[enter_organization],
-                tags=["organization"],
-                route_handlers=[hooks.delete_hook],
-            ),
-        ],
+        routes=ROUTES,
         request_class=Call,
         state={
             "identity": identity,

@@ -35,6 +35,23 @@ from ingot_identity.settings import Settings
 from ingot_identity.store.tables import metadata
 
 SCRIPTS = Path(__file__).parent / "store" / "migrations"
+PUBLIC = Router(
+    path="/",
+    guards=[keep_outside],
+    route_handlers=[
+        *admin.routes,
+        *emails.routes,
+        *follows.routes,
+        *gpg_keys.routes,
+        *keys.routes,
+        *members.routes,
+        *organizations.routes,
+        *profile.routes,
+        *teams.routes,
+        *tokens.routes,
+        *users.routes,
+    ],
+)
 
 
 def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
@@ -72,26 +89,9 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
 
     parts.start.append(first_administrator)
     parts.loops.append(("identity rotates keys", signing_keys.rotate_for_ever))
-    public = Router(
-        path="/",
-        guards=[keep_outside],
-        route_handlers=[
-            *admin.routes,
-            *emails.routes,
-            *follows.routes,
-            *gpg_keys.routes,
-            *keys.routes,
-            *members.routes,
-            *organizations.routes,
-            *profile.routes,
-            *teams.routes,
-            *tokens.routes,
-            *users.routes,
-        ],
-    )
     return service_app(
         parts,
-        routes=[public, *avatars.routes, *internal.routes],
+        routes=[PUBLIC, *avatars.routes, *internal.routes],
         request_class=Call,
         state={
             "signing_keys": signing_keys,

@@ -38,6 +38,24 @@ from ingot_issues.store.tables import metadata
 from ingot_issues.workers import Counting, Working
 
 SCRIPTS = Path(__file__).parent / "store" / "migrations"
+BELOW_REPOSITORY = Router(
+    path=REPOSITORY,
+    guards=[enter_repository],
+    route_handlers=[
+        *comments.routes,
+        *issue_labels.routes,
+        *issues.routes,
+        *labels.routes,
+        *locks.routes,
+        *merges.routes,
+        *milestones.routes,
+        *pull_contents.routes,
+        *pulls.routes,
+        *timeline.routes,
+        *times.routes,
+    ],
+)
+BESIDE_API = Router(path=PAGES, guards=[enter_repository], route_handlers=pull_contents.pages)
 FORGET_ON = [
     subject(event_type(event))
     for event in (AccessChanged, RepositoryEdited, RepositoryDeleted, RepositoryForked)
@@ -73,27 +91,9 @@ def create_app(
         parts.listeners += [
             (f"issues forgets on {topic}", _forgetting(parts.bus, topic, asked)) for topic in FORGET_ON
         ]
-    below_repository = Router(
-        path=REPOSITORY,
-        guards=[enter_repository],
-        route_handlers=[
-            *comments.routes,
-            *issue_labels.routes,
-            *issues.routes,
-            *labels.routes,
-            *locks.routes,
-            *merges.routes,
-            *milestones.routes,
-            *pull_contents.routes,
-            *pulls.routes,
-            *timeline.routes,
-            *times.routes,
-        ],
-    )
-    pages = Router(path=PAGES, guards=[enter_repository], route_handlers=pull_contents.pages)
     return service_app(
         parts,
-        routes=[below_repository, pages, *markdown.routes, *times.own_routes],
+        routes=[BELOW_REPOSITORY, BESIDE_API, *markdown.routes, *times.own_routes],
         request_class=Call,
         state={
             "repos": asked,

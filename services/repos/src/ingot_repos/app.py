@@ -58,6 +58,37 @@ from ingot_repos.upkeep import Upkeep
 from ingot_repos.workers import Working
 
 SCRIPTS = Path(__file__).parent / "store" / "migrations"
+PUBLIC = Router(
+    path="/",
+    middleware=[giving_back],
+    guards=[enter_repository],
+    exception_handlers={Elsewhere: hand_on},
+    route_handlers=[
+        *branches.routes,
+        *collaborators.routes,
+        *contents.routes,
+        *deploy_keys.routes,
+        *forks.routes,
+        *git_http.routes,
+        *listings.routes,
+        *marks.routes,
+        *migrations.routes,
+        *mirrors.routes,
+        *releases.routes,
+        *repositories.routes,
+        *search.routes,
+        *statuses.routes,
+        *team_repositories.routes,
+        *templates.routes,
+        *transfers.routes,
+    ],
+)
+SISTERS = Router(
+    path="/",
+    middleware=[giving_back],
+    exception_handlers={Elsewhere: hand_on},
+    route_handlers=[*internal.routes, *internal_pulls.routes],
+)
 
 
 def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
@@ -126,41 +157,9 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         ("repos wakes workers", wake_on_forks),
         ("repos finishes pushes", pushes.sweep_for_ever),
     ]
-    places = Places(settings.places_per_caller)
-    public = Router(
-        path="/",
-        middleware=[giving_back(places)],
-        guards=[enter_repository],
-        exception_handlers={Elsewhere: hand_on},
-        route_handlers=[
-            *branches.routes,
-            *collaborators.routes,
-            *contents.routes,
-            *deploy_keys.routes,
-            *forks.routes,
-            *git_http.routes,
-            *listings.routes,
-            *marks.routes,
-            *migrations.routes,
-            *mirrors.routes,
-            *releases.routes,
-            *repositories.routes,
-            *search.routes,
-            *statuses.routes,
-            *team_repositories.routes,
-            *templates.routes,
-            *transfers.routes,
-        ],
-    )
-    sisters = Router(
-        path="/",
-        middleware=[giving_back(places)],
-        exception_handlers={Elsewhere: hand_on},
-        route_handlers=[*internal.routes, *internal_pulls.routes],
-    )
     return service_app(
         parts,
-        routes=[public, sisters],
+        routes=[PUBLIC, SISTERS],
         request_class=Call,
         translations=failures.TRANSLATIONS,
         state={
@@ -179,7 +178,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
                 seal=seal,
                 shards=shards,
                 proxy=proxy,
-                places=places,
+                places=Places(settings.places_per_caller),
                 max_push_bytes=settings.max_push_bytes,
                 default_branch=settings.default_branch,
             )

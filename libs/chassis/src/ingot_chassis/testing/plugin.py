@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from ingot_chassis.testing.apps import keep_routes
 from ingot_chassis.testing.databases import (
     Backend,
     Databases,
@@ -38,6 +39,7 @@ WORKER_KEY = "ingot_test_folder"
 
 def pytest_configure(config: pytest.Config) -> None:
     given: dict[str, Any] | None = getattr(config, "workerinput", None)
+    keep_routes()
     config.stash[SERVERS] = SessionServers(Path(given[WORKER_KEY])) if given else SessionServers.open()
 
 

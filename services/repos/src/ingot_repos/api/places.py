@@ -5,14 +5,13 @@ came about.
 """
 
 from collections import Counter
-from collections.abc import Callable
 
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from ingot_chassis.errors import TooManyRequests
 
 TAKEN = "place_taken_by"
-"""Where the scope of a request says whose place it holds."""
+"""Where the scope of a request says which place it holds: the ``Places`` and whose it is."""
 
 
 class Places:
@@ -31,27 +30,24 @@ class Places:
                 f"no more than {self._each} such requests at once", headers={"Retry-After": "1"}
             )
         self.taken[caller] += 1
-        scope[TAKEN] = caller  # type: ignore[literal-required]
+        scope[TAKEN] = self, caller  # type: ignore[literal-required]
 
-    def give_back(self, scope: Scope) -> None:
-        """Free what ``take`` held for that request, if it held anything."""
-        caller = scope.pop(TAKEN, None)  # type: ignore[misc]
-        if caller is not None:
-            self.taken[caller] -= 1
-            if not self.taken[caller]:
-                del self.taken[caller]
+    def give_back(self, caller: str) -> None:
+        """Free what ``take`` held for a request of ``caller``."""
+        self.taken[caller] -= 1
+        if not self.taken[caller]:
+            del self.taken[caller]
 
 
-def giving_back(places: Places) -> Callable[[ASGIApp], ASGIApp]:
+def giving_back(app: ASGIApp) -> ASGIApp:
     """The middleware that gives places back. A function, for the framework makes copies of objects."""
 
-    def wrapped(app: ASGIApp) -> ASGIApp:
-        async def handle(scope: Scope, receive: Receive, send: Send) -> None:
-            try:
-                await app(scope, receive, send)
-            finally:
-                places.give_back(scope)
+    async def handle(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await app(scope, receive, send)
+        finally:
+            if TAKEN in scope:
+                places, caller = scope.pop(TAKEN)  # type: ignore[misc]
+                places.give_back(caller)
 
-        return handle
-
-    return wrapped
+    return handle
