@@ -1,7 +1,7 @@
-"""What repositories cost: files, branches, archives, merges, and the search over 100,000 of them.
+"""What repositories cost: files, branches, archives, and the search over 100,000 of them.
 
 CPU of all server processes per request, beside its bound and as a multiple of ``GET /version`` in the same run, for
-on a busy machine only that can be compared. ``python benchmarks/repositories.py [--requests N] [--only merges] [--check]``.
+on a busy machine only that can be compared. ``python benchmarks/repositories.py [--requests N] [--only archives] [--check]``.
 """
 
 import argparse
@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +26,11 @@ from ingot_chassis.database import Database  # noqa: E402
 from ingot_repos.store.tables import metadata  # noqa: E402
 
 FILES, COMMITS, BRANCHES = 300, 100, 34
-PARTS = ("merges", "archives", "requests")
-MERGES = 30
-MERGE_BOUND = 20e-3
+PARTS = ("archives", "requests")
 REPOSITORIES = 100_000
 ARCHIVE_MIB = 128
 FLAT = 16 * 2**20
 """Bytes by which a process may grow while it streams an archive of any size."""
-SETTLING, IDLING = 2.0, 6.0
 OWNER = run.ADMINISTRATOR[0]
 
 CASES = (
@@ -70,7 +66,7 @@ def push(url: str, token: str, work: Path, name: str) -> None:
 
 
 def furnish(client: httpx.Client, url: str, token: str, folder: Path) -> None:
-    """The repository of the cases, with branches and what is to be merged; and a large one."""
+    """The repository of the cases, with branches; and a large one."""
     work = folder / "bench"
     work.mkdir()
     git("init", "-q", "-b", "master", cwd=work)
@@ -83,13 +79,6 @@ def furnish(client: httpx.Client, url: str, token: str, folder: Path) -> None:
     for number in range(BRANCHES - 1):
         git("branch", f"branch/{number}", cwd=work)
     push(url, token, work, "bench")
-    client.post("api/v1/user/repos", json={"name": "merging"}).raise_for_status()
-    for number in range(MERGES):
-        git("branch", f"base{number}", "master", cwd=work)
-        git("checkout", "-q", "-b", f"topic{number}", "master", cwd=work)
-        write(work, f"src/file{number}.txt", b"changed\n")
-        git("commit", "-q", "-a", "-m", f"topic {number}", cwd=work)
-    push(url, token, work, "merging")
     client.post("api/v1/user/repos", json={"name": "large"}).raise_for_status()
     large = folder / "large"
     large.mkdir()
@@ -119,45 +108,6 @@ async def fill(database_url: str, owner_id: int) -> None:
     async with database.read() as db:
         await db.execute(text("ANALYZE"))
     await database.close()
-
-
-def since(before: dict[str, float], pids: set[int]) -> dict[str, float]:
-    """CPU by program since another look at them."""
-    return {
-        program: spent - before.get(program, 0.0) for program, spent in processor.by_program(pids).items()
-    }
-
-
-def merge_all(client: httpx.Client) -> tuple[dict[str, float], dict[str, float]]:
-    """Seconds of CPU per merge by program: until the answer has come, and afterwards, when events follow from it.
-
-    What an idle forge spends in that time is taken off. Each pull request has a base of its own: those that are
-    open on one base are compared anew whenever it moves.
-    """
-    path = f"api/v1/repos/{OWNER}/merging/pulls"
-    numbers = []
-    for number in range(MERGES):
-        body = {"base": f"base{number}", "head": f"topic{number}", "title": f"topic {number}"}
-        numbers.append(client.post(path, json=body).raise_for_status().json()["number"])
-    time.sleep(SETTLING)
-    pids = processor.below(os.getpid())
-    before, began = processor.by_program(pids), time.monotonic()
-    time.sleep(IDLING)
-    idle = {name: spent / (time.monotonic() - began) for name, spent in since(before, pids).items()}
-    called: dict[str, float] = {}
-    followed: dict[str, float] = {}
-    for number in numbers:
-        for spent, act in (
-            (called, lambda number=number: client.post(f"{path}/{number}/merge", json={"Do": "merge"})),
-            (followed, lambda: time.sleep(SETTLING / 4)),
-        ):
-            before, began = processor.by_program(pids), time.monotonic()
-            if (answer := act()) is not None:
-                answer.raise_for_status()
-            passed = time.monotonic() - began
-            for name, more in since(before, pids).items():
-                spent[name] = spent.get(name, 0.0) + (more - idle.get(name, 0.0) * passed) / MERGES
-    return called, followed
 
 
 def peaks() -> dict[int, int]:
@@ -205,17 +155,6 @@ def measure_requests(made: Any, token: str, requests: int) -> bool:
     return within
 
 
-def measure_merges(client: httpx.Client) -> bool:
-    """Print what a merge costs; whether that is within its bound."""
-    called, followed = merge_all(client)
-    spent = sum(called.values()) + sum(followed.values())
-    print(f"POST a merge: {spent * 1e3:.1f} ms of CPU in all processes (bound {MERGE_BOUND * 1e3:.0f} ms)")
-    for part, shares in (("until it is answered", called), ("what follows from it", followed)):
-        named = ", ".join(f"{name} {one * 1e3:.1f}" for name, one in shares.items() if one > 5e-5)
-        print(f"    {part}: {sum(shares.values()) * 1e3:.1f} ms; {named}", flush=True)
-    return spent <= MERGE_BOUND
-
-
 def measure_archives(client: httpx.Client) -> bool:
     """Print how processes grow while they stream archives; whether memory is flat."""
     within = True
@@ -243,10 +182,8 @@ def main() -> None:
             base_url=made.url, headers={"Authorization": f"token {token}"}, timeout=300, trust_env=False
         ) as client:
             furnish(client, made.url, token, Path(folder))
-            if "merges" in parts:
-                within = measure_merges(client)
             if "archives" in parts:
-                within = measure_archives(client) and within
+                within = measure_archives(client)
             owner_id = client.get("api/v1/user").raise_for_status().json()["id"]
         if "requests" in parts:
             asyncio.run(fill(made.around.database_urls["repos"], owner_id))
