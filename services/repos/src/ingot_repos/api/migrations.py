@@ -126,14 +126,16 @@ async def _source(request: Call, data: MigrateRepository) -> Source:
     """Where from, with credentials; what the address itself holds counts only where the fields are empty."""
     settings = request.settings
     folders = settings.local_remotes if request.who.admin else []
-    source = read_source(data.clone_addr.strip(), folders=folders, ssh=bool(settings.known_hosts))
+    source = read_source(
+        data.clone_addr.strip(),
+        username=data.auth_username,
+        folders=folders,
+        ssh=bool(settings.known_hosts),
+    )
     if source.host and await request.parts.proxy.refusal(source.host, source.port):
         raise Invalid.field("clone_addr", "address", migrations.TEXTS["address"])
-    return msgspec.structs.replace(
-        source,
-        username=data.auth_username or source.username,
-        password=data.auth_token or data.auth_password or source.password,
-    )
+    password = data.auth_token or data.auth_password or source.password
+    return msgspec.structs.replace(source, password=password)
 
 
 def _interval(request: Call, text: str) -> int:

@@ -33,11 +33,12 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     password: str = ""
 
 
-def read_source(text: str, *, folders: Sequence[str] = (), ssh: bool = False) -> Source:
+def read_source(text: str, *, username: str = "", folders: Sequence[str] = (), ssh: bool = False) -> Source:
     """The remote that ``text`` names: a URL of http, https, git or ssh, ``user@host:path``, or a folder.
 
     Args:
         text: as somebody typed it.
+        username: stands for the one in it.
         folders: folders of this machine below which repositories may be fetched from.
         ssh: whether host keys can be checked, or need not be.
 
@@ -52,18 +53,18 @@ def read_source(text: str, *, folders: Sequence[str] = (), ssh: bool = False) ->
         text = f"ssh://{scp[1] + '@' if scp[1] else ''}{scp[2]}/{scp[3]}"
     try:
         parts = urlsplit(text)
-        return _remote(parts, parts.port, ssh=ssh)
+        return _remote(parts, parts.port, username, ssh=ssh)
     except ValueError:
         raise _invalid("format", "is no URL") from None
 
 
-def _remote(parts: SplitResult, port: int | None, *, ssh: bool) -> Source:
+def _remote(parts: SplitResult, port: int | None, username: str, *, ssh: bool) -> Source:
     host = (parts.hostname or "").lower()
     if parts.scheme not in PORTS or not _HOST.fullmatch(host) or port == 0:
         raise _invalid("scheme", "is no address of http, https, git or ssh")
     if parts.query or parts.fragment or not parts.path.strip("/") or _CONTROL.search(unquote(parts.path)):
         raise _invalid("format", "names no repository")
-    username, password = unquote(parts.username or ""), unquote(parts.password or "")
+    username, password = username or unquote(parts.username or ""), unquote(parts.password or "")
     shown = f"[{host}]" if ":" in host else host
     if port is not None and port != PORTS[parts.scheme]:
         shown += f":{port}"

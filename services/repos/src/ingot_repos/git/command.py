@@ -169,7 +169,6 @@ def spawn(
     environment: Mapping[str, str],
     stdin: int,
     max_memory: int | None = None,
-    keep: Sequence[int] = (),
     leashed: bool = False,
 ) -> Process:
     """Start git in a process group of its own, stdout and stderr piped. Blocks for a few milliseconds.
@@ -181,14 +180,13 @@ def spawn(
         stdin: `subprocess.PIPE` or `subprocess.DEVNULL`.
         max_memory: bytes of private memory for each process of the group (RLIMIT_DATA: unlike RLIMIT_AS it
             does not count the mapped packs).
-        keep: descriptors that it inherits.
         leashed: it dies, with its children, when this process does; costs some 15 ms. For what nobody waits for:
             git that serves a connection ends with the connection.
     """
-    argv, held = args.argv(git_dir), None
+    argv, held, end = args.argv(git_dir), None, -1
     if leashed:
         end, start = os.pipe()
-        keep, held = (*keep, end), os.fdopen(start, "wb")
+        held = os.fdopen(start, "wb")
         argv = [sys.executable, "-I", "-S", _LEASH, str(end), *argv]
     try:
         process = Process(
@@ -201,7 +199,7 @@ def spawn(
             bufsize=0,
             # A session of its own: no terminal to prompt on, and one group to kill with all its children.
             start_new_session=True,
-            pass_fds=keep,
+            pass_fds=(end,) if leashed else (),
         )
     finally:
         if leashed:

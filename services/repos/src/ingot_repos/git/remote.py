@@ -10,7 +10,7 @@ import json
 import os
 import re
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -201,7 +201,7 @@ async def _run(
     """Run git against a remote to its end; its stdout. Killed when cancelled, and with this process."""
     output = bytearray()
     with contextlib.ExitStack() as stack:
-        extra, keep = _secrets(remote, stack)
+        extra = _secrets(remote, stack)
         stream = stream_git(
             args,
             git_dir=path,
@@ -211,7 +211,6 @@ async def _run(
             ),
             time_limit=_LONGEST,
             watch=activity.see,
-            keep=keep,
             leashed=True,
         )
         try:
@@ -236,20 +235,19 @@ def _reason(stderr: str) -> Reason:
     return next((reason for reason, pattern in _WORDS if re.search(pattern, words)), "failed")
 
 
-def _secrets(remote: Remote, stack: contextlib.ExitStack) -> tuple[dict[str, str], Sequence[int]]:
-    """Variables and descriptors by which git and ssh get to user name and password."""
+def _secrets(remote: Remote, stack: contextlib.ExitStack) -> dict[str, str]:
+    """Variables by which git and ssh get to user name and password."""
     if remote.secrets is None:
-        return {}, ()
-    descriptor = wire.sealed_off(*remote.secrets)
+        return {}
+    descriptor, path = wire.sealed_off(*remote.secrets)
     stack.callback(os.close, descriptor)
     asking = wire.program("ingot-repos-askpass")
-    variables = {
+    return {
         "GIT_ASKPASS": asking,
         "SSH_ASKPASS": asking,
         "SSH_ASKPASS_REQUIRE": "force",
-        wire.SECRETS: str(descriptor),
+        wire.SECRETS: path,
     }
-    return variables, (descriptor,)
 
 
 def _surroundings(remote: Remote) -> dict[str, str]:

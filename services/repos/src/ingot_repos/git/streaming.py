@@ -10,7 +10,7 @@ import contextlib
 import fcntl
 import os
 import subprocess
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -46,7 +46,6 @@ async def stream_git(
     max_memory: int | None = None,
     drain: bool = True,
     watch: Callable[[bytes], None] | None = None,
-    keep: Sequence[int] = (),
     leashed: bool = False,
 ) -> AsyncGenerator[bytes, None]:
     """Yield git's stdout in chunks of at most 256 KiB while `body` flows into its stdin.
@@ -63,7 +62,6 @@ async def stream_git(
         max_memory: see `spawn`.
         drain: whether what git leaves unread of a finite body is taken in (bounded) before the stream ends.
         watch: is given what git writes to stderr, as it comes.
-        keep: see `spawn`.
         leashed: see `spawn`.
 
     Raises:
@@ -77,7 +75,6 @@ async def stream_git(
         environment=clean_environment() if environment is None else environment,
         stdin=subprocess.DEVNULL if body is None else subprocess.PIPE,
         max_memory=max_memory,
-        keep=keep,
         leashed=leashed,
     )
     with observed(args.verb):

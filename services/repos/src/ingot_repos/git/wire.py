@@ -4,8 +4,9 @@
 `ingot-repos-connect` opens a connection through the proxy of the worker (core.gitProxy of git-config(1), ProxyCommand
 of ssh_config(5)), `ingot-repos-ssh` is ssh with nothing of the operator's own (GIT_SSH of git(1)).
 
-Secrets come over an inherited descriptor of a file without a name. They are never in arguments, environment,
-configuration or on disk. Only the standard library is imported, as each program is started anew.
+Secrets are in a file without a name that the worker holds open and that its own account alone can reach (proc(5));
+ssh would close an inherited descriptor. They are never in arguments, environment, configuration or on disk. Only the
+standard library is imported, as each program is started anew.
 """
 
 import json
@@ -15,10 +16,9 @@ import shutil
 import socket
 import sys
 import sysconfig
-import tempfile
 from pathlib import Path
 
-SECRETS, TUNNEL, SSH = "INGOT_SECRETS_FD", "INGOT_TUNNEL", "INGOT_SSH_OPTIONS"
+SECRETS, TUNNEL, SSH = "INGOT_SECRETS", "INGOT_TUNNEL", "INGOT_SSH_OPTIONS"
 _CHUNK = 64 * 1024
 
 
@@ -31,22 +31,19 @@ def program(name: str) -> str:
     return found
 
 
-def sealed_off(username: str, password: str) -> int:
-    """A descriptor that holds both; the caller closes it."""
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("secrets")
-    else:  # pragma: no cover - systems without memfd_create
-        with tempfile.TemporaryFile() as file:
-            descriptor = os.dup(file.fileno())
+def sealed_off(username: str, password: str) -> tuple[int, str]:
+    """A descriptor of a file without a name that holds both, and the path to it; the caller closes it."""
+    descriptor = os.memfd_create("secrets")
     os.write(descriptor, json.dumps([username, password]).encode())
-    return descriptor
+    return descriptor, f"/proc/{os.getpid()}/fd/{descriptor}"
 
 
 def askpass() -> None:
     """Print the answer to the question in the first argument."""
     question = sys.argv[1] if len(sys.argv) > 1 else ""
-    username, password = json.loads(os.pread(int(os.environ[SECRETS]), _CHUNK, 0))
-    sys.stdout.write((username if question.lower().startswith("username") else password) + "\n")
+    username, password = json.loads(Path(os.environ[SECRETS]).read_bytes())
+    # ssh asks "<user>@<host>'s password: ", whatever the user is called.
+    sys.stdout.write((username if question.startswith("Username for ") else password) + "\n")
 
 
 def ssh() -> None:
