@@ -5,6 +5,7 @@ import base64
 import contextlib
 import os
 import socket
+import ssl
 from pathlib import Path
 
 from repos_world import git
@@ -16,11 +17,11 @@ class Remote:
     """Serves the bare repositories of a folder. ``answer`` may answer a request by itself, with raw bytes or by hand.
 
     ``answer(method, path, headers, writer)`` is awaited first; what it returns is sent, and None leaves the request
-    to git. ``chunk`` and ``pause`` slow git's answers down.
+    to git. ``chunk`` and ``pause`` slow git's answers down. ``tls`` makes it https.
     """
 
-    def __init__(self, folder: Path):
-        self.folder = folder
+    def __init__(self, folder: Path, tls: ssl.SSLContext | None = None):
+        self.folder, self.tls = folder, tls
         self.requests = []
         self.arrived = asyncio.Event()
         self.answer = None
@@ -29,7 +30,7 @@ class Remote:
 
     async def __aenter__(self):
         self.folder.mkdir(exist_ok=True)
-        self.server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self.tls)
         self.port = self.server.sockets[0].getsockname()[1]
         return self
 
@@ -37,7 +38,7 @@ class Remote:
         self.server.close()
 
     def url(self, name="source.git", host="127.0.0.1"):
-        return f"http://{host}:{self.port}/{name}"
+        return f"http{'s' if self.tls else ''}://{host}:{self.port}/{name}"
 
     async def _serve(self, reader, writer):
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError), contextlib.closing(writer):

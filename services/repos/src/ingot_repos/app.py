@@ -1,6 +1,7 @@
 """Wiring of repos."""
 
 import asyncio
+import ssl
 from pathlib import Path
 
 from litestar import Litestar, Router
@@ -95,6 +96,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     """The app of repos. Raises SettingsError."""
     if not settings.storage_root:
         raise SettingsError(["INGOT_REPOS_STORAGE_ROOT is not set; see docs/settings.md"])
+    _require_files_of_remotes(settings)
     parts = assemble(
         "repos",
         settings,
@@ -184,3 +186,18 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
             )
         },
     )
+
+
+def _require_files_of_remotes(settings: Settings) -> None:
+    """Git and ssh read them later, and from a folder of their own: a wrong one would look like a wrong remote."""
+    for name, file in (
+        ("KNOWN_HOSTS", "" if settings.known_hosts == "any" else settings.known_hosts),
+        ("REMOTE_AUTHORITIES", settings.remote_authorities),
+    ):
+        if file and not (Path(file).is_absolute() and Path(file).is_file()):
+            raise SettingsError([f"INGOT_REPOS_{name} does not name a file by its whole path"])
+    if settings.remote_authorities:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(settings.remote_authorities)
+        except OSError as error:
+            raise SettingsError([f"INGOT_REPOS_REMOTE_AUTHORITIES holds no certificates: {error}"]) from error

@@ -252,10 +252,17 @@ class Remotes:
             ticket,
             proxy_port,
         ):
-            known = self._settings.known_hosts
-            proxy = (proxy_port, ticket.name, ticket.token)
+            settings = self._settings
+            far = Remote(
+                remote.url,
+                scheme,
+                secrets,
+                proxy=(proxy_port, ticket.name, ticket.token),
+                known_hosts=settings.known_hosts,
+                authorities=settings.remote_authorities,
+            )
             try:
-                yield Fetching(Remote(remote.url, scheme, secrets, proxy, known), activity, ticket)
+                yield Fetching(far, activity, ticket)
             except RemoteFailed as error:
                 if error.reason in ("cancelled", "idle"):
                     raise

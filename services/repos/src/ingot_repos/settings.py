@@ -88,6 +88,13 @@ class Settings(ServiceSettings, kw_only=True):
             "Empty: no ssh."
         ),
     ] = ""
+    remote_authorities: Annotated[
+        str,
+        msgspec.Meta(
+            description="File (PEM) of authorities that the certificates of https remotes may come from, beside those "
+            "that this machine trusts."
+        ),
+    ] = ""
     remote_idle_seconds: Annotated[
         float,
         msgspec.Meta(

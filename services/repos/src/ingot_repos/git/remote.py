@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import re
+import ssl
 import time
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
@@ -99,6 +100,7 @@ class Remote:
         secrets: user name and password.
         proxy: port, name and password of a ticket of the proxy; None for `file`.
         known_hosts: a file as of sshd(8), or "any".
+        authorities: a PEM file of authorities that certificates may come from, beside the machine's own.
     """
 
     url: str
@@ -106,6 +108,7 @@ class Remote:
     secrets: tuple[str, str] | None = field(default=None, repr=False)
     proxy: tuple[int, str, str] | None = None
     known_hosts: str = ""
+    authorities: str = ""
 
 
 @dataclass(slots=True)
@@ -267,6 +270,11 @@ def _surroundings(remote: Remote) -> dict[str, str]:
 
 def _configuration(remote: Remote) -> list[tuple[str, str]]:
     settings = []
+    if remote.authorities:
+        # It takes the place of the machine's own file, but not of the folder that holds the same.
+        settings.append(("http.sslCAInfo", remote.authorities))
+        if folder := ssl.get_default_verify_paths().capath:
+            settings.append(("http.sslCAPath", folder))
     if remote.proxy is not None and remote.scheme in ("http", "https"):
         port, ticket, token = remote.proxy
         settings.append(("http.proxy", f"socks5h://{ticket}:{token}@127.0.0.1:{port}"))
