@@ -33,9 +33,10 @@ setup: .venv/.dev ## Install everything for development into .venv
 ##@ Testing
 
 .PHONY: test
-test: .venv/.dev ## Run all tests (ARGS="-k login" and the like go to pytest)
-	@echo "running all tests …"
-	@$(PYTEST) -n auto $(ARGS)
+test: .venv/.dev ## Run all tests, those of each service and library alone (ARGS="-k login" and the like go to pytest)
+	@tools/isolated $(ALONE) -- $(ARGS)
+	@echo "testing them together …"
+	@$(PYTEST) -q -n auto $(filter apps/%,$(MEMBERS)) tests $(ARGS) $(if $(ARGS),|| [ $$? -eq 5 ])
 
 .PHONY: test-chassis test-contracts test-standalone $(SERVICES:%=test-%)
 test-identity: ## Run the tests of services/identity
@@ -49,10 +50,6 @@ test-standalone: ## Run the tests of apps/standalone
 test-chassis test-contracts test-standalone $(SERVICES:%=test-%): test-%: .venv/.dev
 	@echo "running the tests of $* …"
 	@$(PYTEST) -n auto $(filter %/$*,$(MEMBERS)) $(ARGS)
-
-.PHONY: isolated
-isolated: ## Run the tests of each service and library in an environment of its own
-	@tools/isolated $(ALONE)
 
 .PHONY: e2e
 e2e: .venv/.dev ## Run the end-to-end tests, in both modes
@@ -100,7 +97,7 @@ arch: .venv/.dev ## Check the walls between services and between rooms
 	@$(PYTEST) -q tests/arch
 
 .PHONY: check
-check: lint types arch test isolated ## All of the above checks and tests: what CI runs
+check: lint types arch test ## All of the above checks and tests: what CI runs
 
 ##@ Keeping
 

@@ -24,6 +24,7 @@ from nats.aio.msg import Msg
 from sqlalchemy import event, select
 from sqlalchemy.engine import Engine
 
+from ingot_chassis import inbox, jobs, outbox
 from ingot_chassis.bus import Bus
 from ingot_chassis.database import Database, Tx, insert
 from ingot_chassis.events import Envelope
@@ -36,6 +37,8 @@ from ingot_chassis.telemetry import configure_logging
 EVENTS = 3
 LEASE = timedelta(seconds=0.3)
 ACK_WAIT = 0.3
+# Whoever takes over from the dead looks again that soon, instead of after a second.
+outbox.POLL_SECONDS = jobs.POLL_SECONDS = inbox.STANDBY_SECONDS = 0.1
 
 
 class Work(msgspec.Struct):
@@ -94,7 +97,7 @@ async def live(database: str, reader: str, nats: str, name: str) -> None:
     """Write with some events and a job, relay, consume and work, until nothing is left to do."""
     writer, other = Database(database, metadata), Database(reader, metadata)
     writer_bus, reader_bus = Bus(nats, name="counter"), Bus(nats, name="reader", ack_wait=ACK_WAIT)
-    jobs = Jobs(writer, lease=LEASE)
+    promised = Jobs(writer, lease=LEASE)
 
     async def consume(tx: Tx, happened: Counted, _envelope: Envelope) -> None:
         await add_one(tx, happened.name)
@@ -102,11 +105,11 @@ async def live(database: str, reader: str, nats: str, name: str) -> None:
     async def work(job: Job) -> None:
         async with writer.transaction() as tx:
             await add_one(tx, msgspec.json.decode(job.payload, type=Work).name)
-            await jobs.finish(tx, job)
+            await promised.finish(tx, job)
 
-    await write_once(writer, jobs, name)
+    await write_once(writer, promised, name)
     consumers = Consumers("reader", other, reader_bus, {Counted: consume})
-    workers = Workers("counter", jobs, {"count": work})
+    workers = Workers("counter", promised, {"count": work})
     relay = Relay("counter", writer, writer_bus)
     async with running([("relay", relay.run), *consumers.loops(), *workers.loops()]):
         while not await settled(writer, other, name):
@@ -115,14 +118,14 @@ async def live(database: str, reader: str, nats: str, name: str) -> None:
         await end.close()
 
 
-async def write_once(writer: Database, jobs: Jobs, name: str) -> None:
+async def write_once(writer: Database, promised: Jobs, name: str) -> None:
     """State, events and job in one transaction, unless an earlier life has committed it."""
     async with writer.transaction() as tx:
         wrote = await tx.execute(insert(tx, tally).values(name="written", count=1).on_conflict_do_nothing())
         if wrote.rowcount == 1:
             for number in range(EVENTS):
                 tx.emit(Counted(name=name, number=number), key="k")
-            await jobs.add(tx, "count", "k", Work(name="worked"))
+            await promised.add(tx, "count", "k", Work(name="worked"))
 
 
 async def settled(writer: Database, reader: Database, name: str) -> bool:

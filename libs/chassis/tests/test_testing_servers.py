@@ -129,7 +129,7 @@ def test_a_server_that_fails_says_why(session_servers) -> None:
 
 def test_workers_share_the_servers_and_nothing_is_left(tmp_path: Path) -> None:
     run = start_pytest(tmp_path, RUN_ON_TWO_WORKERS, "-n", "2")
-    output, _ = run.communicate(timeout=90)
+    output, _ = run.communicate(timeout=300)
     assert run.returncode == 0, output
 
     notes = [note.read_text().split() for note in tmp_path.glob("note-*")]

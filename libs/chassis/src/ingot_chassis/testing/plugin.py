@@ -39,6 +39,8 @@ WORKER_KEY = "ingot_test_folder"
 
 def pytest_configure(config: pytest.Config) -> None:
     given: dict[str, Any] | None = getattr(config, "workerinput", None)
+    # Markers for `data` and path parameters that Litestar 3 will ask for; 2.x reads both spellings.
+    config.addinivalue_line("filterwarnings", "ignore::litestar.exceptions.LitestarDeprecationWarning")
     keep_routes()
     config.stash[SERVERS] = SessionServers(Path(given[WORKER_KEY])) if given else SessionServers.open()
 
