@@ -4,6 +4,7 @@ import pytest
 
 from ingot_chassis.principal import Membership
 from ingot_chassis.tables import now
+from ingot_repos.store import accounts
 
 LISTS = {
     "/user/repos": 3,
@@ -147,6 +148,13 @@ async def test_counters_follow_stars_watches_and_forks(world, owner, bob):
     await world.parts.workers.step()
     shown = (await bob.get("/repos/ann/app")).json()
     assert (shown["stars_count"], shown["watchers_count"], shown["forks_count"]) == (1, 2, 1)
+    carl = world.user(3, "carl")
+    await carl.call("PUT", "/api/v1/user/starred/ann/app")
+    await carl.call("PUT", "/api/v1/repos/ann/app/subscription")
+    async with world.database.transaction() as tx:
+        await accounts.forget(tx, 3)
+    shown = (await bob.get("/repos/ann/app")).json()
+    assert (shown["stars_count"], shown["watchers_count"]) == (1, 2)
     await bob.call("DELETE", "/api/v1/user/starred/ann/app")
     await bob.call("DELETE", "/api/v1/repos/ann/app/subscription")
     await bob.call("DELETE", "/api/v1/repos/bob/app")

@@ -8,7 +8,8 @@ from sqlalchemy import Row, bindparam, delete, select, update
 from ingot_chassis.database import Executor, insert
 from ingot_chassis.lookup import Lookup
 from ingot_chassis.tables import BigId
-from ingot_repos.store.tables import account, collaboration, repository, star, watch
+from ingot_repos.store import marks
+from ingot_repos.store.tables import account, collaboration, repository
 
 AccountRow = Row[Any]
 
@@ -50,8 +51,8 @@ async def logins_by_email(db: Executor, addresses: Collection[str]) -> dict[str,
 
 async def forget(db: Executor, account_id: int) -> None:
     """A deleted account loses what it held here; its copy stays only while repositories name it as owner."""
-    for table in (collaboration, star, watch):
-        await db.execute(delete(table).where(table.c.user_id == account_id))
+    await db.execute(delete(collaboration).where(collaboration.c.user_id == account_id))
+    await marks.remove_all(db, account_id)
     owns = select(repository.c.id).where(repository.c.owner_id == account_id).exists()
     await db.execute(delete(account).where(account.c.id == account_id, ~owns))
     await db.execute(update(account).where(account.c.id == account_id).values(active=False, lower_login=""))

@@ -28,6 +28,16 @@ async def remove(db: Executor, mark: Mark, repository_id: int, user_id: int) -> 
     await _count(db, mark, repository_id)
 
 
+async def remove_all(db: Executor, user_id: int) -> None:
+    """Take back what a user marked."""
+    for mark, marks in TABLES.items():
+        mine = marks.c.user_id == user_id
+        count = repository.c[COUNTERS[mark]]
+        marked = repository.c.id.in_(select(marks.c.repository_id).where(mine))
+        await db.execute(update(repository).where(marked).values({count: count - 1}))
+        await db.execute(delete(marks).where(mine))
+
+
 async def is_put(db: Executor, mark: Mark, repository_id: int, user_id: int) -> bool:
     marks = TABLES[mark]
     found = await db.execute(
