@@ -129,6 +129,16 @@ async def test_anonymous_git_clients_are_asked_for_a_password_whatever_exists(wo
     assert {a.headers["www-authenticate"] for a in answers} == {'Basic realm="Ingot"'}
 
 
+async def test_a_hidden_organization_is_told_from_no_account_to_nobody(world, ann):
+    await ann.create("app")
+    world.organization(9, "hidden", visibility="private")
+    for method in ("GET", "PUT", "DELETE"):
+        path = "/api/v1/repos/ann/app/collaborators/"
+        there, nowhere = [await ann.call(method, path + name, {}) for name in ("hidden", "absent")]
+        assert there.status_code == nowhere.status_code == 422
+        assert there.text == nowhere.text.replace("absent", "hidden")
+
+
 async def test_collaborators_are_listed_checked_and_taken_out(world, ann, bob):
     await ann.create("app", private=True)
     path = "/api/v1/repos/ann/app/collaborators"

@@ -23,7 +23,7 @@ class AddCollaborator(msgspec.Struct, kw_only=True):
 
 async def _user(request: Call, login: str) -> AccountRow:
     try:
-        row = await request.account(login)
+        row = await request.visible_account(login)
     except NotFound:
         raise Invalid.field("collaborator", "unknown", f"there is no user {login!r}") from None
     if row.kind != "user":
