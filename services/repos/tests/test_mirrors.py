@@ -205,6 +205,13 @@ async def test_interval_and_credentials_are_changed(world, ann, bob, mirror, rem
     assert (changed.status_code, "changed" in changed.text) == (200, False)
     await sync(world, bob)
     assert (await row_of(world)).reason == ""
+    remote.answer = wanting("bob", "changed again")
+    assert (await bob.call("PATCH", path, {"mirror_password": "changed again"})).status_code == 200
+    await sync(world, bob)
+    assert (await row_of(world)).reason == ""
+    none = {"mirror_username": "", "mirror_password": ""}
+    assert (await bob.call("PATCH", path, none)).status_code == 200
+    assert [row.sealed for row in await world.rows("remote")] == [None]
     assert (await bob.call("PATCH", path, {"mirror_interval": "0"})).json()["mirror_interval"] == "0h0m0s"
     assert (await row_of(world)).next_run_at is None
     table = world.database.metadata.tables["job"]

@@ -16,6 +16,7 @@ from ingot_repos.core.intervals import read_interval
 from ingot_repos.core.repositories import NewRepository
 from ingot_repos.git.errors import RefNotFound
 from ingot_repos.git.refs import get_branch, set_default_branch
+from ingot_repos.store import remotes
 
 UNITS = {
     "has_issues": "issues_enabled",
@@ -184,7 +185,9 @@ async def edit_repository(request: Call, data: EditRepository) -> Repository:
         if interval is not None:
             await mirrors.set_interval(tx, request.parts.jobs, row, interval)
         if data.mirror_username is not None or password is not None:
-            sealed = migrations.sealed(request.parts.seal, data.mirror_username or "", password or "")
+            remote = await remotes.get(tx, row.id)
+            held = remote.sealed if remote is not None else None
+            sealed = migrations.resealed(request.parts.seal, held, data.mirror_username, password)
             await mirrors.set_secrets(tx, row, sealed)
     if branch is not None:  # also when it is the same: a process may have died here
         await request.storage.call(found.id, set_default_branch, branch)

@@ -11,7 +11,7 @@ import msgspec
 from ingot_chassis.database import Tx
 from ingot_chassis.errors import Conflict
 from ingot_chassis.jobs import Job, Jobs
-from ingot_chassis.sealing import Seal
+from ingot_chassis.sealing import Seal, Unreadable
 from ingot_chassis.tables import now
 from ingot_contracts.repos import RepositoryCreated
 from ingot_repos.core import mirrors
@@ -81,6 +81,15 @@ def sealed(seal: Seal, username: str, password: str) -> bytes | None:
 def opened(seal: Seal, kept: bytes | None) -> tuple[str, str] | None:
     """User name and password as they were given. Raises Unreadable."""
     return msgspec.json.decode(seal.open(kept), type=tuple[str, str]) if kept is not None else None
+
+
+def resealed(seal: Seal, kept: bytes | None, username: str | None, password: str | None) -> bytes | None:
+    """The same with another user name or password; None leaves one as it was."""
+    try:
+        held = opened(seal, kept) or ("", "")
+    except Unreadable:
+        held = ("", "")
+    return sealed(seal, held[0] if username is None else username, held[1] if password is None else password)
 
 
 async def request(
