@@ -111,6 +111,15 @@ async def test_a_fork_shows_no_more_than_its_parent_did(world, ann, bob):
     world.identity.join(1, 9, owner=True)
     await ann.post("/orgs/acme/repos", {"name": "inner", "auto_init": True})
     assert (await bob.post("/repos/acme/inner/forks")).json()["private"] is True
+    await world.parts.workers.step()
+    assert (await bob.call("PATCH", "/api/v1/repos/bob/inner", {"private": False})).status_code == 422
+
+
+async def test_permissions_of_what_was_forked_are_those_on_it(bob, parent):
+    fork = (await bob.post("/repos/ann/app/forks")).json()
+    assert fork["permissions"]["admin"] is True
+    assert fork["parent"]["permissions"] == {"admin": False, "push": False, "pull": True}
+    assert (await bob.get("/repos/bob/app")).json()["parent"]["permissions"] == fork["parent"]["permissions"]
 
 
 async def test_two_forks_asked_for_at_once_are_one(bob, parent):

@@ -301,14 +301,17 @@ class Call(ApiRequest):
 
     async def views(self, rows: list[Any], *, level: Level | None = None) -> list[Repository]:
         """Repositories as the caller sees them; one statement more each if there are forks or mirrors among them."""
-        parents: dict[int, Any] = {}
+        parents: dict[int, Repository] = {}
         mirrors: dict[int, Any] = {}
         forked = {row.fork_of for row in rows if row.fork_of is not None}
         mirrored = [row.id for row in rows if row.mirror]
         if forked or mirrored:
             async with self.db.read() as db:
-                parents = await repositories.parents(db, access.viewer(self.who), forked)
+                found = await repositories.parents(db, access.viewer(self.who), forked)
                 mirrors = await remotes.mirrors(db, mirrored)
+            parents = {
+                row.id: self.viewing.repository(row, access.level(row, self.who)) for row in found.values()
+            }
         return [
             self.viewing.repository(
                 row,

@@ -9,7 +9,7 @@ from ingot_chassis.errors import Conflict
 from ingot_chassis.jobs import Job, Jobs
 from ingot_contracts.repos import ForkRequested, RepositoryCreated, RepositoryForked
 from ingot_repos.core.limits import require_room
-from ingot_repos.core.repositories import existing
+from ingot_repos.core.repositories import existing, is_hidden
 from ingot_repos.core.shards import job_kind
 from ingot_repos.core.views import Viewing, user
 from ingot_repos.store import accounts, marks, refs, repositories
@@ -40,8 +40,7 @@ async def request(tx: Tx, jobs: Jobs, parent: Any, owner: Any, who_id: int, name
         name=name,
         description=parent.description,
         website=parent.website,
-        # Who owns the parent may be hidden, and then it is; the fork's owner is not.
-        private=parent.private or parent.owner_visibility != "public",
+        private=is_hidden(parent),
         empty=parent.empty,
         default_branch=parent.default_branch,
         fork_of=parent.id,
@@ -69,11 +68,12 @@ async def complete(
     row = await existing(tx, wanted.repository_id)
     parent = await repositories.get_raw(tx, wanted.parent_id)
     forker = await accounts.get(tx, wanted.user_id)
-    fork = viewing.repository(row, parent=parent)
+    forkee = viewing.repository(parent) if parent is not None else None
+    fork = viewing.repository(row, parent=forkee)
     sender = user(forker) if forker else fork.owner
-    if parent is not None:
+    if forkee is not None:
         tx.emit(
-            RepositoryForked(forkee=viewing.repository(parent), repository=fork, sender=sender),
+            RepositoryForked(forkee=forkee, repository=fork, sender=sender),
             key=wanted.repository_id,
         )
     tx.emit(

@@ -131,14 +131,21 @@ async def edit(tx: Tx, viewing: Viewing, row: Any, sender: User, changes: dict[s
     """Change columns of a repository and announce it; the new row. Raises Invalid, NotFound."""
     if row.private and changes.get("private") is False and row.fork_of is not None:
         upstream = await repositories.get_raw(tx, row.fork_of)
-        if upstream is not None and upstream.private:
-            raise Invalid.field("private", "fork", "a fork stays private as long as what it was forked from")
+        if upstream is not None and is_hidden(upstream):
+            raise Invalid.field(
+                "private", "fork", "a fork stays private as long as what it was forked from is hidden"
+            )
     name = names.check_repository(changes.pop("name", row.name))
     if not await repositories.change(tx, row.id, **changes):
         raise NotFound
     if name != row.name and not await repositories.move(tx, row, owner_id=row.owner_id, name=name):
         raise Invalid.field("name", "taken", f"there is a repository {name!r} already")
     return await announce_edit(tx, viewing, row, sender)
+
+
+def is_hidden(row: Any) -> bool:
+    """Whether not everybody may see it: whoever owns it may be hidden, and then it is, too."""
+    return row.private or row.owner_visibility != "public"  # type: ignore[no-any-return]
 
 
 async def announce_edit(tx: Tx, viewing: Viewing, before: Any, sender: User) -> Any:

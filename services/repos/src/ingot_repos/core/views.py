@@ -41,7 +41,7 @@ class Viewing:
             empty=row.empty,
             private=row.private,
             fork=row.fork_of is not None,
-            parent=self.repository(parent, level) if parent is not None else None,
+            parent=parent,
             mirror=row.mirror,
             mirror_interval=write_interval(mirror.interval_seconds) if mirror is not None else "",
             mirror_updated=_whole(mirror.last_ok_at) if mirror is not None else None,
@@ -63,7 +63,7 @@ class Viewing:
                 admin=reaches(level, "admin"), push=reaches(level, "write"), pull=reaches(level, "read")
             ),
             has_issues=row.issues_enabled,
-            has_pull_requests=row.pulls_enabled,
+            has_pull_requests=row.pulls_enabled and not row.mirror,
             has_releases=row.releases_enabled,
         )
 
