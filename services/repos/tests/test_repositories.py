@@ -2,6 +2,8 @@
 
 import pytest
 
+from ingot_chassis.principal import ANONYMOUS
+
 
 async def test_a_created_repository_carries_real_values(ann):
     created = await ann.create("app", description="An app", website="https://app.test")
@@ -172,3 +174,25 @@ async def test_stars_and_watches_are_counted(ann, bob):
     assert [r["name"] for r in (await bob.get("/user/starred")).json()] == ["app"]
     assert (await bob.call("DELETE", "/api/v1/user/starred/ann/app")).status_code == 204
     assert (await bob.get("/user/starred/ann/app")).status_code == 404
+
+
+async def test_addresses_of_people_are_for_those_who_are_signed_in(world, ann, bob):
+    anonymous = world.person(ANONYMOUS)
+    await ann.create("app", auto_init=True)
+    tip = (await ann.get("/repos/ann/app/branches/master")).json()["commit"]["id"]
+    assert (await ann.post(f"/repos/ann/app/statuses/{tip}", {"state": "success"})).status_code == 201
+    assert (await ann.post("/repos/ann/app/releases", {"tag_name": "v1"})).status_code == 201
+    assert (await ann.call("PUT", "/api/v1/user/starred/ann/app")).status_code == 204
+    for path in (
+        "/repos/ann/app",
+        "/repos/search?q=app",
+        "/users/ann/repos",
+        "/repos/ann/app/stargazers",
+        "/repos/ann/app/subscribers",
+        "/repos/ann/app/releases",
+        f"/repos/ann/app/statuses/{tip}",
+        "/repos/ann/app/commits/master/status",
+    ):
+        answers = [await person.get(path) for person in (bob, anonymous)]
+        assert [answer.status_code for answer in answers] == [200, 200], path
+        assert ["ann@example.org" in answer.text for answer in answers] == [True, False], path

@@ -120,7 +120,8 @@ class Call(ApiRequest):
 
     @property
     def viewing(self) -> Viewing:
-        return self.parts.viewing
+        """How the caller sees things. Addresses of people are for those who are signed in."""
+        return self.parts.viewing if self.who.signed_in else self.parts.viewing.outside
 
     @property
     def most_repositories(self) -> int:

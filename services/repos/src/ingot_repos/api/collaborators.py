@@ -8,7 +8,6 @@ from ingot_chassis.policy import resource
 from ingot_contracts.identity import User
 from ingot_repos.api.call import Call
 from ingot_repos.core.grants import announce_access
-from ingot_repos.core.views import user
 from ingot_repos.store import collaborations
 from ingot_repos.store.accounts import AccountRow
 
@@ -43,7 +42,7 @@ async def list_collaborators(request: Call) -> Response[list[User]]:
     page = request.page()
     async with request.db.read() as db:
         rows, total = await collaborations.list_accounts(db, found.id, page)
-    return Response([user(row) for row in rows], headers=request.page_headers(page, total))
+    return Response([request.viewing.user(row) for row in rows], headers=request.page_headers(page, total))
 
 
 @get(

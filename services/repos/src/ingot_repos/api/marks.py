@@ -12,7 +12,6 @@ from ingot_contracts.repos import Repository
 from ingot_repos.api.call import Call, Found
 from ingot_repos.api.listings import page_of
 from ingot_repos.core import access
-from ingot_repos.core.views import user
 from ingot_repos.store import marks, repositories
 from ingot_repos.store.marks import Mark
 
@@ -61,7 +60,7 @@ async def _people(request: Call, mark: Mark) -> Response[list[User]]:
     page = request.page()
     async with request.db.read() as db:
         rows, total = await marks.list_accounts(db, mark, request.found.id, page)
-    return Response([user(row) for row in rows], headers=request.page_headers(page, total))
+    return Response([request.viewing.user(row) for row in rows], headers=request.page_headers(page, total))
 
 
 async def _list(request: Call, mark: Mark, user_id: int) -> Repositories:

@@ -182,7 +182,7 @@ def view(viewing: Viewing, full_name: str, row: Any) -> Release:
             id=row.author_id,
             login=row.login,
             full_name=row.full_name,
-            email=row.email,
+            email=viewing.email(row.email),
             avatar_url=row.avatar_url,
         )
     page, api = f"{viewing.root}{full_name}", f"{viewing.root}api/v1/repos/{full_name}"

@@ -32,7 +32,7 @@ def view(viewing: Viewing, full_name: str, row: Any) -> CommitStatus:
             id=row.creator_id,
             login=row.login,
             full_name=row.full_name,
-            email=row.email,
+            email=viewing.email(row.email),
             avatar_url=row.avatar_url,
         )
     at = row.created_at.replace(microsecond=0)

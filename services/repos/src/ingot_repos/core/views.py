@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from ingot_contracts.identity import Account, User
 from ingot_contracts.repos import Commit, CommitAuthor, Level, Permission, Repository, Verification, reaches
 from ingot_repos.core.intervals import write_interval
@@ -13,13 +15,29 @@ UNSIGNED = Verification(verified=False, reason="gpg.error.not_signed_commit")
 
 
 class Viewing:
-    """Knows the public root and where SSH listens."""
+    """Knows the public root and where SSH listens; ``outside`` is the same for those who see nobody's address."""
 
-    def __init__(self, public_url: str, *, ssh_user: str, ssh_host: str, ssh_port: int) -> None:
-        self.root = public_url
+    def __init__(
+        self, public_url: str, *, ssh_user: str, ssh_host: str, ssh_port: int, show_email: bool = True
+    ) -> None:
+        self.root, self._show_email = public_url, show_email
         self._ssh = (
             f"{ssh_user}@{ssh_host}:" if ssh_port == 22 else f"ssh://{ssh_user}@{ssh_host}:{ssh_port}/"
         )
+        self.outside = self
+        if show_email:
+            self.outside = Viewing(
+                public_url, ssh_user=ssh_user, ssh_host=ssh_host, ssh_port=ssh_port, show_email=False
+            )
+
+    def email(self, address: str) -> str:
+        """An account's address, if it is shown."""
+        return address if self._show_email else ""
+
+    def user(self, row: Any) -> User:
+        """The account of ``row`` as the API shows it."""
+        shown = user(row)
+        return shown if self._show_email else msgspec.structs.replace(shown, email="")
 
     def repository(
         self, row: Any, level: Level = "none", *, parent: Any = None, mirror: Any = None
@@ -32,7 +50,7 @@ class Viewing:
                 id=row.owner_id,
                 login=row.owner_login,
                 full_name=row.owner_full_name,
-                email=row.owner_email,
+                email=self.email(row.owner_email),
                 avatar_url=row.owner_avatar_url,
             ),
             name=row.name,
@@ -95,7 +113,7 @@ def _whole(at: datetime | None) -> datetime | None:
 
 
 def user(row: Any) -> User:
-    """The account of ``row`` as the API shows it."""
+    """The account of ``row`` as sister services and people who are signed in see it."""
     return User(
         id=row.id,
         login=row.login,
