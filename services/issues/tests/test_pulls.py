@@ -56,6 +56,17 @@ async def test_a_reader_proposes_from_a_fork_of_their_own_only(world: World) -> 
     assert (await world.call("POST", "/pulls", PULL | {"head": "dan:other"}, as_=3)).status_code == 403
 
 
+async def test_the_address_behind_a_fork_is_for_those_who_are_signed_in(world: World) -> None:
+    owner = User(id=4, login="dan", email="dan@example.org")
+    world.repos.repositories[8] = msgspec.structs.replace(
+        repository(8, owner=4, parent=repository()), owner=owner
+    )
+    await propose(world, as_=4, head="dan:fix")
+    for path in ("/pulls", "/pulls/1"):
+        shown = [(await world.call("GET", path, as_=reader)).text for reader in (3, 0)]
+        assert ["dan@example.org" in text for text in shown] == [True, False]
+
+
 async def test_a_fork_with_another_name_is_found_by_its_owner(world: World) -> None:
     fork = repository(8, owner=4, parent=repository(), name="mine")
     world.repos.repositories[8] = fork

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from ingot_contracts.identity import GHOST, User
 from ingot_contracts.issues import (
     Comment,
@@ -95,8 +97,8 @@ class Viewing:
             merged_at=row.merged_at,
             merge_commit_sha=row.merge_sha,
             merged_by=self.user(row.merged_by, around) if row.merged else None,
-            base=_branch(row.base_branch, row.base_sha, repository.id, repository),
-            head=_branch(
+            base=self._branch(row.base_branch, row.base_sha, repository.id, repository),
+            head=self._branch(
                 row.head_branch,
                 row.head_sha,
                 row.head_repository_id,
@@ -141,14 +143,18 @@ class Viewing:
             "is_locked": row.locked,
         }
 
+    def _branch(
+        self, name: str, sha: str, repository_id: int, repository: Repository | None
+    ) -> PullRequestBranch:
+        shown = plain(repository) if repository else None
+        if shown and not self._show_email:
+            owner = msgspec.structs.replace(shown.owner, email="")
+            shown = msgspec.structs.replace(shown, owner=owner)
+        return PullRequestBranch(label=name, ref=name, sha=sha, repo_id=repository_id, repo=shown)
+
     def _page(self, row: Any, repository: Repository) -> str:
         kind = "pulls" if row.is_pull else "issues"
         return f"{self.root}{repository.full_name}/{kind}/{row.number}"
-
-
-def _branch(name: str, sha: str, repository_id: int, repository: Repository | None) -> PullRequestBranch:
-    shown = plain(repository) if repository else None
-    return PullRequestBranch(label=name, ref=name, sha=sha, repo_id=repository_id, repo=shown)
 
 
 def _head_repository(row: Any, base: Repository, around: Surroundings, reader: int) -> Repository | None:
