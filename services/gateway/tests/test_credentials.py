@@ -34,6 +34,11 @@ def basic(text: str | bytes, word: bytes = b"Basic") -> bytes:
         (b"token=one", basic("ann:secret"), b"", Presented(token="one", name="ann", password="secret")),
         (b"token=one", b"", b"bob", Presented(token="one", sudo="bob")),
         (b"token=one&sudo=bob", b"", b"", Presented(token="one", sudo="bob")),
+        (b"token=one&sudo=", b"", b" ", Presented(token="one")),
+        (b"token=one&sudo=bob%0A", b"", b"", Presented(token="one", sudo="\ufffd")),
+        (b"token=one", b"", "bob\u200b".encode(), Presented(token="one", sudo="\ufffd")),
+        (b"", basic("ann:tab\tand\u00a0space"), b"", Presented(name="ann", password="tab\tand\u00a0space")),
+        (b"", basic("ann:👩\u200d🚀\n"), b"", Presented(name="ann", password="👩\u200d🚀\n")),
     ],
 )
 def test_the_first_kind_that_is_present_decides(

@@ -12,6 +12,8 @@ from urllib.parse import unquote_to_bytes
 
 from ingot_contracts.identity import Authenticate
 
+NOBODYS_NAME = "\N{REPLACEMENT CHARACTER}"
+
 
 class Presented(NamedTuple):
     """Who somebody says to be, in full."""
@@ -24,7 +26,7 @@ class Presented(NamedTuple):
     @property
     def digest(self) -> bytes:
         """Stands for the credential where it is kept, so that no memory holds secrets."""
-        return hashlib.sha256("\n".join(self).encode()).digest()
+        return hashlib.sha256("\0".join(self).encode()).digest()
 
     def ask(self, address: str) -> Authenticate:
         """The question to identity."""
@@ -52,7 +54,8 @@ def split_query(query: bytes) -> Query:
         if name not in found:
             kept.append(part)
         elif not found[name]:
-            found[name] = _readable(unquote_to_bytes(value.replace(b"+", b" ")))
+            read = _somebody if name == b"sudo" else _readable
+            found[name] = read(unquote_to_bytes(value.replace(b"+", b" ")))
     return Query(b"&".join(kept), found[b"token"] or found[b"access_token"], found[b"sudo"])
 
 
@@ -69,7 +72,7 @@ def presented(query: Query, authorization: bytes, sudo: bytes) -> Presented | No
         token, password = token or password, ""
     if not token and not name:
         return None
-    return Presented(token, name, password, query.sudo or _readable(sudo))
+    return Presented(token, name, password, query.sudo or _somebody(sudo.strip()))
 
 
 def _basic(value: bytes) -> tuple[str, str]:
@@ -77,15 +80,23 @@ def _basic(value: bytes) -> tuple[str, str]:
         name, colon, password = base64.b64decode(value, validate=True).partition(b":")
     except binascii.Error:
         return "", ""
-    readable = _readable(name), _readable(password)
-    spoilt = (name and not readable[0]) or (password and not readable[1])
-    return ("", "") if spoilt or not colon else readable
+    spoilt = (name and not _readable(name)) or b"\0" in password
+    return ("", "") if spoilt or not colon else (_readable(name), _decoded(password))
+
+
+def _somebody(value: bytes) -> str:
+    """Whom ``value`` asks to act as. What cannot be read is still somebody, lest the caller act as themselves."""
+    return _readable(value) or (NOBODYS_NAME if value else "")
 
 
 def _readable(value: bytes) -> str:
     """``value`` as text; empty when no account and no token can be called that."""
-    try:
-        text = value.decode()
-    except UnicodeDecodeError:
-        text = value.decode("latin-1")
+    text = _decoded(value)
     return text if text.isprintable() else ""
+
+
+def _decoded(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
