@@ -67,6 +67,7 @@ async def test_only_ones_own_address_becomes_the_primary_one(identity, body, sta
         (["new@x.io", "BOB@example.com"], 422, "taken"),
         (["new@x.io", "ann@example.com"], 422, "taken"),
         (["new@x.io", "x" * 250 + "@x.io"], 422, "length"),
+        (["new@x.io", "\u0130" * 200 + "@x.io"], 422, "length"),
         (["new@x.io"] * 101, 422, "invalid"),
         ("new@x.io", 400, "type"),
         ([{"email": "new@x.io"}], 400, "type"),

@@ -68,11 +68,13 @@ def check_team(name: str) -> str:
 
 def check_email(address: str, *, field: str = "email") -> str:
     """``address`` in lower case. Raises Invalid unless it looks like local@domain.tld."""
-    if len(address) > EMAIL_LENGTH:
+    # What is kept is what is measured: some letters are longer in lower case.
+    lower = address.lower()
+    if len(lower) > EMAIL_LENGTH:
         raise Invalid.field(field, "length", f"has more than {EMAIL_LENGTH} characters")
     if not _EMAIL.fullmatch(address):
         raise Invalid.field(field, "format", f"{address!r} is no e-mail address")
-    return address.lower()
+    return lower
 
 
 def _check_charset(name: str, field: str, longest: int) -> None:
