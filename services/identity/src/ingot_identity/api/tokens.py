@@ -1,6 +1,6 @@
 """Access tokens of the caller. They are made, listed and deleted with the password only."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, cast
 
 import msgspec
@@ -8,7 +8,7 @@ from litestar import Response, delete, get, post
 from litestar.connection import ASGIConnection
 from litestar.handlers.base import BaseRouteHandler
 
-from ingot_chassis.errors import NotFound
+from ingot_chassis.errors import Invalid, NotFound
 from ingot_chassis.policy import basic
 from ingot_identity.api.call import Call
 from ingot_identity.core import tokens
@@ -27,6 +27,13 @@ class CreateToken(msgspec.Struct):
     scopes: Annotated[list[str], msgspec.Meta(max_length=MOST_SCOPES)] = []
     expires_at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
     repositories: Annotated[list[str], msgspec.Meta(max_length=MOST_REPOSITORIES)] | None = None
+
+    def expiry(self) -> datetime | None:
+        """When it expires, in UTC. Raises Invalid."""
+        try:
+            return self.expires_at.astimezone(UTC) if self.expires_at else None
+        except OverflowError as error:
+            raise Invalid.field("expires_at", "range", "is out of range") from error
 
 
 class AccessToken(msgspec.Struct, omit_defaults=True):
@@ -67,19 +74,20 @@ async def create_token(request: Call, data: CreateToken) -> AccessToken:
     """Make an access token; its secret is shown only now."""
     name = data.name or request.query_params.get("name", "")
     scopes = list(dict.fromkeys(data.scopes)) or ["all"]
+    expires_at = data.expiry()
     restricted: dict[int, str] = {}
     if data.repositories is not None:
         patience = request.settings.deletion_patience
         restricted = await tokens.named_repositories(request.db, request.who, data.repositories, patience)
     async with request.db.transaction() as tx:
-        token_id, secret = await tokens.create(tx, request.who.id, name, scopes, data.expires_at, restricted)
+        token_id, secret = await tokens.create(tx, request.who.id, name, scopes, expires_at, restricted)
     return AccessToken(
         id=token_id,
         name=name.strip(),
         sha1=secret,
         token_last_eight=secret[-8:],
         scopes=scopes,
-        expires_at=data.expires_at,
+        expires_at=expires_at,
         repositories=sorted(restricted.values()) or None,
     )
 
