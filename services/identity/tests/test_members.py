@@ -173,8 +173,10 @@ async def test_a_bad_edit_of_a_team_names_the_field(identity, acme, body, field)
 async def test_the_team_owners_stays_what_it_is(identity, acme, body):
     assert (await identity.call("PATCH", f"/teams/{acme[0]}", body, as_="ann")).status_code == 422
     assert (await identity.call("DELETE", f"/teams/{acme[0]}", as_="ann")).status_code == 422
-    edited = await identity.call("PATCH", f"/teams/{acme[0]}", {"description": "us"}, as_="ann")
-    assert edited.json()["description"] == "us"
+    before = (await identity.call("GET", f"/teams/{acme[0]}", as_="ann")).json()
+    for described in ({"description": "us"}, before | {"description": "we"}):
+        edited = await identity.call("PATCH", f"/teams/{acme[0]}", described, as_="ann")
+        assert edited.json() == before | {"description": described["description"]}
 
 
 async def test_members_of_a_deleted_team_stay_in_the_organization(identity, acme):

@@ -36,8 +36,6 @@ class EditTeam(msgspec.Struct, kw_only=True):
     def columns(self) -> dict[str, Any]:
         """The changes, as the use case takes them. Raises Invalid."""
         changes = given(self)
-        if "permission" in changes:
-            changes["permission"] = teams.granted(changes["permission"])
         if "units" in changes:
             changes["units"] = teams.checked(changes["units"])
         return changes

@@ -48,15 +48,17 @@ async def create(
 async def edit(tx: Tx, team_id: int, changes: dict[str, Any]) -> Any:
     """Change the columns named in ``changes`` and no others; the new row. Raises Invalid, NotFound."""
     team = await _locked(tx, team_id)
-    name = changes.get("name", team.name)
-    if team.permission == OWNER and (name != team.name or changes.keys() & {"permission", "units"}):
+    changes = {column: value for column, value in changes.items() if value != getattr(team, column)}
+    if team.permission == OWNER and changes.keys() & {"name", "permission", "units"}:
         raise Invalid.field("name", "owners", f"the team {team.name} keeps its name, permission and units")
-    if name != team.name:
-        names.check_team(name)
+    if "name" in changes:
+        name = names.check_team(changes["name"])
         if await store.team_named(tx, team.organization_id, name) not in (None, team_id):
             raise Invalid.field("name", "taken", f"there is a team {name!r}")
+    if "permission" in changes:
+        changes["permission"] = granted(changes["permission"])
     await store.change_team(tx, team_id, **changes)
-    if changes.get("permission", team.permission) != team.permission:
+    if "permission" in changes:
         for user_id in await store.team_member_ids(tx, team_id):
             tx.emit(CredentialsRevoked(user_id=user_id), key=team.organization_id)
     return await store.get_team(tx, team_id)
@@ -94,11 +96,12 @@ def granted(permission: str) -> str:
 
 
 def checked(units: Sequence[str]) -> str:
-    """``units`` such as repo.code, as the column keeps them. Raises Invalid."""
+    """``units`` such as repo.code, as the column keeps them: empty for all. Raises Invalid."""
     for unit in units:
         if unit.removeprefix("repo.") not in UNITS or not unit.startswith("repo."):
             raise Invalid.field("units", "unknown", f"{unit!r} is no unit")
-    return ",".join(dict.fromkeys(units))
+    wanted = dict.fromkeys(units)
+    return ",".join(wanted) if len(wanted) < len(UNITS) else ""
 
 
 async def _locked(tx: Tx, team_id: int) -> Any:
