@@ -5,7 +5,7 @@ from typing import Annotated
 import httpx
 import msgspec
 import pytest
-from litestar import get, post, put, route
+from litestar import Litestar, get, post, put, route
 from sqlalchemy.exc import OperationalError
 
 from ingot_chassis.app import Parts, service_app
@@ -134,7 +134,7 @@ async def keys() -> Jwks:
     return Jwks([KEY.jwk()])
 
 
-def client(public_url: str = "http://ingot.test/") -> httpx.AsyncClient:
+def app(public_url: str = "http://ingot.test/") -> Litestar:
     parts = Parts(
         name="counter",
         settings=ServiceSettings(public_url=public_url),
@@ -161,8 +161,11 @@ def client(public_url: str = "http://ingot.test/") -> httpx.AsyncClient:
         forgotten,
     ]
     full_disk = {DiskFull: lambda _error: InsufficientStorage()}
-    app = service_app(parts, routes=routes, max_body=1000, translations=full_disk)
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://counter")
+    return service_app(parts, routes=routes, max_body=1000, translations=full_disk)
+
+
+def client(public_url: str = "http://ingot.test/") -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app(public_url)), base_url="http://counter")
 
 
 def as_(principal: Principal) -> dict[str, str]:
@@ -278,6 +281,24 @@ async def test_a_body_over_the_limit_is_refused():
     async with client() as http:
         answer = await http.post("/things", content=b"x" * 1001, headers={"content-type": "application/json"})
     assert answer.status_code == 413
+
+
+async def test_a_body_that_breaks_off_is_no_failure_of_the_service():
+    scope = {
+        "type": "http", "http_version": "1.1", "method": "POST", "path": "/things", "raw_path": b"/things",
+        "query_string": b"", "root_path": "", "headers": [], "client": None, "server": None, "scheme": "http",
+    }  # fmt: skip
+    coming = iter([{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}])
+    answered = []
+
+    async def receive():
+        return next(coming)
+
+    async def send(message):
+        answered.append(message)
+
+    await app()(scope, receive, send)
+    assert answered[0]["status"] == 400
 
 
 @pytest.mark.parametrize("thing_id", ["0", "-1", "x", "9223372036854775808", "1" * 40])

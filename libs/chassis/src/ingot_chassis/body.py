@@ -3,11 +3,13 @@
 Keys match without regard to case, null is absent, an empty body is ``{}`` and a form counts like JSON.
 """
 
+from collections.abc import AsyncGenerator
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
 import msgspec
 from litestar import Request
+from litestar.exceptions import InternalServerException
 
 from ingot_chassis.database import Database
 from ingot_chassis.errors import ApiError, BadRequest, Invalid, Moved
@@ -65,6 +67,14 @@ class ApiRequest(Request[Any, Any, Any]):
         query = self.scope["query_string"].decode("latin-1")
         location = urlsplit(self.public_url).path.rstrip("/") + quote("/".join(path))
         return Moved(f"{location}?{query}" if query else location, method=self.scope["method"])
+
+    async def stream(self) -> AsyncGenerator[bytes, None]:
+        """The body in parts. Raises BadRequest when the client leaves before its end, which is no failure of ours."""
+        try:
+            async for part in super().stream():
+                yield part
+        except InternalServerException as error:
+            raise BadRequest("the request broke off") from error
 
     async def raw_body(self) -> bytes:
         """The body as it came."""
