@@ -15,24 +15,19 @@ from ingot_chassis.events import Envelope, event_type
 from ingot_chassis.keys import Jwks, SigningKey
 from ingot_chassis.principal import Principal, sign_principal
 from ingot_contracts.identity import Account, User
-from ingot_contracts.repos import (
+from ingot_contracts.pulls import (
     ChangedPath,
     ChangedPaths,
-    Commit,
-    CommitAuthor,
     Compare,
     CompareHeads,
     Comparison,
     History,
     HistoryCommit,
-    Level,
     Merge,
     Merged,
-    PushReceived,
-    Repository,
-    RepositoryAccess,
     Signature,
 )
+from ingot_contracts.repos import Commit, CommitAuthor, Level, PushReceived, Repository, RepositoryAccess
 from ingot_issues.store import tables
 
 THEN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)

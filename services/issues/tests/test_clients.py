@@ -9,7 +9,8 @@ from ingot_chassis.errors import Conflict, ErrorObject, NotFound
 from ingot_chassis.keys import SigningKey
 from ingot_chassis.peers import Peer, PeerAnswer
 from ingot_chassis.principal import ServiceIdentity
-from ingot_contracts.repos import CompareHeads, Comparisons, Head, History, Merge, RepositoryAccess, Seen
+from ingot_contracts.pulls import CompareHeads, Comparisons, Head, History, Merge
+from ingot_contracts.repos import RepositoryAccess, Seen
 from ingot_issues.clients.repos import ReposPeer
 
 from .builders import HEAD, comparison, repository

@@ -11,7 +11,8 @@ import pytest
 from ingot_chassis.errors import Conflict, Denied, NotFound, Unavailable
 from ingot_chassis.tables import now
 from ingot_contracts.identity import User
-from ingot_contracts.repos import NO_COMMIT, ChangedPath, Merged
+from ingot_contracts.pulls import ChangedPath, Merged
+from ingot_contracts.repos import NO_COMMIT
 from ingot_issues.core.merges import TAKE
 
 from .builders import BASE, HEAD, JOINED, NEXT, comparison, history_commit, push, repository

@@ -8,7 +8,8 @@ import pytest
 
 from ingot_chassis.errors import Conflict, NotFound, Unavailable
 from ingot_contracts.identity import User
-from ingot_contracts.repos import Level, Merged, RepositoryDeleted, RepositoryEdited, RepositoryForked
+from ingot_contracts.pulls import Merged
+from ingot_contracts.repos import Level, RepositoryDeleted, RepositoryEdited, RepositoryForked
 
 from .builders import BASE, HEAD, JOINED, NEXT, comparison, push, repository
 from .conftest import World

@@ -12,6 +12,7 @@ from ingot_chassis.inbox import Consumers
 from ingot_chassis.tables import now
 from ingot_contracts.identity import Account, UserDeleted, UserEdited
 from ingot_contracts.issues import OpenIssuesCounted
+from ingot_contracts.repos import MOST_IDS
 from ingot_repos.consumers import SUBSCRIPTIONS
 
 
@@ -296,6 +297,8 @@ async def test_a_list_of_repositories_is_cut_down_to_what_somebody_sees(world, a
             "POST", "/internal/seen", {"ids": [secret, base, 999999]}, as_service="issues"
         )
         assert answer.json() == {"ids": ids}
+    most = {"ids": [base] * (MOST_IDS + 1)}
+    assert (await ann.call("POST", "/internal/seen", most, as_service="issues")).status_code == 400
 
 
 async def test_issues_asks_what_somebody_may_do_who_is_not_calling(world, ann, bob, base):

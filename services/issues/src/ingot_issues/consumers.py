@@ -6,7 +6,7 @@ from ingot_chassis.inbox import Subscriptions
 from ingot_chassis.jobs import Jobs
 from ingot_contracts import identity, repos
 from ingot_contracts.identity import Account, User
-from ingot_contracts.repos import Merged
+from ingot_contracts.pulls import Merged
 from ingot_issues.core import checks, commits, merges
 from ingot_issues.core.references import find_in_opened
 from ingot_issues.core.site import Site

@@ -7,7 +7,8 @@ import msgspec
 from ingot_chassis.database import Database
 from ingot_chassis.errors import NotFound
 from ingot_chassis.jobs import Job, Jobs, Work
-from ingot_contracts.repos import CompareHeads, Comparison, Head, Merged, Repository
+from ingot_contracts.pulls import CompareHeads, Comparison, Head, Merged
+from ingot_contracts.repos import Repository
 from ingot_issues.clients.repos import Repos
 from ingot_issues.core import checks, closing, commits, merges, references
 from ingot_issues.core.checks import CheckPulls

@@ -12,7 +12,7 @@ from litestar import Response, get, post
 
 from ingot_chassis.errors import ApiError, Conflict, NotAllowed, NotFound, Unavailable
 from ingot_chassis.policy import resource
-from ingot_contracts.repos import Compare, Comparison, Merged, MergeStyle
+from ingot_contracts.pulls import Compare, Comparison, Merged, MergeStyle
 from ingot_issues.api.call import Call
 from ingot_issues.api.pulls import pull_row
 from ingot_issues.core import checks, merges

@@ -10,7 +10,7 @@ from litestar import Response, get
 from ingot_chassis.errors import NotFound
 from ingot_chassis.policy import resource
 from ingot_contracts.identity import User
-from ingot_contracts.repos import ChangedPath, HistoryCommit, Signature
+from ingot_contracts.pulls import ChangedPath, HistoryCommit, Signature
 from ingot_issues.api.call import Call
 from ingot_issues.api.pulls import number_and_form, pull_row, text_of
 from ingot_issues.store import accounts

@@ -10,7 +10,8 @@ from msgspec import UNSET
 from ingot_chassis.errors import ApiError, Conflict, Denied, Invalid, NotFound
 from ingot_chassis.policy import resource
 from ingot_contracts.issues import PullRequest
-from ingot_contracts.repos import Compare, Comparison, RepositoryAccess
+from ingot_contracts.pulls import Compare, Comparison
+from ingot_contracts.repos import RepositoryAccess
 from ingot_issues.api import queries
 from ingot_issues.api.call import Call
 from ingot_issues.api.issues import CreateIssue, EditIssue, allowed_edit, opening

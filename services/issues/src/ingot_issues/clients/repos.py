@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 from urllib.parse import quote
 
 from ingot_chassis.peers import Peer, segment
-from ingot_contracts.repos import (
+from ingot_contracts.pulls import (
     ChangedPaths,
     Compare,
     CompareHeads,
@@ -19,15 +19,12 @@ from ingot_contracts.repos import (
     History,
     Merge,
     Merged,
-    RepositoryAccess,
-    Seen,
 )
+from ingot_contracts.repos import MOST_IDS, RepositoryAccess, Seen
 
 REMEMBERED_SECONDS = 5.0
 REMEMBERED = 10_000
 GIT_SECONDS = 130.0
-SEEN_AT_ONCE = 1000
-"""Ids that repos answers about in one call."""
 
 
 class Repos(Protocol):
@@ -138,8 +135,8 @@ class ReposPeer:
 
     async def seen(self, repository_ids: Collection[int], statement: str) -> set[int]:
         ids, visible = sorted(repository_ids), set[int]()
-        for start in range(0, len(ids), SEEN_AT_ONCE):
-            asked = Seen(ids=ids[start : start + SEEN_AT_ONCE])
+        for start in range(0, len(ids), MOST_IDS):
+            asked = Seen(ids=ids[start : start + MOST_IDS])
             visible |= set((await self._peer.post("/internal/seen", asked, Seen, principal=statement)).ids)
         return visible
 

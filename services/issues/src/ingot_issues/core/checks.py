@@ -9,7 +9,8 @@ import msgspec
 
 from ingot_chassis.database import Tx
 from ingot_chassis.jobs import Jobs
-from ingot_contracts.repos import NO_COMMIT, Comparison, PushReceived
+from ingot_contracts.pulls import MOST_HEADS, Comparison
+from ingot_contracts.repos import NO_COMMIT, PushReceived
 from ingot_issues.core.site import Site
 from ingot_issues.store import comments, issues, repositories
 from ingot_issues.store import pulls as store
@@ -17,8 +18,6 @@ from ingot_issues.store.comments import Details
 from ingot_issues.store.issues import IssueRow
 
 CHECK = "pulls.check"
-MOST_HEADS = 100
-"""Heads that repos compares in one call."""
 
 
 class CheckPulls(msgspec.Struct, frozen=True, kw_only=True):

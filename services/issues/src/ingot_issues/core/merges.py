@@ -7,7 +7,8 @@ import msgspec
 from ingot_chassis.database import Database, Tx
 from ingot_chassis.errors import ApiError, Conflict, NotAllowed, NotFound, Unavailable
 from ingot_chassis.tables import now
-from ingot_contracts.repos import Merge, Merged, MergeStyle, Repository
+from ingot_contracts.pulls import Merge, Merged, MergeStyle
+from ingot_contracts.repos import Repository
 from ingot_issues.clients.repos import Repos
 from ingot_issues.core.closing import act_on
 from ingot_issues.core.issues import count_in_milestone

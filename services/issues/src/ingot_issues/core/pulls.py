@@ -7,7 +7,8 @@ import msgspec
 from ingot_chassis.database import Tx
 from ingot_chassis.errors import Conflict, Invalid, NotFound
 from ingot_contracts.issues import ChangedText, Changes
-from ingot_contracts.repos import Comparison, Repository
+from ingot_contracts.pulls import Comparison
+from ingot_contracts.repos import Repository
 from ingot_issues.core.checks import CheckPulls, add_check
 from ingot_issues.core.issues import Edit, Opening, edit, refuse_twin, write_opened
 from ingot_issues.core.site import Site

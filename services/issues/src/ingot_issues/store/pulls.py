@@ -8,7 +8,7 @@ from sqlalchemy import Row, bindparam, exists, or_, select, update
 
 from ingot_chassis.database import Executor
 from ingot_chassis.tables import BigId, now
-from ingot_contracts.repos import Comparison, Merged
+from ingot_contracts.pulls import Comparison, Merged
 from ingot_issues.store.tables import issue, pull
 
 

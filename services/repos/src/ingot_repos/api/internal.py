@@ -13,19 +13,17 @@ from litestar import get, post
 from ingot_chassis.errors import BadRequest, NotFound, Unavailable
 from ingot_chassis.policy import MAX_ID, services
 from ingot_chassis.principal import ANONYMOUS, Principal
-from ingot_contracts.repos import (
-    BranchTip,
+from ingot_contracts.pulls import (
+    MOST_HEADS,
     Compare,
     CompareHeads,
     Comparison,
     Comparisons,
     Head,
-    HeldLevel,
-    Level,
     Merge,
     Merged,
-    RepositoryAccess,
 )
+from ingot_contracts.repos import BranchTip, HeldLevel, Level, RepositoryAccess
 from ingot_repos.api.call import Call, Found
 from ingot_repos.core import access, merges
 from ingot_repos.git.errors import GitFailed, GitTimedOut, RefNotFound, RepositoryNotFound
@@ -34,7 +32,6 @@ from ingot_repos.store import repositories
 
 SISTERS = services("issues", "hooks")
 LONGEST_COMPARE = 120.0
-MOST_HEADS = 100
 BY_ID, ACCESS, LEVEL, BRANCHES = "by-id", "access", "level", "branches"
 
 _T = TypeVar("_T")

@@ -6,9 +6,10 @@ from typing import Literal
 import msgspec
 from litestar import Response, delete, get, post
 
-from ingot_chassis.errors import Conflict, NotFound, Unavailable
+from ingot_chassis.errors import BadRequest, Conflict, NotFound, Unavailable
 from ingot_chassis.policy import services
-from ingot_contracts.repos import ChangedPath, ChangedPaths, History, HistoryCommit, Seen, Signature
+from ingot_contracts.pulls import ChangedPath, ChangedPaths, History, HistoryCommit, Signature
+from ingot_contracts.repos import MOST_IDS, Seen
 from ingot_repos.api.call import Call
 from ingot_repos.api.internal import BRANCHES as BRANCHES_SEGMENT
 from ingot_repos.api.internal import is_id, somebody
@@ -32,7 +33,6 @@ from ingot_repos.store import accounts, repositories
 
 ISSUES = services("issues")
 MOST_COMMITS = 1000
-MOST_IDS = 1000
 
 
 @get(
@@ -170,8 +170,10 @@ async def take_branch(
 @post("/internal/seen", policy=ISSUES, include_in_schema=False, status_code=200)
 async def seen(request: Call, data: Seen) -> Seen:
     """Of these repositories, those that the forwarded person may read."""
+    if len(data.ids) > MOST_IDS:
+        raise BadRequest(f"more than {MOST_IDS} ids")
     async with request.db.read() as db:
-        rows = await repositories.parents(db, access.viewer(request.who), data.ids[:MOST_IDS])
+        rows = await repositories.parents(db, access.viewer(request.who), data.ids)
     return Seen(ids=sorted(rows))
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from ingot_chassis.errors import Conflict, NotAllowed, NotFound
-from ingot_contracts.repos import Comparison, Head, Merge, Merged
+from ingot_contracts.pulls import Comparison, Head, Merge, Merged
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.core.repositories import person
 from ingot_repos.git import compare, merge

@@ -1,0 +1,137 @@
+"""Owned by repos: git on behalf of pull requests, which issues asks for."""
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+MergeStyle = Literal["merge", "rebase", "rebase-merge", "squash", "fast-forward-only"]
+MOST_HEADS = 100
+"""Heads that are compared in one call."""
+
+
+class Compare(msgspec.Struct, frozen=True, kw_only=True):
+    """POST /internal/repositories/{id}/compare. Brings the head's commits into the base repository first.
+
+    With ``number`` they are kept there as ``refs/pull/<number>/head``. 404 when a branch is missing.
+    """
+
+    base_branch: str
+    head_repository_id: int
+    head_branch: str
+    number: int = 0
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """What merging head into base would mean now. ``commits`` counts what head has and base has not."""
+
+    base_sha: str
+    head_sha: str
+    merge_base: str
+    mergeable: bool
+    commits: int
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """A branch that is to be compared, as in ``Compare``."""
+
+    repository_id: int
+    branch: str
+    number: int = 0
+
+
+class CompareHeads(msgspec.Struct, frozen=True, kw_only=True):
+    """POST /internal/repositories/{id}/comparisons: ``Compare`` for up to ``MOST_HEADS`` of one base branch at once.
+
+    404 when the base branch is missing.
+    """
+
+    base_branch: str
+    heads: list[Head]
+
+
+class Comparisons(msgspec.Struct, frozen=True, kw_only=True):
+    """``found`` has one for each of the heads, in their order; None where there is no such branch to be seen."""
+
+    found: list[Comparison | None]
+
+
+class Merge(msgspec.Struct, frozen=True, kw_only=True):
+    """POST /internal/repositories/{id}/merge: bring ``head_sha`` into ``base_branch``, as the calling person.
+
+    409 when they conflict, or ``head_sha`` is no longer what ``refs/pull/<number>/head`` says, or the base
+    moved meanwhile.
+
+    With ``head_branch`` no comparison is needed before: its commits are brought here first, as ``Compare`` does.
+    Then 409 also tells that it is no longer at ``head_sha``, and 405 that the two conflict whatever the style. A
+    branch that is gone, or that the person may not see, leaves what is kept under the number.
+    """
+
+    number: int
+    base_branch: str
+    head_sha: str
+    style: MergeStyle = "merge"
+    title: str = ""
+    message: str = ""
+    head_repository_id: int = 0
+    head_branch: str = ""
+
+
+class Merged(msgspec.Struct, frozen=True, kw_only=True):
+    """``sha`` is now the tip of the base branch. ``already`` True: head was in base before.
+
+    ``base_sha`` is the tip that the base branch had, ``merge_base`` what it and the head had in common; both are
+    empty when an earlier call merged them.
+    """
+
+    sha: str
+    already: bool = False
+    base_sha: str = ""
+    merge_base: str = ""
+
+
+class Signature(msgspec.Struct, frozen=True, kw_only=True):
+    """Who wrote or committed a commit, by its own account. ``login`` is empty when no account has the address."""
+
+    name: str
+    email: str
+    when: datetime
+    login: str = ""
+
+
+class HistoryCommit(msgspec.Struct, frozen=True, kw_only=True):
+    """A commit as git has it."""
+
+    sha: str
+    tree: str
+    parents: list[str]
+    message: str
+    author: Signature
+    committer: Signature
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /internal/repositories/{id}/commits?base=&head=&offset=&limit=: what head has and base has not.
+
+    Newest first; ``total`` counts all. An empty base hides nothing. ``?unattended=true`` as for comparing.
+    """
+
+    commits: list[HistoryCommit]
+    total: int
+
+
+class ChangedPath(msgspec.Struct, frozen=True, kw_only=True):
+    """``additions`` and ``deletions`` count lines; of binary files none."""
+
+    path: str
+    previous: str = ""
+    status: Literal["added", "deleted", "modified", "renamed", "copied", "type-changed"]
+    additions: int = 0
+    deletions: int = 0
+
+
+class ChangedPaths(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /internal/repositories/{id}/files?base=&head=&offset=&limit=: files that differ, by path."""
+
+    files: list[ChangedPath]
+    total: int
