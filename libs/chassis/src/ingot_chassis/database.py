@@ -7,26 +7,23 @@ when the block raises, so a false success cannot be answered from inside it.
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, cast
 from zlib import crc32
 
-import asyncpg
 import msgspec
-from sqlalchemy import CursorResult, Dialect, Executable, MetaData, Select, Table, event, text
+from sqlalchemy import CursorResult, Dialect, Executable, MetaData, Table, bindparam, event, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
+from ingot_chassis.change import Change
+from ingot_chassis.driver import DRIVER_ERRORS, Driver, as_sqlalchemy_tells, summary
 from ingot_chassis.errors import Unavailable
 from ingot_chassis.events import new_event_row
 from ingot_chassis.telemetry import client_span
 
 LOCK_SPACE = 0x494E474F
 """Upper half of our advisory lock numbers, so that they meet nobody else's."""
-
-Driver: TypeAlias = "asyncpg.Connection[Any]"
-DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 
 LOCKS_AT_ONCE = 20
 TURN_SECONDS = 60.0
@@ -131,9 +128,16 @@ class Kept:
                 if opened.is_usable():
                     self._idle.append(opened)
                 else:
-                    await opened.drop()
+                    await self._drop(opened)
         finally:
             self._free.release()
+
+    async def _drop(self, opened: "_Opened") -> None:
+        """Those that are idle go with one that was cut: its server went away from all of them."""
+        was_cut = opened.is_cut()
+        await opened.drop()
+        while was_cut and self._idle:
+            await self._idle.pop().drop()
 
     async def _found(self) -> "_Opened":
         while self._idle:
@@ -170,9 +174,12 @@ class _Opened:
 
     def is_usable(self) -> bool:
         """Whether another block may have it: not when its server went away, or its transaction could not be ended."""
+        return not self.is_cut() and not (self.driver is not None and self.driver.is_in_transaction())
+
+    def is_cut(self) -> bool:
         if self.driver is None:
-            return not (self.connection.invalidated or self.connection.closed)
-        return not (self.driver.is_closed() or self.driver.is_in_transaction())
+            return self.connection.invalidated or self.connection.closed
+        return bool(self.driver.is_closed())
 
     async def drop(self) -> None:
         if not self.connection.invalidated:
@@ -186,7 +193,8 @@ class Database:
     def __init__(self, url: str, metadata: MetaData, *, pool: int = 10) -> None:
         self.url = make_url(url)
         self.metadata = metadata
-        self._outbox = metadata.tables.get("outbox")
+        outbox = metadata.tables.get("outbox")
+        self._announce = _announcing(outbox) if outbox is not None else None
         self.committed_events = asyncio.Event()
         self._exclusive: dict[str, asyncio.Lock] = {}
         if self.is_sqlite:
@@ -232,10 +240,10 @@ class Database:
         async with self._writers.connection() as opened, _begun(opened):
             tx = Tx(opened.connection, opened.driver)
             yield tx
-            if tx.events:
-                # Last, so that events of one key are numbered while its rows are still locked.
-                assert self._outbox is not None  # noqa: S101 - a service that emits has an outbox
-                await tx.execute(self._outbox.insert(), tx.events)
+            # Last, so that events of one key are numbered while its rows are still locked.
+            for row in tx.events:
+                assert self._announce is not None  # noqa: S101 - a service that emits has an outbox
+                await self._announce.run(tx, **row)
         if tx.events:
             self.committed_events.set()
         for callback in tx.callbacks:
@@ -292,25 +300,13 @@ async def _begun(opened: _Opened) -> AsyncIterator[None]:
         raise as_sqlalchemy_tells(error) from error
 
 
-def as_sqlalchemy_tells(error: Exception) -> DBAPIError:
-    """An error of the driver in the shape of all others of a database."""
-    kind = (
-        IntegrityError if isinstance(error, asyncpg.IntegrityConstraintViolationError) else OperationalError
-    )
-    return kind(None, None, error)
+def _announcing(outbox: Table) -> Change:
+    columns = ("id", "type", "key", "payload", "traceparent", "created_at")
+    return Change(outbox.insert().values({name: bindparam(name) for name in columns}))
 
 
 def _lock_number(name: str) -> int:
     return LOCK_SPACE << 32 | crc32(name.encode())
-
-
-def summary(statement: Executable) -> str:
-    """``SELECT account``: what a span of the statement is called. Never any value."""
-    verb = type(statement).__name__.upper()
-    if isinstance(statement, Select):
-        return " ".join([verb, *(str(getattr(t, "name", "…")) for t in statement.columns_clause_froms[:1])])
-    table = getattr(statement, "table", None)
-    return verb if table is None else f"{verb} {table.name}"
 
 
 def insert(db: Executor, table: Table) -> Any:

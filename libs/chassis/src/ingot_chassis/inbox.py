@@ -20,10 +20,12 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 from opentelemetry.trace import SpanKind
 from prometheus_client import Counter
-from sqlalchemy import delete, update
+from sqlalchemy import bindparam, delete, update
+from sqlalchemy.dialects import postgresql
 
 from ingot_chassis.bus import FETCH_SECONDS, Bus
-from ingot_chassis.database import Database, Tx, insert
+from ingot_chassis.change import Change
+from ingot_chassis.database import Database, Tx
 from ingot_chassis.events import Envelope, decode_envelope, decode_event, event_type, subject
 from ingot_chassis.loops import Loop
 from ingot_chassis.outbox import KEEP
@@ -79,6 +81,12 @@ class Consumers:
     ) -> None:
         self._service, self._db, self._bus, self._give_up = service, database, bus, give_up
         self._inbox = database.metadata.tables["inbox"]
+        columns = ("consumer", "event_id", "received_at", "error", "envelope")
+        self._receive = Change(
+            postgresql.insert(self._inbox)
+            .values({name: bindparam(name) for name in columns})
+            .on_conflict_do_nothing()
+        )
         self._handlers = {event_type(cls): (cls, handler) for cls, handler in subscriptions.items()}
         self._emitters: dict[str, list[str]] = defaultdict(list)
         for type_ in self._handlers:
@@ -222,14 +230,13 @@ class Consumers:
 
     async def _new_among(self, tx: Tx, envelopes: list[Envelope], **more: Any) -> list[Envelope]:
         """Those that were not applied before, in their order; from now on all of them were."""
-        if not envelopes:
-            return []
+        received = {"consumer": self._service, "received_at": now(), "error": None, "envelope": None, **more}
         once = {envelope.id: envelope for envelope in envelopes}
-        received = {"consumer": self._service, "received_at": now(), **more}
-        rows = [received | {"event_id": id_} for id_ in once]
-        statement = insert(tx, self._inbox).on_conflict_do_nothing().returning(self._inbox.c.event_id)
-        new = set((await tx.execute(statement, rows)).scalars())
-        return [envelope for id_, envelope in once.items() if id_ in new]
+        return [
+            envelope
+            for id_, envelope in once.items()
+            if await self._receive.run(tx, **received, event_id=id_) == 1
+        ]
 
     async def _is_back(self, tx: Tx, event_id: str) -> bool:
         mine = (self._inbox.c.consumer == self._service) & (self._inbox.c.event_id == event_id)

@@ -5,7 +5,7 @@ its key that is five times the work of the driver (docs/adr/0012).
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import asyncpg
 from sqlalchemy import (
@@ -21,15 +21,25 @@ from sqlalchemy import (
     String,
     TypeDecorator,
 )
+from sqlalchemy.types import TypeEngine
 
-from ingot_chassis.database import DRIVER_ERRORS, Executor, as_sqlalchemy_tells, summary
+from ingot_chassis.driver import DRIVER_ERRORS, as_sqlalchemy_tells, summary
 from ingot_chassis.tables import UtcDateTime
 from ingot_chassis.telemetry import client_span
+
+if TYPE_CHECKING:
+    from ingot_chassis.database import Executor
 
 _LEFT_TO_SQLALCHEMY = (*DRIVER_ERRORS, OSError)
 """Telling a lost connection from a bad statement, and forgetting it, is SQLAlchemy's."""
 
 AS_THE_DRIVER_GIVES_THEM = (Boolean, DateTime, Float, Integer, LargeBinary, String, UtcDateTime)
+
+
+def needs_conversion(kind: TypeEngine[Any]) -> bool:
+    """Whether SQLAlchemy makes something else of what PostgreSQL's driver gives and takes."""
+    decorated = isinstance(kind, TypeDecorator) and not isinstance(kind, UtcDateTime)
+    return decorated or not isinstance(kind, AS_THE_DRIVER_GIVES_THEM)
 
 
 def _raise_in_transaction(driver: "asyncpg.Connection[Any]", error: Exception) -> None:
@@ -57,15 +67,13 @@ class Lookup:
         for column in statement.selected_columns:
             if not isinstance(column, Column | Label) or column.name in names:
                 raise ValueError(f"{column} needs a name of its own")
-            kind = column.type
-            decorated = isinstance(kind, TypeDecorator) and not isinstance(kind, UtcDateTime)
-            if decorated or not isinstance(kind, AS_THE_DRIVER_GIVES_THEM):
+            if needs_conversion(column.type):
                 raise ValueError(f"{column} is of a type that the driver does not convert")
             names.add(column.name)
         self._statement = statement
         self._sql, self._order = "", list[str]()
 
-    async def first(self, db: Executor, **values: Any) -> Any | None:
+    async def first(self, db: "Executor", **values: Any) -> Any | None:
         """The first row, or None. Raises KeyError for a value that is missing."""
         driver = db.driver
         if driver is not None:
@@ -76,7 +84,7 @@ class Lookup:
                 _raise_in_transaction(driver, error)
         return (await db.execute(self._statement, values)).first()
 
-    async def all(self, db: Executor, **values: Any) -> Sequence[Any]:
+    async def all(self, db: "Executor", **values: Any) -> Sequence[Any]:
         """Every row. Raises KeyError for a value that is missing."""
         driver = db.driver
         if driver is not None:
@@ -88,7 +96,7 @@ class Lookup:
                 _raise_in_transaction(driver, error)
         return (await db.execute(self._statement, values)).all()
 
-    def _call(self, db: Executor, values: dict[str, Any]) -> list[Any]:
+    def _call(self, db: "Executor", values: dict[str, Any]) -> list[Any]:
         """The SQL, and its values in order."""
         if not self._sql:
             self._compile(db.dialect)

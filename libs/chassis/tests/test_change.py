@@ -1,0 +1,79 @@
+"""Changes: the same on both databases, whether SQLAlchemy runs them or the driver."""
+
+import pytest
+from messaging_world import metadata
+from sqlalchemy import JSON, Column, MetaData, Table, bindparam, func, select, update
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.exc import IntegrityError, StatementError
+
+from ingot_chassis.change import Change
+from ingot_chassis.database import Database
+from ingot_chassis.tables import now
+
+outbox = metadata.tables["outbox"]
+MOMENT = now()
+ADD = Change(
+    postgresql.insert(outbox)
+    .values({column: bindparam(column) for column in ("id", "key", "type", "payload", "created_at")})
+    .on_conflict_do_nothing()
+    .returning(outbox.c.id, outbox.c.created_at)
+)
+RENAME = Change(
+    update(outbox).where(outbox.c.key == bindparam("old")).values(key=bindparam("new"), type="renamed")
+)
+
+
+@pytest.fixture
+async def database(make_url):
+    opened = Database(make_url(), metadata)
+    yield opened
+    await opened.close()
+
+
+def row(id_: str, **more: object) -> dict:
+    return {"id": id_, "key": "k", "type": "t", "payload": b"{}", "created_at": MOMENT, **more}
+
+
+async def test_a_change_gives_back_what_it_did(database):
+    async with database.transaction() as tx:
+        added = await ADD.first(tx, **row("a"))
+        again = await ADD.first(tx, **row("a"))
+        await ADD.first(tx, **row("b"))
+        changed = [await RENAME.run(tx, old="k", new="n") for _ in range(2)]
+        found = (await tx.execute(select(outbox.c.key, outbox.c.type))).all()
+
+    assert (added.id, added.created_at, again) == ("a", MOMENT, None)
+    assert changed == [2, 0]
+    assert [tuple(one) for one in found] == [("n", "renamed")] * 2
+
+
+async def test_a_change_that_fails_fails_its_transaction(database):
+    async def write() -> None:
+        async with database.transaction() as tx:
+            await ADD.first(tx, **row("a"))
+            await ADD.first(tx, **row("b", payload=None))
+
+    with pytest.raises(IntegrityError):
+        await write()
+    async with database.read() as db:
+        assert (await db.execute(select(func.count()).select_from(outbox))).scalar_one() == 0
+
+
+async def test_a_change_without_one_of_its_values_is_not_run(database):
+    async with database.transaction() as tx:
+        with pytest.raises((KeyError, StatementError), match="new"):
+            await RENAME.run(tx, old="k")
+
+
+def test_a_change_refuses_columns_that_would_not_arrive():
+    made = Table("made", MetaData(), Column("data", JSON))
+    with pytest.raises(ValueError, match="data is of a type"):
+        Change(made.insert().returning(made.c.data))
+
+
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+async def test_a_change_refuses_values_that_would_not_arrive(database):
+    made = Table("made", MetaData(), Column("data", JSON))
+    async with database.transaction() as tx:
+        with pytest.raises(ValueError, match="data is of a type"):
+            await Change(made.insert().values(data=bindparam("data"))).run(tx, data={})
