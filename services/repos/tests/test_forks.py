@@ -191,6 +191,14 @@ async def test_a_fork_of_what_is_private_stays_private(world, ann, bob, parent):
     assert (opened.status_code, opened.json()["private"]) == (200, False)
 
 
+async def test_a_fork_of_what_became_private_before_it_was_ready_is_private(world, ann, bob, parent):
+    assert (await bob.post("/repos/ann/app/forks")).json()["private"] is False
+    await ann.call("PATCH", "/api/v1/repos/ann/app", {"private": True})
+    await world.parts.workers.step()
+    assert (await bob.get("/repos/bob/app")).json()["private"] is True
+    assert [event["repository"]["private"] for event in await world.events("forked")] == [True]
+
+
 async def test_a_private_fork_may_be_opened_when_what_it_came_from_is_gone(world, ann, bob, parent):
     await bob.post("/repos/ann/app/forks")
     await bob.call("PATCH", "/api/v1/repos/bob/app", {"private": True})

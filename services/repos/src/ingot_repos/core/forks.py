@@ -59,14 +59,17 @@ async def complete(
     tx: Tx, jobs: Jobs, job: Job, wanted: Fork, viewing: Viewing, *, tips: dict[str, str], size: int
 ) -> bool:
     """The commits are there: open the fork, count it, announce it, end the job. False when it was deleted."""
-    if not await repositories.change(tx, wanted.repository_id, state="ready", empty=not tips, size=size):
+    parent = await repositories.get_raw(tx, wanted.parent_id)
+    found: dict[str, Any] = {"state": "ready", "empty": not tips, "size": size}
+    if parent is not None and is_hidden(parent):
+        found["private"] = True  # maybe only since the fork was asked for
+    if not await repositories.change(tx, wanted.repository_id, **found):
         await jobs.finish(tx, job)
         return False
     await refs.record(tx, wanted.repository_id, dict(tips))
     await repositories.count_forks(tx, wanted.parent_id)
     await jobs.finish(tx, job)
     row = await existing(tx, wanted.repository_id)
-    parent = await repositories.get_raw(tx, wanted.parent_id)
     forker = await accounts.get(tx, wanted.user_id)
     forkee = viewing.repository(parent) if parent is not None else None
     fork = viewing.repository(row, parent=forkee)
