@@ -90,6 +90,7 @@ class Remote:
         writer.write(b"HTTP/1.1 " + status + b"\r\n" + b"\r\n".join(lines) + b"\r\n\r\n")
         for start in range(0, len(content), self.chunk):
             if self.cut is not None and path.endswith(GIT) and start >= self.cut:
+                writer.transport.abort()
                 raise ConnectionError
             writer.write(content[start : start + self.chunk])
             await writer.drain()

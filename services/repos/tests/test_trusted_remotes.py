@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import ipaddress
+import random
 import shutil
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -150,6 +151,22 @@ async def test_a_certificate_of_anybody_else_is_refused_before_a_password_is_sen
         state = await migrate(world, bob, remote.url(), auth_username="bob", auth_password="s3cret")
         assert (state["status"], state["error"]) == ("failed", TEXTS["tls"])
         assert remote.requests == []
+
+
+async def test_a_connection_that_breaks_off_is_no_question_of_trust(world, bob, tmp_path):
+    """It may pass by itself: the migration is tried again."""
+    authority = Authority(tmp_path)
+    world.settings.remote_authorities = str(authority.file)
+    async with Remote(tmp_path / "remote", authority.server("127.0.0.1")) as remote:
+        work = await source(remote.folder, tmp_path)
+        (work / "random").write_bytes(random.randbytes(300_000))
+        await commit(work)
+        await git("push", "-q", "origin", "trunk", cwd=work)
+        remote.cut = 100_000
+        state = await migrate(world, bob, remote.url())
+        assert (state["status"], state["received"] > 0) == ("running", True)
+        (job,) = await world.rows("job")
+        assert job.attempts == 1
 
 
 @pytest.mark.parametrize(

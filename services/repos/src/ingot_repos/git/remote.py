@@ -66,6 +66,8 @@ _WORDS: tuple[tuple[Reason, str], ...] = (
     ),
     ("not-found", r"returned error: 4(04|10)|repository '.*' not found|no such repository|not exported"),
     ("format", r"mismatched algorithms|hash algorithm|object format"),
+    # How GnuTLS and OpenSSL call it when a connection ends before it should.
+    ("broken", r"recv error|ssl_(read|write)|ssl_error_syscall|non-properly|pull function|unexpected eof"),
     ("tls", r"ssl|certificate|tls"),
     (
         "unreachable",
