@@ -47,6 +47,14 @@ async def test_a_change_gives_back_what_it_did(database):
     assert [tuple(one) for one in found] == [("n", "renamed")] * 2
 
 
+async def test_a_change_is_made_for_each_of_many(database):
+    async with database.transaction() as tx:
+        await ADD.each(tx, [row(id_) for id_ in ("a", "b", "a")])
+        found = (await tx.execute(select(outbox.c.id).order_by(outbox.c.id))).scalars().all()
+
+    assert found == ["a", "b"]
+
+
 async def test_a_change_that_fails_fails_its_transaction(database):
     async def write() -> None:
         async with database.transaction() as tx:

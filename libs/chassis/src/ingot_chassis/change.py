@@ -1,5 +1,6 @@
 """Writes on hot paths: compiled once and, on PostgreSQL, handed to the driver itself, as `lookup` does with reads."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Delete, Dialect, Insert, Update
@@ -44,6 +45,18 @@ class Change:
         try:
             with client_span(lambda: summary(self._statement)):
                 return await tx.driver.fetchrow(*self._call(tx.dialect, values), record_class=Found)
+        except DRIVER_ERRORS as error:
+            raise as_sqlalchemy_tells(error) from error
+
+    async def each(self, tx: "Executor", rows: Sequence[dict[str, Any]]) -> None:
+        """Run it for each of ``rows``, in one go. Raises as ``run`` does."""
+        if tx.driver is None:
+            await tx.execute(self._statement, rows)
+            return
+        calls = [self._call(tx.dialect, row) for row in rows]
+        try:
+            with client_span(lambda: summary(self._statement)):
+                await tx.driver.executemany(self._sql, [values for _, *values in calls])
         except DRIVER_ERRORS as error:
             raise as_sqlalchemy_tells(error) from error
 

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Row, func, literal_column, select, text, update
+from sqlalchemy import ColumnElement, Row, bindparam, func, literal_column, select, text, update
 from sqlalchemy import delete as delete_from
+from sqlalchemy.dialects import postgresql
 
-from ingot_chassis.database import Executor, insert
+from ingot_chassis.change import Change
+from ingot_chassis.database import Executor
 from ingot_chassis.paging import Page
 from ingot_chassis.tables import now
 from ingot_hooks.store.tables import delivery, hook
@@ -25,27 +27,29 @@ AIMED_AT: ColumnElement[str] = func.coalesce(
 """Where the hook of a delivery is aimed now; as it was when there is no hook any more."""
 
 
-_add: dict[str, Any] = {}
-"""The statement by dialect, built once."""
+_QUEUED = (
+    *("id", "hook_id", "repository_id", "event_id", "event", "kind", "action", "manual", "endpoint", "body"),
+    *("sequence", "traceparent", "next_attempt_at", "created_at"),
+)
+_ADD = Change(
+    postgresql.insert(delivery)
+    .values(
+        **{name: bindparam(name) for name in _QUEUED},
+        state="pending",
+        attempts=0,
+        fence=0,
+        status=0,
+        response_headers="{}",
+        response_body=b"",
+        error="",
+    )
+    .on_conflict_do_nothing()
+)
 
 
 async def add(db: Executor, rows: Sequence[dict[str, Any]]) -> None:
     """Queue deliveries, due at once. One that is there for the same hook and event stays as it is."""
-    fresh = {
-        "state": "pending",
-        "attempts": 0,
-        "next_attempt_at": now(),
-        "fence": 0,
-        "status": 0,
-        "response_headers": "{}",
-        "response_body": b"",
-        "error": "",
-        "created_at": now(),
-    }
-    if db.dialect_name not in _add:
-        _add[db.dialect_name] = insert(db, delivery).on_conflict_do_nothing()
-    # As parameters: a statement that holds the rows would be compiled anew for each event.
-    await db.execute(_add[db.dialect_name], [fresh | row for row in rows])
+    await _ADD.each(db, [row | {"next_attempt_at": now(), "created_at": now()} for row in rows])
 
 
 async def due_since(db: Executor) -> datetime | None:
