@@ -1,6 +1,7 @@
 """Users: made by administrators, seen by others."""
 
 import pytest
+from identity_world import SECRET
 
 
 async def test_an_administrator_creates_a_user(identity):
@@ -67,6 +68,14 @@ async def test_the_address_is_shown_to_signed_in_callers_only(identity):
 @pytest.mark.parametrize("name", ["nobody", "%00", "..%2f..", "a" * 300, "%E2%82%AC"])
 async def test_an_unknown_user_is_not_found(identity, name):
     assert (await identity.call("GET", f"/users/{name}")).status_code == 404
+
+
+@pytest.mark.parametrize("text", ["Ägir", "ägir", "ÄGIR", "gir ö"])
+async def test_search_ignores_the_case_of_all_letters(identity, text):
+    body = {"username": "ann", "email": "ann@example.com", "password": SECRET, "full_name": "Ägir Öst"}
+    await identity.call("POST", "/admin/users", body, as_="root")
+    answer = await identity.call("GET", f"/users/search?q={text}")
+    assert [user["login"] for user in answer.json()["data"]] == ["ann"]
 
 
 async def test_search_finds_parts_of_names_and_counts_all(identity):

@@ -320,6 +320,12 @@ def _tune_sqlite(connection: Any, _record: Any) -> None:
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=30000"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+    # SQLite's own knows A to Z only, so that nobody would find an Ä in what has one.
+    connection.create_function("lower", 1, _lower, deterministic=True)
+
+
+def _lower(value: Any) -> str | None:
+    return None if value is None else str(value).lower()
 
 
 def _begin_immediate(connection: Any) -> None:
