@@ -5,7 +5,7 @@ from typing import Annotated
 import httpx
 import msgspec
 import pytest
-from litestar import Litestar, get, post, put, route
+from litestar import Litestar, Response, get, post, put, route
 from sqlalchemy.exc import OperationalError
 
 from ingot_chassis.app import Parts, service_app
@@ -50,6 +50,11 @@ async def make_for(data: Thing) -> Thing:
 @post("/deep", policy=anyone("write:thing"), request_max_body_size=10_000_000)
 async def deep(data: Thing) -> Thing:
     return data
+
+
+@get("/lists/{name:str}", policy=anyone())
+async def listed(request: ApiRequest, name: str) -> Response[str]:
+    return Response(name, headers=request.page_headers(request.page(), 100))
 
 
 @get("/clash", policy=anyone())
@@ -145,6 +150,7 @@ def app(public_url: str = "http://ingot.test/") -> Litestar:
         make,
         make_for,
         deep,
+        listed,
         clash,
         wrong,
         crash,
@@ -281,6 +287,13 @@ async def test_a_body_over_the_limit_is_refused():
     async with client() as http:
         answer = await http.post("/things", content=b"x" * 1001, headers={"content-type": "application/json"})
     assert answer.status_code == 413
+
+
+@pytest.mark.parametrize("name", ["main", "%E6%97%A5%E6%9C%AC", "a%20b%3E", "a%0D%0Ab"])
+async def test_a_list_of_any_name_leads_to_its_next_page(name):
+    async with client() as http:
+        answer = await http.get(f"/lists/{name}?limit=9")
+    assert answer.headers["link"].startswith(f"<http://ingot.test/lists/{name}?page=2&limit=9>")
 
 
 async def test_a_body_that_breaks_off_is_no_failure_of_the_service():

@@ -55,7 +55,7 @@ class ApiRequest(Request[Any, Any, Any]):
 
     def page_headers(self, page: Page, total: int) -> dict[str, str]:
         """``Link`` and ``X-Total-Count`` for this list."""
-        url = self.public_url.rstrip("/") + self.scope["path"]
+        url = self.public_url.rstrip("/") + quote(self.scope["path"])
         return page_headers(page, total, url=url, query=list(self.query_params.multi_items()))
 
     def moved(self, **names: str) -> Moved:
