@@ -50,6 +50,8 @@ class Change:
 
     async def each(self, tx: "Executor", rows: Sequence[dict[str, Any]]) -> None:
         """Run it for each of ``rows``, in one go. Raises as ``run`` does."""
+        if not rows:
+            return
         if tx.driver is None:
             await tx.execute(self._statement, rows)
             return

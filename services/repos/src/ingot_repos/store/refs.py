@@ -6,8 +6,10 @@ from typing import Any
 
 import msgspec
 from sqlalchemy import bindparam, delete, func, select, update
+from sqlalchemy.dialects import postgresql
 
-from ingot_chassis.database import Executor, insert
+from ingot_chassis.change import Change
+from ingot_chassis.database import Executor
 from ingot_chassis.lookup import Lookup
 from ingot_chassis.tables import BigId, now
 from ingot_repos.store.tables import merged_pull, push, ref, repository
@@ -22,13 +24,23 @@ _LEDGER_OF_FEW = _LEDGER.where(ref.c.name.in_(bindparam("names", expanding=True)
 _ADVANCE = update(repository).where(
     repository.c.id == _REPOSITORY, repository.c.ref_version == bindparam("seen", type_=BigId)
 )
-_ADD = push.insert().returning(push.c.id)
+_WRITTEN = ("repository_id", "user_id", "refs", "merged_pull", "confined", "lease_until", "created_at")
+_ADD = Change(push.insert().values({name: bindparam(name) for name in _WRITTEN}).returning(push.c.id))
 _ENTRY = Lookup(
     select(push, repository.c.ref_version, repository.c.default_branch, repository.c.empty)
     .join(repository, repository.c.id == push.c.repository_id)
     .where(push.c.id == _PUSH)
 )
-_REMOVE = delete(push).where(push.c.id == _PUSH)
+_REMOVE = Change(delete(push).where(push.c.id == _PUSH))
+_POINT = postgresql.insert(ref).values({name: bindparam(name) for name in ("repository_id", "name", "oid")})
+_SET = Change(
+    _POINT.on_conflict_do_update(index_elements=["repository_id", "name"], set_={"oid": _POINT.excluded.oid})
+)
+_MERGED = Change(
+    postgresql.insert(merged_pull)
+    .values({name: bindparam(name) for name in ("repository_id", "number", "sha")})
+    .on_conflict_do_nothing()
+)
 _MERGE = Lookup(
     select(
         select(merged_pull.c.sha)
@@ -63,13 +75,7 @@ async def record(db: Executor, repository_id: int, tips: Mapping[str, str | None
         for name, oid in tips.items()
         if oid is not None
     ]
-    for start in range(0, len(rows), MANY):
-        statement = insert(db, ref).values(rows[start : start + MANY])
-        await db.execute(
-            statement.on_conflict_do_update(
-                index_elements=["repository_id", "name"], set_={"oid": statement.excluded.oid}
-            )
-        )
+    await _SET.each(db, rows)
 
 
 async def advance(db: Executor, repository_id: int, seen: int, **values: Any) -> bool:
@@ -90,17 +96,17 @@ async def add_push(
     lease: datetime,
 ) -> int:
     """Write down that these refs are about to move; the id of the entry."""
-    values = {
-        "repository_id": repository_id,
-        "user_id": user_id,
-        "refs": msgspec.json.encode(list(refs)).decode(),
-        "merged_pull": merged_pull,
-        "confined": confined,
-        "lease_until": lease,
-        "created_at": now(),
-    }
-    added = await db.execute(_ADD, values)
-    return int(added.scalar_one())
+    added: Any = await _ADD.first(
+        db,
+        repository_id=repository_id,
+        user_id=user_id,
+        refs=msgspec.json.encode(list(refs)).decode(),
+        merged_pull=merged_pull,
+        confined=confined,
+        lease_until=lease,
+        created_at=now(),
+    )
+    return int(added.id)
 
 
 async def get_push(db: Executor, push_id: int) -> Any | None:
@@ -142,9 +148,8 @@ async def merge_of(db: Executor, repository_id: int, number: int) -> tuple[str |
 
 
 async def record_merge(db: Executor, repository_id: int, number: int, sha: str) -> None:
-    statement = insert(db, merged_pull).values(repository_id=repository_id, number=number, sha=sha)
-    await db.execute(statement.on_conflict_do_nothing())
+    await _MERGED.run(db, repository_id=repository_id, number=number, sha=sha)
 
 
 async def remove_push(db: Executor, push_id: int) -> bool:
-    return (await db.execute(_REMOVE, {"entry": push_id})).rowcount == 1
+    return await _REMOVE.run(db, entry=push_id) == 1
