@@ -2,7 +2,7 @@
 
 import pytest
 from messaging_world import metadata
-from sqlalchemy import JSON, Column, MetaData, Table, bindparam, func, select, update
+from sqlalchemy import JSON, Column, Integer, MetaData, String, Table, bindparam, func, select, update
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import IntegrityError, StatementError
 
@@ -11,6 +11,7 @@ from ingot_chassis.database import Database
 from ingot_chassis.tables import now
 
 outbox = metadata.tables["outbox"]
+counted = Table("tally", MetaData(), Column("name", String(60)), Column("count", Integer, default=7))
 MOMENT = now()
 ADD = Change(
     postgresql.insert(outbox)
@@ -77,6 +78,22 @@ def test_a_change_refuses_columns_that_would_not_arrive():
     made = Table("made", MetaData(), Column("data", JSON))
     with pytest.raises(ValueError, match="data is of a type"):
         Change(made.insert().returning(made.c.data))
+
+
+async def test_a_change_knows_the_defaults_of_columns(database):
+    async with database.transaction() as tx:
+        await Change(counted.insert().values(name=bindparam("name"))).run(tx, name="a")
+        (found,) = (await tx.execute(select(counted))).all()
+
+    assert (found.name, found.count) == ("a", 7)
+
+
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+async def test_a_change_refuses_defaults_that_are_made_anew_each_time(database):
+    made = Table("made", MetaData(), Column("at", Integer), Column("id", Integer, default=lambda: 1))
+    async with database.transaction() as tx:
+        with pytest.raises(ValueError, match=r"made\.id is no constant"):
+            await Change(made.insert().values(at=bindparam("at"))).run(tx, at=1)
 
 
 @pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)

@@ -70,11 +70,16 @@ class Change:
         return [self._sql, *(given[name] for name in self._order)]
 
     def _compile(self, dialect: Dialect) -> None:
-        """Raises ValueError for a value whose type needs conversion."""
+        """Raises ValueError for a value whose type needs conversion, and for a default that is no constant."""
         compiled = self._statement.compile(dialect=dialect)
         for name, bound in compiled.binds.items():
             if needs_conversion(bound.type):
                 raise ValueError(f"{name} is of a type that the driver does not convert")
         self._constants = {name: bound.value for name, bound in compiled.binds.items() if not bound.required}
+        for column in compiled.prefetch:
+            default: Any = column.default if isinstance(self._statement, Insert) else column.onupdate
+            if not default.is_scalar:
+                raise ValueError(f"the default of {column} is no constant")
+            self._constants[column.key] = default.arg
         self._order = list(compiled.positiontup or ())
         self._sql = compiled.string

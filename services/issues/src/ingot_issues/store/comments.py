@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Row, bindparam, delete, func, or_, select, update
 
+from ingot_chassis.change import Change
 from ingot_chassis.database import Executor
 from ingot_chassis.paging import Page
 from ingot_chassis.tables import BigId, now
@@ -67,12 +68,18 @@ async def add(
         "details": None if details == NOTHING else msgspec.json.encode(details).decode(),
         "created_at": now(),
         "updated_at": now(),
-        **because,
     }
-    return int((await db.execute(_ADD, values)).scalar_one())
+    added: Any = await _ADD.first(db, **_PLAINLY | values | because)
+    return int(added.id)
 
 
-_ADD = comment.insert().returning(comment.c.id)
+_BECAUSE = ("ref_repository_id", "ref_issue_id", "ref_comment_id", "ref_sha")
+_PLAINLY = {"kind": PLAIN, "details": None, **dict.fromkeys(_BECAUSE)}
+_ADD = Change(
+    comment.insert()
+    .values({column.name: bindparam(column.name) for column in comment.c if column.name != "id"})
+    .returning(comment.c.id)
+)
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,8 +105,8 @@ async def write(db: Executor, on: Row[Any], author_id: int, body: str) -> Writte
         "created_at": moment,
         "updated_at": moment,
     }
-    added = await db.execute(_ADD, {"repository_id": on.repository_id, "kind": PLAIN, **values})
-    return Written(id=added.scalar_one(), number=on.number, is_pull=on.is_pull, **values)
+    added: Any = await _ADD.first(db, **_PLAINLY, **values, repository_id=on.repository_id)
+    return Written(id=added.id, number=on.number, is_pull=on.is_pull, **values)
 
 
 async def is_noted(db: Executor, issue_id: int, kind: int, **because: Any) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import Integer, Row, Select, bindparam, delete, select, update
 
+from ingot_chassis.change import Change
 from ingot_chassis.database import Executor, insert
 from ingot_chassis.lookup import Lookup
 from ingot_chassis.tables import BigId, now
@@ -23,14 +24,18 @@ def _issues() -> Select[Any]:
     )
 
 
-_ADD = issue.insert().returning(*NEW)
+_GIVEN = (
+    *("repository_id", "number", "is_pull", "author_id", "title", "body", "state", "milestone_id"),
+    *("due_date", "created_at", "updated_at"),
+)
+_ADD = Change(issue.insert().values({name: bindparam(name) for name in _GIVEN}).returning(*NEW))
 _NUMBERED = (
     issue.c.repository_id == bindparam("repository_id", type_=BigId),
     issue.c.number == bindparam("number", type_=BigId),
 )
 _BY_NUMBER, _WHOLE_BY_NUMBER = _issues().where(*_NUMBERED), Lookup(WHOLE.where(*_NUMBERED))
 _BY_ID = _issues().where(issue.c.id == bindparam("issue_id", type_=BigId))
-_WHOLE_BY_ID = WHOLE.where(issue.c.id == bindparam("issue_id", type_=BigId))
+_WHOLE_BY_ID = Lookup(WHOLE.where(issue.c.id == bindparam("issue_id", type_=BigId)))
 _CHANGE = update(issue).where(issue.c.id == bindparam("issue_id", type_=BigId))
 _COUNT_COMMENTS = _CHANGE.values(
     comments=issue.c.comments + bindparam("more", type_=Integer), updated_at=bindparam("updated_at")
@@ -41,8 +46,7 @@ async def add(db: Executor, **values: Any) -> IssueRow:
     """Insert an issue; its row, with nothing around it but its author."""
     moment = now()
     values |= {"created_at": moment, "updated_at": moment}
-    added = (await db.execute(_ADD, values | {"author": values["author_id"]})).one()
-    return newly(added, values)
+    return newly(await _ADD.first(db, **values, author=values["author_id"]), values)
 
 
 async def get(db: Executor, repository_id: int, number: int) -> IssueRow | None:
@@ -61,7 +65,7 @@ async def get_whole(db: Executor, repository_id: int, number: int) -> IssueRow |
 
 async def get_whole_by_id(db: Executor, issue_id: int, viewer: int = 0) -> IssueRow | None:
     """With its surroundings, and with the account ``viewer`` among them."""
-    row = (await db.execute(_WHOLE_BY_ID, {"issue_id": issue_id, "viewer": viewer})).first()
+    row = await _WHOLE_BY_ID.first(db, issue_id=issue_id, viewer=viewer)
     return Whole(*row) if row is not None else None
 
 

@@ -1,14 +1,15 @@
 """SQL for what is kept per repository: its counter and the copy of its view."""
 
 from collections.abc import Collection
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import bindparam, delete, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Integer, bindparam, delete, select, update
+from sqlalchemy.dialects import postgresql
 
+from ingot_chassis.change import Change
 from ingot_chassis.database import Executor, insert
+from ingot_chassis.lookup import Lookup
 from ingot_chassis.tables import BigId
 from ingot_contracts.repos import Permission, Repository
 from ingot_issues.store.tables import comment, counter, issue, label, milestone, repository, tracked_time
@@ -31,15 +32,15 @@ async def lock(db: Executor, repository_id: int) -> bool:
 
     Taken first by whatever writes, so that numbers, counts and events of a repository follow its commits.
     """
-    gone = (await db.execute(_LOCK, {"repository": repository_id})).scalar()
-    if gone is None:
+    found = await _LOCK.first(db, repository=repository_id)
+    if found is None:
         await db.execute(insert(db, counter).values(repository_id=repository_id).on_conflict_do_nothing())
-        gone = (await db.execute(_LOCK, {"repository": repository_id})).scalar_one()
-    return not gone
+        found = await _LOCK.first(db, repository=repository_id)
+    return found is not None and not found.gone
 
 
 _OWN = counter.c.repository_id == bindparam("repository", type_=BigId)
-_LOCK = select(counter.c.gone).where(_OWN).with_for_update()
+_LOCK = Lookup(select(counter.c.gone).where(_OWN).with_for_update())
 
 
 async def next_number(db: Executor, repository_id: int, *, is_pull: bool) -> int | None:
@@ -47,24 +48,20 @@ async def next_number(db: Executor, repository_id: int, *, is_pull: bool) -> int
 
     Makes every other writer of the repository wait, as ``lock`` does.
     """
-    statement = _next_number(db.dialect_name, is_pull=is_pull)
-    return (await db.execute(statement, {"repository": repository_id})).scalar()
+    numbered = await _NEXT_NUMBER[is_pull].first(db, repository=repository_id)
+    return numbered.last_number if numbered is not None else None
 
 
-@lru_cache
-def _next_number(dialect_name: str, *, is_pull: bool) -> Any:
-    """Built once for each database: every new issue runs it."""
-    opened = {"open_pulls" if is_pull else "open_issues": 1}
-    make = sqlite.insert if dialect_name == "sqlite" else postgresql.insert
-    return (
-        make(counter)
-        .values(repository_id=bindparam("repository", type_=BigId), last_number=1, untold=True, **opened)
+def _next_number(opened: str) -> Change:
+    return Change(
+        postgresql.insert(counter)
+        .values(repository_id=bindparam("repository", type_=BigId), last_number=1, untold=True, **{opened: 1})
         .on_conflict_do_update(
             index_elements=["repository_id"],
             set_={
                 "last_number": counter.c.last_number + 1,
                 "untold": True,
-                **{name: counter.c[name] + more for name, more in opened.items()},
+                opened: counter.c[opened] + 1,
             },
             where=counter.c.gone.is_(False),
         )
@@ -72,11 +69,22 @@ def _next_number(dialect_name: str, *, is_pull: bool) -> Any:
     )
 
 
+_NEXT_NUMBER = {
+    is_pull: _next_number("open_pulls" if is_pull else "open_issues") for is_pull in (False, True)
+}
+
+
 async def count_open(db: Executor, repository_id: int, more: int, *, is_pull: bool) -> None:
     """Add to the number of open issues or pull requests."""
-    changed = counter.c.open_pulls if is_pull else counter.c.open_issues
-    values = {changed: changed + more, counter.c.untold: True}
-    await db.execute(update(counter).where(counter.c.repository_id == repository_id).values(values))
+    await _COUNT_OPEN[is_pull].run(db, repository=repository_id, more=more)
+
+
+def _count_open(opened: str) -> Change:
+    more = bindparam("more", type_=Integer)
+    return Change(update(counter).where(_OWN).values({opened: counter.c[opened] + more, "untold": True}))
+
+
+_COUNT_OPEN = {is_pull: _count_open("open_pulls" if is_pull else "open_issues") for is_pull in (False, True)}
 
 
 class Counted(NamedTuple):
