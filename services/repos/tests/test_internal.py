@@ -199,6 +199,31 @@ async def test_a_branch_that_is_gone_is_merged_as_it_was_kept(ann, base, door, t
     assert (await ann.internal("POST", f"{base}/merge", body | {"number": 1})).status_code == 200
 
 
+async def test_of_a_head_that_is_gone_what_is_kept_is_compared(world, ann, bob, base, door, tmp_path):
+    fork = (await bob.post("/repos/ann/app/forks")).json()["id"]
+    await world.parts.workers.step()
+    tips = [
+        (await compared(bob, base, head_repository_id=source, number=number)).json()["head_sha"]
+        for number, source in ((1, base), (2, fork))
+    ]
+    await git("push", "-q", f"{door}/ann/app.git", ":topic", cwd=tmp_path / "work", person=ann)
+    assert (await bob.call("DELETE", "/api/v1/repos/bob/app")).status_code == 204
+    await world.parts.workers.step()
+    heads = [
+        {"repository_id": source, "branch": "topic", "number": number}
+        for number, source in ((1, base), (2, fork), (3, base), (3, fork))
+    ]
+    body = {"base_branch": "master", "heads": heads}
+    for asked in ("", "?unattended=true"):
+        found = (await ann.internal("POST", f"{base}/comparisons{asked}", body)).json()["found"]
+        assert [one and (one["head_sha"], one["mergeable"]) for one in found] == [
+            (tips[0], True),
+            (tips[1], True),
+            None,
+            None,
+        ]
+
+
 @pytest.mark.parametrize(
     ("file", "style", "status"),
     [("b.txt", "merge", 405), ("b.txt", "rebase", 405), ("c.txt", "fast-forward-only", 409)],

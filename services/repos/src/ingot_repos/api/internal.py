@@ -175,7 +175,10 @@ async def _compared(
     request: Call, base_id: int, base_branch: str, head: Head, unattended: bool
 ) -> Comparison:
     if not unattended and head.repository_id != base_id:
-        await _enter(request, head.repository_id, unattended)
+        try:
+            await _enter(request, head.repository_id, unattended)
+        except NotFound:  # what is kept here of it may be seen
+            head = Head(repository_id=base_id, branch="", number=head.number)
     try:
         async with asyncio.timeout(LONGEST_COMPARE):
             return await merges.comparison(request.storage, request.parts.pushes, base_id, base_branch, head)

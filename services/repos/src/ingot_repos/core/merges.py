@@ -10,9 +10,16 @@ from ingot_contracts.pulls import Comparison, Head, Merge, Merged
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.core.repositories import person
 from ingot_repos.git import compare, merge
-from ingot_repos.git.errors import InvalidName, MergeConflict, ObjectNotFound, RefMoved, RefNotFound
+from ingot_repos.git.errors import (
+    InvalidName,
+    MergeConflict,
+    ObjectNotFound,
+    RefMoved,
+    RefNotFound,
+    RepositoryNotFound,
+)
 from ingot_repos.git.heads import with_head
-from ingot_repos.git.refs import BRANCHES
+from ingot_repos.git.refs import BRANCHES, ref_target
 from ingot_repos.git.storage import Storage
 
 
@@ -24,14 +31,28 @@ def pull_ref(number: int) -> str:
 async def comparison(
     storage: Storage, pushes: Pushes, repository_id: int, base_branch: str, head: Head
 ) -> Comparison:
-    """Bring the head here and say what merging it would mean. Raises NotFound for a missing branch."""
+    """Bring the head here and say what merging it would mean; of one that is gone, what is kept under its number.
+
+    Raises NotFound for a missing branch.
+    """
     compared = partial(compare.compare_with_branch, base_branch=base_branch)
     kept = pull_ref(head.number) if head.number else ""
     try:
         async with pushes.turn(repository_id):
-            found = await with_head(
-                storage, repository_id, compared, source_id=head.repository_id, branch=head.branch, kept=kept
-            )
+            try:
+                found = await with_head(
+                    storage,
+                    repository_id,
+                    compared,
+                    source_id=head.repository_id,
+                    branch=head.branch,
+                    kept=kept,
+                )
+            except (RefNotFound, InvalidName, RepositoryNotFound):
+                tip = await storage.call(repository_id, ref_target, kept) if kept else None
+                if tip is None:
+                    raise
+                found = await storage.call(repository_id, compared, tip)
     except (RefNotFound, InvalidName):
         raise NotFound("there is no such branch") from None
     return Comparison(
