@@ -317,20 +317,21 @@ async def test_a_push_to_the_head_synchronizes(world: World) -> None:
     assert await told(world) == [("opened", False), ("synchronized", False)]
 
 
-@pytest.mark.parametrize(("level", "followed"), [("none", 0), ("write", 2)])
+@pytest.mark.parametrize(("level", "branch"), [("none", ""), ("write", "fix")])
 async def test_a_private_head_is_followed_for_as_long_as_its_author_may_read_it(
-    world: World, level: Level, followed: int
+    world: World, level: Level, branch: str
 ) -> None:
+    """Without a branch, what is kept of it is compared."""
     await propose(world, as_=4, head="dan:fix")
     await world.workers.step()
-    asked = len(world.repos.compares)
+    world.repos.compares.clear()
     hidden = world.repos.repositories[8] = repository(8, owner=1, private=True)
     world.repos.levels[(8, 4)] = level
     await world.hear(RepositoryEdited(repository=hidden, sender=User(id=4, login="dan")))
     await world.hear(push("refs/heads/fix", of=hidden))
     await world.hear(push(after=NEXT))
     assert await world.workers.step() == 2
-    assert len(world.repos.compares) == asked + followed
+    assert [(one.number, one.head_branch) for one in world.repos.compares] == [(1, branch)] * 2
 
 
 async def test_a_push_elsewhere_checks_nothing(world: World) -> None:

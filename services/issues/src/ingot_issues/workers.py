@@ -46,30 +46,25 @@ class Working:
             repository = await repositories.get(db, wanted.repository_id)
             rows = await issues.list_open(db, wanted.issue_ids)
             heads = await repositories.get_many(db, {row.head_repository_id for row in rows})
-        rows = [
-            row
-            for row in rows
-            if row.base_branch == wanted.base_branch and await self._may_follow(row, heads)
-        ]
+        rows = [row for row in rows if row.base_branch == wanted.base_branch]
         if repository is None or not rows:
             return
-        asked = [
-            Head(repository_id=row.head_repository_id, branch=row.head_branch, number=row.number)
-            for row in rows
-        ]
+        asked = [await self._head(row, heads) for row in rows]
         try:
             found = await self._repos.compare_heads(
                 repository.id, CompareHeads(base_branch=wanted.base_branch, heads=asked)
             )
         except NotFound:
-            return  # the base is gone: what was known last stays, as for a head that is gone
+            return  # the base is gone: what was known last stays
         compared = [(row, one) for row, one in zip(rows, found, strict=True) if one is not None]
         await self._record(job, wanted, repository, compared)
 
-    async def _may_follow(self, row: IssueRow, heads: dict[int, Repository]) -> bool:
-        """What is pushed to where the author of a pull request was shut out does not come into its base."""
+    async def _head(self, row: IssueRow, heads: dict[int, Repository]) -> Head:
+        """What to compare. What is pushed to where the author was shut out does not come in: no branch, only what is kept."""
         head = heads.get(row.head_repository_id)
-        return head is None or not head.private or await self._may_read(row.author_id, head.id)
+        shut = head is not None and head.private and not await self._may_read(row.author_id, head.id)
+        branch = "" if shut else row.head_branch
+        return Head(repository_id=row.head_repository_id, branch=branch, number=row.number)
 
     async def _record(
         self,

@@ -135,7 +135,7 @@ async def _may_take_branch(request: Call, row: IssueRow) -> bool:
 
 
 async def _compared(request: Call, row: IssueRow) -> Comparison | None:
-    """How the branches stand now; None when the head is gone and the last known commit counts."""
+    """How the branches stand now; None when the base is gone."""
     wanted = Compare(
         base_branch=row.base_branch,
         head_repository_id=row.head_repository_id,
