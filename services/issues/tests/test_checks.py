@@ -1,8 +1,14 @@
 """What pushes mean for open pull requests: who is compared again, how often, and what that costs."""
 
+import asyncio
+
+import msgspec
 import pytest
+from sqlalchemy import delete, select, text
 
 from ingot_chassis.errors import NotFound
+from ingot_chassis.migrations import upgrade
+from ingot_issues.app import SCRIPTS
 
 from .builders import APP, BASE, FORK, HEAD, NEXT, comparison, fill, push, repository
 from .conftest import World
@@ -102,6 +108,28 @@ async def test_a_push_there_and_back_is_compared_as_it_ends(world: World) -> Non
     assert (await world.call("GET", "/pulls/1")).json()["mergeable"] is False
     assert await world.workers.step() == 2
     assert (await world.call("GET", "/pulls/1")).json()["mergeable"] is True
+
+
+async def test_a_check_that_an_older_release_left_is_made(world: World) -> None:
+    await propose_many(world, "fix")
+    world.repos.compared = comparison(base_sha=NEXT)
+    await world.hear(push(after=NEXT))
+    job = world.db.metadata.tables["job"]
+    old = {"issue_id": 1, "pushed": NEXT, "pusher_id": 2, "side": "base"}
+    gone = {**old, "issue_id": 999}
+    async with world.db.transaction() as tx:
+        [waiting] = (await tx.execute(select(job).where(job.c.state == "waiting"))).all()
+        values = {**waiting._mapping, "kind": "pull.check"}
+        await tx.execute(delete(job))
+        for number, payload in enumerate((old, gone)):
+            more = {"id": 90 + number, "key": str(number), "payload": msgspec.json.encode(payload)}
+            await tx.execute(job.insert().values(values | more))
+        await tx.execute(text("UPDATE alembic_version SET version_num = '0005'"))
+    url = world.db.url.render_as_string(hide_password=False)
+    await asyncio.to_thread(lambda: asyncio.run(upgrade(url, SCRIPTS)))
+    assert await world.workers.step() == 1
+    shown = (await world.call("GET", "/pulls/1")).json()
+    assert (shown["mergeable"], shown["base"]["sha"]) == (True, NEXT)
 
 
 async def test_one_that_has_another_base_by_now_is_left_alone(world: World) -> None:
