@@ -114,9 +114,10 @@ async def create_pull(request: Call, data: CreatePullRequest) -> PullRequest:
             await repositories.save(tx, side)
     async with request.db.transaction() as tx:
         row = await pulls.open_pull(tx, site, begun, proposal)
-    # A job has the commits kept under the number in any case; whoever reads this answer may want them at once.
-    with contextlib.suppress(ApiError):
-        await _compared(request, data.base, head.repository.id, branch, row.number)
+    # A job has the commits kept under the number; those of a fork are not here until then, but may be read at once.
+    if head.repository.id != request.repository_id:
+        with contextlib.suppress(ApiError):
+            await _compared(request, data.base, head.repository.id, branch, row.number)
     return view(request, row)
 
 
