@@ -189,8 +189,20 @@ async def remove(db: Executor, comment_id: int) -> bool:
     if (await db.execute(delete(comment).where(comment.c.id == comment_id))).rowcount == 0:
         return False
     referring = comment.c.ref_comment_id == comment_id
-    await db.execute(delete(comment).where(referring, comment.c.ref_repository_id.is_not(None)))
+    await _remove_in_order(db, referring & comment.c.ref_repository_id.is_not(None))
     return True
+
+
+async def remove_all(db: Executor, repository_id: int) -> None:
+    """Those of a repository, and elsewhere what refers from it."""
+    referring = comment.c.ref_repository_id == repository_id
+    await _remove_in_order(db, (comment.c.repository_id == repository_id) | referring)
+
+
+async def _remove_in_order(db: Executor, which: ColumnElement[bool]) -> None:
+    """Delete rows, also of repositories whose counters are not locked: by id, so that two do not wait in a circle."""
+    await db.execute(select(comment.c.id).where(which).order_by(comment.c.id).with_for_update())
+    await db.execute(delete(comment).where(which))
 
 
 async def _page(

@@ -12,7 +12,8 @@ from ingot_chassis.database import Executor, insert
 from ingot_chassis.lookup import Lookup
 from ingot_chassis.tables import BigId
 from ingot_contracts.repos import Permission, Repository
-from ingot_issues.store.tables import comment, counter, issue, label, milestone, repository, tracked_time
+from ingot_issues.store import comments
+from ingot_issues.store.tables import counter, issue, label, milestone, repository, tracked_time
 
 
 def plain(repository: Repository) -> Repository:
@@ -159,8 +160,8 @@ async def fork_of(db: Executor, parent_id: int, owner_id: int) -> int | None:
 async def remove(db: Executor, repository_id: int) -> None:
     """Remove everything of a repository, and refuse it from now on."""
     await lock(db, repository_id)
-    await db.execute(delete(comment).where(comment.c.ref_repository_id == repository_id))
-    for table in (comment, tracked_time, issue, label, milestone):
+    await comments.remove_all(db, repository_id)
+    for table in (tracked_time, issue, label, milestone):
         await db.execute(delete(table).where(table.c.repository_id == repository_id))
     await db.execute(delete(repository).where(repository.c.id == repository_id))
     await db.execute(
