@@ -97,7 +97,7 @@ class FakeIdentity:
     def statement(self, user_id: int, **fields: Any) -> str:
         who = Principal(id=user_id, name=NAMES[user_id], via="basic", **fields)
         return self.statements.setdefault(
-            (user_id, repr(fields)), sign_principal(who, self.key, audience=["issues"])
+            (user_id, repr(fields)), sign_principal(who, self.key, audience=["issues"], lifetime=600)
         )
 
     def who(self, statement: str) -> int:
