@@ -1,6 +1,8 @@
 """Markdown: links in mode gfm, nothing dangerous in any mode, bounded work."""
 
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import httpx
 import pytest
@@ -143,6 +145,26 @@ async def test_too_long_a_text_is_refused(world: World) -> None:
     assert answer.status_code == 413
 
 
+@pytest.mark.parametrize(
+    ("text", "context"),
+    [
+        ("[a]: /" + "u" * 2_000 + "\n\n" + "[a] " * 6_000, ""),
+        ("[a]: /u '" + "t" * 2_000 + "'\n\n" + "[a] " * 6_000, "ann/app"),
+        ("#1 " * 4_000, "a" * 10_000),
+    ],
+)
+def test_what_is_written_once_is_not_repeated_without_end(text: str, context: str) -> None:
+    assert len(rendered(text, context=context)) < 64 * len(text)
+
+
+def test_code_that_takes_long_to_highlight_is_shown_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "```python\ndef f(): pass\n```\n"
+    assert rendered(code * 2).count('class="k"') == 4
+    seconds = iter(range(1000))
+    monkeypatch.setattr("time.thread_time", lambda: next(seconds))
+    assert rendered(code * 2).count("def f(): pass") == 2
+
+
 HOSTILE = [
     "[", "![", "](", "[](", "[[", "[a](", "[a]: b\n", "]", "x[^1] ", "[^1]: x\n", "*a _b ", "***", "**a *b", "_a",
     "~", "~~a", "> ", "- ", "1. ", "- [ ] x\n", "\t", "`", "`a", "```\n", "<a ", "<!--", "<a href='", "&", "\\",
@@ -153,17 +175,23 @@ HOSTILE = [
 
 def steps(text: str) -> int:
     """How many functions are called and left for rendering, Python's and C's."""
+    return counted_by(sys.setprofile, text)
+
+
+def counted_by(watch: Callable[[Any], None], text: str) -> int:
+    """How much ``sys.setprofile`` or ``sys.settrace`` sees while a text is rendered."""
     counted = 0
 
-    def count(*_: object) -> None:
+    def count(*_: object) -> Any:
         nonlocal counted
         counted += 1
+        return count
 
-    sys.setprofile(count)
+    watch(count)
     try:
         rendered(text)
     finally:
-        sys.setprofile(None)
+        watch(None)
     return counted
 
 
@@ -171,3 +199,9 @@ def steps(text: str) -> int:
 def test_ten_times_the_text_is_ten_times_the_work(text: str) -> None:
     times = max(400 // len(text), 1)
     assert steps(text * times * 10) < 12 * steps(text * times)
+
+
+def test_a_list_of_tasks_is_walked_once() -> None:
+    """In lines of Python: a loop calls nothing."""
+    once, often = (counted_by(sys.settrace, "- [ ] x\n" * times) for times in (30, 300))
+    assert often < 12 * once

@@ -3,19 +3,22 @@
 import asyncio
 import itertools
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 import nh3
+import pygments  # type: ignore[import-untyped]
 from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
 from mdit_py_plugins.footnote import footnote_plugin
-from mdit_py_plugins.tasklists import tasklists_plugin
-from pygments import highlight  # type: ignore[import-untyped]
 from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
 from pygments.util import ClassNotFound  # type: ignore[import-untyped]
@@ -23,6 +26,12 @@ from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 LARGEST = 128 * 1024
 """Characters. Nesting makes the time of some inputs grow faster than their length."""
 HIGHLIGHTED = 32 * 1024
+"""Characters of a block of code that is highlighted."""
+HIGHLIGHT_SECONDS = 0.5
+"""CPU that highlighting takes for one text. Some lexers need time that grows with the square of their input."""
+MOST_TARGETS = 1024 * 1024
+"""Characters of the targets and titles of all links of a text; one definition may be used by very many."""
+LONGEST_CONTEXT = 255
 INLINE = 2048
 """Characters that are parsed at once; longer texts leave the event loop to others."""
 _Result = TypeVar("_Result")
@@ -70,7 +79,11 @@ class Context:
     def of(cls, root: str, path: str, *, wiki: bool) -> "Context":
         """``path`` is such as ``owner/name``, or a whole URL below ``root``; anything else is the root."""
         path = path.strip().removeprefix(root).strip("/")
-        if "://" in path or any(part in (".", "..") for part in path.split("/")):
+        if (
+            len(path) > LONGEST_CONTEXT
+            or "://" in path
+            or any(part in (".", "..") for part in path.split("/"))
+        ):
             path = ""
         return cls(root, f"{root}{path}/" if path else root, wiki)
 
@@ -140,22 +153,51 @@ def _below(base: str, target: str) -> str:
     return urljoin(base, target.lstrip("/"))
 
 
-def _highlighted(code: str, language: str, _attributes: str) -> str:
-    """The inside of a code block; plain when the language is unknown or the block is long."""
-    if not language or len(code) > HIGHLIGHTED:
+class _Renderer(RendererHTML):
+    """Highlights code, within the time that one text has."""
+
+    def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:
+        highlighting: Any = {**options, "highlight": partial(_highlighted, env)}
+        return super().fence(tokens, idx, OptionsDict(highlighting), env)
+
+
+class _Late(Exception):
+    """The time for highlighting is used up."""
+
+
+def _highlighted(env: Any, code: str, language: str, _attributes: str) -> str:
+    """The inside of a code block; plain when the language is unknown, the block is long or takes long."""
+    spent = env.setdefault("highlight_seconds", 0.0)
+    if not language or len(code) > HIGHLIGHTED or spent >= HIGHLIGHT_SECONDS:
         return ""
+    begun = time.thread_time()
     try:
         lexer = get_lexer_by_name(language)
-    except ClassNotFound:
+        found = _until(begun + HIGHLIGHT_SECONDS - spent, lexer.get_tokens(code))
+        return str(pygments.format(found, _FORMATTER))
+    except (ClassNotFound, _Late):
         return ""
-    return str(highlight(code, lexer, _FORMATTER))
+    finally:
+        env["highlight_seconds"] = spent + time.thread_time() - begun
+
+
+def _until(moment: float, tokens: Iterable[Any]) -> Iterable[Any]:
+    for token in tokens:
+        if time.thread_time() > moment:
+            raise _Late
+        yield token
 
 
 def _resolve_links(state: Any) -> None:
     """The core rule of links: bare addresses; in mode gfm also relative targets, images and references."""
     context: Context | None = state.env.get("context")
+    room = MOST_TARGETS
     for block in state.tokens:
         if block.type == "inline" and block.children:
+            for token in block.children:
+                room -= sum(len(str(value)) for value in token.attrs.values())
+                if room < 0:
+                    token.attrs = {}
             block.children = list(_linked(block.children, context))
 
 
@@ -236,10 +278,12 @@ def _text(content: str) -> Token:
 
 def _parser() -> MarkdownIt:
     parser = MarkdownIt(
-        "commonmark", {"html": True, "linkify": False, "typographer": False, "highlight": _highlighted}
+        "commonmark",
+        {"html": True, "linkify": False, "typographer": False, "tasklists": True},
+        renderer_cls=_Renderer,
     )
     parser.enable(["table", "strikethrough"])
-    parser.use(tasklists_plugin).use(footnote_plugin)
+    parser.use(footnote_plugin)
     parser.core.ruler.push("ingot_marks", _mark_blocks)
     parser.core.ruler.push("ingot_links", _resolve_links)
     return parser
