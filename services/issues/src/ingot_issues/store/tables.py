@@ -11,6 +11,8 @@ Who writes locks in this order, so that nobody waits in a circle:
    it has but one statement.
 3. The consumer of repos, of which there is one at a time, may hold counters of several; it locks those of an event
    before rows of these repositories.
+4. A comment that goes takes its rows in timelines of other repositories along, whose counters are not locked: these
+   rows, and those of a repository that goes, are locked by id.
 """
 
 from typing import Any
