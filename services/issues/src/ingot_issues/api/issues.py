@@ -121,8 +121,13 @@ async def list_issues(
     milestone_ids, milestone_titles = queries.ids_and_names(
         "milestones", [*(milestones or []), *(milestone or [])]
     )
+    is_pull = queries.kind(of_type)
+    if not request.access.pulls_enabled:
+        if is_pull:
+            return Response([], headers=request.page_headers(page, 0))
+        is_pull = False
     wanted = Wanted(
-        is_pull=queries.kind(of_type) if request.access.pulls_enabled else False,
+        is_pull=is_pull,
         state=queries.state(in_state, "open"),
         label_ids=label_ids,
         label_names=label_names,
