@@ -54,6 +54,7 @@ async def test_more_than_100_are_compared_in_several_calls(world: World) -> None
     assert (world.repos.asked, len(world.repos.compares)) == (["comparisons"] * 2, 101)
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)  # all statements are seen there
 @pytest.mark.parametrize("count", [2, 30])
 async def test_what_a_push_to_the_base_takes_does_not_depend_on_how_many_it_is_of(
     world: World, count: int
