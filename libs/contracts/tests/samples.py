@@ -6,15 +6,15 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from ingot_contracts import identity, issues, repos
+from ingot_contracts import hooks, identity, issues, repos
 
-OWNERS = (identity, repos, issues)
+OWNERS = (identity, repos, issues, hooks)
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def event_classes() -> list[type[msgspec.Struct]]:
     """Every event of every owner."""
-    return [event for owner in OWNERS for event in get_args(owner.Event)]
+    return [event for owner in OWNERS for event in get_args(owner.Event) or (owner.Event,)]
 
 
 def sample(hint: Any, depth: int = 0) -> Any:

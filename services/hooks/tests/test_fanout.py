@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from ingot_chassis.principal import Membership
 from ingot_contracts.identity import OrganizationDeleted
@@ -79,6 +80,10 @@ async def test_a_deleted_repository_tells_the_organization_and_loses_its_hooks(w
         (organization, "repository", "pending"),
     ]
     assert (await world.call("GET", f"/repos/ann/app/hooks/{own}")).status_code == 404
+    outbox = world.db.metadata.tables["outbox"]
+    async with world.db.read() as db:
+        told = (await db.execute(select(outbox.c.type, outbox.c.key))).all()
+    assert [tuple(one) for one in told] == [("hooks.repository.forgotten.v1", "7")]
 
 
 async def test_a_deleted_organization_loses_its_hooks(world: World) -> None:

@@ -8,7 +8,7 @@ from sqlalchemy import update
 from structlog.testing import capture_logs
 
 from ingot_chassis.principal import Principal
-from ingot_contracts.identity import MembershipChanged, OrganizationCreated, User
+from ingot_contracts.identity import MembershipChanged, OrganizationCreated, OwnershipForgotten, User
 from ingot_contracts.repos import RepositoryAbandoned, RepositoryDeleted, RepositoryEdited
 from ingot_identity.store.tables import account
 
@@ -158,6 +158,7 @@ async def test_an_owner_of_repositories_is_not_deleted_until_the_last_is_gone(id
     assert (await delete(identity)).status_code == 422
     gone = RepositoryDeleted(repository=repository(owner_id), sender=User(id=1, login="root"))
     await identity.hear(gone, id_="e2")
+    assert await identity.payloads(OwnershipForgotten) == [OwnershipForgotten(repository_id=1)]
     assert (await delete(identity)).status_code == 204
 
 

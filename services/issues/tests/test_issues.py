@@ -75,10 +75,13 @@ async def test_counts_are_told_at_once_by_one_of_many(world: World) -> None:
     assert sorted(await asyncio.gather(*(world.counting.step() for _ in range(4)))) == [0, 0, 0, 1]
 
 
-async def test_a_deleted_repository_is_not_counted(world: World) -> None:
+async def test_a_deleted_repository_is_forgotten_and_not_counted(world: World) -> None:
     await open_issue(world)
     await world.hear(RepositoryDeleted(repository=repository(), sender=User(id=1, login="ann")))
     assert await world.counting.step() == 0
+    assert await world.events("issues.repository.forgotten.v1") == [
+        {"type": "issues.repository.forgotten.v1", "repository_id": repository().id}
+    ]
 
 
 async def test_closing_twice_tells_once(world: World) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import socket
 import time
+import uuid
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import uvicorn
 from sqlalchemy import event
 
 from ingot_chassis.bus import Bus
+from ingot_chassis.events import Envelope, event_type
 from ingot_chassis.keys import Jwks, SigningKey
 from ingot_chassis.migrations import upgrade
 from ingot_chassis.peers import Peers
@@ -26,7 +28,10 @@ from ingot_chassis.principal import (
     ServiceIdentity,
     sign_principal,
 )
-from ingot_contracts.identity import Account, Ownership, Team
+from ingot_chassis.tables import now
+from ingot_contracts.hooks import HooksForgotten
+from ingot_contracts.identity import Account, Ownership, OwnershipForgotten, Team
+from ingot_contracts.issues import IssuesForgotten
 from ingot_repos.app import SCRIPTS, create_app
 from ingot_repos.settings import Settings
 
@@ -88,6 +93,10 @@ class FakeIdentity:
         await send({"type": "http.response.body", "body": body})
 
 
+FORGOTTEN = (OwnershipForgotten, IssuesForgotten, HooksForgotten)
+"""How sisters confirm that they have forgotten a deleted repository."""
+
+
 class World:
     """One service, its database, its disk."""
 
@@ -132,6 +141,20 @@ class World:
         async with self.database.read() as db:
             rows = (await db.execute(outbox.select().order_by(outbox.c.seq))).all()
         return [msgspec.json.decode(row.payload) for row in rows if kind in row.type]
+
+    async def hear(self, happened):
+        """Apply an event of a sister through the inbox, as the consumer loop does; a copy of it changes nothing."""
+        envelope = Envelope(
+            id=str(uuid.uuid4()),
+            type=event_type(type(happened)),
+            key="1",
+            seq=1,
+            occurred_at=now(),
+            data=msgspec.Raw(msgspec.json.encode(happened)),
+        )
+        consumers = self.app.state.parts.consumers
+        assert await consumers.apply(envelope)
+        assert not await consumers.apply(envelope)
 
     async def rows(self, table):
         async with self.database.read() as db:

@@ -1,19 +1,11 @@
 """What issues asks: compare, merge, diff, branch tips; and what events of others change here."""
 
-import uuid
-
-import msgspec
 import pytest
 from repos_world import commit, git, work_tree
 
-from ingot_chassis.bus import Bus
-from ingot_chassis.events import Envelope, event_type
-from ingot_chassis.inbox import Consumers
-from ingot_chassis.tables import now
 from ingot_contracts.identity import Account, UserDeleted, UserEdited
 from ingot_contracts.issues import OpenIssuesCounted
 from ingot_contracts.repos import MOST_IDS
-from ingot_repos.consumers import SUBSCRIPTIONS
 
 
 @pytest.fixture
@@ -337,25 +329,10 @@ async def test_issues_asks_what_somebody_may_do_who_is_not_calling(world, ann, b
     assert (await nobody.internal("GET", "ann/secret/access?user=x")).status_code == 400
 
 
-async def apply(world, event):
-    """Through the inbox, as the consumer loop does it."""
-    envelope = Envelope(
-        id=str(uuid.uuid4()),
-        type=event_type(type(event)),
-        key="1",
-        seq=1,
-        occurred_at=now(),
-        data=msgspec.Raw(msgspec.json.encode(event)),
-    )
-    consumers = Consumers("repos", world.database, Bus("nats://127.0.0.1:1", name="repos"), SUBSCRIPTIONS)
-    assert await consumers.apply(envelope)
-    assert not await consumers.apply(envelope)
-
-
 async def test_a_renamed_owner_is_found_under_the_new_name(world, ann):
     await ann.create("app")
     renamed = Account(id=1, kind="user", login="anna", email="ann@example.org")
-    await apply(world, UserEdited(account=renamed, previous_login="ann"))
+    await world.hear(UserEdited(account=renamed, previous_login="ann"))
     assert (await ann.get("/repos/anna/app")).json()["full_name"] == "anna/app"
 
 
@@ -364,7 +341,7 @@ async def test_a_name_that_changed_hands_leads_to_its_new_holder(world, ann, bob
     await bob.create("app")
     world.identity.add(1, "old", email="ann@example.org")
     renamed = Account(id=2, kind="user", login="ann", email="bob@example.org")
-    await apply(world, UserEdited(account=renamed, previous_login="bob"))
+    await world.hear(UserEdited(account=renamed, previous_login="bob"))
     assert (await ann.get("/repos/ann/app")).json()["owner"]["id"] == 2
     assert (await ann.get("/repos/old/app")).json()["owner"]["id"] == 1
 
@@ -373,13 +350,13 @@ async def test_the_deletion_of_an_account_takes_its_marks_along(world, ann, bob)
     await ann.create("app")
     await bob.call("PUT", "/api/v1/repos/ann/app/collaborators/bob")
     await ann.call("PUT", "/api/v1/repos/ann/app/collaborators/bob")
-    await apply(world, UserDeleted(user_id=2, login="bob"))
+    await world.hear(UserDeleted(user_id=2, login="bob"))
     assert (await ann.call("GET", "/api/v1/repos/ann/app/collaborators")).json() == []
 
 
 async def test_open_issues_are_counted_by_issues(world, ann):
     created = await ann.create("app")
-    await apply(world, OpenIssuesCounted(repository_id=created["id"], open_issues=3))
+    await world.hear(OpenIssuesCounted(repository_id=created["id"], open_issues=3))
     assert (await ann.get("/repos/ann/app")).json()["open_issues_count"] == 3
 
 

@@ -92,15 +92,6 @@ async def test_a_default_branch_must_exist(ann):
     assert answer.status_code == 422
 
 
-async def test_a_deleted_repository_is_gone_at_once_and_from_disk_by_the_worker(world, ann):
-    created = await ann.create("app")
-    assert (await ann.call("DELETE", "/api/v1/repos/ann/app")).status_code == 204
-    assert (await ann.get("/repos/ann/app")).status_code == 404
-    assert await world.parts.workers.step() == 1
-    assert not world.parts.storage.exists(created["id"])
-    assert [event["type"] for event in await world.events("deleted")] == ["repos.repository.deleted.v1"]
-
-
 async def test_an_id_is_never_used_twice(ann):
     first = await ann.create("app")
     await ann.call("DELETE", "/api/v1/repos/ann/app")

@@ -140,6 +140,12 @@ class CredentialsRevoked(msgspec.Struct, frozen=True, kw_only=True, tag="identit
     user_id: int
 
 
+class OwnershipForgotten(msgspec.Struct, frozen=True, kw_only=True, tag="identity.ownership.forgotten.v1"):
+    """Identity knows nothing any more of a repository that was deleted."""
+
+    repository_id: int
+
+
 Event = (
     UserCreated
     | UserEdited
@@ -150,4 +156,5 @@ Event = (
     | MembershipChanged
     | TeamDeleted
     | CredentialsRevoked
+    | OwnershipForgotten
 )

@@ -214,6 +214,12 @@ class TimeChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.time.ch
     sender: User
 
 
+class IssuesForgotten(msgspec.Struct, frozen=True, kw_only=True, tag="issues.repository.forgotten.v1"):
+    """Nothing is left here of a repository that was deleted."""
+
+    repository_id: int
+
+
 Event = (
     IssueChanged
     | CommentChanged
@@ -222,4 +228,5 @@ Event = (
     | LabelChanged
     | MilestoneChanged
     | TimeChanged
+    | IssuesForgotten
 )

@@ -20,7 +20,7 @@ SHARDED = ("repos",)
 
 CONSUMES: dict[str, tuple[str, ...]] = {
     "identity": ("repos",),
-    "repos": ("identity", "issues"),
+    "repos": ("identity", "issues", "hooks"),
     "issues": ("identity", "repos"),
     "hooks": ("identity", "repos", "issues"),
     "gateway": (),

@@ -11,6 +11,7 @@ import msgspec
 from ingot_chassis.database import Tx
 from ingot_chassis.events import Envelope
 from ingot_chassis.inbox import Handler, Subscriptions
+from ingot_contracts.hooks import HooksForgotten
 from ingot_contracts.identity import (
     CredentialsRevoked,
     MembershipChanged,
@@ -59,6 +60,7 @@ def subscriptions(ring: Callable[[], None], ring_for_rights: Callable[[], None])
                 await hooks.remove_all(
                     tx, Owner(repository_id=event.repository.id), "the repository was deleted"
                 )
+                tx.emit(HooksForgotten(repository_id=event.repository.id), key=event.repository.id)
             if queued:
                 tx.once_committed(ring)
 

@@ -3,6 +3,7 @@
 from ingot_chassis.database import Tx
 from ingot_chassis.events import Envelope
 from ingot_chassis.inbox import Subscriptions
+from ingot_contracts.identity import OwnershipForgotten
 from ingot_contracts.repos import (
     AccessChanged,
     RepositoryAbandoned,
@@ -37,6 +38,7 @@ class Following:
 
     async def repository_deleted(self, tx: Tx, event: RepositoryDeleted, _envelope: Envelope) -> None:
         await repositories.remove(tx, event.repository.id)
+        tx.emit(OwnershipForgotten(repository_id=event.repository.id), key=event.repository.id)
 
     async def repository_abandoned(self, tx: Tx, event: RepositoryAbandoned, _envelope: Envelope) -> None:
         await repositories.remove(tx, event.repository_id)

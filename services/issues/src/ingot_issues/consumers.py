@@ -6,6 +6,7 @@ from ingot_chassis.inbox import Subscriptions
 from ingot_chassis.jobs import Jobs
 from ingot_contracts import identity, repos
 from ingot_contracts.identity import Account, User
+from ingot_contracts.issues import IssuesForgotten
 from ingot_contracts.pulls import Merged
 from ingot_issues.core import checks, commits, merges
 from ingot_issues.core.references import find_in_opened
@@ -61,6 +62,7 @@ class Following:
 
     async def repository_deleted(self, tx: Tx, event: repos.RepositoryDeleted, _envelope: Envelope) -> None:
         await repositories.remove(tx, event.repository.id)
+        tx.emit(IssuesForgotten(repository_id=event.repository.id), key=event.repository.id)
 
     async def repository_forked(self, tx: Tx, event: repos.RepositoryForked, _envelope: Envelope) -> None:
         """Pull requests name a fork by its owner only."""

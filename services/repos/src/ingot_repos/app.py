@@ -43,7 +43,7 @@ from ingot_repos.api.places import Places, giving_back
 from ingot_repos.api.shards import Shards, hand_on
 from ingot_repos.clients.identity import IdentityOverPeers
 from ingot_repos.clients.proxy import Proxy
-from ingot_repos.consumers import SUBSCRIPTIONS
+from ingot_repos.consumers import subscriptions
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.core.releases import Releasing
 from ingot_repos.core.repositories import Creating
@@ -104,7 +104,6 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         urls={"identity": settings.identity_url},
         peers=peers,
         bus=bus,
-        subscriptions=SUBSCRIPTIONS,
     )
     database = parts.require_database()
     viewing = Viewing(
@@ -116,6 +115,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     identity = IdentityOverPeers(parts.peers)
     storage = Storage(Path(settings.storage_root), threads=settings.git_threads)
     jobs = Jobs(database)
+    parts.subscribe(subscriptions(jobs))
     archives = Archives(storage.root / "archives", max_bytes=settings.archive_cache_bytes)
     working = Working(jobs, storage, archives, viewing)
     workers = Workers(
@@ -155,7 +155,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         *workers.loops(),
         ("repos migrates", migrators.run),
         ("repos syncs mirrors", mirrorers.run),
-        ("repos looks after mirrors and leftovers", Upkeep(database, storage, settings.shard).run),
+        ("repos looks after mirrors and leftovers", Upkeep(jobs, storage, settings.shard).run),
         ("repos wakes workers", wake_on_forks),
         ("repos finishes pushes", pushes.sweep_for_ever),
     ]

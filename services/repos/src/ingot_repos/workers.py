@@ -6,7 +6,7 @@ import msgspec
 
 from ingot_chassis.jobs import GiveUp, Job, Jobs, Work
 from ingot_repos.core import forks
-from ingot_repos.core.repositories import REMOVE, Remove
+from ingot_repos.core.deletions import REMOVE, Remove
 from ingot_repos.core.views import Viewing
 from ingot_repos.git.archive import Archives
 from ingot_repos.git.errors import RepositoryNotFound

@@ -174,7 +174,7 @@ async def _enter(request: Call, repository_id: int, unattended: bool) -> Found:
 async def _compared(
     request: Call, base_id: int, base_branch: str, head: Head, unattended: bool
 ) -> Comparison:
-    if not unattended and head.repository_id != base_id:
+    if head.repository_id != base_id:
         try:
             await _enter(request, head.repository_id, unattended)
         except NotFound:  # what is kept here of it may be seen

@@ -12,23 +12,14 @@ from ingot_chassis.tables import now
 from ingot_contracts.identity import GHOST, Ownership, User
 from ingot_contracts.repos import RepositoryAbandoned, RepositoryCreated, RepositoryDeleted, RepositoryEdited
 from ingot_repos.clients.identity import Identity
-from ingot_repos.core import names
+from ingot_repos.core import deletions, names
 from ingot_repos.core.limits import require_room
-from ingot_repos.core.shards import job_kind
 from ingot_repos.core.views import Viewing, user
 from ingot_repos.git.commits import Person
 from ingot_repos.git.objects import initial_commit
 from ingot_repos.git.refs import BRANCHES
 from ingot_repos.git.storage import Storage
 from ingot_repos.store import marks, refs, repositories
-
-REMOVE = "remove"
-
-
-class Remove(msgspec.Struct, frozen=True):
-    """The job that takes a deleted repository from disk."""
-
-    repository_id: int
 
 
 class NewRepository(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,12 +155,12 @@ async def announce_edit(tx: Tx, viewing: Viewing, before: Any, sender: User) -> 
 
 
 async def delete(tx: Tx, jobs: Jobs, viewing: Viewing, row: Any, sender: User) -> None:
-    """Take a repository away at once; its files follow. Raises NotFound when somebody was faster."""
+    """Take a repository away at once; its files follow later. Raises NotFound when somebody was faster."""
     if not await repositories.remove(tx, row.id):
         raise NotFound
     if row.fork_of is not None:
         await repositories.count_forks(tx, row.fork_of)
-    await jobs.add(tx, job_kind(REMOVE, row.shard), row.id, Remove(row.id))
+    await deletions.bury(tx, jobs, row)
     if row.state == "ready":
         tx.emit(
             RepositoryDeleted(repository=viewing.repository(row), sender=sender, owner_kind=row.owner_kind),

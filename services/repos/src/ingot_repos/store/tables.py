@@ -142,6 +142,16 @@ push = Table(
     sqlite_autoincrement=True,
 )
 
+tombstone = Table(
+    "tombstone",
+    metadata,
+    Column("repository_id", BigId, primary_key=True, autoincrement=False),
+    Column("shard", String(60), nullable=False),
+    Column("awaited", String(200), nullable=False),
+    Column("deleted_at", UtcDateTime, nullable=False, index=True),
+)
+"""Deleted repositories whose files are there until the services that are awaited have forgotten them."""
+
 merged_pull = Table(
     "merged_pull",
     metadata,
