@@ -50,3 +50,10 @@ def test_the_id_of_a_deleted_row_is_never_given_again(migrated):
         and "AUTOINCREMENT" not in made[table.name]
     ]
     assert not reusing
+
+
+def test_a_new_database_needs_no_change_of_its_journal(migrated):
+    """A connection that changes it is refused while others open, and they open together when a process starts."""
+    _, engine = migrated
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"

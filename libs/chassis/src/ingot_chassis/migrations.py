@@ -38,6 +38,9 @@ async def upgrade(url: str, scripts: Path) -> None:
                 await connection.execute(text(f"SELECT pg_advisory_lock({LOCK_KEY})"))
                 await connection.execute(text("SET lock_timeout = '10s'"))
                 await connection.commit()
+            else:
+                # Here, with nobody else about: connections that open at once and each want to change it are refused.
+                await connection.execute(text("PRAGMA journal_mode=WAL"))
             await connection.run_sync(_upgrade, scripts)
             await connection.commit()
     finally:
