@@ -156,6 +156,11 @@ class World:
         assert await consumers.apply(envelope)
         assert not await consumers.apply(envelope)
 
+    async def forget(self, repository_id):
+        """All sisters confirm that they have forgotten a deleted repository."""
+        for forgotten in FORGOTTEN:
+            await self.hear(forgotten(repository_id=repository_id))
+
     async def rows(self, table):
         async with self.database.read() as db:
             return (await db.execute(self.database.metadata.tables[table].select())).all()

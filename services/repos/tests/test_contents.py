@@ -265,9 +265,10 @@ async def test_a_renamed_repository_has_its_new_name_in_archives(ann, pushed):
 
 async def test_a_kept_archive_is_only_for_who_may_read(world, ann, bob, pushed):
     await ann.get("/repos/ann/app/archive/master.zip")
-    await ann.call("PATCH", "/api/v1/repos/ann/app", {"private": True})
+    edited = await ann.call("PATCH", "/api/v1/repos/ann/app", {"private": True})
     assert (await bob.get("/repos/ann/app/archive/master.zip")).status_code == 404
     await ann.call("DELETE", "/api/v1/repos/ann/app")
+    await world.forget(edited.json()["id"])
     await world.parts.workers.step()
     assert [file for file in (world.folder / "storage/archives").glob("*/*") if file.is_file()] == []
 

@@ -128,7 +128,7 @@ async def test_a_failure_is_kept_and_tried_again_later_and_later(world, bob, mir
         assert (row.failures, row.reason) == (failures, "not-found")
         left = row.next_run_at - now()
         assert timedelta(minutes=pause - 1) < left <= timedelta(minutes=pause)
-    await Upkeep(world.database, world.parts.storage, world.settings.shard).measure()
+    await Upkeep(world.parts.jobs, world.parts.storage, world.settings.shard).measure()
     assert FAILING.labels(world.settings.shard)._value.get() == 1
     remote.answer = None
     await sync(world, bob)
@@ -260,7 +260,7 @@ async def test_five_thousand_late_mirrors_are_each_taken_once_the_latest_first(w
         for start in range(0, count, 500):
             await tx.execute(tables["mirror"].insert(), mirrors[start : start + 500])
             await tx.execute(tables["job"].insert(), jobs[start : start + 500])
-    await Upkeep(world.database, world.parts.storage, "shard-0").measure()
+    await Upkeep(world.parts.jobs, world.parts.storage, "shard-0").measure()
     assert LAG.labels("shard-0")._value.get() >= 7200
     taken, statements = [], set()
     while True:

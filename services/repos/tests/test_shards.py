@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 import uvicorn
-from repos_world import FORGOTTEN, Person, World, commit, git, migrate, work_tree
+from repos_world import Person, World, commit, git, migrate, work_tree
 
 from ingot_chassis.hop import Origin
 
@@ -86,8 +86,7 @@ async def test_a_job_is_done_by_its_own_shard_alone(shards, ann):
     assert a.parts.storage.exists(fork["id"])
     assert (await Person(b, bob.principal).get("/repos/bob/app/raw/README.md")).status_code == 200
     assert (await there.call("DELETE", "/api/v1/repos/ann/app")).status_code == 204
-    for forgotten in FORGOTTEN:
-        await b.hear(forgotten(repository_id=made["id"]))
+    await b.forget(made["id"])
     assert (await b.parts.workers.step(), await a.parts.workers.step()) == (0, 1)
 
 
