@@ -100,17 +100,15 @@ def _with_python(folder: Path) -> str:
 def _asked_for_a_password(app: Path, path: str) -> None:
     """What git starts when a remote wants one, and finds by its name."""
     assert (app / "bin" / "ingot-repos").exists()
-    descriptor = os.memfd_create("secrets")
-    os.write(descriptor, b'["ann", "correct horse"]')
+    secrets = app.parent / "secrets"
+    secrets.write_text('["ann", "correct horse"]')
     answered = subprocess.run(
         ["ingot-repos-askpass", "Password for 'https://ann@example.org': "],
-        env={"PATH": path, "INGOT_SECRETS_FD": str(descriptor)},
-        pass_fds=[descriptor],
+        env={"PATH": path, "INGOT_SECRETS": str(secrets)},
         capture_output=True,
         text=True,
         check=False,
     )
-    os.close(descriptor)
     assert answered.stdout == "correct horse\n", answered.stderr
 
 
