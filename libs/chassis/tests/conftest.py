@@ -4,12 +4,13 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from ingot_chassis.database import Database
 from ingot_chassis.testing.databases import MakeDatabase
 
 HERE = Path(__file__).parent
@@ -34,6 +35,14 @@ def create_tables(url: str) -> None:
 def make_url(make_database: MakeDatabase) -> Callable[[], str]:
     """Each call: the URL of a new database with the messaging tables."""
     return lambda: make_database("messaging", create_tables)
+
+
+@pytest.fixture
+async def database(make_url: Callable[[], str]) -> AsyncIterator[Database]:
+    """One of these, opened."""
+    opened = Database(make_url(), metadata)
+    yield opened
+    await opened.close()
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import IntegrityError, StatementError
 
 from ingot_chassis.change import Change
-from ingot_chassis.database import Database
 from ingot_chassis.tables import now
 
 outbox = metadata.tables["outbox"]
@@ -22,13 +21,6 @@ ADD = Change(
 RENAME = Change(
     update(outbox).where(outbox.c.key == bindparam("old")).values(key=bindparam("new"), type="renamed")
 )
-
-
-@pytest.fixture
-async def database(make_url):
-    opened = Database(make_url(), metadata)
-    yield opened
-    await opened.close()
 
 
 def row(id_: str, **more: object) -> dict:

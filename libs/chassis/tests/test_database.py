@@ -9,7 +9,7 @@ from messaging_world import metadata
 from sqlalchemy import JSON, bindparam, func, literal, select, text
 from sqlalchemy.exc import DBAPIError
 
-from ingot_chassis.database import Database, insert
+from ingot_chassis.database import insert
 from ingot_chassis.errors import Unavailable
 from ingot_chassis.lookup import Lookup
 from ingot_chassis.tables import now
@@ -20,13 +20,6 @@ CUT_THE_OTHERS = text(
     " WHERE datname = current_database() AND pid <> pg_backend_pid()"
 )
 on_postgresql = pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
-
-
-@pytest.fixture
-async def database(make_url):
-    opened = Database(make_url(), metadata)
-    yield opened
-    await opened.close()
 
 
 async def count(database) -> int:

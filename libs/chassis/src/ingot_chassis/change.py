@@ -1,6 +1,7 @@
 """Writes on hot paths: compiled once and, on PostgreSQL, handed to the driver itself, as `lookup` does with reads."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Delete, Dialect, Insert, Update
@@ -31,22 +32,16 @@ class Change:
         """Run it; how many rows it changed. Raises KeyError for a value that is missing, and DBAPIError."""
         if tx.driver is None:
             return (await tx.execute(self._statement, values)).rowcount
-        try:
-            with client_span(lambda: summary(self._statement)):
-                tag = await tx.driver.execute(*self._call(tx.dialect, values))
-        except DRIVER_ERRORS as error:
-            raise as_sqlalchemy_tells(error) from error
+        with self._asked(tx.dialect):
+            tag = await tx.driver.execute(self._sql, *self._ordered(values))
         return int(tag.rpartition(" ")[2])  # "UPDATE 1" (PostgreSQL's message CommandComplete)
 
     async def first(self, tx: "Executor", **values: Any) -> Any | None:
         """Run one with RETURNING; the first row that it returns, or None. Raises as ``run`` does."""
         if tx.driver is None:
             return (await tx.execute(self._statement, values)).first()
-        try:
-            with client_span(lambda: summary(self._statement)):
-                return await tx.driver.fetchrow(*self._call(tx.dialect, values), record_class=Found)
-        except DRIVER_ERRORS as error:
-            raise as_sqlalchemy_tells(error) from error
+        with self._asked(tx.dialect):
+            return await tx.driver.fetchrow(self._sql, *self._ordered(values), record_class=Found)
 
     async def each(self, tx: "Executor", rows: Sequence[dict[str, Any]]) -> None:
         """Run it for each of ``rows``, in one go. Raises as ``run`` does."""
@@ -55,19 +50,23 @@ class Change:
         if tx.driver is None:
             await tx.execute(self._statement, rows)
             return
-        calls = [self._call(tx.dialect, row) for row in rows]
+        with self._asked(tx.dialect):
+            await tx.driver.executemany(self._sql, [self._ordered(row) for row in rows])
+
+    @contextmanager
+    def _asked(self, dialect: Dialect) -> Iterator[None]:
+        """Around what the driver is asked: compiled before, with a span, and with errors as of any statement."""
+        if not self._sql:
+            self._compile(dialect)
         try:
             with client_span(lambda: summary(self._statement)):
-                await tx.driver.executemany(self._sql, [values for _, *values in calls])
+                yield
         except DRIVER_ERRORS as error:
             raise as_sqlalchemy_tells(error) from error
 
-    def _call(self, dialect: Dialect, values: dict[str, Any]) -> list[Any]:
-        """The SQL, and its values in order."""
-        if not self._sql:
-            self._compile(dialect)
+    def _ordered(self, values: dict[str, Any]) -> list[Any]:
         given = {**self._constants, **values}
-        return [self._sql, *(given[name] for name in self._order)]
+        return [given[name] for name in self._order]
 
     def _compile(self, dialect: Dialect) -> None:
         """Raises ValueError for a value whose type needs conversion, and for a default that is no constant."""
