@@ -4,7 +4,7 @@
 MAKEFLAGS += --no-print-directory
 SHELL := /bin/sh
 
-SERVICES := identity repos issues hooks gateway
+SERVICES := identity repos issues hooks web gateway
 MEMBERS := $(patsubst %/pyproject.toml,%,$(wildcard libs/*/pyproject.toml services/*/pyproject.toml apps/*/pyproject.toml))
 # What runs by itself; the app that puts all services together has nothing to be isolated from.
 ALONE := $(filter-out apps/%,$(MEMBERS))
@@ -43,6 +43,7 @@ test-identity: ## Run the tests of services/identity
 test-repos: ## Run the tests of services/repos
 test-issues: ## Run the tests of services/issues
 test-hooks: ## Run the tests of services/hooks
+test-web: ## Run the tests of services/web
 test-gateway: ## Run the tests of services/gateway
 test-chassis: ## Run the tests of libs/chassis
 test-contracts: ## Run the tests of libs/contracts
@@ -56,6 +57,22 @@ e2e: .venv/.dev ## Run the end-to-end tests, in both modes
 	@echo "running the end-to-end tests …"
 	@$(PYTEST) -n auto tests/e2e $(ARGS)
 
+.PHONY: clients
+clients: .venv/.dev ## Run the tests of real clients against Ingot; needs Go
+	@echo "running real clients …"
+	@$(PYTEST) -n auto -rs tests/clients $(ARGS)
+
+.PHONY: renovate
+renovate: .venv/.dev ## Install Renovate from npm and run it against Ingot; needs npm
+	@mkdir -p .tools/renovate && cp tests/clients/renovate/package.json .tools/renovate/
+	@npm install --prefix .tools/renovate --no-audit --no-fund --no-package-lock --loglevel=error
+	@$(PYTEST) -rs tests/clients/test_renovate.py $(ARGS)
+
+.PHONY: soak
+soak: .venv/.dev ## Kill and stop processes and servers under load, many times (an hour or more; docs/reliability.md)
+	@echo "killing and stopping processes and servers …"
+	@INGOT_FAULTS=$${INGOT_FAULTS:-100} $(PYTEST) -q -s tests/faults $(ARGS)
+
 .PHONY: deployable
 deployable: .venv/.dev ## Test the images' folders and check everything in deploy/
 	@echo "checking what is deployed …"
@@ -66,13 +83,14 @@ bench: .venv/.dev ## Measure: requests, git operations, resident memory, webhook
 	@echo "measuring …"
 	@$(BIN)/python benchmarks/run.py $(ARGS)
 	@$(BIN)/python benchmarks/repositories.py $(ARGS)
+	@$(BIN)/python benchmarks/code.py $(ARGS)
 	@$(BIN)/python benchmarks/issues.py $(ARGS)
 	@$(BIN)/python benchmarks/merges.py $(filter --check,$(ARGS))
 	@$(BIN)/python benchmarks/deliveries.py --rate $(filter --check,$(ARGS))
 	@$(BIN)/python benchmarks/sign_ins.py
 	@$(BIN)/python benchmarks/forks.py
 
-##@ Judging
+##@ Checks
 
 .PHONY: format
 format: .venv/.dev ## Write all code in the one format
@@ -82,7 +100,7 @@ format: .venv/.dev ## Write all code in the one format
 .PHONY: lint
 lint: .venv/.dev ## Check format and style
 	@echo "checking format and style …"
-	@$(BIN)/ruff format --quiet --check . || { echo "make format mends the format" >&2; exit 1; }
+	@$(BIN)/ruff format --quiet --check . || { echo "make format fixes formatting" >&2; exit 1; }
 	@$(BIN)/ruff check --quiet .
 
 .PHONY: types
@@ -91,27 +109,39 @@ types: .venv/.dev ## Check types
 	@$(BIN)/mypy $(SOURCES)
 
 .PHONY: arch
-arch: .venv/.dev ## Check the walls between services and between rooms
-	@echo "checking the walls …"
+arch: .venv/.dev ## Check the layers, the boundaries between services, names and rows
+	@echo "checking the architecture …"
 	@$(BIN)/lint-imports
 	@$(PYTEST) -q tests/arch
 
 .PHONY: check
 check: lint types arch test ## All of the above checks and tests: what CI runs
 
-##@ Keeping
+##@ Maintenance
 
 .PHONY: docs
 docs: .venv/.dev ## Write the generated pages anew
 	@$(BIN)/python tools/generate_docs.py
 
 .PHONY: lock
-lock: ## Resolve the dependencies and write the requirements locks
-	@tools/lock
+lock: ## Write the requirements locks (ARGS="--upgrade-package NAME" moves one dependency, --upgrade all)
+	@tools/lock $(ARGS)
+
+.PHONY: sbom
+sbom: ## Print what Ingot is made of, as CycloneDX
+	@$(BIN)/python tools/sbom.py
+
+.PHONY: vulnerabilities
+vulnerabilities: ## Look for known vulnerabilities of the locked packages, where advisories can be reached
+	@$(BIN)/python tools/vulnerabilities.py
 
 .PHONY: kustomize
 kustomize: ## Build kustomize with Go into .tools, where neither it nor kubectl is there (minutes)
 	@GOBIN="$(CURDIR)/.tools" go install sigs.k8s.io/kustomize/kustomize/v5@v5.7.1
+
+.PHONY: helm
+helm: ## Build helm with Go into .tools, for the tests of the chart (minutes)
+	@GOBIN="$(CURDIR)/.tools" go install helm.sh/helm/v3/cmd/helm@v3.22.0
 
 .PHONY: clean
 clean: ## Remove environments, tools and caches, but no data

@@ -1,7 +1,7 @@
 """How soon a fork of a large repository is answered and ready: one repos in a process of its own, on SQLite.
 
 ``python benchmarks/forks.py [--mebibytes N] [--rounds N] [--check]``. The repository holds blobs that cannot be
-compressed, in one pack. Beside the two figures stands what the fork adds to the disk. With --check a figure above its
+compressed, in one pack. The bytes that the forks add to the disk are printed as well. With --check a figure above its
 bound ends it with code 1.
 """
 
@@ -21,9 +21,9 @@ sys.path.insert(0, str(HERE.parent / "services" / "repos" / "tests"))
 
 import httpx  # noqa: E402
 import uvicorn  # noqa: E402
-from repos_world import World  # noqa: E402
+from world import World  # noqa: E402
 
-from ingot_chassis.migrations import upgrade  # noqa: E402
+from ingot_chassis.db.migrations import upgrade  # noqa: E402
 from ingot_chassis.telemetry import configure_logging  # noqa: E402
 from ingot_repos.app import SCRIPTS  # noqa: E402
 
@@ -42,7 +42,7 @@ def blobs(mebibytes: int) -> Iterator[bytes]:
 
 
 def fill(path: Path, mebibytes: int) -> None:
-    """Put that much into a bare repository."""
+    """Import that many MiB into a bare repository."""
     importing = ["git", "-c", "core.compression=0", f"--git-dir={path}", "fast-import", "--quiet", "--force"]
     with subprocess.Popen(importing, stdin=subprocess.PIPE) as git:
         assert git.stdin is not None
@@ -54,9 +54,9 @@ def fill(path: Path, mebibytes: int) -> None:
 
 
 def used(folder: Path) -> int:
-    """Bytes on the disk; a file with several names counts once."""
-    found = (path.stat() for path in folder.rglob("*") if path.is_file())
-    return sum({entry.st_ino: entry.st_size for entry in found}.values())
+    """Bytes on the disk; a file with several names is counted once."""
+    entries = (path.stat() for path in folder.rglob("*") if path.is_file())
+    return sum({entry.st_ino: entry.st_size for entry in entries}.values())
 
 
 async def measure(folder: Path, mebibytes: int, rounds: int) -> tuple[list[float], list[float], int, int]:
@@ -65,8 +65,8 @@ async def measure(folder: Path, mebibytes: int, rounds: int) -> tuple[list[float
     world = World(database, folder)
     world.settings.background = True
     ann = world.user(1, "ann")
-    made = await ann.create("large", auto_init=True)
-    await asyncio.to_thread(fill, world.parts.storage.path(made["id"]), mebibytes)
+    repository = await ann.create("large", auto_init=True)
+    await asyncio.to_thread(fill, world.components.storage.path(repository["id"]), mebibytes)
     before = used(folder / "storage")
     server = uvicorn.Server(uvicorn.Config(world.app, port=0, log_config=None, ws="none"))
     serving = asyncio.create_task(server.serve())
@@ -99,16 +99,16 @@ def main() -> None:
     parser.add_argument("--mebibytes", type=int, default=1024)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--check", action="store_true", help="fail if a figure is above its bound")
-    given = parser.parse_args()
+    options = parser.parse_args()
     configure_logging("error")
     with tempfile.TemporaryDirectory(prefix="ingot-bench-") as folder:
-        answers, ready, size, added = asyncio.run(measure(Path(folder), given.mebibytes, given.rounds))
+        answers, ready, size, added = asyncio.run(measure(Path(folder), options.mebibytes, options.rounds))
     answered, opened = statistics.median(answers), statistics.median(ready)
-    print(f"fork of a repository of {size / MIB:.0f} MiB, medians of {given.rounds}")
+    print(f"fork of a repository of {size / MIB:.0f} MiB, medians of {options.rounds}")
     print(f"{'answered after':<58}{answered * 1000:>7.0f} ms{ANSWER_BOUND * 1000:>7.0f} ms")
     print(f"{'ready after':<58}{opened * 1000:>7.0f} ms{READY_BOUND * 1000:>7.0f} ms")
     print(f"    all forks together add {added / MIB:.1f} MiB to the disk")
-    if given.check and (answered > ANSWER_BOUND or opened > READY_BOUND):
+    if options.check and (answered > ANSWER_BOUND or opened > READY_BOUND):
         raise SystemExit(1)
 
 

@@ -1,9 +1,8 @@
 """What issues cost: CPU of all server processes per request, in a repository with 10,000 issues.
 
-``python benchmarks/issues.py [--requests N] [--only NAME] [--check]``; with --check a figure above its bound ends it
-with code 1, with --only just the requests with NAME in theirs are made, and ``GET /version``.
-Beside each figure stands how many times that of ``GET /version`` in the same run it is, for on a busy machine only
-that can be compared.
+``python benchmarks/issues.py [--requests N] [--only NAME] [--check]``. With --check a figure above its bound ends it
+with code 1. With --only it measures ``GET /version`` and the requests whose name has NAME in it. Each figure is also
+printed as a multiple of ``GET /version`` in the same run: on a busy machine only that multiple can be compared.
 """
 
 import argparse
@@ -25,12 +24,12 @@ sys.path.insert(0, str(HERE))
 import processor  # noqa: E402
 import run  # noqa: E402
 
-from ingot_chassis.database import Database  # noqa: E402
+from ingot_chassis.db.database import Database  # noqa: E402
 from ingot_issues.store import tables  # noqa: E402
 
 ISSUES = 10_000
 SETTLING = 3.0
-"""After writes what follows from them is counted for so long, without what an idle forge spends meanwhile."""
+"""Seconds after the writes that are measured as well, without what an idle deployment spends in that time."""
 TEXT = (
     "## What happens\n\n"
     "After the update the *first* request fails, see #12 and the report of @ingot-admin. "
@@ -46,7 +45,7 @@ PROSE = (
 
 @dataclass(frozen=True)
 class Case:
-    """One request and what it may cost in seconds of CPU."""
+    """One request, and its bound in seconds of CPU."""
 
     name: str
     method: str
@@ -56,27 +55,34 @@ class Case:
     status: str = "200"
 
     def request(self, token: str) -> str:
-        """On the wire."""
+        """The text of the request."""
         body = json.dumps(self.body) if self.body is not None else ""
-        sent = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n" if body else ""
+        content_headers = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n" if body else ""
         head = f"{self.method} /api/v1{self.path} HTTP/1.1\r\nHost: bench\r\nUser-Agent: bench\r\nAccept: */*\r\n"
-        return f"{head}Authorization: token {token}\r\n{sent}\r\n{body}"
+        return f"{head}Authorization: token {token}\r\n{content_headers}\r\n{body}"
 
 
 def cases(owner: str) -> tuple[Case, ...]:
-    below = f"/repos/{owner}/bench"
+    repository = f"/repos/{owner}/bench"
     text = (TEXT + PROSE * 10)[:2048]
     return (
         Case("GET /version", "GET", "/version", 150e-6),
-        Case("GET one issue", "GET", f"{below}/issues/5000", 800e-6),
-        Case("GET 30 issues", "GET", f"{below}/issues?limit=30", 2e-3),
-        Case("POST an issue", "POST", f"{below}/issues", 2e-3, {"title": "It burns", "body": "Help."}, "201"),
+        Case("GET one issue", "GET", f"{repository}/issues/5000", 800e-6),
+        Case("GET 30 issues", "GET", f"{repository}/issues?limit=30", 2e-3),
+        Case(
+            "POST an issue",
+            "POST",
+            f"{repository}/issues",
+            2e-3,
+            {"title": "It burns", "body": "Help."},
+            "201",
+        ),
         Case(
             "POST 2 KB of markdown",
             "POST",
             "/markdown",
             2e-3,
-            {"text": text, "mode": "gfm", "context": below},
+            {"text": text, "mode": "gfm", "context": repository},
         ),
     )
 
@@ -86,17 +92,17 @@ async def fill(url: str, repository_id: int, author_id: int) -> None:
     database = Database(url, tables.metadata)
     now = datetime.now(UTC)
     async with database.transaction() as tx:
-        common = {"repository_id": repository_id}
+        in_repository = {"repository_id": repository_id}
         await tx.execute(
-            tables.label.insert(), [common | {"name": f"l{n}", "color": "ff0000"} for n in range(10)]
+            tables.label.insert(), [in_repository | {"name": f"l{n}", "color": "ff0000"} for n in range(10)]
         )
         await tx.execute(
-            tables.milestone.insert(), [common | {"title": f"m{n}", "state": "open"} for n in range(5)]
+            tables.milestone.insert(), [in_repository | {"title": f"m{n}", "state": "open"} for n in range(5)]
         )
         labels = list((await tx.execute(select(tables.label.c.id))).scalars())
         milestones = list((await tx.execute(select(tables.milestone.c.id))).scalars())
         rows = [
-            common
+            in_repository
             | {
                 "number": number, "is_pull": False, "author_id": author_id, "title": f"Number {number}",
                 "body": PROSE, "state": "open" if number % 2 else "closed", "created_at": now, "updated_at": now,
@@ -106,27 +112,27 @@ async def fill(url: str, repository_id: int, author_id: int) -> None:
         ]  # fmt: skip
         await tx.execute(tables.issue.insert(), rows)
         ids = list((await tx.execute(select(tables.issue.c.id))).scalars())
-        put = [
-            {"issue_id": found, "label_id": labels[(found + more) % len(labels)]}
-            for found in ids
-            for more in (0, 3)
+        issue_labels = [
+            {"issue_id": issue_id, "label_id": labels[(issue_id + offset) % len(labels)]}
+            for issue_id in ids
+            for offset in (0, 3)
         ]
-        await tx.execute(tables.issue_label.insert(), put)
-        assigned = [{"issue_id": found, "account_id": author_id, "position": 0} for found in ids]
-        await tx.execute(tables.assignee.insert(), assigned)
-        counted = {"last_number": ISSUES, "open_issues": ISSUES // 2}
+        await tx.execute(tables.issue_label.insert(), issue_labels)
+        assignees = [{"issue_id": issue_id, "account_id": author_id, "position": 0} for issue_id in ids]
+        await tx.execute(tables.assignee.insert(), assignees)
+        counts = {"last_number": ISSUES, "open_issues": ISSUES // 2}
         await tx.execute(
-            update(tables.counter).where(tables.counter.c.repository_id == repository_id).values(counted)
+            update(tables.counter).where(tables.counter.c.repository_id == repository_id).values(counts)
         )
     await database.close()
 
 
-def furnish(url: str, database_url: str) -> tuple[str, str]:
-    """Make the repository and its issues; the owner and a token."""
-    token, owner = run.furnish(url), run.ADMINISTRATOR[0]
+def create_issues(url: str, database_url: str) -> tuple[str, str]:
+    """Create the repository and its issues; the owner and a token."""
+    token, owner = run.create_repository_and_token(url), run.ADMINISTRATOR[0]
     with httpx.Client(base_url=url, auth=run.ADMINISTRATOR, timeout=30) as client:
         repository = client.get(f"api/v1/repos/{owner}/bench").raise_for_status().json()
-        # The first issue brings the copies that the others need.
+        # With the first issue, the service copies the repository and its owner.
         first = client.post(f"api/v1/repos/{owner}/bench/issues", json={"title": "first"})
         first.raise_for_status()
         database = Database(database_url, tables.metadata)
@@ -141,10 +147,10 @@ def furnish(url: str, database_url: str) -> tuple[str, str]:
     return owner, token
 
 
-def spent_idly() -> dict[str, float]:
-    """What the programs spend in SETTLING seconds when nothing is asked of them."""
+def idle_costs() -> dict[str, float]:
+    """The CPU of the programs in SETTLING seconds without requests."""
     time.sleep(SETTLING)
-    pids = processor.below(os.getpid())
+    pids = processor.descendants(os.getpid())
     before = processor.by_program(pids)
     time.sleep(SETTLING)
     return {
@@ -155,11 +161,11 @@ def spent_idly() -> dict[str, float]:
 def measure(case: Case, url: str, token: str, requests: int) -> tuple[float, str, float]:
     """Seconds of CPU per request in all processes, the shares of each, and requests per second."""
     request = case.request(token)
-    idle = spent_idly() if case.status == "201" else {}
+    idle = idle_costs() if case.status == "201" else {}
     run.load(url, request, run.CONNECTIONS * 10, status=case.status)
     figures = []
     for _ in range(run.ROUNDS):
-        pids = processor.below(os.getpid())
+        pids = processor.descendants(os.getpid())
         before = processor.by_program(pids)
         result = run.load(url, request, requests, status=case.status)
         if case.status == "201":
@@ -177,27 +183,27 @@ def measure(case: Case, url: str, token: str, requests: int) -> tuple[float, str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=4000, help="of each kind and round")
-    parser.add_argument("--only", default="", help="a part of the names of the requests to be made")
+    parser.add_argument("--only", default="", help="measure the requests whose name has this text")
     parser.add_argument("--check", action="store_true", help="fail if a figure is above its bound")
-    given = parser.parse_args()
+    options = parser.parse_args()
     within = True
-    with run.cluster() as made:
-        owner, token = furnish(made.url, made.around.database_urls["issues"])
+    with run.cluster() as deployment:
+        owner, token = create_issues(deployment.url, deployment.backing_servers.database_urls["issues"])
         print(
             f"{'request, with 10,000 issues (all processes)':<46}{'CPU':>10}{'bound':>10}{'to version':>11}{'rate':>10}"
         )
         version = 0.0
         for case in cases(owner):
-            if version and given.only not in case.name:
+            if version and options.only not in case.name:
                 continue
-            spent, shares, rate = measure(case, made.url, token, given.requests)
+            spent, shares, rate = measure(case, deployment.url, token, options.requests)
             version = version or spent
             within = within and (case.path == "/version" or spent <= case.bound)
             print(
                 f"{case.name:<46}{spent * 1e6:>7.0f} µs{case.bound * 1e6:>7.0f} µs{spent / version:>11.1f}{rate:>8.0f}/s"
             )
             print(f"    µs by program: {shares}", flush=True)
-    if given.check and not within:
+    if options.check and not within:
         raise SystemExit(1)
 
 

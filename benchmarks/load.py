@@ -1,7 +1,7 @@
-"""The load, in a process of its own: a fixed number of one request over kept-alive connections.
+"""The load, in a process of its own: a fixed number of one request over persistent connections.
 
-Raw sockets and no parsing beyond the head, so that the client leaves the machine to the servers.
-Reads one JSON line with what to send, and prints one with what came of it.
+It uses raw sockets and parses only the head of an answer, which leaves the CPU to the servers. It reads one JSON line
+with the request, and prints one with the result.
 """
 
 import asyncio
@@ -28,16 +28,19 @@ def length_of(head: bytes) -> int:
 
 
 async def main() -> None:
-    told = json.loads(sys.stdin.readline())
-    request = told["request"].encode()
+    instructions = json.loads(sys.stdin.readline())
+    request = instructions["request"].encode()
     statuses: dict[str, int] = {}
-    each = told["count"] // told["connections"]
+    each = instructions["count"] // instructions["connections"]
     started = time.perf_counter()
     await asyncio.gather(
-        *(connection(told["host"], told["port"], request, each, statuses) for _ in range(told["connections"]))
+        *(
+            connection(instructions["host"], instructions["port"], request, each, statuses)
+            for _ in range(instructions["connections"])
+        )
     )
     seconds = time.perf_counter() - started
-    print(json.dumps({"statuses": statuses, "seconds": seconds, "count": each * told["connections"]}))
+    print(json.dumps({"statuses": statuses, "seconds": seconds, "count": each * instructions["connections"]}))
 
 
 if __name__ == "__main__":

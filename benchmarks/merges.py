@@ -1,7 +1,8 @@
-"""What a merge costs: CPU of all server processes until it is answered, and of what follows from its push.
+"""What a merge costs: CPU of all server processes until its answer, and for the work that follows from its push.
 
-First with one pull request on each base, then with others open on the base that moves, each of which is
-compared anew. ``python benchmarks/merges.py [--check]``; with --check a first figure above its bound ends it with code 1.
+First with one pull request on each base, then with other open pull requests on the same base, whose mergeability is
+compared again after each merge. ``python benchmarks/merges.py [--check]``. With --check a first figure above its bound
+ends it with code 1.
 """
 
 import argparse
@@ -28,15 +29,15 @@ TOPICS = range(WARM_UP + MERGES + BESIDE + MERGES_BESIDE)
 BOUND = 20e-3
 SETTLING, IDLING = 2.0, 6.0
 FOLLOWING = 0.5
-"""Seconds in which all has followed from a merge."""
+"""Seconds in which the work after a merge is done."""
 PULLS = f"api/v1/repos/{OWNER}/merging/pulls"
 
 Spent = dict[str, float]
 """Seconds of CPU by program."""
 
 
-def furnish(client: httpx.Client, url: str, token: str, folder: Path) -> None:
-    """A repository with bases, and a branch for each pull request, which changes a file of its own."""
+def push_repository(client: httpx.Client, url: str, token: str, folder: Path) -> None:
+    """Push a repository with base branches, and a branch for each pull request, which changes a file of its own."""
     client.post("api/v1/user/repos", json={"name": "merging"}).raise_for_status()
     git("init", "-q", "-b", "master", cwd=folder)
     for number in TOPICS:
@@ -51,14 +52,14 @@ def furnish(client: httpx.Client, url: str, token: str, folder: Path) -> None:
     push(url, token, folder, "merging")
 
 
-def propose(client: httpx.Client, number: int, base: str) -> str:
-    """Open a pull request of that branch; its path."""
+def open_pull_request(client: httpx.Client, number: int, base: str) -> str:
+    """Open a pull request for the branch of that number; its path."""
     body = {"base": base, "head": f"topic{number}", "title": f"topic {number}"}
     return f"{PULLS}/{client.post(PULLS, json=body).raise_for_status().json()['number']}"
 
 
 def spent_by(act: Callable[[], object], pids: set[int], idle: Spent) -> Spent:
-    """What ``act`` makes the programs spend, without what they spend in that time anyway."""
+    """The CPU that ``act`` costs by program, without what an idle deployment spends in that time."""
     before, began = processor.by_program(pids), time.monotonic()
     act()
     passed = time.monotonic() - began
@@ -67,9 +68,9 @@ def spent_by(act: Callable[[], object], pids: set[int], idle: Spent) -> Spent:
 
 
 def merge(client: httpx.Client, paths: list[str]) -> tuple[Spent, Spent]:
-    """What one of these merges costs, on average: until its answer, and afterwards."""
+    """The average cost of these merges: until the answer, and afterwards."""
     time.sleep(SETTLING)
-    pids = processor.below(os.getpid())
+    pids = processor.descendants(os.getpid())
     idle = {name: one / IDLING for name, one in spent_by(lambda: time.sleep(IDLING), pids, {}).items()}
     called, followed = Spent(), Spent()
     for path in paths:
@@ -82,11 +83,11 @@ def merge(client: httpx.Client, paths: list[str]) -> tuple[Spent, Spent]:
     return called, followed
 
 
-def told(name: str, called: Spent, followed: Spent) -> float:
-    """Print the figure; it is in seconds."""
+def print_figure(name: str, called: Spent, followed: Spent) -> float:
+    """Print the figure; returns it in seconds."""
     whole = sum(called.values()) + sum(followed.values())
     print(f"{name}: {whole * 1e3:.1f} ms of CPU in all processes")
-    for part, shares in (("until it is answered", called), ("what follows from it", followed)):
+    for part, shares in (("until it is answered", called), ("after its answer", followed)):
         named = ", ".join(f"{program} {one * 1e3:.1f}" for program, one in shares.items() if one > 5e-5)
         print(f"    {part}: {sum(shares.values()) * 1e3:.1f} ms; {named}", flush=True)
     return whole
@@ -95,27 +96,32 @@ def told(name: str, called: Spent, followed: Spent) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="fail if the first figure is above its bound")
-    given = parser.parse_args()
+    options = parser.parse_args()
     numbers = iter(TOPICS)
-    with run.cluster() as made, tempfile.TemporaryDirectory(prefix="ingot-bench-") as folder:
-        token = run.furnish(made.url)
+    with run.cluster() as deployment, tempfile.TemporaryDirectory(prefix="ingot-bench-") as folder:
+        token = run.create_repository_and_token(deployment.url)
         with httpx.Client(
-            base_url=made.url, headers={"Authorization": f"token {token}"}, timeout=300, trust_env=False
+            base_url=deployment.url, headers={"Authorization": f"token {token}"}, timeout=300, trust_env=False
         ) as client:
-            furnish(client, made.url, token, Path(folder))
+            push_repository(client, deployment.url, token, Path(folder))
 
-            def proposed(count: int, base: str) -> list[str]:
-                return [propose(client, number, base.format(number)) for number in islice(numbers, count)]
+            def open_pull_requests(count: int, base: str) -> list[str]:
+                return [
+                    open_pull_request(client, number, base.format(number))
+                    for number in islice(numbers, count)
+                ]
 
-            merge(client, proposed(WARM_UP, "base{}"))
-            alone = told(f"a merge (bound {BOUND * 1e3:.0f} ms)", *merge(client, proposed(MERGES, "base{}")))
-            proposed(BESIDE, "master")
-            most = BESIDE + MERGES_BESIDE - 1
-            told(
-                f"a merge, {BESIDE} to {most} others are open",
-                *merge(client, proposed(MERGES_BESIDE, "master")),
+            merge(client, open_pull_requests(WARM_UP, "base{}"))
+            alone = print_figure(
+                f"a merge (bound {BOUND * 1e3:.0f} ms)", *merge(client, open_pull_requests(MERGES, "base{}"))
             )
-    if given.check and alone > BOUND:
+            open_pull_requests(BESIDE, "master")
+            max_open = BESIDE + MERGES_BESIDE - 1
+            print_figure(
+                f"a merge, {BESIDE} to {max_open} others are open",
+                *merge(client, open_pull_requests(MERGES_BESIDE, "master")),
+            )
+    if options.check and alone > BOUND:
         raise SystemExit(1)
 
 

@@ -1,4 +1,4 @@
-"""Processor time of processes and of all that they started, out of /proc."""
+"""CPU time and memory of processes and their children, from /proc."""
 
 import os
 from pathlib import Path
@@ -6,52 +6,52 @@ from pathlib import Path
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 
 
-def below(root: int) -> set[int]:
-    """The processes that ``root`` started, and those that they started, without ``root`` itself."""
+def descendants(root: int) -> set[int]:
+    """The children of ``root``, their children and so on, without ``root`` itself."""
     children: dict[int, list[int]] = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and (fields := _fields(int(folder.name))):
             children.setdefault(int(fields[1]), []).append(int(folder.name))
-    found: set[int] = set()
+    pids: set[int] = set()
     waiting = [root]
     while waiting:
         for pid in children.get(waiting.pop(), []):
-            found.add(pid)
+            pids.add(pid)
             waiting.append(pid)
-    return found
+    return pids
 
 
 def seconds(pids: set[int]) -> float:
-    """User and system time of ``pids`` so far, with that of their children that have ended."""
+    """User and system time of ``pids`` so far, with that of their ended children."""
     return sum(sum(map(int, fields[11:15])) for pid in pids if (fields := _fields(pid))) * TICK
 
 
 def by_program(pids: set[int]) -> dict[str, float]:
-    """The same, by what the processes run."""
-    found: dict[str, float] = {}
+    """The same for each program."""
+    times: dict[str, float] = {}
     for pid in pids:
         program = _program(pid)
-        found[program] = found.get(program, 0.0) + seconds({pid})
-    return found
+        times[program] = times.get(program, 0.0) + seconds({pid})
+    return times
 
 
 def resident(pids: set[int]) -> int:
-    """Resident memory of ``pids`` in bytes; what they share is counted each time."""
+    """Resident memory of ``pids`` in bytes. Shared memory is counted for each process."""
     return sum(int(fields[21]) for pid in pids if (fields := _fields(pid))) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _program(pid: int) -> str:
-    """A service by its name, anything else by the name of its program."""
+    """The name of a service, or else of the executable."""
     try:
         arguments = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except (FileNotFoundError, ProcessLookupError):
-        return "gone"
+        return "ended"
     module = next((argument for argument in arguments if argument.startswith("ingot_")), "")
-    return module.removeprefix("ingot_") or Path(arguments[0].split(":")[0]).name or "gone"
+    return module.removeprefix("ingot_") or Path(arguments[0].split(":")[0]).name or "ended"
 
 
 def _fields(pid: int) -> list[str]:
-    """The fields of ``stat`` from the third on; empty when the process has gone."""
+    """The fields of ``stat`` from the third on; empty when the process has ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,7 +1,7 @@
 """What repositories cost: files, branches, archives, and the search over 100,000 of them.
 
-CPU of all server processes per request, beside its bound and as a multiple of ``GET /version`` in the same run, for
-on a busy machine only that can be compared. ``python benchmarks/repositories.py [--requests N] [--only archives] [--check]``.
+CPU of all server processes per request, beside its bound and as a multiple of ``GET /version`` in the same run: on a
+busy machine only that multiple can be compared. ``python benchmarks/repositories.py [--requests N] [--only archives] [--check]``.
 """
 
 import argparse
@@ -22,14 +22,14 @@ sys.path.insert(0, str(HERE))
 import processor  # noqa: E402
 import run  # noqa: E402
 
-from ingot_chassis.database import Database  # noqa: E402
+from ingot_chassis.db.database import Database  # noqa: E402
 from ingot_repos.store.tables import metadata  # noqa: E402
 
 FILES, COMMITS, BRANCHES = 300, 100, 34
 PARTS = ("archives", "requests")
 REPOSITORIES = 100_000
 ARCHIVE_MIB = 128
-FLAT = 16 * 2**20
+MAX_GROWTH = 16 * 2**20
 """Bytes by which a process may grow while it streams an archive of any size."""
 OWNER = run.ADMINISTRATOR[0]
 
@@ -40,17 +40,17 @@ CASES = (
              authorized=True),
     run.Case("GET 34 branches", "/api/v1/repos/{owner}/bench/branches?limit=50", 2e-3),
     run.Case("GET one branch", "/api/v1/repos/{owner}/bench/branches/branch/7", 1e-3),
-    run.Case("GET an archive that is kept", "/api/v1/repos/{owner}/bench/archive/master.tar.gz", 2e-3),
+    run.Case("GET a cached archive", "/api/v1/repos/{owner}/bench/archive/master.tar.gz", 2e-3),
     run.Case("GET a search for a name among 100,000", "/api/v1/repos/search?q=needle", 9e-3),
     run.Case("GET the first page of all 100,000", "/api/v1/repos/search", 60e-3),
 )  # fmt: skip
 
 
 def git(*arguments: str, cwd: Path) -> str:
-    names = {f"GIT_{who}_{what}": "bench" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    kept = {"PATH": os.environ["PATH"], "HOME": str(cwd), "GIT_CONFIG_NOSYSTEM": "1", "NO_PROXY": "*"}
+    names = {f"GIT_{role}_{part}": "bench" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")}
+    environment = {"PATH": os.environ["PATH"], "HOME": str(cwd), "GIT_CONFIG_NOSYSTEM": "1", "NO_PROXY": "*"}
     done = subprocess.run(
-        ["git", *arguments], cwd=cwd, env=kept | names, check=True, capture_output=True, text=True
+        ["git", *arguments], cwd=cwd, env=environment | names, check=True, capture_output=True, text=True
     )
     return done.stdout.strip()
 
@@ -65,8 +65,8 @@ def push(url: str, token: str, work: Path, name: str) -> None:
     git("-c", header, "push", "-q", "--force", f"{url}{OWNER}/{name}.git", "--all", cwd=work)
 
 
-def furnish(client: httpx.Client, url: str, token: str, folder: Path) -> None:
-    """The repository of the cases, with branches; and a large one."""
+def push_repositories(client: httpx.Client, url: str, token: str, folder: Path) -> None:
+    """Push the repository of the cases, with branches, and a large one."""
     work = folder / "bench"
     work.mkdir()
     git("init", "-q", "-b", "master", cwd=work)
@@ -91,7 +91,7 @@ def furnish(client: httpx.Client, url: str, token: str, folder: Path) -> None:
 
 
 async def fill(database_url: str, owner_id: int) -> None:
-    """So many repositories that they have to be looked up; every thousandth is a needle."""
+    """Add ``REPOSITORIES`` rows; every thousandth is a needle."""
     database = Database(database_url, metadata)
     async with database.transaction() as tx:
         await tx.execute(
@@ -112,18 +112,18 @@ async def fill(database_url: str, owner_id: int) -> None:
 
 def peaks() -> dict[int, int]:
     """The most resident memory that each server process had, in bytes."""
-    found = {}
-    for pid in processor.below(os.getpid()):
+    sizes = {}
+    for pid in processor.descendants(os.getpid()):
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
         line = next((line for line in lines if line.startswith("VmHWM")), "VmHWM: 0 kB")
-        found[pid] = int(line.split()[1]) * 1024
-    return found
+        sizes[pid] = int(line.split()[1]) * 1024
+    return sizes
 
 
 def download(client: httpx.Client, name: str) -> tuple[int, dict[str, int]]:
-    """Bytes of an archive, and by how many bytes processes grew meanwhile, if by more than a MiB."""
-    for pid in processor.below(os.getpid()):
-        Path(f"/proc/{pid}/clear_refs").write_text("5")  # the peak becomes what there is now (proc(5))
+    """Bytes of an archive, and the growth of each program in bytes meanwhile, if it is more than a MiB."""
+    for pid in processor.descendants(os.getpid()):
+        Path(f"/proc/{pid}/clear_refs").write_text("5")  # resets the peak to the current size (proc(5))
     before = peaks()
     size = 0
     with client.stream("GET", f"api/v1/repos/{OWNER}/large/archive/{name}") as answer:
@@ -133,18 +133,18 @@ def download(client: httpx.Client, name: str) -> tuple[int, dict[str, int]]:
     after = peaks()
     grown: dict[str, int] = {}
     for pid in before.keys() & after.keys():
-        if (more := after[pid] - before[pid]) > 2**20:
+        if (growth := after[pid] - before[pid]) > 2**20:
             program = next(iter(processor.by_program({pid})))
-            grown[program] = max(more, grown.get(program, 0))
+            grown[program] = max(growth, grown.get(program, 0))
     return size, grown
 
 
-def measure_requests(made: Any, token: str, requests: int) -> bool:
-    """Print what the cases cost; whether all are within their bounds."""
+def measure_requests(deployment: Any, token: str, requests: int) -> bool:
+    """Print the costs of the cases; whether all are within their bounds."""
     within, version = True, 0.0
     print(f"{'request (all processes)':<42}{'CPU':>11}{'bound':>11}{'to version':>11}{'rate':>10}")
     for case in CASES:
-        figure = run.measure(case, made.url, token, requests if case.bound < 5e-3 else requests // 10)
+        figure = run.measure(case, deployment.url, token, requests if case.bound < 5e-3 else requests // 10)
         spent = figure.processor(case)
         version = version or spent
         within = within and (case is CASES[0] or spent <= case.bound)
@@ -156,15 +156,15 @@ def measure_requests(made: Any, token: str, requests: int) -> bool:
 
 
 def measure_archives(client: httpx.Client) -> bool:
-    """Print how processes grow while they stream archives; whether memory is flat."""
+    """Print the growth of processes while they stream archives; whether all are within the bound."""
     within = True
     for name in ("master.tar.gz", "master.tar.gz", "master.zip"):
         size, grown = download(client, name)
         within = within and all(
-            more <= FLAT for program, more in grown.items() if program in ("repos", "gateway")
+            growth <= MAX_GROWTH for program, growth in grown.items() if program in ("repos", "gateway")
         )
-        told = ", ".join(f"{program} {more / 2**20:.0f} MiB" for program, more in grown.items())
-        print(f"{name} of {size / 2**20:.0f} MiB: peak memory grew by {told or 'nothing'}", flush=True)
+        programs = ", ".join(f"{program} {growth / 2**20:.0f} MiB" for program, growth in grown.items())
+        print(f"{name} of {size / 2**20:.0f} MiB: peak memory grew by {programs or 'nothing'}", flush=True)
     return within
 
 
@@ -173,22 +173,22 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=4000, help="of each kind and round")
     parser.add_argument("--only", choices=PARTS, help="measure one part of it")
     parser.add_argument("--check", action="store_true", help="fail if a figure is above its bound")
-    given = parser.parse_args()
-    parts = (given.only,) if given.only else PARTS
+    options = parser.parse_args()
+    parts = (options.only,) if options.only else PARTS
     within = True
-    with run.cluster() as made, tempfile.TemporaryDirectory(prefix="ingot-bench-") as folder:
-        token = run.furnish(made.url)
+    with run.cluster() as deployment, tempfile.TemporaryDirectory(prefix="ingot-bench-") as folder:
+        token = run.create_repository_and_token(deployment.url)
         with httpx.Client(
-            base_url=made.url, headers={"Authorization": f"token {token}"}, timeout=300, trust_env=False
+            base_url=deployment.url, headers={"Authorization": f"token {token}"}, timeout=300, trust_env=False
         ) as client:
-            furnish(client, made.url, token, Path(folder))
+            push_repositories(client, deployment.url, token, Path(folder))
             if "archives" in parts:
                 within = measure_archives(client)
             owner_id = client.get("api/v1/user").raise_for_status().json()["id"]
         if "requests" in parts:
-            asyncio.run(fill(made.around.database_urls["repos"], owner_id))
-            within = measure_requests(made, token, given.requests) and within
-    if given.check and not within:
+            asyncio.run(fill(deployment.backing_servers.database_urls["repos"], owner_id))
+            within = measure_requests(deployment, token, options.requests) and within
+    if options.check and not within:
         raise SystemExit(1)
 
 

@@ -1,7 +1,9 @@
-"""What a request costs: CPU of all server processes, medians of three, beside the bounds.
+"""What a request costs: CPU of all server processes, the median of three rounds, beside its bound.
 
-Five services in processes of their own on PostgreSQL, Redis and NATS; the load comes from yet another process.
-``python benchmarks/run.py [--requests N] [--check]``; with --check a figure above its bound ends it with code 1.
+Hosts differ by a factor of two and more, so each row is also a multiple of the first, ``GET /version``.
+
+Five services run in processes of their own on PostgreSQL, Redis and NATS, and one more process sends the load.
+``python benchmarks/run.py [--requests N] [--check]``. With --check a figure above its bound ends it with code 1.
 """
 
 import argparse
@@ -23,7 +25,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "e2e")]
 
 import processor  # noqa: E402
-from deployments import ADMINISTRATOR, WITH_DATABASE, Around, Cluster, running  # noqa: E402
+from deployments import ADMINISTRATOR, WITH_DATABASE, BackingServers, Cluster, running  # noqa: E402
 
 from ingot_chassis.testing.databases import PostgresDatabases  # noqa: E402
 from ingot_chassis.testing.servers import SessionServers  # noqa: E402
@@ -35,7 +37,7 @@ WARM_UP = 800
 
 @dataclass(frozen=True)
 class Case:
-    """One request. ``programs``: whose CPU counts; none: of everything that runs."""
+    """One request. ``programs`` are those whose CPU counts; without any, all processes count."""
 
     name: str
     path: str
@@ -64,7 +66,7 @@ class Figure:
     rate: float
 
     def processor(self, case: Case) -> float:
-        """What counts for ``case``."""
+        """The seconds that count for ``case``."""
         return sum(
             spent
             for program, spent in self.by_program.items()
@@ -72,7 +74,7 @@ class Figure:
         )
 
     def shares(self) -> str:
-        """What each program spends, if it is worth naming."""
+        """The time of each program in µs, without those that spend less than 2 µs."""
         named = sorted(self.by_program.items(), key=lambda entry: -entry[1])
         return ", ".join(f"{program} {spent * 1e6:.0f}" for program, spent in named if spent > 2e-6)
 
@@ -83,25 +85,25 @@ def cluster() -> Iterator[Cluster]:
     databases = PostgresDatabases(servers)
     try:
         with tempfile.TemporaryDirectory(prefix="ingot-bench-") as folder:
-            around = Around(
+            backing = BackingServers(
                 database_urls={service: databases.empty() for service in WITH_DATABASE},
                 nats_url=servers.nats(),
                 redis_url=f"{servers.redis()}/0",
             )
-            made = Cluster(Path(folder), around)
-            with running(made):
-                yield made
+            deployment = Cluster(Path(folder), backing)
+            with running(deployment):
+                yield deployment
     finally:
         databases.close()
         servers.close()
 
 
-def furnish(url: str) -> str:
-    """Make a repository and a token of the administrator; the token."""
+def create_repository_and_token(url: str) -> str:
+    """A repository and a token of the administrator; returns the token."""
     name, _ = ADMINISTRATOR
     with httpx.Client(base_url=url, auth=ADMINISTRATOR, timeout=30) as client:
-        made = client.post("api/v1/user/repos", json={"name": "bench", "auto_init": True})
-        made.raise_for_status()
+        response = client.post("api/v1/user/repos", json={"name": "bench", "auto_init": True})
+        response.raise_for_status()
         token = client.post(f"api/v1/users/{name}/tokens", json={"name": "bench"})
         token.raise_for_status()
         return str(token.json()["sha1"])
@@ -109,17 +111,17 @@ def furnish(url: str) -> str:
 
 def load(url: str, request: str, count: int, *, status: str = "200") -> dict[str, Any]:
     """Send a request ``count`` times; every answer must have that status."""
-    place = urlsplit(url)
-    told = {
-        "host": place.hostname,
-        "port": place.port,
+    address = urlsplit(url)
+    instructions = {
+        "host": address.hostname,
+        "port": address.port,
         "request": request,
         "count": count,
         "connections": CONNECTIONS,
     }
     done = subprocess.run(
         [sys.executable, str(HERE / "load.py")],
-        input=json.dumps(told) + "\n",
+        input=json.dumps(instructions) + "\n",
         capture_output=True,
         text=True,
         check=True,
@@ -137,7 +139,7 @@ def measure(case: Case, url: str, token: str, requests: int) -> Figure:
     load(url, request, WARM_UP)
     figures = []
     for _ in range(ROUNDS):
-        pids = processor.below(os.getpid())
+        pids = processor.descendants(os.getpid())
         before = processor.by_program(pids)
         result = load(url, request, requests)
         spent = {
@@ -152,22 +154,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=8000, help="of each kind and round")
     parser.add_argument("--check", action="store_true", help="fail if a figure is above its bound")
-    given = parser.parse_args()
+    options = parser.parse_args()
     within = True
-    with cluster() as made:
-        token = furnish(made.url)
-        print(f"{'request':<58}{'CPU':>10}{'bound':>10}{'rate':>12}")
+    with cluster() as deployment:
+        token = create_repository_and_token(deployment.url)
+        print(f"{'request':<58}{'CPU':>10}{'bound':>10}{'x version':>11}{'rate':>12}")
+        of_version = 0.0
         for case in CASES:
-            figure = measure(case, made.url, token, given.requests)
+            figure = measure(case, deployment.url, token, options.requests)
             spent = figure.processor(case)
+            of_version = of_version or spent
             within = within and spent <= case.bound
-            print(f"{case.name:<58}{spent * 1e6:>7.0f} µs{case.bound * 1e6:>7.0f} µs{figure.rate:>10.0f}/s")
+            print(
+                f"{case.name:<58}{spent * 1e6:>7.0f} µs{case.bound * 1e6:>7.0f} µs"
+                f"{spent / of_version:>11.1f}{figure.rate:>10.0f}/s"
+            )
             print(f"    µs by program: {figure.shares()}")
-        servers = processor.below(os.getpid())
+        servers = processor.descendants(os.getpid())
         print(
             f"resident memory of all {len(servers)} processes: {processor.resident(servers) / 2**20:.0f} MiB"
         )
-    if given.check and not within:
+    if options.check and not within:
         raise SystemExit(1)
 
 

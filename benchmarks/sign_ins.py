@@ -1,6 +1,6 @@
-"""How long a refused sign-in takes, for a wrong password and for a name that nobody has: medians and quartiles.
+"""How long a rejected sign-in takes, with a wrong password and with an unknown name: medians and quartiles.
 
-The whole way through gateway and identity. Guesses are few and spread over names, so that none is slowed.
+Requests go through gateway and identity. Each name gets few guesses, so that identity delays none of them.
 """
 
 import base64
@@ -12,11 +12,11 @@ from run import cluster
 
 PEOPLE = 5
 EACH = 9
-"""Wrong passwords for one name; the tenth would make the next one wait."""
+"""Wrong passwords for one name; after ten, identity would delay the next one."""
 
 
 def seconds(client: httpx.Client, name: str) -> float:
-    """The time until a sign-in with a wrong password is refused."""
+    """The time until a sign-in with a wrong password is rejected."""
     credential = base64.b64encode(f"{name}:wrong".encode()).decode()
     started = time.perf_counter()
     answer = client.get("api/v1/user", headers={"Authorization": f"Basic {credential}"})
@@ -29,7 +29,7 @@ def seconds(client: httpx.Client, name: str) -> float:
 def main() -> None:
     from deployments import ADMINISTRATOR
 
-    with cluster() as made, httpx.Client(base_url=made.url, timeout=60) as client:
+    with cluster() as deployment, httpx.Client(base_url=deployment.url, timeout=60) as client:
         for number in range(PEOPLE):
             new = {"username": f"n{number}", "email": f"n{number}@x.io", "password": "what they know"}
             client.post("api/v1/admin/users", json=new, auth=ADMINISTRATOR).raise_for_status()
@@ -37,8 +37,8 @@ def main() -> None:
         for attempt in range(PEOPLE * EACH):
             spent["wrong password"].append(seconds(client, f"n{attempt % PEOPLE}"))
             spent["unknown name"].append(seconds(client, f"unknown{attempt % PEOPLE}"))
-    for kind, all_ in spent.items():
-        low, median, high = (value * 1e3 for value in statistics.quantiles(all_, n=4))
+    for kind, times in spent.items():
+        low, median, high = (value * 1e3 for value in statistics.quantiles(times, n=4))
         print(f"{kind:<16} median {median:6.1f} ms, quartiles {low:6.1f} and {high:6.1f} ms")
 
 

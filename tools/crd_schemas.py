@@ -58,13 +58,13 @@ MODULES = (
         ),
     ),
 )
-KEPT_EXTENSIONS = {"x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields"}
+EXTENSIONS = {"x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields"}
 
 
 def folder_of(module: str) -> Path:
     """Where Go keeps the sources of ``module``, fetched if need be."""
-    told = subprocess.run(["go", "mod", "download", "-json", module], capture_output=True, check=True)
-    return Path(json.loads(told.stdout)["Dir"])
+    download = subprocess.run(["go", "mod", "download", "-json", module], capture_output=True, check=True)
+    return Path(json.loads(download.stdout)["Dir"])
 
 
 def stripped(schema: Any, *, inside_names: bool = False) -> Any:
@@ -81,7 +81,7 @@ def stripped(schema: Any, *, inside_names: bool = False) -> Any:
         if inside_names
         or (
             key not in ("description", "title", "example", "examples", "default", "format", "deprecated")
-            and (not key.startswith("x-") or key in KEPT_EXTENSIONS)
+            and (not key.startswith("x-") or key in EXTENSIONS)
         )
     }
 
@@ -92,20 +92,20 @@ def closed(schema: Any) -> Any:
         return [closed(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {
+    schema = {
         key: {name: closed(part) for name, part in value.items()} if key == "properties" else closed(value)
         for key, value in schema.items()
     }
-    if kept.pop("x-kubernetes-int-or-string", False):
-        kept["type"] = ["integer", "string"]
-    unknown = kept.pop("x-kubernetes-preserve-unknown-fields", False)
-    if kept.pop("nullable", False) and "type" in kept:
-        kept["type"] = [kept["type"], "null"]
-    if "properties" in kept and not unknown:
-        kept.setdefault("additionalProperties", False)
-    if isinstance(kept.get("pattern"), str):
-        kept["pattern"] = kept["pattern"].replace("^(?i)", "(?i)^")  # Go takes a flag anywhere
-    return kept
+    if schema.pop("x-kubernetes-int-or-string", False):
+        schema["type"] = ["integer", "string"]
+    unknown = schema.pop("x-kubernetes-preserve-unknown-fields", False)
+    if schema.pop("nullable", False) and "type" in schema:
+        schema["type"] = [schema["type"], "null"]
+    if "properties" in schema and not unknown:
+        schema.setdefault("additionalProperties", False)
+    if isinstance(schema.get("pattern"), str):
+        schema["pattern"] = schema["pattern"].replace("^(?i)", "(?i)^")  # Go takes a flag anywhere
+    return schema
 
 
 def write(name: str, schema: Any, source: str) -> None:

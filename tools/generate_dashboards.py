@@ -64,6 +64,11 @@ EMITTED = (
         "s",
         (('max(ingot_outbox_oldest_seconds{service="SERVICE"})', "age"),),
     ),
+    Panel(
+        "Events too large to be sent",
+        "short",
+        (('max(ingot_outbox_dead_lettered{service="SERVICE"})', "dead-lettered"),),
+    ),
 )
 CONSUMED = (
     Panel(
@@ -72,9 +77,9 @@ CONSUMED = (
         (('sum by (type) (rate(ingot_inbox_applied_total{service="SERVICE"}[5m]))', "{{type}}"),),
     ),
     Panel(
-        "Events put aside",
+        "Events dead-lettered",
         "short",
-        (('sum by (type) (increase(ingot_inbox_set_aside_total{service="SERVICE"}[1h]))', "{{type}}"),),
+        (('sum by (type) (increase(ingot_inbox_dead_lettered_total{service="SERVICE"}[1h]))', "{{type}}"),),
     ),
 )
 JOBS = (
@@ -103,6 +108,14 @@ OWN: dict[str, tuple[Panel, ...]] = {
             (
                 ("max by (shard) (ingot_mirror_lag_seconds)", "{{shard}} late, s"),
                 ("max by (shard) (ingot_mirrors_failing)", "{{shard}} failing"),
+            ),
+        ),
+        Panel(
+            "Repositories that git found damaged, or has not checked yet",
+            "short",
+            (
+                ("max by (shard) (ingot_repositories_damaged)", "{{shard}} damaged"),
+                ("max by (shard) (ingot_repositories_unchecked)", "{{shard}} unchecked"),
             ),
         ),
     ),

@@ -5,6 +5,7 @@ Usage: python tools/generate_docs.py [--check]; with --check nothing is written,
 
 import argparse
 import importlib
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -52,7 +53,7 @@ The command reads these. Its options `--host`, `--port` and `--data` win over th
 """
 
 UP_PASSES_ON = """\
-It decides by itself what joins the services: their hosts and ports, databases, keys, NATS, the URLs of sisters, the
+It decides by itself what joins the services: their hosts and ports, databases, keys, NATS, the URLs of peers, the
 store and the storage root; variables for these are ignored. Every other setting of a service
 below reaches it.
 """
@@ -78,9 +79,18 @@ def _table(rows: Iterable[Variable]) -> str:
     lines = ["| variable | type | default | |", "|---|---|---|---|"]
     for row in rows:
         default = f"`{row.default}`" if row.default else ""
-        cells = (f"`{row.name}`", TYPES.get(row.type, row.type), default, row.description)
+        former = f" Formerly `{'`, `'.join(row.aliases)}`." if row.aliases else ""
+        cells = (f"`{row.name}`", _type_words(row.type), default, row.description + former)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _type_words(name: str) -> str:
+    """A type in the words of an operator; of a choice, its values."""
+    choices = re.fullmatch(r"typing\.Literal\[(.*)\]", name)
+    if choices:
+        return "one of " + ", ".join(f"`{choice}`" for choice in re.findall(r"'([^']*)'", choices.group(1)))
+    return TYPES.get(name, name)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -16,18 +16,43 @@ class Source(NamedTuple):
     text: str
     tree: ast.Module
 
+    @property
+    def package(self) -> str:
+        """Such as ``ingot_issues``; of a test its folder, such as ``services/issues/tests``."""
+        if "/src/" in self.place:
+            return self.place.split("/src/", 1)[1].split("/", 1)[0]
+        folders = self.place.split("/")
+        return "/".join(folders[: 3 if folders[0] in ("libs", "services", "apps") else 1])
+
+    @property
+    def module(self) -> str:
+        """Such as ``ingot_issues.core.issues``; of a package its name."""
+        path = self.place.split("/src/", 1)[-1].removesuffix(".py").removesuffix("/__init__")
+        return path.replace("/", ".")
+
 
 @cache
 def sources() -> list[Source]:
     """Every module of every package; no tests, no migrations."""
     files = [file for part in ("libs", "services", "apps") for file in (ROOT / part).glob("*/src/**/*.py")]
-    found = []
+    parsed = []
     for file in sorted(files):
         place = file.relative_to(ROOT).as_posix()
         if "/migrations/versions/" not in place:
             text = file.read_text()
-            found.append(Source(place, text, ast.parse(text)))
-    return found
+            parsed.append(Source(place, text, ast.parse(text)))
+    return parsed
+
+
+@cache
+def sources_of_tests() -> list[Source]:
+    """Every module of tests, benchmarks and tools."""
+    folders = (*ROOT.glob("*/*/tests"), ROOT / "tests", ROOT / "benchmarks", ROOT / "tools")
+    parsed = []
+    for file in sorted(file for folder in folders for file in folder.rglob("*.py")):
+        text = file.read_text()
+        parsed.append(Source(file.relative_to(ROOT).as_posix(), text, ast.parse(text)))
+    return parsed
 
 
 @cache

@@ -7,7 +7,8 @@ import tomllib
 from importlib.metadata import packages_distributions
 
 import pytest
-from sources import ROOT, sources
+
+from .sources import ROOT, sources
 
 MEMBERS = sorted(
     file.parent for part in ("libs", "services", "apps") for file in (ROOT / part).glob("*/pyproject.toml")
@@ -47,10 +48,12 @@ def test_a_distribution_declares_what_it_imports(member):
                 if source.place.startswith(place) and ("/testing/" in source.place) is testing
             )
         )
-        known = declared(member, extras=testing)
+        declared_names = declared(member, extras=testing)
         foreign = names - own - set(sys.stdlib_module_names)
         assert not {
-            name for name in foreign if not {canonical(d) for d in PROVIDES.get(name, [name])} & known
+            name
+            for name in foreign
+            if not {canonical(d) for d in PROVIDES.get(name, [name])} & declared_names
         }
 
 

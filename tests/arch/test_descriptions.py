@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 from cryptography.fernet import Fernet
 
-from ingot_chassis.app import described
-from ingot_chassis.keys import SigningKey
+from ingot_chassis.http.openapi import openapi_description
+from ingot_chassis.security.keys import SigningKey
 
 WITH_DATABASE = ("identity", "repos", "issues", "hooks")
 
@@ -31,7 +31,7 @@ def app_of(service: str, folder):
 @pytest.mark.parametrize("service", WITH_DATABASE)
 def test_a_service_describes_all_its_public_routes(service, tmp_path):
     app = app_of(service, tmp_path)
-    description = described(app)
+    description = openapi_description(app)
     ids = Counter(
         op["operationId"]
         for path in description["paths"].values()

@@ -4,32 +4,37 @@ import ast
 import re
 
 import pytest
-from sources import Source, called, dotted, sources
+
+from .sources import Source, called, dotted, sources
 
 CHASSIS = "libs/chassis/src/ingot_chassis/"
 READS_ENVIRONMENT = {
-    f"{CHASSIS}server.py",  # hands it to `settings.load`
+    f"{CHASSIS}command.py",  # hands it to `settings.load`
     "apps/standalone/src/ingot_standalone/settings.py",
     "services/repos/src/ingot_repos/git/command.py",  # PATH alone, for the clean environment of git
-    "services/repos/src/ingot_repos/git/leash.py",  # a program of its own: hands the environment on
-    "services/repos/src/ingot_repos/git/wire.py",  # programs that git starts: what the git room tells them
+    "services/repos/src/ingot_repos/git/parent_watchdog.py",  # a program of its own: hands the environment on
+    "services/repos/src/ingot_repos/git/helper_programs.py",  # programs that git starts: what the git package passes to them
 }
 ENVIRONMENT = ("environ", "environb", "getenv")
-STARTS_PROCESSES = ("services/repos/src/ingot_repos/git/", f"{CHASSIS}nats_server.py", f"{CHASSIS}testing/")
+STARTS_PROCESSES = (
+    "services/repos/src/ingot_repos/git/",
+    "apps/standalone/src/ingot_standalone/nats_server.py",
+    f"{CHASSIS}testing/",
+)
 ENDS_TRANSACTION = re.compile(
     r"(tx|db|conn|connection|session|engine|writing|reading)\.(commit|rollback|begin)$"
 )
-PUBLISHES = {f"{CHASSIS}bus.py", f"{CHASSIS}outbox.py"}
+PUBLISHES = {f"{CHASSIS}events/bus.py", f"{CHASSIS}events/relay.py"}
 ROUTES = {"get", "post", "put", "patch", "delete", "head", "route", "asgi"}
 LONGEST_FILE = 400
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "manager", "managers", "common", "misc", "base", "stuff"}
 FORGE_NOUNS = re.compile(
     r"\b(repository|repositories|issue|issues|webhook|branch|pull request|organization)\b", re.IGNORECASE
 )
-NOUNS_ALLOWED = {f"{CHASSIS}principal.py", f"{CHASSIS}policy.py"}
+NOUNS_ALLOWED = {f"{CHASSIS}security/principal.py", f"{CHASSIS}http/policy.py"}
 
 
-def found(looks_wrong, *, where=lambda source: True) -> list[str]:
+def lines_of(looks_wrong, *, where=lambda source: True) -> list[str]:
     """Places of the nodes that ``looks_wrong``."""
     return [
         f"{source.place}:{node.lineno}"
@@ -40,13 +45,13 @@ def found(looks_wrong, *, where=lambda source: True) -> list[str]:
     ]
 
 
-def outside(*places: str):
-    return lambda source: not source.place.startswith(places)
+def outside(*prefixes: str):
+    return lambda source: not source.place.startswith(prefixes)
 
 
 def test_only_the_chassis_commits():
     """A commit elsewhere ends a transaction whose events are not in the outbox yet. Leave the `transaction()` block."""
-    assert not found(lambda node: bool(ENDS_TRANSACTION.search(called(node))), where=outside(CHASSIS))
+    assert not lines_of(lambda node: bool(ENDS_TRANSACTION.search(called(node))), where=outside(CHASSIS))
 
 
 def test_only_settings_read_the_environment():
@@ -57,13 +62,13 @@ def test_only_settings_read_the_environment():
             return node.module == "os" and any(alias.name in ENVIRONMENT for alias in node.names)
         return isinstance(node, ast.Attribute) and dotted(node) in {f"os.{name}" for name in ENVIRONMENT}
 
-    def elsewhere(source: Source) -> bool:
+    def reads_no_settings(source: Source) -> bool:
         return source.place not in READS_ENVIRONMENT and "/testing/" not in source.place
 
-    assert not found(reads, where=elsewhere)
+    assert not lines_of(reads, where=reads_no_settings)
 
 
-def test_git_is_started_in_its_own_room():
+def test_git_is_started_in_its_own_package():
     """Elsewhere nothing cleans its environment or keeps user values out of option positions. Use `run_git`."""
 
     def starts(node: ast.AST) -> bool:
@@ -81,11 +86,11 @@ def test_git_is_started_in_its_own_room():
             alias.name in ("subprocess", "git") for alias in node.names
         )
 
-    assert not found(lambda node: starts(node) or imports(node), where=outside(*STARTS_PROCESSES))
+    assert not lines_of(lambda node: starts(node) or imports(node), where=outside(*STARTS_PROCESSES))
 
 
 def test_no_shell_is_started():
-    assert not found(
+    assert not lines_of(
         lambda node: (
             isinstance(node, ast.keyword) and node.arg == "shell" and getattr(node.value, "value", None)
         )
@@ -98,14 +103,14 @@ def test_every_route_declares_its_policy():
     def undeclared(node: ast.AST) -> bool:
         return called(node) in ROUTES and not any(keyword.arg == "policy" for keyword in node.keywords)
 
-    assert not found(
+    assert not lines_of(
         undeclared, where=lambda source: "/api/" in source.place or source.place.endswith("app.py")
     )
 
 
 def test_only_the_relay_publishes():
     """An event that is published before its transaction commits may tell of what never happened. Use `tx.emit`."""
-    assert not found(
+    assert not lines_of(
         lambda node: called(node).endswith((".publish", ".publish_async")),
         where=lambda source: source.place not in PUBLISHES and "/testing/" not in source.place,
     )
@@ -113,7 +118,7 @@ def test_only_the_relay_publishes():
 
 def test_every_task_has_an_owner():
     """A task that nobody holds may be collected while it runs, and its error is seen by nobody."""
-    assert not found(
+    assert not lines_of(
         lambda node: (
             isinstance(node, ast.Expr) and called(node.value).endswith((".create_task", ".ensure_future"))
         )
@@ -121,15 +126,15 @@ def test_every_task_has_an_owner():
 
 
 def test_time_is_read_in_one_place():
-    """Naive or local times end up in answers. Use `ingot_chassis.tables.now`."""
-    assert not found(
+    """Naive or local times end up in answers. Use `ingot_chassis.db.tables.now`."""
+    assert not lines_of(
         lambda node: called(node) in ("datetime.now", "datetime.utcnow", "datetime.datetime.now"),
-        where=lambda source: source.place != f"{CHASSIS}tables.py",
+        where=lambda source: source.place != f"{CHASSIS}db/tables.py",
     )
 
 
 def test_bodies_and_headers_are_never_logged():
-    assert not found(
+    assert not lines_of(
         lambda node: (
             called(node).startswith("log.")
             and any(
@@ -150,7 +155,7 @@ def test_a_module_says_what_it_is_for_and_stays_readable(source):
 
 def test_the_chassis_knows_no_forge():
     """What a forge is belongs to the services; what is here must fit any of them."""
-    told = [
+    nouns = [
         f"{source.place}: {match.group()}"
         for source in sources()
         if source.place.startswith(CHASSIS)
@@ -159,4 +164,4 @@ def test_the_chassis_knows_no_forge():
         for match in [FORGE_NOUNS.search(source.text)]
         if match
     ]
-    assert not told
+    assert not nouns

@@ -5,7 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from sources import ROOT, tracked
+
+from .sources import ROOT, tracked
 
 LINK = re.compile(r"\[[^\]]*\]\((?!https?:|mailto:|#)([^)\s#]+)")
 # Written apart, so that this file does not find itself.
@@ -44,7 +45,7 @@ def test_the_page_of_settings_is_fresh():
     assert checked.returncode == 0, f"make docs writes it anew: {checked.stdout}{checked.stderr}"
 
 
-@pytest.mark.parametrize("service", ["identity", "repos", "issues", "hooks", "gateway"])
+@pytest.mark.parametrize("service", ["identity", "repos", "issues", "hooks", "web", "gateway"])
 def test_a_service_explains_itself(service):
     page = (ROOT / "services" / service / "README.md").read_text()
     for heading in ("Owns", "Does not own", "HTTP", "Events", "Calls", "Settings", "Run it alone"):

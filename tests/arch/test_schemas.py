@@ -8,7 +8,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, text
 
-from ingot_chassis.migrations import pending, upgrade
+from ingot_chassis.db.migrations import pending, upgrade
 
 WITH_DATABASE = ("identity", "repos", "issues", "hooks")
 
@@ -39,7 +39,7 @@ def test_the_id_of_a_deleted_row_is_never_given_again(migrated):
     """
     metadata, engine = migrated
     with engine.connect() as connection:
-        made = dict(
+        columns = dict(
             connection.execute(text("SELECT name, sql FROM sqlite_master WHERE type = 'table'")).all()
         )
     reusing = [
@@ -47,7 +47,7 @@ def test_the_id_of_a_deleted_row_is_never_given_again(migrated):
         for table in metadata.tables.values()
         if table.autoincrement_column is not None
         and table.autoincrement_column.autoincrement is True
-        and "AUTOINCREMENT" not in made[table.name]
+        and "AUTOINCREMENT" not in columns[table.name]
     ]
     assert not reusing
 

@@ -6,9 +6,10 @@ import re
 from typing import get_args
 
 import pytest
-from sources import ROOT, sources
 
 from ingot_contracts import topology
+
+from .sources import ROOT, sources
 
 ANNOUNCED: set[str] = set()
 """Events that consumers are ready for and whose operations their owner does not have yet."""
@@ -76,10 +77,12 @@ def test_an_event_is_named_by_its_owner_and_its_version(event):
 )
 def test_an_event_is_emitted_by_its_owner_and_heard_by_somebody(event):
     owner = event.__module__.rsplit(".", 1)[-1]
-    made = re.compile(rf"\b{event.__name__}\(")
+    construction = re.compile(rf"\b{event.__name__}\(")
     used = re.compile(rf"\b{event.__name__}\b|{re.escape(event.__struct_config__.tag)}")
     emitters = {
-        s.place.split("/")[1] for s in sources() if s.place.startswith("services/") and made.search(s.text)
+        s.place.split("/")[1]
+        for s in sources()
+        if s.place.startswith("services/") and construction.search(s.text)
     }
     hearers = {
         s.place.split("/")[1] for s in sources() if s.place.startswith("services/") and used.search(s.text)

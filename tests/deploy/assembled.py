@@ -29,10 +29,10 @@ def context(folder: Path) -> Path:
     """The files that ``.dockerignore`` lets into a build, copied to ``folder``."""
     lines = [line for line in IGNORED.read_text().splitlines() if line and not line.startswith("#")]
     assert lines[0] == "*", "nothing is let in but what is named"
-    for kept in (line[1:] for line in lines if line.startswith("!")):
-        found = list(ROOT.glob(kept))
-        assert found, f"{kept} names nothing"
-        for file in found:
+    for pattern in (line[1:] for line in lines if line.startswith("!")):
+        files = list(ROOT.glob(pattern))
+        assert files, f"{pattern} names nothing"
+        for file in files:
             _copy(file, folder / file.relative_to(ROOT))
     return folder
 
@@ -40,12 +40,12 @@ def context(folder: Path) -> Path:
 def built(service: str, folder: Path) -> Path:
     """The folder /app of the image of ``service``, made below ``folder`` with the commands of the Dockerfile."""
     stage = DOCKERFILE.read_text().split("\nFROM ")[1].replace("\\\n", " ").replace("${SERVICE}", service)
-    given, work, app = context(folder / "context"), folder / "work", folder / "app"
+    image_context, work, app = context(folder / "context"), folder / "work", folder / "app"
     for line in re.findall(r"^COPY (.*)$", stage, re.MULTILINE):
         *sources, target = line.split()
         for source in sources:
             into = work / target / (Path(source).name if target.endswith("/") or target == "./" else "")
-            _copy(given / source, into)
+            _copy(image_context / source, into)
     (command,) = re.findall(r'(deploy/images/assemble) "\$SERVICE" /app', stage)
     uv = ROOT / ".tools"  # a uv that was put there before; a build without it fetches its own
     if uv.exists():

@@ -22,9 +22,9 @@ Object = dict[str, Any]
 def renderer() -> tuple[str, ...]:
     """The command that renders a folder; empty where there is none."""
     built = ROOT / ".tools" / "kustomize"
-    if found := shutil.which("kustomize") or (built.exists() and str(built)):
-        return (str(found), "build")
-    return (found, "kustomize") if (found := shutil.which("kubectl")) else ()
+    if manifests := shutil.which("kustomize") or (built.exists() and str(built)):
+        return (str(manifests), "build")
+    return (manifests, "kustomize") if (manifests := shutil.which("kubectl")) else ()
 
 
 @cache
@@ -58,19 +58,19 @@ def objects(source: str) -> list[Object]:
     return written() if source == "written" else rendered(f"overlays/{source}")
 
 
-def named(found: list[Object], kind: str, name: str) -> Object:
-    (one,) = [o for o in found if o["kind"] == kind and o["metadata"]["name"] == name]
+def named(manifests: list[Object], kind: str, name: str) -> Object:
+    (one,) = [o for o in manifests if o["kind"] == kind and o["metadata"]["name"] == name]
     return one
 
 
-def pods(found: list[Object]) -> Iterator[tuple[str, Object]]:
+def pods(manifests: list[Object]) -> Iterator[tuple[str, Object]]:
     """The name of each object that makes pods, and the template."""
-    for one in found:
+    for one in manifests:
         if one["kind"] in ("Deployment", "StatefulSet", "Job"):
             yield f"{one['kind']} {one['metadata']['name']}", one["spec"]["template"]
 
 
-def containers(found: list[Object]) -> Iterator[tuple[str, Object]]:
-    for name, pod in pods(found):
+def containers(manifests: list[Object]) -> Iterator[tuple[str, Object]]:
+    for name, pod in pods(manifests):
         for container in [*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"]]:
             yield f"{name} {container['name']}", container

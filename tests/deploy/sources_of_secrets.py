@@ -2,9 +2,10 @@
 
 import re
 
-SECRET_NAMES = re.compile(r"(PRIVATE_KEY|SEALING_KEY|PASSWORD|TOKEN|DATABASE_URL)$")
+SECRET_NAMES = re.compile(r"(?<!RATE_LIMIT_)(PRIVATE_KEY|SEALING_KEY|PASSWORD|TOKEN|DATABASE_URL)$")
+# A rate limit is a number of requests: INGOT_GATEWAY_RATE_LIMIT_TOKEN.
 _ASSIGNED = re.compile(
-    r"(private_?key|sealing_?key|password|token|secret)[\"']?\s*[:=]\s*[\"']?([^\s\"'{$,\[\\;]+)",
+    r"(?<!rate_limit_)(private_?key|sealing_?key|password|token|secret)[\"']?\s*[:=]\s*[\"']?([^\s\"'{$,\[\\;]+)",
     re.IGNORECASE,
 )
 _IN_URL = re.compile(r"://[^/\s:@$]+:[^@\s$]+@")

@@ -12,15 +12,16 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 import yaml
-from manifests import ROOT
 
 from ingot_chassis.settings import load, variables
 from ingot_chassis.testing.binaries import nats_programs
 from ingot_contracts.topology import CALLS, SERVICES
 
+from .manifests import ROOT
+
 FOLDER = ROOT / "deploy" / "compose"
 MOUNTED = ROOT / "deploy" / "k8s" / "overlays" / "dev"
-WITH_DATABASE = [s for s in SERVICES if s != "gateway"]
+WITH_DATABASE = [s for s in SERVICES if s not in ("web", "gateway")]
 INTERPOLATED = {"${INGOT_PUBLIC_URL:-http://localhost:3000/}": "http://localhost:3000/"}
 
 
@@ -41,17 +42,17 @@ def environment(service: dict, keys: Path) -> dict[str, str]:
     for name in service.get("env_file", ()):
         lines = (keys / Path(name).name).read_text().splitlines()
         filled |= dict(line.split("=", 1) for line in lines)
-    given = service.get("environment", {})
-    return filled | {name: INTERPOLATED.get(value, value) for name, value in given.items()}
+    environment_of = service.get("environment", {})
+    return filled | {name: INTERPOLATED.get(value, value) for name, value in environment_of.items()}
 
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_container_has_the_settings_of_its_service(service, keys):
-    given = environment(composed()[service], keys)
+    environment_of = environment(composed()[service], keys)
     settings_class = importlib.import_module(f"ingot_{service}.settings").Settings
-    known = {variable.name for variable in variables(settings_class, service)}
-    assert {name for name in given if name.startswith("INGOT_")} <= known
-    settings = load(settings_class, service, given)
+    settings_names = {variable.name for variable in variables(settings_class, service)}
+    assert {name for name in environment_of if name.startswith("INGOT_")} <= settings_names
+    settings = load(settings_class, service, environment_of)
     assert settings.private_key
     assert set(settings.public_keys) == set(SERVICES)
     assert settings.host == "0.0.0.0"
@@ -110,10 +111,10 @@ async def test_every_service_gets_a_database_that_no_other_service_may_use(postg
     }
     connection = await asyncpg.connect(postgres_server, ssl=False)
     try:
-        made = await asyncio.to_thread(
+        process = await asyncio.to_thread(
             subprocess.run, ["sh", MOUNTED / "databases.sh"], env=variables, capture_output=True, check=False
         )
-        assert made.returncode == 0, made.stderr
+        assert process.returncode == 0, process.stderr
         for service in WITH_DATABASE:
             for database in WITH_DATABASE:
                 may = await connection.fetchval(

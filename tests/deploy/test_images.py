@@ -1,21 +1,24 @@
 """Each service runs from the folder that its image holds, with nothing else of this workspace within reach."""
 
 import os
+import re
 import shutil
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fnmatch import fnmatch
 from pathlib import Path
 
 import httpx
 import pytest
-from assembled import DOCKERFILE, IMPORTS_ALL, ROOT, built, entrypoint
 from cryptography.fernet import Fernet
 
-from ingot_chassis.keys import SigningKey
+from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.testing.processes import free_port
 from ingot_contracts.topology import SERVICES
+
+from .assembled import DOCKERFILE, IMPORTS_ALL, ROOT, built, entrypoint
 
 PATIENCE = 60.0
 PYTHON = subprocess.run(
@@ -63,9 +66,10 @@ def test_a_service_runs_from_the_folder_of_its_image_alone(service, tmp_path, da
     imported = subprocess.run(alone, env={}, cwd="/", capture_output=True, text=True, check=False)
     assert imported.returncode == 0, imported.stderr
 
-    prefix, port = f"INGOT_{service.upper()}", free_port()
+    prefix, port, metrics_port = f"INGOT_{service.upper()}", free_port(), free_port()
     variables = {
         f"{prefix}_PORT": str(port),
+        f"{prefix}_METRICS_PORT": str(metrics_port),
         f"{prefix}_PRIVATE_KEY": SigningKey.generate().text(),
         f"{prefix}_SEALING_KEY": Fernet.generate_key().decode(),
         f"{prefix}_DATABASE_URL": database_url,
@@ -74,19 +78,22 @@ def test_a_service_runs_from_the_folder_of_its_image_alone(service, tmp_path, da
         "INGOT_NATS_URL": f"nats://127.0.0.1:{free_port()}",
         "INGOT_OTLP_ENDPOINT": f"http://127.0.0.1:{free_port()}/v1/traces",
         "INGOT_DRAIN_SECONDS": "1",
+        f"{prefix}_CONNECT_SECONDS": "0",
     }
     if service == "repos":
         variables["PATH"] = os.pathsep.join(
             [f"{app}/bin", _with_python(tmp_path), str(Path(shutil.which("git")).parent)]
         )
-        _asked_for_a_password(app, variables["PATH"])
+        _calls_askpass(app, variables["PATH"])
     command = entrypoint(app, PYTHON)
-    if service != "gateway":
+    if service not in ("web", "gateway"):
         subprocess.run([*command, "migrate"], env=variables, cwd="/", check=True, timeout=PATIENCE)
     url = f"http://127.0.0.1:{port}"
     with started([*command, "serve"], variables, url):
         assert httpx.get(f"{url}/readyz").text == "ready"
-        assert "process_cpu_seconds_total" in httpx.get(f"{url}/metrics").text
+        assert "process_cpu_seconds_total" in httpx.get(f"http://127.0.0.1:{metrics_port}/metrics").text
+        # A page of web asks others, who are not there.
+        assert httpx.get(f"{url}/metrics").status_code == (503 if service == "web" else 404)
     assert not _written_to(app), "the root of the image is read-only"
 
 
@@ -97,7 +104,7 @@ def _with_python(folder: Path) -> str:
     return str(folder / "bin")
 
 
-def _asked_for_a_password(app: Path, path: str) -> None:
+def _calls_askpass(app: Path, path: str) -> None:
     """What git starts when a remote wants one, and finds by its name."""
     assert (app / "bin" / "ingot-repos").exists()
     secrets = app.parent / "secrets"
@@ -113,12 +120,12 @@ def _asked_for_a_password(app: Path, path: str) -> None:
 
 
 def _written_to(app: Path) -> list[Path]:
-    made = (app / "__main__.py").stat().st_mtime
+    modified_at = (app / "__main__.py").stat().st_mtime
     return [
         Path(top, name)
         for top, _, names in os.walk(app)
         for name in names
-        if Path(top, name).stat().st_mtime > made + 1
+        if Path(top, name).stat().st_mtime > modified_at + 1
     ]
 
 
@@ -128,3 +135,26 @@ def test_the_image_is_not_roots_and_git_is_in_that_of_repos_alone():
     packages = final[final.index("apt-get install") : final.index("&& rm -rf")]
     assert [word for word in packages.split() if "git" in word or "ssh" in word] == ["git", "openssh-client)"]
     assert '$([ "$SERVICE" != repos ] || echo git openssh-client)' in packages
+
+
+def test_a_builder_may_copy_what_the_image_is_made_of():
+    """The last pattern that names a path or a folder above it counts; buildah wants the copied folder itself."""
+    patterns = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and line[0] != "#"]
+    copied = re.findall(r"^COPY (?!--from)(.*) \S+$", DOCKERFILE.read_text(), re.MULTILINE)
+    paths = [path for line in copied for path in line.replace("${SERVICE}", "issues").split()]
+    assert {"libs", "services/issues"} <= set(paths)
+    for path in paths:
+        assert not is_left_out(path, patterns), path
+    for path in ("docs", ".git", "deploy/k8s", "libs/chassis/tests", "services/issues/tests"):
+        assert is_left_out(path, patterns), path
+
+
+def is_left_out(path: str, patterns: list[str]) -> bool:
+    parts = path.split("/")
+    above = ["/".join(parts[: n + 1]) for n in range(len(parts))]
+    left_out = False
+    for pattern in patterns:
+        name = pattern.removeprefix("!")
+        if any(fnmatch(one, name) and one.count("/") == name.count("/") for one in above):
+            left_out = not pattern.startswith("!")
+    return left_out

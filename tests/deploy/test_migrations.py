@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from ingot_chassis.keys import SigningKey
-from ingot_chassis.migrations import upgrade
+from ingot_chassis.db.migrations import upgrade
+from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.testing.processes import free_port
 
 PATIENCE = 60.0
@@ -49,8 +49,8 @@ async def issues(command: str, url: str, port: int = 0) -> AsyncIterator[asyncio
 async def ended(command: str, url: str) -> tuple[int, str]:
     """The exit code and what was told."""
     async with issues(command, url) as process:
-        _, told = await process.communicate()
-        return process.returncode, told.decode()
+        _, output = await process.communicate()
+        return process.returncode, output.decode()
 
 
 async def line_about(process: asyncio.subprocess.Process, words: str) -> dict:
@@ -83,20 +83,20 @@ async def test_a_service_waits_for_its_migration_and_is_not_ready_until_then(dat
 async def test_a_release_refuses_a_newer_database(command, database_url):
     assert (await ended("migrate", database_url))[0] == 0
     await execute(database_url, "UPDATE alembic_version SET version_num = 'of-tomorrow'")
-    code, told = await ended(command, database_url)
+    code, output = await ended(command, database_url)
     assert code == 2
-    assert "ingot: the database is at revision of-tomorrow, which this release does not know" in told
+    assert "ingot: the database is at revision of-tomorrow, which this release does not know" in output
 
 
 async def test_migrations_that_meet_wait_for_each_other_and_one_does_the_work(database_url):
     outcomes = await asyncio.gather(*(ended("migrate", database_url) for _ in range(3)))
     assert [code for code, _ in outcomes] == [0, 0, 0]
-    assert sum("database migrated" in told for _, told in outcomes) == 1
+    assert sum("database migrated" in output for _, output in outcomes) == 1
 
 
 async def test_a_migration_tells_each_step(database_url):
-    _, told = await ended("migrate", database_url)
-    lines = [json.loads(line) for line in told.splitlines()]
+    _, output = await ended("migrate", database_url)
+    lines = [json.loads(line) for line in output.splitlines()]
     assert lines[0]["event"] == "migrating the database"
     steps = [line for line in lines if line["event"] == "revision applied"]
     assert steps[0] | {"timestamp": ""} == {
@@ -115,7 +115,7 @@ async def test_a_migration_holds_the_lock_of_its_database_and_does_not_wait_long
     """Asked from inside a migration: the settings of its session, and the locks that it holds."""
     (tmp_path / "versions").mkdir()
     (tmp_path / "env.py").write_text(
-        "from sqlalchemy import MetaData\nfrom ingot_chassis.migrations import run_env\nrun_env(MetaData())\n"
+        "from sqlalchemy import MetaData\nfrom ingot_chassis.db.migrations import run_env\nrun_env(MetaData())\n"
     )
     (tmp_path / "versions" / "0001_seen.py").write_text(
         "from alembic import op\nrevision, down_revision = '0001', None\n"

@@ -3,19 +3,21 @@
 import importlib
 import json
 import pkgutil
+import re
 from datetime import datetime, timedelta
 from functools import cache
 
 import promql_parser
 import pytest
-from manifests import K8S, named, written
 from prometheus_client import REGISTRY
 from sqlalchemy import Column, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from ingot_chassis.migrations import upgrade
-from ingot_chassis.tables import now
+from ingot_chassis.db.migrations import upgrade
+from ingot_chassis.db.tables import now
 from ingot_contracts.topology import SERVICES
+
+from .manifests import K8S, ROOT, named, written
 
 FROM_THE_COLLECTOR = {"up"}
 ADDED_BY_THE_COLLECTOR = {"job", "pod", "namespace", "instance", "le"}
@@ -35,13 +37,13 @@ def metrics() -> dict[str, set[str]]:
         for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             if not any(part in module.name for part in (".testing", ".migrations", "__main__")):
                 importlib.import_module(module.name)
-    found = {}
+    series = {}
     for collector in set(REGISTRY._collector_to_names):
         labels = set(getattr(collector, "_labelnames", ()))
         for family in collector.describe() if hasattr(collector, "describe") else collector.collect():
             for ending in ENDINGS.get(family.type, ("",)):
-                found[family.name + ending] = labels
-    return found
+                series[family.name + ending] = labels
+    return series
 
 
 def queries() -> list[tuple[str, str]]:
@@ -71,7 +73,7 @@ def selectors(expression: object) -> list[promql_parser.VectorSelector]:
         case promql_parser.BinaryExpr():
             return selectors(expression.lhs) + selectors(expression.rhs)
         case promql_parser.Call():
-            return [found for argument in expression.args for found in selectors(argument)]
+            return [series for argument in expression.args for series in selectors(argument)]
         case promql_parser.AggregateExpr() | promql_parser.ParenExpr() | promql_parser.UnaryExpr():
             return selectors(expression.expr)
         case _:
@@ -80,14 +82,14 @@ def selectors(expression: object) -> list[promql_parser.VectorSelector]:
 
 @pytest.mark.parametrize(("name", "query"), queries(), ids=lambda value: value if " " not in value else None)
 def test_a_query_asks_for_series_and_labels_that_exist(name, query):
-    found = selectors(promql_parser.parse(query))
-    assert found, name
-    for selector in found:
+    series = selectors(promql_parser.parse(query))
+    assert series, name
+    for selector in series:
         if selector.name in FROM_THE_COLLECTOR:
             continue
         assert selector.name in metrics(), f"{name}: {selector.name} is not declared anywhere"
-        asked = {matcher.name for matcher in selector.matchers.matchers}
-        assert asked <= metrics()[selector.name] | ADDED_BY_THE_COLLECTOR, f"{name}: {selector.name}"
+        labels = {matcher.name for matcher in selector.matchers.matchers}
+        assert labels <= metrics()[selector.name] | ADDED_BY_THE_COLLECTOR, f"{name}: {selector.name}"
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -130,9 +132,21 @@ def some(column: Column) -> object:
     return now() if kind is datetime else b"" if kind is bytes else kind(1)
 
 
-@pytest.mark.parametrize("service", [service for service in SERVICES if service != "gateway"])
+@pytest.mark.parametrize("service", [s for s in SERVICES if s not in ("web", "gateway")])
 def test_somebody_is_woken_when_no_worker_of_a_service_runs(service):
     """Only workers tell how old what waits is: without them every other alert is silent."""
     job = "repos-shards" if service == "repos" else f"{service}-work"
     assert named(written(), "Service", job)
     assert f'absent(up{{job="{job}"}} == 1)' in [expression for _, expression in queries()]
+
+
+def test_each_alert_has_a_section_of_the_runbook():
+    headings = re.findall(r"^## (\w+)$", (ROOT / "docs/runbook.md").read_text(), re.MULTILINE)
+    names = {rule["alert"] for one in written() if one["kind"] == "PrometheusRule" for rule in rules_of(one)}
+    kinds = {re.sub(f"^({'|'.join(SERVICES)})", "", name, flags=re.IGNORECASE) for name in names}
+    assert kinds == set(headings)
+    assert len(headings) == len(set(headings))
+
+
+def rules_of(one):
+    return [rule for group in one["spec"]["groups"] for rule in group["rules"]]

@@ -3,10 +3,11 @@
 import ipaddress
 
 import pytest
-from manifests import Object, rendered
 
-from ingot_chassis.egress import NEVER
+from ingot_chassis.security.egress import NEVER
 from ingot_contracts.topology import CALLS, SERVICES, SHARDED
+
+from .manifests import Object, rendered
 
 INSTALLED = ("dev", "production")
 every_overlay = pytest.mark.parametrize("overlay", INSTALLED)
@@ -21,10 +22,10 @@ def policies(overlay: str) -> list[Object]:
 
 def selects(selector: Object, labels: Labels) -> bool:
     """A label selector of Kubernetes; an empty one selects everything."""
-    wanted = selector.get("matchLabels", {})
+    match_labels = selector.get("matchLabels", {})
     among = selector.get("matchExpressions", [])
     assert all(expression["operator"] == "In" for expression in among)
-    return all(labels.get(key) == value for key, value in wanted.items()) and all(
+    return all(labels.get(key) == value for key, value in match_labels.items()) and all(
         labels.get(expression["key"]) in expression["values"] for expression in among
     )
 
@@ -96,19 +97,36 @@ def test_a_service_is_reached_by_its_callers_and_no_others(called, overlay):
 
 
 @every_overlay
+def test_the_ssh_server_is_reached_from_anywhere_and_reaches_repos_alone(overlay):
+    own = of("ssh")
+    reached = {
+        called
+        for called in (*SERVICES, "ssh")
+        if any(lets_through(rule, "to", of(called), "http") for rule in rules(overlay, own, "egress"))
+    }
+    assert reached == {"repos"}
+    assert any(lets_through(rule, "from", own, "http") for rule in rules(overlay, of("repos"), "ingress"))
+    assert [rule for rule in rules(overlay, own, "ingress") if rule["ports"] == [{"port": "ssh"}]] == [
+        {"ports": [{"port": "ssh"}]}
+    ]
+    for port in (5432, 4222, 6379):
+        assert not any(lets_through(rule, "to", {}, port) for rule in rules(overlay, own, "egress"))
+
+
+@every_overlay
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_service_reaches_its_own_database_alone(service, overlay):
     databases = {
         name: {f"database-of-{name}": "true", "cnpg.io/cluster": f"{name}-db"}
         for name in SERVICES
-        if name != "gateway"
+        if name not in ("web", "gateway")
     }
     reached = {
         name
         for name, labels in databases.items()
         if any(lets_through(rule, "to", labels, 5432) for rule in rules(overlay, of(service), "egress"))
     }
-    assert reached == {service} - {"gateway"}
+    assert reached == {service} - {"web", "gateway"}
     if overlay == "production":
         answering = {
             name
@@ -122,7 +140,7 @@ def test_a_service_reaches_its_own_database_alone(service, overlay):
 
 @every_overlay
 @pytest.mark.parametrize("port", [4222, 6379])
-def test_all_reach_nats_and_identity_reaches_redis(port, overlay):
+def test_all_reach_nats_and_two_reach_redis(port, overlay):
     reaching = {
         service
         for service in SERVICES
@@ -131,7 +149,7 @@ def test_all_reach_nats_and_identity_reaches_redis(port, overlay):
             for rule in rules(overlay, of(service), "egress")
         )
     }
-    assert reaching == (set(SERVICES) if port == 4222 else {"identity"})
+    assert reaching == (set(SERVICES) - {"web"} if port == 4222 else {"identity", "gateway"})
 
 
 @every_overlay
@@ -182,7 +200,7 @@ def _contains(block: Object, address: str) -> bool:
     inside = ipaddress.ip_address(address)
 
     def covers(network: str) -> bool:
-        known = ipaddress.ip_network(network)
-        return known.version == inside.version and inside in known
+        allowed_network = ipaddress.ip_network(network)
+        return allowed_network.version == inside.version and inside in allowed_network
 
     return covers(block["cidr"]) and not any(covers(network) for network in block.get("except", ()))

@@ -8,7 +8,8 @@ import jsonschema
 import kubernetes_validate
 import pytest
 import yaml
-from manifests import OVERLAYS, ROOT, objects
+
+from .manifests import OVERLAYS, ROOT, objects
 
 OLDEST, NEWEST = "1.32", kubernetes_validate.latest_version()
 SCHEMAS = Path(__file__).parent / "schemas"
@@ -31,9 +32,9 @@ def schema(name: str) -> dict:
     ],
 )
 def test_every_object_fits_its_schema(source, version):
-    found = objects(source)
-    assert found
-    for one in found:
+    manifests = objects(source)
+    assert manifests
+    for one in manifests:
         if one["apiVersion"] in BUILT_IN:
             kubernetes_validate.validate(one, version, strict=True)
         else:

@@ -6,15 +6,17 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
-from manifests import ROOT, Object, containers, named, rendered
 
-from ingot_chassis.events import stream_of
+from ingot_chassis.events.envelope import stream_of
+from ingot_chassis.http.server import METRICS_DISTANCE
 from ingot_chassis.settings import ServiceSettings, load, variables
 from ingot_contracts.topology import CALLS, CONSUMES, SERVICES
 
+from .manifests import ROOT, Object, containers, named, rendered
+
 INSTALLED = ("dev", "production")
-WITH_DATABASE = [s for s in SERVICES if s != "gateway"]
-OTHERS = {"DATABASE_USER", "DATABASE_PASSWORD", "SHARD_NUMBER", "PGSSLMODE", "PGSSLROOTCERT"}
+WITH_DATABASE = [s for s in SERVICES if s not in ("web", "gateway")]
+OTHERS = {"DATABASE_USER", "DATABASE_PASSWORD", "PGSSLMODE", "PGSSLROOTCERT"}
 """Variables that are no settings: parts of others, and what the driver of PostgreSQL reads."""
 
 FROM_THE_OPERATOR = {
@@ -26,9 +28,9 @@ def settings_of(service: str) -> type[ServiceSettings]:
     return importlib.import_module(f"ingot_{service}.settings").Settings
 
 
-def secret(found: list[Object], name: str) -> dict[str, str]:
+def secret(manifests: list[Object], name: str) -> dict[str, str]:
     """The keys of a Secret, with some value; ExternalSecrets name them, the operator of PostgreSQL makes its own."""
-    for one in found:
+    for one in manifests:
         if one["kind"] == "Secret" and one["metadata"]["name"] == name:
             return dict.fromkeys(one["data"], "x")
         if one["kind"] == "ExternalSecret" and one["spec"]["target"]["name"] == name:
@@ -36,14 +38,14 @@ def secret(found: list[Object], name: str) -> dict[str, str]:
     return FROM_THE_OPERATOR[name]
 
 
-def environment(found: list[Object], container: Object) -> dict[str, str]:
+def environment(manifests: list[Object], container: Object) -> dict[str, str]:
     """What the process sees, in the order in which Kubernetes fills it."""
     filled: dict[str, str] = {}
     for source in container.get("envFrom", ()):
         if "configMapRef" in source:
-            filled |= named(found, "ConfigMap", source["configMapRef"]["name"])["data"]
+            filled |= named(manifests, "ConfigMap", source["configMapRef"]["name"])["data"]
         else:
-            filled |= secret(found, source["secretRef"]["name"])
+            filled |= secret(manifests, source["secretRef"]["name"])
     own: dict[str, str] = {}
     for variable in container.get("env", ()):
         name = variable["name"]
@@ -51,77 +53,108 @@ def environment(found: list[Object], container: Object) -> dict[str, str]:
             own[name] = re.sub(r"\$\((\w+)\)", lambda match: own[match[1]], variable["value"])
         elif "secretKeyRef" in variable["valueFrom"]:
             reference = variable["valueFrom"]["secretKeyRef"]
-            own[name] = secret(found, reference["name"])[reference["key"]]
+            own[name] = secret(manifests, reference["name"])[reference["key"]]
         else:
-            assert variable["valueFrom"]["fieldRef"]["fieldPath"].endswith("pod-index']")
-            own[name] = "0"
+            assert variable["valueFrom"]["fieldRef"]["fieldPath"].endswith("ingot-shard']")
+            own[name] = "shard-0"
     return filled | own
 
 
-def of_service(found: list[Object], service: str) -> list[tuple[str, Object]]:
-    return [(n, c) for n, c in containers(found) if re.search(rf"(^|/)ingot/{service}:", c["image"])]
+def of_service(manifests: list[Object], service: str) -> list[tuple[str, Object]]:
+    """Its processes, without the SSH server, which has no database and serves no HTTP."""
+    return [
+        (n, c)
+        for n, c in containers(manifests)
+        if re.search(rf"(^|/)ingot/{service}:", c["image"]) and c["args"] != ["ssh"]
+    ]
 
 
 @pytest.mark.parametrize("overlay", INSTALLED)
 @pytest.mark.parametrize("service", SERVICES)
 def test_every_variable_is_a_setting_and_every_value_can_be_read(service, overlay):
-    found = rendered(f"overlays/{overlay}")
-    known = {variable.name for variable in variables(settings_of(service), service)}
-    for name, container in of_service(found, service):
-        given = environment(found, container)
-        assert not set(given) - known - OTHERS - {"INGOT_STORE_URL"}, name
+    manifests = rendered(f"overlays/{overlay}")
+    settings_names = {variable.name for variable in variables(settings_of(service), service)}
+    for name, container in of_service(manifests, service):
+        values = environment(manifests, container)
+        assert not set(values) - settings_names - OTHERS - {"INGOT_STORE_URL"}, name
         if container["args"] == ["migrate"]:
-            assert given[f"INGOT_{service.upper()}_DATABASE_URL"]
+            assert values[f"INGOT_{service.upper()}_DATABASE_URL"]
             continue
-        if "INGOT_PUBLIC_KEYS" in given:
-            given["INGOT_PUBLIC_KEYS"] = "gateway=x"
-        settings = load(settings_of(service), service, given)
+        if "INGOT_PUBLIC_KEYS" in values:
+            values["INGOT_PUBLIC_KEYS"] = "gateway=x"
+        settings = load(settings_of(service), service, values)
         assert settings.private_key, name
         assert settings.public_keys, name
         assert settings.host == "0.0.0.0", name
-        assert settings.background is (service == "gateway"), name
-        assert bool(settings.database_url) is (service != "gateway"), name
+        assert settings.background is (service not in WITH_DATABASE), name
+        assert bool(settings.database_url) is (service in WITH_DATABASE), name
         if hasattr(settings, "sealing_key"):
             assert settings.sealing_key, name
 
 
 @pytest.mark.parametrize("overlay", INSTALLED)
+def test_the_ssh_server_finds_repos_and_knows_no_other_secret(overlay):
+    manifests = rendered(f"overlays/{overlay}")
+    ((_, container),) = [(n, c) for n, c in containers(manifests) if c.get("args") == ["ssh"]]
+    values = environment(manifests, container)
+    settings_names = {variable.name for variable in variables(settings_of("repos"), "repos")}
+    assert not set(values) - settings_names - OTHERS - {"INGOT_STORE_URL"}
+    settings = load(settings_of("repos"), "repos", values)
+    assert settings.private_key
+    assert {settings.database_url, settings.sealing_key, settings.storage_root} == {""}
+    url = urlsplit(settings.ssh_upstream)
+    assert (url.hostname, url.port) == (
+        "repos",
+        named(manifests, "Service", "repos")["spec"]["ports"][0]["port"],
+    )
+    ssh, metrics = container["ports"]
+    assert ssh["containerPort"] == settings.ssh_listen_port
+    assert metrics["containerPort"] == settings.ssh_listen_port + METRICS_DISTANCE
+    assert (settings.ssh_listen_host, settings.metrics_host) == ("0.0.0.0", "0.0.0.0")
+    (port,) = named(manifests, "Service", "ssh")["spec"]["ports"]
+    assert (port["port"], port["targetPort"]) == (22, ssh["name"])
+
+
+@pytest.mark.parametrize("overlay", INSTALLED)
 @pytest.mark.parametrize("service", SERVICES)
 def test_each_process_listens_where_its_service_sends(service, overlay):
-    found = rendered(f"overlays/{overlay}")
-    for name, container in of_service(found, service):
+    manifests = rendered(f"overlays/{overlay}")
+    for name, container in of_service(manifests, service):
         if container["args"] == ["migrate"]:
             continue
-        given = environment(found, container) | {"INGOT_PUBLIC_KEYS": ""}
-        settings = load(settings_of(service), service, given)
-        (port,) = container["ports"]
+        values = environment(manifests, container) | {"INGOT_PUBLIC_KEYS": ""}
+        settings = load(settings_of(service), service, values)
+        port, metrics = container["ports"]
         assert port["containerPort"] == settings.port, name
+        assert metrics["containerPort"] == settings.port + METRICS_DISTANCE, name
+        assert settings.metrics_host == "0.0.0.0", name
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             assert container[probe]["httpGet"]["port"] == port["name"], name
-    (offered,) = named(found, "Service", service)["spec"]["ports"]
+    offered, metrics = named(manifests, "Service", service)["spec"]["ports"]
     assert offered["port"] == settings_of(service)().port
+    assert metrics["port"] == offered["port"] + METRICS_DISTANCE
 
 
 @pytest.mark.parametrize("overlay", INSTALLED)
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_service_finds_the_services_it_calls(service, overlay):
-    found = rendered(f"overlays/{overlay}")
-    for name, container in of_service(found, service):
+    manifests = rendered(f"overlays/{overlay}")
+    for name, container in of_service(manifests, service):
         if container["args"] == ["migrate"]:
             continue
-        given = environment(found, container)
+        values = environment(manifests, container)
         for called in CALLS[service]:
-            url = urlsplit(given[f"INGOT_{service.upper()}_{called.upper()}_URL"])
-            (port,) = named(found, "Service", called)["spec"]["ports"]
+            url = urlsplit(values[f"INGOT_{service.upper()}_{called.upper()}_URL"])
+            port, _metrics = named(manifests, "Service", called)["spec"]["ports"]
             assert (url.hostname, url.port) == (called, port["port"]), name
 
 
 @pytest.mark.parametrize("overlay", INSTALLED)
 @pytest.mark.parametrize("service", WITH_DATABASE)
 def test_a_service_finds_its_database_and_no_other(service, overlay):
-    found = rendered(f"overlays/{overlay}")
-    for _, container in of_service(found, service):
-        url = urlsplit(environment(found, container)[f"INGOT_{service.upper()}_DATABASE_URL"])
+    manifests = rendered(f"overlays/{overlay}")
+    for _, container in of_service(manifests, service):
+        url = urlsplit(environment(manifests, container)[f"INGOT_{service.upper()}_DATABASE_URL"])
         assert (url.scheme, url.hostname, url.port, url.path) == (
             "postgresql+asyncpg",
             f"{service}-db-rw",
@@ -129,33 +162,38 @@ def test_a_service_finds_its_database_and_no_other(service, overlay):
             f"/{service}",
         )
     if overlay == "production":
-        cluster = named(found, "Cluster", f"{service}-db")
+        cluster = named(manifests, "Cluster", f"{service}-db")
         assert cluster["spec"]["bootstrap"]["initdb"] == {"database": service, "owner": service}
     else:
-        assert named(found, "Service", f"{service}-db-rw")
+        assert named(manifests, "Service", f"{service}-db-rw")
 
 
 @pytest.mark.parametrize("overlay", INSTALLED)
 def test_every_service_is_there_with_its_commands(overlay):
-    found = rendered(f"overlays/{overlay}")
+    manifests = rendered(f"overlays/{overlay}")
     for service in SERVICES:
-        commands = sorted(container["args"][0] for _, container in of_service(found, service))
-        assert commands == (["serve"] if service == "gateway" else ["migrate", "serve", "work"])
+        commands = sorted({container["args"][0] for _, container in of_service(manifests, service)})
+        assert commands == (["migrate", "serve", "work"] if service in WITH_DATABASE else ["serve"])
 
 
-def most_processes(found: list[Object], service: str) -> int:
+def of_shard(deployment: Object) -> bool:
+    return "ingot-shard" in deployment["spec"]["selector"]["matchLabels"]
+
+
+def most_processes(manifests: list[Object], service: str) -> int:
     """How many processes of a service may have connections at once."""
     if service == "repos":
-        pods = named(found, "StatefulSet", "repos")["spec"]
-        return pods["replicas"] * len(pods["template"]["spec"]["containers"])
+        shards = [one for one in manifests if one["kind"] == "Deployment" and of_shard(one)]
+        # Twice, since the new pod of a shard starts before the old one ends.
+        return sum(2 * len(one["spec"]["template"]["spec"]["containers"]) for one in shards)
     serving = [
         one["spec"]["maxReplicas"]
-        for one in found
+        for one in manifests
         if one["kind"] == "HorizontalPodAutoscaler" and one["metadata"]["name"] == service
     ]
     scaled = [
         one["spec"]["maxReplicaCount"]
-        for one in found
+        for one in manifests
         if one["kind"] == "ScaledObject" and one["metadata"]["name"] == f"{service}-work"
     ]
     return max(serving, default=1) + max(scaled, default=2)
@@ -167,11 +205,11 @@ def most_connections(service: str) -> int:
 
 
 def test_the_connections_of_all_processes_fit_into_the_databases_of_production():
-    found = rendered("overlays/production")
+    manifests = rendered("overlays/production")
     for service in WITH_DATABASE:
-        allowed = named(found, "Cluster", f"{service}-db")["spec"]["postgresql"]["parameters"]
-        wanted = most_processes(found, service) * most_connections(service)
-        assert wanted <= int(allowed["max_connections"]), service
+        allowed = named(manifests, "Cluster", f"{service}-db")["spec"]["postgresql"]["parameters"]
+        connections = most_processes(manifests, service) * most_connections(service)
+        assert connections <= int(allowed["max_connections"]), service
 
 
 def test_the_connections_of_all_services_fit_into_the_one_postgresql():

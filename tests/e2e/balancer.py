@@ -12,7 +12,7 @@ from typing import Any
 import uvicorn
 from uvicorn.server import ServerState
 
-from ingot_chassis.hop import Answer, NotConnected, Origin
+from ingot_chassis.peers.http_client import Answer, NotConnected, Origin
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -28,22 +28,22 @@ class RoundRobin:
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         try:
-            answer = await self._asked(scope, receive)
+            answer = await self._call(scope, receive)
         except ConnectionError:
             await send({"type": "http.response.start", "status": 502, "headers": [(b"content-length", b"0")]})
             await send({"type": "http.response.body", "body": b""})
             return
         async with answer:
-            kept = [
+            headers = [
                 h for h in answer.headers if h[0].lower() not in (*OF_THIS_CONNECTION, b"date", b"server")
             ]
-            await send({"type": "http.response.start", "status": answer.status, "headers": kept})
+            await send({"type": "http.response.start", "status": answer.status, "headers": headers})
             more = True
             while more:
                 part, more = await answer.part()
                 await send({"type": "http.response.body", "body": part, "more_body": more})
 
-    async def _asked(self, scope: dict[str, Any], receive: Receive) -> Answer:
+    async def _call(self, scope: dict[str, Any], receive: Receive) -> Answer:
         headers = [header for header in scope["headers"] if header[0] not in OF_THIS_CONNECTION]
         target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
         names = {name for name, _ in scope["headers"]}
@@ -71,10 +71,10 @@ async def _body(receive: Receive) -> AsyncIterator[bytes]:
             yield message["body"]
 
 
-async def balance(told: list[str]) -> None:
+async def balance(arguments: list[str]) -> None:
     loop = asyncio.get_running_loop()
     servers = []
-    for port, _, urls in (entry.partition("=") for entry in told):
+    for port, _, urls in (entry.partition("=") for entry in arguments):
         config = uvicorn.Config(
             RoundRobin(urls.split(",")), http="httptools", ws="none", log_config=None, server_header=False
         )

@@ -31,9 +31,9 @@ class Collector:
         self._arrived = threading.Condition()
 
     def take(self, body: bytes) -> None:
-        told = ExportTraceServiceRequest.FromString(body)
+        export = ExportTraceServiceRequest.FromString(body)
         with self._arrived:
-            for resource in told.resource_spans:
+            for resource in export.resource_spans:
                 process = {a.key: a.value.string_value for a in resource.resource.attributes}["service.name"]
                 self._spans += [
                     Span(
@@ -77,7 +77,7 @@ def collecting() -> Iterator[Collector]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            made.take(self.rfile.read(int(self.headers["content-length"])))
+            collector.take(self.rfile.read(int(self.headers["content-length"])))
             self.send_response(200)
             self.send_header("content-length", "0")
             self.end_headers()
@@ -86,11 +86,11 @@ def collecting() -> Iterator[Collector]:
             """Nothing: the tests look at what arrived."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        made = Collector(f"http://127.0.0.1:{server.server_port}/v1/traces")
+        collector = Collector(f"http://127.0.0.1:{server.server_port}/v1/traces")
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            yield made
+            yield collector
         finally:
             server.shutdown()
             thread.join()

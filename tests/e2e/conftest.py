@@ -1,46 +1,48 @@
 """The two deployments, and their logs beside every failure."""
 
-import sys
 from collections.abc import Callable, Generator, Iterator
-from pathlib import Path
 
 import pytest
 
 from ingot_chassis.testing.plugin import BackendsInUse
 from ingot_chassis.testing.servers import SessionServers
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from deployments import RUNNING, WITH_DATABASE, Around, Cluster, Deployment, Standalone, running
+from .deployments import RUNNING, WITH_DATABASE, BackingServers, Cluster, Deployment, Standalone, running
 
 
 @pytest.fixture(scope="session")
-def around(
+def backing_servers(
     session_servers: SessionServers, database_backends: BackendsInUse, worker_id: str
-) -> Callable[[], Around]:
+) -> Callable[[], BackingServers]:
     """Real servers for a cluster. NATS is private: all deployments use the same names of streams."""
 
-    def made() -> Around:
+    def deployment() -> BackingServers:
         nats = session_servers.own_nats()
         number = 100 + int(worker_id.removeprefix("gw") if worker_id != "master" else 0)
-        return Around(
+        return BackingServers(
             database_urls={service: database_backends["postgresql"].empty() for service in WITH_DATABASE},
             nats_url=nats.url,
             redis_url=f"{session_servers.redis()}/{number}",
         )
 
-    return made
+    return deployment
 
 
 @pytest.fixture(scope="session", params=["standalone", "cluster of two"])
 def deployment(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, around: Callable[[], Around]
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    backing_servers: Callable[[], BackingServers],
 ) -> Iterator[Deployment]:
     """All in one process, or two of everything behind round-robin: no test may need to meet one replica twice."""
     folder = tmp_path_factory.mktemp(request.param.replace(" ", "-"))
-    made = Standalone(folder) if request.param == "standalone" else Cluster(folder, around(), replicas=2)
-    with running(made):
-        yield made
+    deployment = (
+        Standalone(folder)
+        if request.param == "standalone"
+        else Cluster(folder, backing_servers(), replicas=2)
+    )
+    with running(deployment):
+        yield deployment
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,6 +1,7 @@
-"""Ingot as people run it: one process on SQLite, or five on PostgreSQL, NATS and Redis."""
+"""Ingot as people run it: one process on SQLite, or six on PostgreSQL, NATS and Redis."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ from typing import Protocol
 import httpx
 from cryptography.fernet import Fernet
 
-from ingot_chassis.keys import SigningKey
+from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.testing.processes import free_port
 from ingot_contracts.topology import CALLS, SERVICES
 
@@ -38,6 +39,12 @@ class Deployment(Protocol):
     def restart(self, part: str) -> None:
         """Start a killed process again; returns when it answers."""
 
+    def halt(self, part: str) -> None:
+        """Stop one process with SIGSTOP: its connections stay open, and nothing answers."""
+
+    def resume(self, part: str) -> None:
+        """Let a halted process go on."""
+
     def stop(self) -> None:
         """End everything in order; raises AssertionError if something does not end well."""
 
@@ -54,8 +61,8 @@ class Part:
     def __init__(self, command: Iterable[str], variables: Mapping[str, str], *, url: str, log: Path) -> None:
         self.url = url
         self._command, self._log = list(command), log
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("INGOT_")}
-        self._environment = kept | dict(variables)
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("INGOT_")}
+        self._environment = environment | dict(variables)
         self._process: subprocess.Popen[bytes] | None = None
 
     def begin(self) -> None:
@@ -87,6 +94,10 @@ class Part:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+
+    def send_signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
 
     def stop(self) -> int:
         """Its exit code; negative for a signal."""
@@ -122,6 +133,7 @@ class Standalone:
                 "INGOT_ADMIN_USERNAME": name,
                 "INGOT_ADMIN_PASSWORD": password,
                 "INGOT_LOG_LEVEL": "info",
+                "INGOT_HOOKS_ALLOWED_TARGETS": "127.0.0.0/8",
                 **(variables or {}),
             },
             url=self.url,
@@ -138,6 +150,12 @@ class Standalone:
     def restart(self, _part: str) -> None:
         self.start()
 
+    def halt(self, _part: str) -> None:
+        self._ingot.send_signal(signal.SIGSTOP)
+
+    def resume(self, _part: str) -> None:
+        self._ingot.send_signal(signal.SIGCONT)
+
     def stop(self) -> None:
         assert self._ingot.stop() == 0
 
@@ -149,7 +167,7 @@ class Standalone:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Around:
+class BackingServers:
     """The servers that a cluster stands on. Every service has a database of its own."""
 
     database_urls: Mapping[str, str]
@@ -168,17 +186,17 @@ class Cluster:
     def __init__(
         self,
         folder: Path,
-        around: Around,
+        backing_servers: BackingServers,
         variables: Mapping[str, str] | None = None,
         *,
         replicas: int = 1,
     ) -> None:
-        self.around = around
+        self.backing_servers = backing_servers
         ports = {service: [free_port() for _ in range(replicas)] for service in SERVICES}
         fronts = {service: free_port() if replicas > 1 else ports[service][0] for service in SERVICES}
         urls = {service: _url(port) for service, port in fronts.items()}
         self.url = urls["gateway"]
-        shared, private = _variables(folder, around, urls)
+        shared, private = _variables(folder, backing_servers, urls)
         shared |= variables or {}
         self._balancer = _balancer(fronts, ports, folder) if replicas > 1 else None
         self._parts = {
@@ -230,6 +248,14 @@ class Cluster:
         for replica in self._parts[part]:
             replica.wait_ready()
 
+    def halt(self, part: str) -> None:
+        for replica in self._parts[part]:
+            replica.send_signal(signal.SIGSTOP)
+
+    def resume(self, part: str) -> None:
+        for replica in self._parts[part]:
+            replica.send_signal(signal.SIGCONT)
+
     def stop(self) -> None:
         for replicas in reversed(self._parts.values()):
             for replica in replicas:
@@ -261,10 +287,10 @@ def _shard(port: int, ports: list[int], folder: Path) -> dict[str, str]:
 
 def _balancer(fronts: Mapping[str, int], ports: Mapping[str, list[int]], folder: Path) -> Part:
     """The process that shares the requests to each service out among its replicas."""
-    told = [f"{fronts[service]}={','.join(map(_url, ports[service]))}" for service in SERVICES]
+    arguments = [f"{fronts[service]}={','.join(map(_url, ports[service]))}" for service in SERVICES]
     program = str(Path(__file__).with_name("balancer.py"))
     return Part(
-        [sys.executable, program, *told], {}, url=_url(fronts["gateway"]), log=folder / "balancer.log"
+        [sys.executable, program, *arguments], {}, url=_url(fronts["gateway"]), log=folder / "balancer.log"
     )
 
 
@@ -286,15 +312,15 @@ def running(deployment: Deployment) -> Iterator[None]:
 
 
 def _variables(
-    folder: Path, around: Around, urls: Mapping[str, str]
+    folder: Path, backing_servers: BackingServers, urls: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
     """What all services read, and what each reads for itself."""
     keys = {service: SigningKey.generate() for service in SERVICES}
     name, password = ADMINISTRATOR
     shared = {
         "INGOT_PUBLIC_KEYS": ",".join(f"{service}={key.x}" for service, key in keys.items()),
-        "INGOT_NATS_URL": around.nats_url,
-        "INGOT_STORE_URL": around.redis_url,
+        "INGOT_NATS_URL": backing_servers.nats_url,
+        "INGOT_STORE_URL": backing_servers.redis_url,
         "INGOT_PUBLIC_URL": urls["gateway"],
         "INGOT_HOOKS_ALLOWED_TARGETS": "127.0.0.0/8",
         "INGOT_IDENTITY_ADMIN_USERNAME": name,
@@ -306,6 +332,6 @@ def _variables(
         private[service] = {f"{prefix}_PRIVATE_KEY": keys[service].text(), f"{prefix}_DATABASE_POOL": "4"}
         private[service] |= {f"{prefix}_{called.upper()}_URL": urls[called] for called in CALLS[service]}
         private[service][f"{prefix}_SEALING_KEY"] = Fernet.generate_key().decode()
-        if service in around.database_urls:
-            private[service][f"{prefix}_DATABASE_URL"] = around.database_urls[service]
+        if service in backing_servers.database_urls:
+            private[service][f"{prefix}_DATABASE_URL"] = backing_servers.database_urls[service]
     return shared, private

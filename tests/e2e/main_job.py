@@ -1,4 +1,4 @@
-"""The main job of a forge, in named steps through its public doors; tests may act between any two of them."""
+"""The main job of a forge, in named steps through its public interfaces; tests may act between any two of them."""
 
 import asyncio
 import base64
@@ -14,11 +14,12 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
-from deployments import ADMINISTRATOR
-from history import commit_file, git, make_history, refs, remote_refs
 from standardwebhooks.webhooks import Webhook
 
 from ingot_chassis.testing.receiver import ReceivedRequest, Receiver
+
+from .deployments import ADMINISTRATOR
+from .history import commit_file, git, make_history, refs, remote_refs
 
 Hook = Callable[[], Awaitable[None]]
 Credential = tuple[str, str] | str
@@ -92,8 +93,8 @@ class MainJob:
     async def create_people(self) -> None:
         for name in (self.ann, self.bob):
             new = {"username": name, "email": f"{name}@example.org", "password": f"what {name} knows"}
-            made = await self._ask(201, "POST", "admin/users", ADMINISTRATOR, new)
-            assert made["login"] == name
+            created = await self._ask(201, "POST", "admin/users", ADMINISTRATOR, new)
+            assert created["login"] == name
 
     async def create_an_organization(self) -> None:
         new = {"username": self.acme, "full_name": "Acme"}
@@ -101,10 +102,10 @@ class MainJob:
 
     async def make_tokens(self) -> None:
         for name in (self.ann, self.bob):
-            made = await self._ask(
+            created = await self._ask(
                 201, "POST", f"users/{name}/tokens", (name, f"what {name} knows"), {"name": "work"}
             )
-            self._tokens[name] = made["sha1"]
+            self._tokens[name] = created["sha1"]
 
     async def create_repositories(self) -> None:
         project = await self._ask(201, "POST", "user/repos", self.ann, {"name": "project"})
@@ -118,8 +119,8 @@ class MainJob:
     async def add_a_webhook(self) -> None:
         config = {"url": f"{self._receiver.url}/{self.ann}", "content_type": "json", "secret": self._secret}
         new = {"type": "gitea", "config": config, "events": ["push", "pull_request"], "active": True}
-        made = await self._ask(201, "POST", f"repos/{self.project}/hooks", self.ann, new)
-        assert made["events"] == ["push", "pull_request"]
+        created = await self._ask(201, "POST", f"repos/{self.project}/hooks", self.ann, new)
+        assert created["events"] == ["push", "pull_request"]
 
     async def push_the_history(self) -> None:
         await self.push(self.git_url(f"{self.project}.git", self.ann))
@@ -204,14 +205,14 @@ class MainJob:
             "base": "main",
             "body": f"Fixes #{self._rust}.",
         }
-        made = await self._ask(201, "POST", f"repos/{self.project}/pulls", self.bob, new)
-        assert made["head"]["sha"] == self._improvement
-        self._pull = f"repos/{self.project}/pulls/{made['number']}"
+        created = await self._ask(201, "POST", f"repos/{self.project}/pulls", self.bob, new)
+        assert created["head"]["sha"] == self._improvement
+        self._pull = f"repos/{self.project}/pulls/{created['number']}"
         (commit,) = await self._ask(200, "GET", f"{self._pull}/commits")
         (file,) = await self._ask(200, "GET", f"{self._pull}/files")
         assert (commit["sha"], file["filename"], file["additions"]) == (self._improvement, "oil.txt", 1)
         async with httpx.AsyncClient(timeout=DEADLINE) as people:
-            diff = await people.get(made["diff_url"])
+            diff = await people.get(created["diff_url"])
         assert (diff.status_code, "+a drop" in diff.text) == (200, True)
 
     async def merge_it(self) -> None:
@@ -238,8 +239,8 @@ class MainJob:
 
         async def has_followed() -> bool:
             rust = await self._ask(200, "GET", f"repos/{self.project}/issues/{self._rust}")
-            told = await self._ask(200, "GET", f"{self._issue}/timeline")
-            named = [row["ref_commit_sha"] for row in told if row["type"] == "commit_ref"]
+            payload = await self._ask(200, "GET", f"{self._issue}/timeline")
+            named = [row["ref_commit_sha"] for row in payload if row["type"] == "commit_ref"]
             return rust["state"] == "closed" and self._improvement in named
 
         await self._until("the issue is closed and the commit is noted", has_followed)
@@ -269,11 +270,11 @@ class MainJob:
 
     @staticmethod
     def _names(request: ReceivedRequest) -> list[str]:
-        told = json.loads(request.body)
+        payload = json.loads(request.body)
         if request.headers["X-GitHub-Event"] == "push":
-            return [f"push {told['ref']}", f"push to {told['after']}"]
-        merged = " merged" if told["pull_request"]["merged"] else ""
-        return [f"{request.headers['X-GitHub-Event']} {told['action']}{merged}"]
+            return [f"push {payload['ref']}", f"push to {payload['after']}"]
+        merged = " merged" if payload["pull_request"]["merged"] else ""
+        return [f"{request.headers['X-GitHub-Event']} {payload['action']}{merged}"]
 
     def _check_signatures(self, request: ReceivedRequest) -> None:
         digest = hmac.new(self._secret.encode(), request.body, hashlib.sha256).hexdigest()

@@ -1,12 +1,7 @@
 """The main job works in both deployments."""
 
-from pathlib import Path
-
-from deployments import Deployment
-from main_job import MainJob
-
-from ingot_chassis.testing.receiver import Receiver
+from .main_job import MainJob
 
 
-async def test_the_main_job(deployment: Deployment, tmp_path: Path, receiver: Receiver) -> None:
+async def test_the_main_job(deployment, tmp_path, receiver):
     await MainJob(deployment.url, tmp_path, receiver).run()

@@ -2,20 +2,17 @@
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from cutting import cut_after
-from deployments import Deployment
-from history import BIG_FILE, GitFailed
-from main_job import Hook, MainJob
 
-from ingot_chassis.testing.receiver import Receiver
+from .cutting import cut_after
+from .history import BIG_FILE, GitFailed
+from .main_job import Hook, MainJob
 
 Act = Callable[..., Hook]
 
 
-async def test_the_main_job_survives_kill(deployment: Deployment, tmp_path: Path, receiver: Receiver) -> None:
+async def test_the_main_job_survives_kill(deployment, tmp_path, receiver):
     job = MainJob(deployment.url, tmp_path, receiver)
 
     def killed(part: str) -> Hook:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-from deployments import ADMINISTRATOR, PATIENCE, WITH_DATABASE, Around, Cluster, running
 
 from ingot_chassis.testing.plugin import BackendsInUse
 from ingot_chassis.testing.servers import NatsServer, SessionServers
+
+from .deployments import ADMINISTRATOR, PATIENCE, WITH_DATABASE, BackingServers, Cluster, running
 
 PASSWORD = "what ann knows"
 POLL = 0.1
@@ -33,14 +34,14 @@ def cluster(
     tmp_path: Path,
 ) -> Iterator[Cluster]:
     number = 200 + int(worker_id.removeprefix("gw") if worker_id != "master" else 0)
-    around = Around(
+    backing_servers = BackingServers(
         database_urls={service: database_backends["postgresql"].empty() for service in WITH_DATABASE},
         nats_url=nats.url,
         redis_url=f"{session_servers.redis()}/{number}",
     )
-    made = Cluster(tmp_path, around)
-    with running(made):
-        yield made
+    cluster = Cluster(tmp_path, backing_servers)
+    with running(cluster):
+        yield cluster
 
 
 async def answered(http: httpx.AsyncClient, status: int, path: str, **how: object) -> httpx.Response:
@@ -54,7 +55,7 @@ async def answered(http: httpx.AsyncClient, status: int, path: str, **how: objec
         await asyncio.sleep(POLL)
 
 
-async def test_an_owner_is_not_deleted_though_nats_is_away(cluster: Cluster, nats: NatsServer) -> None:
+async def test_an_owner_is_not_deleted_though_nats_is_away(cluster, nats):
     names = [f"{name}-{secrets.token_hex(3)}" for name in ("ann", "bob")]
     async with httpx.AsyncClient(base_url=f"{cluster.url}api/v1/", timeout=60) as http:
         for name in names:
@@ -62,11 +63,11 @@ async def test_an_owner_is_not_deleted_though_nats_is_away(cluster: Cluster, nat
             assert (await http.post("admin/users", json=new, auth=ADMINISTRATOR)).status_code == 201
         ann, bob = names
         token = await http.post(f"users/{ann}/tokens", json={"name": "t"}, auth=(ann, PASSWORD))
-        held = {"Authorization": f"token {token.json()['sha1']}"}
-        assert (await http.get("user", headers=held)).status_code == 200
+        headers = {"Authorization": f"token {token.json()['sha1']}"}
+        assert (await http.get("user", headers=headers)).status_code == 200
         nats.kill()
 
-        created = await http.post("user/repos", json={"name": "app"}, headers=held)
+        created = await http.post("user/repos", json={"name": "app"}, headers=headers)
         assert created.status_code == 201
         refused = await http.delete(f"admin/users/{ann}", auth=ADMINISTRATOR)
         assert (refused.status_code, "owns repositories" in refused.text) == (422, True)
@@ -75,7 +76,7 @@ async def test_an_owner_is_not_deleted_though_nats_is_away(cluster: Cluster, nat
         assert (await http.delete(f"admin/users/{bob}", auth=ADMINISTRATOR)).status_code == 422
 
         assert (await http.delete(f"admin/users/{ann}", auth=ADMINISTRATOR)).status_code == 204
-        await answered(http, 401, "user", headers=held)
+        await answered(http, 401, "user", headers=headers)
         again = await http.post(f"admin/users/{ann}/repos", json={"name": "late"}, auth=ADMINISTRATOR)
         assert again.status_code == 404
 

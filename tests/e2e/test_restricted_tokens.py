@@ -1,4 +1,4 @@
-"""A token that is restricted to one repository, at every public door."""
+"""A token that is restricted to one repository, at every public interface."""
 
 import asyncio
 import secrets
@@ -7,8 +7,9 @@ from typing import Any
 
 import httpx
 import pytest
-from deployments import ADMINISTRATOR, Deployment
-from history import GitFailed, git, make_history
+
+from .deployments import ADMINISTRATOR
+from .history import GitFailed, git, make_history
 
 PASSWORD = "what ann knows"
 
@@ -26,21 +27,19 @@ class Person:
         return await self._http.request(method, path, json=body, auth=self._credential)
 
 
-async def test_a_restricted_token_reaches_its_repository_and_no_other(
-    deployment: Deployment, tmp_path: Path
-) -> None:
+async def test_a_restricted_token_reaches_its_repository_and_no_other(deployment, tmp_path):
     ann = f"ann-{secrets.token_hex(3)}"
     async with httpx.AsyncClient(base_url=f"{deployment.url}api/v1/", timeout=60) as http:
         new = {"username": ann, "email": f"{ann}@example.org", "password": PASSWORD}
         assert (await Person(http, ADMINISTRATOR)("POST", "admin/users", new)).status_code == 201
         owner = Person(http, (ann, PASSWORD))
         for name in ("named", "other"):
-            made = await owner("POST", "user/repos", {"name": name, "private": True})
-            assert made.status_code == 201
+            created = await owner("POST", "user/repos", {"name": name, "private": True})
+            assert created.status_code == 201
         restricted = {"name": "deploy", "repositories": [f"{ann}/named"]}
-        made = await owner("POST", f"users/{ann}/tokens", restricted)
-        assert made.status_code == 201, made.text
-        secret = made.json()["sha1"]
+        created = await owner("POST", f"users/{ann}/tokens", restricted)
+        assert created.status_code == 201, created.text
+        secret = created.json()["sha1"]
         token = Person(http, secret)
 
         await it_stays_inside(token, ann)
@@ -71,8 +70,8 @@ async def it_stays_inside(token: Person, ann: str) -> None:
 
 def rows(answer: httpx.Response) -> list[dict[str, Any]]:
     assert answer.status_code == 200, answer.text
-    found = answer.json()
-    return found["data"] if isinstance(found, dict) else found
+    body = answer.json()
+    return body["data"] if isinstance(body, dict) else body
 
 
 async def git_stays_inside(url: str, ann: str, secret: str, folder: Path) -> None:

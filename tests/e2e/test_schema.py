@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,13 +11,18 @@ from typing import Any
 
 import httpx
 import pytest
-from deployments import ADMINISTRATOR, Deployment, Standalone, running
-from history import commit_file, git
 from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from ingot_gateway.interface_version import served_version
+from ingot_gateway.openapi_merge import operation_ids
+
+from .deployments import ADMINISTRATOR, Deployment, Standalone, running
+from .history import commit_file, git
 
 SEED = 20_171_201
 OWNER = ADMINISTRATOR[0]
 DESCRIPTION = "api/v1/openapi.json"
+METHODS = {"get", "post", "put", "patch", "delete"}
 
 WORLD = f"""
 [parameters]
@@ -60,11 +66,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
 
 @pytest.fixture(scope="module")
 def token(server: Deployment) -> str:
-    made = httpx.post(
+    answer = httpx.post(
         f"{server.url}api/v1/users/{OWNER}/tokens", auth=ADMINISTRATOR, json={"name": "all"}, timeout=20
     )
-    assert made.status_code == 201, made.text
-    return str(made.json()["sha1"])
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["sha1"])
 
 
 @pytest.fixture(scope="module")
@@ -100,23 +106,44 @@ async def _push(work: Path, url: str) -> None:
     await git("push", "-q", url, "main", "topic", cwd=work)
 
 
-def test_the_description_is_valid_openapi(server: Deployment) -> None:
+def test_the_description_is_valid_openapi(server):
     description = httpx.get(f"{server.url}{DESCRIPTION}", timeout=20).json()
 
     assert description["openapi"].startswith("3.1")
     OpenAPIV31SpecValidator(description).validate()
 
 
+def test_the_version_is_the_one_whose_operations_are_described(server):
+    description = httpx.get(f"{server.url}{DESCRIPTION}", timeout=20).json()
+    version = httpx.get(f"{server.url}api/v1/version", timeout=20).json()["version"]
+
+    assert version.split("+")[0] == served_version(operation_ids(description))
+
+
+def test_every_described_operation_is_there(server):
+    description = httpx.get(f"{server.url}{DESCRIPTION}", timeout=20).json()
+    missing = []
+    with httpx.Client(base_url=server.url, timeout=20) as client:
+        for path, item in description["paths"].items():
+            for method in METHODS & item.keys():
+                answer = client.request(method, re.sub(r"{[^}]*}", "1", path).lstrip("/"))
+                if answer.status_code == 405 or "no such operation" in answer.text:
+                    missing.append(f"{method} {path}: {answer.status_code}")
+
+    assert not missing
+
+
 @pytest.mark.usefixtures("world")
-def test_no_request_on_what_exists_makes_the_server_fail(server: Deployment, tmp_path: Path) -> None:
+def test_no_request_on_what_exists_makes_the_server_fail(server, tmp_path):
     settings = tmp_path / "schemathesis.toml"
     settings.write_text(WORLD)
 
-    _fuzz(server, tmp_path, "--config-file", str(settings), options=KEEPING_THE_WORLD)
+    covering = ("--phases", "examples,coverage,fuzzing")
+    _fuzz(server, tmp_path, "--config-file", str(settings), options=(*covering, *KEEPING_THE_WORLD))
 
 
-def test_no_request_at_all_makes_the_server_fail(server: Deployment, tmp_path: Path) -> None:
-    _fuzz(server, tmp_path)
+def test_no_request_at_all_makes_the_server_fail(server, tmp_path):
+    _fuzz(server, tmp_path, options=("--phases", "examples,fuzzing"))
 
 
 def _fuzz(server: Deployment, folder: Path, *first: str, options: tuple[str, ...] = ()) -> None:
@@ -127,7 +154,7 @@ def _fuzz(server: Deployment, folder: Path, *first: str, options: tuple[str, ...
             str(Path(sys.executable).with_name("st")),
             *first,
             *("run", f"{server.url}{DESCRIPTION}", "--header", f"Authorization: Basic {password}"),
-            *("--checks", "not_a_server_error", "--phases", "examples,coverage,fuzzing"),
+            *("--checks", "not_a_server_error"),
             *("--max-examples", "5", "--seed", str(SEED), "--continue-on-failure", "--warnings", "off"),
             *("--suppress-health-check", "all", "--request-timeout", "20", "--no-color", *options),
         ],
@@ -135,6 +162,6 @@ def _fuzz(server: Deployment, folder: Path, *first: str, options: tuple[str, ...
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,  # there are three hundred operations
     )
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr

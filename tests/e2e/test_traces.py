@@ -1,14 +1,12 @@
 """One trace from the first request to the last thing that follows from it, through every process it touches."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
-from collector import Collector, collecting
-from deployments import Around, Cluster, Standalone, running
-from main_job import MainJob
 
-from ingot_chassis.testing.receiver import Receiver
+from .collector import Collector, collecting
+from .deployments import BackingServers, Cluster, Standalone, running
+from .main_job import MainJob
 
 PUSH = frozenset(
     {
@@ -35,7 +33,7 @@ FORK = frozenset({"POST repos", "INSERT repository", "INSERT job", "publish repo
 def traced(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
-    around: Callable[[], Around],
+    backing_servers: Callable[[], BackingServers],
 ) -> Iterator[tuple[str, Collector, set[str]]]:
     """The URL of a deployment that tells its spans, who hears them, and which processes it must hear of."""
     folder = tmp_path_factory.mktemp(request.param)
@@ -43,15 +41,13 @@ def traced(
         deployment: Standalone | Cluster = (
             Standalone(folder, collector.variables)
             if request.param == "standalone"
-            else Cluster(folder, around(), collector.variables)
+            else Cluster(folder, backing_servers(), collector.variables)
         )
         with running(deployment):
             yield deployment.url, collector, PROCESSES[request.param]
 
 
-async def test_a_push_and_a_fork_can_be_followed_to_their_ends(
-    traced: tuple[str, Collector, set[str]], tmp_path: Path, receiver: Receiver
-) -> None:
+async def test_a_push_and_a_fork_can_be_followed_to_their_ends(traced, tmp_path, receiver):
     url, collector, processes = traced
     await MainJob(url, tmp_path, receiver).run()
     for root, followed in (

@@ -14,24 +14,24 @@ from typing import Self
 import httpx
 
 INGOT = Path(sys.executable).with_name("ingot")
-PATIENCE = 60.0
+MAX_SECONDS = 180.0
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """This one without its settings of Ingot, and with `variables`."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("INGOT_")}
-    return kept | variables
+    """The environment of the tests without settings of Ingot, and with `variables`."""
+    others = {name: value for name, value in os.environ.items() if not name.startswith("INGOT_")}
+    return others | variables
 
 
 @dataclass(frozen=True)
-class Ended:
+class CommandResult:
     code: int
     out: str
     err: str
 
     @property
-    def complaint(self) -> str:
-        """The one line that an operator is told, which must be all there is on stderr."""
+    def error_line(self) -> str:
+        """The one line on stderr, which explains exit code 2."""
         lines = self.err.splitlines()
         assert self.code == 2, (self.code, self.out, self.err)
         assert len(lines) == 1, self.err
@@ -40,18 +40,18 @@ class Ended:
 
 def ingot(
     *arguments: str, stdin: str = "", command: tuple[str, ...] = (str(INGOT),), **variables: str
-) -> Ended:
-    """Run it to its end."""
+) -> CommandResult:
+    """Run the command to its end."""
     done = subprocess.run(
         [*command, *arguments],
         input=stdin,
         capture_output=True,
         text=True,
         env=environment(**variables),
-        timeout=PATIENCE,
+        timeout=MAX_SECONDS,
         check=False,
     )
-    return Ended(done.returncode, done.stdout, done.stderr)
+    return CommandResult(done.returncode, done.stdout, done.stderr)
 
 
 class RunningIngot:
@@ -60,7 +60,7 @@ class RunningIngot:
     def __init__(self, folder: Path, *options: str, **variables: str) -> None:
         self.folder = folder
         self.lines: list[str] = []
-        self._told = threading.Condition()
+        self._condition = threading.Condition()
         self.process = subprocess.Popen(
             [INGOT, "up", "--port", "0", "--data", folder, *options],
             stdout=subprocess.PIPE,
@@ -68,7 +68,7 @@ class RunningIngot:
             text=True,
             env=environment(**variables),
         )
-        threading.Thread(target=self._listen, daemon=True).start()
+        threading.Thread(target=self._read_output, daemon=True).start()
 
     def wait_ready(self) -> Self:
         self.wait_line("Ingot is ready at ")
@@ -76,14 +76,14 @@ class RunningIngot:
 
     def wait_line(self, start: str) -> str:
         """The first line that begins so, as soon as it is there."""
-        deadline = time.monotonic() + PATIENCE
-        with self._told:
+        deadline = time.monotonic() + MAX_SECONDS
+        with self._condition:
             while True:
-                found = [line for line in self.lines if line.startswith(start)]
-                if found:
-                    return found[0]
+                matches = [line for line in self.lines if line.startswith(start)]
+                if matches:
+                    return matches[0]
                 assert self.lines[-1:] != [""], f"it ended: {self.lines}"
-                assert self._told.wait(deadline - time.monotonic()), f"no {start!r} in {self.lines}"
+                assert self._condition.wait(deadline - time.monotonic()), f"no {start!r} in {self.lines}"
 
     @property
     def url(self) -> str:
@@ -91,19 +91,19 @@ class RunningIngot:
 
     @property
     def password(self) -> str:
-        """The one that was made for the first administrator."""
-        found = re.search(r"password: (\S+)   \(shown only now\)", self.wait_line("Administrator"))
-        assert found, self.lines
-        return found[1]
+        """The generated password of the first administrator."""
+        match = re.search(r"password: (\S+)   \(shown only now\)", self.wait_line("Administrator"))
+        assert match, self.lines
+        return match[1]
 
-    def who_am_i(self, name: str, password: str) -> int:
-        """The status that a caller with that password gets."""
+    def sign_in_status(self, name: str, password: str) -> int:
+        """The status of a request with that password."""
         return httpx.get(f"{self.url}api/v1/user", auth=(name, password), timeout=20).status_code
 
     def wait_status(self, status: int, name: str, password: str) -> None:
-        """Return when such a caller gets that status: what the gateway remembers of them lasts some seconds."""
-        deadline = time.monotonic() + PATIENCE
-        while (last := self.who_am_i(name, password)) != status:
+        """Return when such a request gets that status: the gateway remembers a sign-in for some seconds."""
+        deadline = time.monotonic() + MAX_SECONDS
+        while (last := self.sign_in_status(name, password)) != status:
             assert time.monotonic() < deadline, last
             time.sleep(0.05)
 
@@ -118,24 +118,24 @@ class RunningIngot:
         return children_of(self.process.pid)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Ask it to end; its exit code."""
+        """Send the signal; the exit code."""
         self.process.send_signal(number)
-        return self.process.wait(PATIENCE)
+        return self.process.wait(MAX_SECONDS)
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(PATIENCE)
+        self.process.wait(MAX_SECONDS)
 
-    def _listen(self) -> None:
+    def _read_output(self) -> None:
         assert self.process.stdout
         for line in self.process.stdout:
-            self._hear(line.rstrip("\n") or " ")
-        self._hear("")
+            self._add_line(line.rstrip("\n") or " ")
+        self._add_line("")
 
-    def _hear(self, line: str) -> None:
-        with self._told:
+    def _add_line(self, line: str) -> None:
+        with self._condition:
             self.lines.append(line)
-            self._told.notify_all()
+            self._condition.notify_all()
 
 
 def children_of(pid: int) -> set[int]:
@@ -146,17 +146,17 @@ def children_of(pid: int) -> set[int]:
             parents[int(status.parent.name)] = int(status.read_text().rpartition(")")[2].split()[1])
         except (FileNotFoundError, ProcessLookupError):
             continue
-    found: set[int] = set()
+    children: set[int] = set()
     newest = {pid}
     while newest:
         newest = {child for child, parent in parents.items() if parent in newest}
-        found |= newest
-    return found
+        children |= newest
+    return children
 
 
-def wait_gone(pids: set[int]) -> None:
-    """Return when none of them runs any more."""
-    deadline = time.monotonic() + PATIENCE
+def wait_ended(pids: set[int]) -> None:
+    """Return when none of these processes runs."""
+    deadline = time.monotonic() + MAX_SECONDS
     while any(is_running(pid) for pid in pids):
         assert time.monotonic() < deadline, f"still running: {pids}"
         time.sleep(0.01)

@@ -1,19 +1,28 @@
-"""`ingot up`: starting, stopping, and starting again after the worst."""
+"""`ingot up`: starting, stopping, starting again after a kill, and what keeps it from starting."""
 
 import signal
+import socket
+import sqlite3
 import stat
-from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 
+import alembic.command
 import httpx
 import pytest
-from ingot_command import RunningIngot, ingot, wait_gone
+from alembic.config import Config
+from sqlalchemy import create_engine
+
+from ingot_standalone.services import SCHEMAS
+
+from .ingot_command import ingot, wait_ended
 
 
-def test_it_says_where_it_is_and_answers_there(running: RunningIngot) -> None:
+def test_it_says_where_it_is_and_answers_there(running):
     assert httpx.get(f"{running.url}readyz", timeout=20).status_code == 200
 
 
-def test_it_tells_how_to_get_going(running: RunningIngot) -> None:
+def test_it_prints_the_first_steps(running):
     running.wait_line("Ctrl-C")
 
     assert [line.split("  ")[1] for line in running.lines if line.startswith("  ")] == [
@@ -23,18 +32,18 @@ def test_it_tells_how_to_get_going(running: RunningIngot) -> None:
     ]
 
 
-def test_the_password_that_is_made_for_the_first_administrator_signs_in(running: RunningIngot) -> None:
-    assert running.who_am_i("root", running.password) == 200
+def test_the_generated_password_of_the_first_administrator_signs_in(running):
+    assert running.sign_in_status("root", running.password) == 200
 
 
-def test_the_first_administrator_can_be_given(start: Callable[..., RunningIngot]) -> None:
+def test_the_first_administrator_can_be_set(start):
     running = start(INGOT_ADMIN_USERNAME="ann", INGOT_ADMIN_PASSWORD="what ann knows").wait_ready()
 
-    assert running.who_am_i("ann", "what ann knows") == 200
+    assert running.sign_in_status("ann", "what ann knows") == 200
     assert not any("what ann knows" in line for line in running.lines)
 
 
-def test_a_password_is_made_only_once(start: Callable[..., RunningIngot]) -> None:
+def test_a_password_is_generated_only_once(start):
     first = start().wait_ready()
     password = first.password
     first.stop()
@@ -42,28 +51,26 @@ def test_a_password_is_made_only_once(start: Callable[..., RunningIngot]) -> Non
     second = start().wait_ready()
 
     assert not any(line.startswith("Administrator") for line in second.lines)
-    assert second.who_am_i("root", password) == 200
+    assert second.sign_in_status("root", password) == 200
 
 
-def test_what_it_keeps_is_private(running: RunningIngot) -> None:
+def test_its_files_are_private(running):
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (running.folder, *running.folder.rglob("*"))}
 
     assert not [path for path, mode in modes.items() if mode & 0o077]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_ends_with_everything_it_started(
-    start: Callable[..., RunningIngot], number: signal.Signals
-) -> None:
+def test_it_stops_everything_that_it_started(start, number):
     running = start().wait_ready()
     children = running.children()
 
     assert running.stop(number) == 0
     assert children
-    wait_gone(children)
+    wait_ended(children)
 
 
-def test_it_can_be_stopped_before_it_is_ready(start: Callable[..., RunningIngot]) -> None:
+def test_it_can_be_stopped_before_it_is_ready(start):
     running = start()
     running.wait_line("Data folder")
 
@@ -71,7 +78,7 @@ def test_it_can_be_stopped_before_it_is_ready(start: Callable[..., RunningIngot]
     assert not any(line.startswith("Ingot is ready") for line in running.lines)
 
 
-def test_nothing_is_lost_when_it_is_killed(start: Callable[..., RunningIngot]) -> None:
+def test_nothing_is_lost_when_it_is_killed(start):
     first = start().wait_ready()
     password = first.password
     created = first.create_user(as_user="root", password=password, name="ann")
@@ -80,18 +87,79 @@ def test_nothing_is_lost_when_it_is_killed(start: Callable[..., RunningIngot]) -
     second = start().wait_ready()
 
     assert created == 201
-    assert second.who_am_i("ann", "something") == 200
+    assert second.sign_in_status("ann", "something") == 200
 
 
-def test_a_nats_server_that_was_left_behind_is_replaced(start: Callable[..., RunningIngot]) -> None:
-    first = start().wait_ready()
-    children = first.children()
-    first.kill()
-
-    start().wait_ready()
-
-    wait_gone(children)
-
-
-def test_version_names_the_release() -> None:
+def test_version_names_the_release():
     assert ingot("version").out.startswith("ingot 0.")
+
+
+def test_a_port_in_use_is_one_line(folder):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        error = ingot("up", "--port", str(port), "--data", str(folder)).error_line
+
+    assert error.startswith(f"ingot: cannot listen on 127.0.0.1:{port}")
+
+
+def test_a_reserved_name_of_the_first_administrator_is_one_line(folder):
+    error = ingot("up", "--port", "0", "--data", str(folder), INGOT_ADMIN_USERNAME="api").error_line
+
+    assert error == "ingot: username 'api' is reserved"
+
+
+def test_a_database_of_a_newer_release_is_one_line(start, folder):
+    start().wait_ready().stop()
+    with closing(sqlite3.connect(folder / "identity.db")) as database, database:
+        database.execute("UPDATE alembic_version SET version_num = 'from_the_future'")
+
+    error = ingot("up", "--port", "0", "--data", str(folder)).error_line
+
+    assert error.startswith(f"ingot: {folder / 'identity.db'}: the database is at revision from_the_future")
+
+
+def test_an_unreadable_database_is_one_line(start, folder):
+    start().wait_ready().stop()
+    (folder / "identity.db").write_bytes(b"something else entirely" * 100)
+    for rest in folder.glob("identity.db-*"):
+        rest.unlink()
+
+    error = ingot("up", "--port", "0", "--data", str(folder)).error_line
+
+    assert error.startswith(f"ingot: cannot open the database {folder / 'identity.db'}: ")
+
+
+def test_the_databases_of_an_older_release_are_kept_before_they_are_changed(start, folder):
+    start().wait_ready().stop()
+    for file in folder.glob("hooks.db*"):
+        file.unlink()
+    old = revision_before_the_last(folder / "hooks.db")
+
+    running = start().wait_ready()
+
+    (copies,) = (folder / "before-upgrade").iterdir()
+    assert str(copies) in running.wait_line("Upgrade")
+    assert revision(copies / "hooks.db") == old
+    assert revision(folder / "hooks.db") != old
+    assert {file.name for file in copies.iterdir()} == {f"{service}.db" for service in SCHEMAS}
+    running.stop()
+    start().wait_ready()
+    assert list((folder / "before-upgrade").iterdir()) == [copies]
+
+
+def revision_before_the_last(file: Path) -> str:
+    """Make the database of hooks as the release before its last migration made it."""
+    engine = create_engine(f"sqlite:///{file}")
+    with engine.connect() as connection:
+        config = Config()
+        config.set_main_option("script_location", str(SCHEMAS["hooks"]))
+        config.attributes["connection"] = connection
+        alembic.command.upgrade(config, "head-1")
+        connection.commit()
+    engine.dispose()
+    return revision(file)
+
+
+def revision(file: Path) -> str:
+    with closing(sqlite3.connect(file)) as database:
+        return str(database.execute("SELECT version_num FROM alembic_version").fetchone()[0])

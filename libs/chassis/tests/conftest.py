@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from ingot_chassis.database import Database
+from ingot_chassis.db.database import Database
 from ingot_chassis.testing.databases import MakeDatabase
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+from .messaging_world import metadata
 
-from messaging_world import metadata  # noqa: E402
+HERE = Path(__file__).parent
 
 Live = Callable[..., str]
 
@@ -57,8 +56,8 @@ def live() -> Iterator[Live]:
     assert program.stdin
     assert program.stdout
 
-    def one_life(**told: object) -> str:
-        program.stdin.write(json.dumps(told) + "\n")
+    def one_life(**order: object) -> str:
+        program.stdin.write(json.dumps(order) + "\n")
         program.stdin.flush()
         return program.stdout.readline().strip()
 

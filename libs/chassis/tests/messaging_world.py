@@ -3,7 +3,7 @@
 import msgspec
 from sqlalchemy import Column, Integer, MetaData, String, Table
 
-from ingot_chassis.tables import NAMING, chassis_tables
+from ingot_chassis.db.tables import NAMING, chassis_tables
 
 metadata = MetaData(naming_convention=NAMING)
 chassis_tables(metadata)
@@ -20,3 +20,6 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True, tag="counter.number.cou
 
     name: str
     number: int
+
+
+EVENTS = 3

@@ -13,32 +13,31 @@ import os
 import signal
 import sys
 from datetime import timedelta
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 import msgspec
 from asyncpg.transaction import Transaction
-from messaging_world import Counted, metadata, tally
+from messaging_world import EVENTS, Counted, metadata, tally
 from nats.aio.msg import Msg
 from sqlalchemy import event, select
 from sqlalchemy.engine import Engine
 
-from ingot_chassis import inbox, jobs, outbox
-from ingot_chassis.bus import Bus
-from ingot_chassis.database import Database, Tx, insert
-from ingot_chassis.events import Envelope
-from ingot_chassis.inbox import Consumers
-from ingot_chassis.jobs import Job, Jobs, Workers
-from ingot_chassis.loops import running
-from ingot_chassis.outbox import Relay, unsent
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.transaction import Tx, insert
+from ingot_chassis.events import consumers, relay
+from ingot_chassis.events.bus import Bus
+from ingot_chassis.events.consumers import Consumers
+from ingot_chassis.events.envelope import Envelope
+from ingot_chassis.events.relay import Relay, count_unsent
+from ingot_chassis.jobs import workers
+from ingot_chassis.jobs.jobs import Job, Jobs
+from ingot_chassis.jobs.loops import running
+from ingot_chassis.jobs.workers import Workers
 from ingot_chassis.telemetry import configure_logging
 
-EVENTS = 3
 LEASE = timedelta(seconds=0.3)
 ACK_WAIT = 0.3
 # Whoever takes over from the dead looks again that soon, instead of after a second.
-outbox.POLL_SECONDS = jobs.POLL_SECONDS = inbox.STANDBY_SECONDS = 0.1
+relay.POLL_SECONDS = workers.POLL_SECONDS = consumers.STANDBY_SECONDS = 0.1
 
 
 class Work(msgspec.Struct):
@@ -135,17 +134,17 @@ async def settled(writer: Database, reader: Database, name: str) -> bool:
     async with reader.read() as db:
         applied = (await db.execute(select(tally).where(tally.c.name == name))).first()
     all_applied = applied is not None and applied.count >= EVENTS
-    return states == ["done"] and all_applied and await unsent(writer) == 0
+    return states == ["done"] and all_applied and await count_unsent(writer) == 0
 
 
 def main() -> None:
     configure_logging("warning")  # to stderr; stdout carries the answers
     for line in sys.stdin:
-        told = json.loads(line)
+        order = json.loads(line)
         child = os.fork()
         if child == 0:
-            Steps(told["kill_at"]).watch()
-            asyncio.run(live(told["database"], told["reader"], told["nats"], told["name"]))
+            Steps(order["kill_at"]).watch()
+            asyncio.run(live(order["database"], order["reader"], order["nats"], order["name"]))
             os._exit(0)
         _, status = os.waitpid(child, 0)
         killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL

@@ -1,26 +1,41 @@
 """The edge of every service: errors, bodies, policies, health."""
 
-from typing import Annotated
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated, Literal
 
+import asyncpg
 import httpx
 import msgspec
 import pytest
 from litestar import Litestar, Response, get, post, put, route
+from sqlalchemy import MetaData
 from sqlalchemy.exc import OperationalError
+from structlog.testing import capture_logs
 
-from ingot_chassis.app import Parts, service_app
-from ingot_chassis.body import ApiRequest
-from ingot_chassis.errors import Conflict, InsufficientStorage, Invalid
-from ingot_chassis.keys import Jwks, SigningKey
-from ingot_chassis.policy import admin, anyone, basic, services, signed_in
-from ingot_chassis.principal import (
+from ingot_chassis.db import pool
+from ingot_chassis.db.database import Database
+from ingot_chassis.errors import Conflict, InsufficientStorage, Invalid, NotFound
+from ingot_chassis.events.bus import Bus
+from ingot_chassis.http.app import service_app
+from ingot_chassis.http.policy import Policy, admin, anyone, basic, resource, services, signed_in
+from ingot_chassis.http.request import ApiRequest
+from ingot_chassis.jobs.periodic import PeriodicTask
+from ingot_chassis.security.keys import Jwks, SigningKey
+from ingot_chassis.security.principal import (
     Principal,
     PrincipalVerifier,
     ServiceIdentity,
     ServiceVerifier,
     sign_principal,
 )
+from ingot_chassis.service import ServiceParts
 from ingot_chassis.settings import ServiceSettings
+
+
+async def sweep() -> None:
+    """A periodic task."""
+
 
 KEY, SERVICE_KEY, GATEWAY_KEY = SigningKey.generate(), SigningKey.generate(), SigningKey.generate()
 
@@ -29,6 +44,29 @@ MULTIPART = (
     b'--b\r\nContent-Disposition: form-data; name="name"\r\n\r\nann\r\n'
     b'--b\r\nContent-Disposition: form-data; name="number"\r\n\r\n2\r\n--b--\r\n'
 )
+
+
+class Kind(StrEnum):
+    LARGE = "large"
+    SMALL = "small"
+
+
+class KindOfThing(msgspec.Struct):
+    """Fields with fixed values, and one that may be empty."""
+
+    kind: Kind | None = None
+    color: Literal["red", "blue"] | msgspec.UnsetType = msgspec.UNSET
+    name: str = "nameless"
+
+
+@post("/kinds", policy=anyone("write:thing"))
+async def make_kind(data: KindOfThing) -> KindOfThing:
+    return data
+
+
+@get("/kinds", policy=anyone())
+async def list_kinds(kind: Kind = Kind.LARGE, name: str = "nameless") -> list[str]:
+    return [kind, name]
 
 
 class Thing(msgspec.Struct):
@@ -68,7 +106,7 @@ async def wrong() -> None:
 
 
 class DiskFull(Exception):
-    """As a room of a service would raise it."""
+    """As a layer below the handlers would raise it."""
 
 
 @get("/full", policy=anyone())
@@ -81,13 +119,29 @@ async def database(words: str) -> None:
     raise OperationalError("INSERT", {}, Exception(words))
 
 
+AWAY = {
+    "ends": asyncpg.AdminShutdownError("terminating connection due to administrator command"),
+    "starts": asyncpg.CannotConnectNowError("the database system is starting up"),
+    "cut": asyncpg.ConnectionDoesNotExistError("connection was closed in the middle of operation"),
+}
+
+
+@get("/away/{how:str}", policy=anyone())
+async def away(how: str) -> None:
+    if how == "refused":
+        database = Database("postgresql+asyncpg://nobody@127.0.0.1:1/nothing", MetaData())
+        async with database.read():
+            pass
+    raise OperationalError("SELECT", {}, AWAY[how])
+
+
 @get("/crash", policy=anyone())
 async def crash() -> None:
     raise ZeroDivisionError("secret detail")
 
 
 @route("/owners/{owner:str}/{rest:path}", http_method=["GET", "PUT"], policy=anyone())
-async def elsewhere(request: ApiRequest) -> None:
+async def moved_route(request: ApiRequest) -> None:
     raise request.moved(owner="new one")
 
 
@@ -96,18 +150,18 @@ async def one(thing_id: int) -> int:
     return thing_id
 
 
-class Moving(msgspec.Struct):
+class MovedThing(msgspec.Struct):
     thing_id: int
 
 
 @put("/things/{thing_id:int}", policy=anyone())
-async def replace(thing_id: int, data: Moving) -> int:
+async def replace(thing_id: int, data: MovedThing) -> int:
     return thing_id + data.thing_id
 
 
 @get("/mine", policy=signed_in("read:thing"))
 async def mine(request: ApiRequest) -> str:
-    return request.who.name
+    return request.principal.name
 
 
 @get("/secrets", policy=basic())
@@ -135,28 +189,50 @@ async def forgotten() -> str:
     return "no policy, no answer"
 
 
+@get("/undecided", policy=Policy("resource", "read:room", "read"))
+async def undecided() -> str:
+    return "a resource policy that nobody decides"
+
+
+async def decide_room(connection, level):
+    number = connection.path_params["number"]
+    if number != 7:
+        raise NotFound
+    return f"room {number} at {level} for {connection.scope['principal'].name}"
+
+
+@get("/rooms/{number:int}", policy=resource("write", "write:room", decide_room))
+async def room(request: ApiRequest) -> str:
+    return request.resource
+
+
 async def keys() -> Jwks:
     return Jwks([KEY.jwk()])
 
 
 def app(public_url: str = "http://ingot.test/") -> Litestar:
-    parts = Parts(
+    parts = ServiceParts(
         name="counter",
-        settings=ServiceSettings(public_url=public_url),
+        settings=ServiceSettings(public_url=public_url, metrics_public=True),
+        bus=Bus("nats://127.0.0.1:1", name="counter"),
         principal_verifier=PrincipalVerifier("counter", keys),
         service_verifier=ServiceVerifier("counter", {"friend": SERVICE_KEY.x, "gateway": GATEWAY_KEY.x}),
     )
+    parts.tasks.append(PeriodicTask("counter_sweep", timedelta(hours=1), sweep))
     routes = [
         make,
         make_for,
+        make_kind,
+        list_kinds,
         deep,
         listed,
         clash,
         wrong,
         crash,
-        elsewhere,
+        moved_route,
         full,
         database,
+        away,
         one,
         replace,
         mine,
@@ -165,6 +241,8 @@ def app(public_url: str = "http://ingot.test/") -> Litestar:
         change,
         inside,
         forgotten,
+        room,
+        undecided,
     ]
     full_disk = {DiskFull: lambda _error: InsufficientStorage()}
     return service_app(parts, routes=routes, max_body=1000, translations=full_disk)
@@ -178,6 +256,17 @@ def as_(principal: Principal) -> dict[str, str]:
     return {"ingot-principal": sign_principal(principal, KEY, audience=["counter"])}
 
 
+@pytest.mark.parametrize("how", ["refused", *AWAY])
+async def test_a_database_that_is_away_is_503_and_one_line_in_the_log(how, monkeypatch):
+    monkeypatch.setattr(pool, "AWAY_SECONDS", 0.0)
+    with capture_logs() as lines:
+        async with client() as http:
+            answer = await http.get(f"/away/{how}")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+    assert answer.json()["message"] == "the database does not answer"
+    assert [line["event"] for line in lines] == ["database away", "request"]
+
+
 @pytest.mark.parametrize(
     ("path", "status"),
     [
@@ -188,8 +277,9 @@ def as_(principal: Principal) -> dict[str, str]:
         ("/database/database or disk is full", 507),
         ("/database/no such table", 500),
         ("/nowhere", 404),
-        ("/things", 404),
+        ("/things", 405),
         ("/forgotten", 404),
+        ("/undecided", 404),
     ],
 )
 async def test_every_error_is_the_error_object(path, status):
@@ -204,6 +294,23 @@ async def test_a_wrong_field_is_named():
     async with client() as http:
         answer = await http.get("/wrong")
     assert answer.json()["errors"] == [{"field": "name", "code": "taken", "message": "is taken"}]
+
+
+async def test_an_empty_string_is_absent_where_values_are_fixed_and_kept_where_they_are_free():
+    async with client() as http:
+        answer = await http.post("/kinds", json={"kind": "", "Color": "", "name": ""})
+        refused = await http.post("/kinds", json={"kind": "huge"})
+        long = await http.post("/kinds", json={"kind": "x" * 500})
+    assert answer.json() == {"kind": None, "name": ""}
+    assert (refused.status_code, long.status_code) == (422, 422)
+    assert len(long.content) < 1000
+
+
+@pytest.mark.parametrize("query", ["", "kind=", "kind=&name=", "x=&kind=&y=1", "name=&kind=large"])
+async def test_an_empty_parameter_of_the_query_is_absent(query):
+    async with client() as http:
+        answer = await http.get(f"/kinds?{query}")
+    assert answer.json() == ["large", "nameless"]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +355,7 @@ async def test_a_body_is_read_in_every_form(content_type, body):
 
 
 async def test_describing_the_app_leaves_its_errors_as_they_were():
-    statement = ServiceIdentity("gateway", GATEWAY_KEY).statement("counter")
+    statement = ServiceIdentity("gateway", GATEWAY_KEY).token("counter")
     async with client() as http:
         before = await http.post("/owners/ann/things", json={})
         described = await http.get("/internal/openapi.json", headers={"ingot-service": statement})
@@ -335,9 +442,9 @@ async def test_an_impossible_id_is_not_found(thing_id):
         ("/rule", Principal(id=1, name="ann", admin=True, via="basic"), 200),
         ("/rule", Principal(id=1, name="ann", admin=True, via="token", scopes=["read:user"]), 403),
         ("/change", Principal(id=1, name="ann", via="token"), 200),
-        ("/change", Principal(id=1, name="ann", via="token", confined_to=[1]), 403),
-        ("/mine", Principal(id=1, name="ann", via="token", confined_to=[1]), 200),
-        ("/rule", Principal(id=1, name="ann", admin=True, via="token", confined_to=[1]), 403),
+        ("/change", Principal(id=1, name="ann", via="token", restricted_to=[1]), 403),
+        ("/mine", Principal(id=1, name="ann", via="token", restricted_to=[1]), 200),
+        ("/rule", Principal(id=1, name="ann", admin=True, via="token", restricted_to=[1]), 403),
         ("/internal/x", Principal(id=1, name="ann", admin=True, via="basic"), 404),
     ],
 )
@@ -349,7 +456,7 @@ async def test_a_policy_lets_in_whom_it_names(path, who, status):
 async def test_internal_routes_open_to_the_named_services_only():
     async with client() as http:
         for name, status in (("friend", 200), ("stranger", 401)):
-            statement = ServiceIdentity(name, SERVICE_KEY).statement("counter")
+            statement = ServiceIdentity(name, SERVICE_KEY).token("counter")
             assert (await http.get("/internal/x", headers={"ingot-service": statement})).status_code == status
 
 
@@ -369,9 +476,9 @@ async def test_the_process_tells_its_health_and_its_metrics():
     async with client() as http:
         assert (await http.get("/readyz")).text == "ready"
         await http.get("/things/1")
-        told = (await http.get("/metrics")).text
+        text = (await http.get("/metrics")).text
     assert (
-        'ingot_requests_total{method="GET",route="/things/{thing_id}",service="counter",status="200"}' in told
+        'ingot_requests_total{method="GET",route="/things/{thing_id}",service="counter",status="200"}' in text
     )
 
 
@@ -381,3 +488,35 @@ async def test_a_field_of_the_body_is_not_taken_for_the_parameter_of_that_name()
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "thing_id")
         for path in ("/things/x", "/things/x?thing_id=y"):
             assert (await http.put(path, json={"thing_id": 1})).status_code == 404
+
+
+async def test_what_a_resource_policy_found_is_there_for_the_handler():
+    async with client() as http:
+        answer = await http.get("/rooms/7", headers=as_(Principal(id=1, name="ann", via="token")))
+    assert answer.text == "room 7 at write for ann"
+
+
+async def test_what_a_resource_policy_refuses_is_refused_before_the_handler():
+    async with client() as http:
+        answer = await http.get("/rooms/8", headers=as_(Principal(id=1, name="ann", via="token")))
+    assert answer.status_code == 404
+
+
+async def test_a_parameter_in_the_path_of_the_wrong_type_is_not_found():
+    async with client() as http:
+        answer = await http.get("/things/x?number=y")
+    assert (answer.status_code, answer.json()["message"]) == (404, "Not found.")
+
+
+async def test_the_gateway_lists_and_runs_periodic_tasks_and_nobody_else_does():
+    gateway = {"ingot-service": ServiceIdentity("gateway", GATEWAY_KEY).token("counter")}
+    async with client() as http:
+        assert (await http.post("/internal/tasks/counter_sweep", headers=gateway)).status_code == 204
+        [task] = (await http.get("/internal/tasks", headers=gateway)).json()
+        assert (task["name"], task["seconds"], task["runs"]) == ("counter_sweep", 3600, 1)
+        assert (await http.post("/internal/tasks/missing", headers=gateway)).status_code == 404
+        friend = {"ingot-service": ServiceIdentity("friend", SERVICE_KEY).token("counter")}
+        for headers in ({}, friend, as_(Principal(id=1, name="root", admin=True))):
+            assert (await http.get("/internal/tasks", headers=headers)).status_code == 404
+            answer = await http.post("/internal/tasks/counter_sweep", headers=headers)
+            assert answer.status_code == 404

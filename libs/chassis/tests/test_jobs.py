@@ -6,13 +6,15 @@ from functools import partial
 
 import msgspec
 import pytest
-from messaging_world import metadata
 from prometheus_client import REGISTRY
 from sqlalchemy import select, update
 
-from ingot_chassis.database import Database
-from ingot_chassis.jobs import GiveUp, Jobs, LeaseLost, Workers
-from ingot_chassis.tables import now
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.tables import now
+from ingot_chassis.jobs.jobs import Jobs, LeaseLost
+from ingot_chassis.jobs.workers import GiveUp, Workers
+
+from .messaging_world import metadata
 
 
 class Payload(msgspec.Struct):
@@ -64,15 +66,15 @@ async def test_a_dead_workers_job_goes_to_the_next_and_the_dead_one_cannot_finis
     [dead] = await jobs.claim(["kind"])
     assert await jobs.claim(["kind"]) == []
     await expire_leases(jobs)
-    [heir] = await jobs.claim(["kind"])
-    assert (heir.id, heir.attempts, heir.fence) == (dead.id, 2, dead.fence + 1)
+    [second_claim] = await jobs.claim(["kind"])
+    assert (second_claim.id, second_claim.attempts, second_claim.fence) == (dead.id, 2, dead.fence + 1)
     with pytest.raises(LeaseLost):
         async with database.transaction() as tx:
             await jobs.finish(tx, dead)
     with pytest.raises(LeaseLost):
         await jobs.extend(dead)
     async with database.transaction() as tx:
-        await jobs.finish(tx, heir)
+        await jobs.finish(tx, second_claim)
     assert (await row(jobs)).state == "done"
 
 
@@ -135,7 +137,7 @@ async def test_cron_like_work_schedules_itself_again(database):
 
 
 async def test_a_heartbeat_that_fails_once_does_not_lose_the_lease(database):
-    class Faltering(Jobs):
+    class FailingJobs(Jobs):
         failures = 1
 
         async def extend(self, job, progress=None):
@@ -145,7 +147,7 @@ async def test_a_heartbeat_that_fails_once_does_not_lose_the_lease(database):
             await super().extend(job, progress)
             extended.set()
 
-    jobs, extended = Faltering(database, lease=timedelta(seconds=0.6)), asyncio.Event()
+    jobs, extended = FailingJobs(database, lease=timedelta(seconds=0.6)), asyncio.Event()
     await add(jobs)
     runs = []
 

@@ -3,11 +3,11 @@
 import asyncio
 
 import pytest
-from messaging_world import metadata, tally
-from mortal_service import EVENTS
 from sqlalchemy import select
 
-from ingot_chassis.database import Database
+from ingot_chassis.db.database import Database
+
+from .messaging_world import EVENTS, metadata, tally
 
 MOST_STEPS = 400
 PARTS = 4

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from ingot_chassis.loops import running, supervise
+from ingot_chassis.jobs.loops import running, supervise
 
 
 async def test_a_loop_that_fails_is_started_again():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingot_chassis.paging import Page, page_headers
+from ingot_chassis.http.paging import Page, page_headers
 
 
 @pytest.mark.parametrize(

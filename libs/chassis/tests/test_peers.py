@@ -3,13 +3,14 @@
 import pytest
 
 from ingot_chassis.errors import Invalid, TooManyRequests
-from ingot_chassis.keys import SigningKey
-from ingot_chassis.peers import Peer, PeerAnswer
-from ingot_chassis.principal import ServiceIdentity
+from ingot_chassis.peers.peers import Peer
+from ingot_chassis.peers.transports import PeerAnswer
+from ingot_chassis.security.keys import SigningKey
+from ingot_chassis.security.principal import ServiceIdentity
 from ingot_chassis.telemetry import set_client_address
 
 
-class Refusing:
+class RefusingTransport:
     """A transport whose every call is refused."""
 
     def __init__(self, status, headers, body):
@@ -25,7 +26,7 @@ class Refusing:
 
 def peer(status, body, **headers):
     own = ServiceIdentity("gateway", SigningKey.generate())
-    return Peer("identity", Refusing(status, headers, body), own)
+    return Peer("identity", RefusingTransport(status, headers, body), own)
 
 
 async def test_who_has_to_wait_is_told_how_long():
@@ -44,7 +45,7 @@ async def test_a_refused_field_keeps_its_name():
 
 async def test_the_address_of_the_caller_goes_along():
     own = ServiceIdentity("issues", SigningKey.generate())
-    transport = Refusing(200, {}, b"1")
+    transport = RefusingTransport(200, {}, b"1")
     set_client_address("192.0.2.7")
     await Peer("repos", transport, own).get("/x", int)
     assert transport.sent["x-forwarded-for"] == "192.0.2.7"

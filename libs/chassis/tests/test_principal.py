@@ -6,8 +6,8 @@ import json
 import pytest
 
 from ingot_chassis.errors import Unauthenticated
-from ingot_chassis.keys import Jwks, SigningKey
-from ingot_chassis.principal import (
+from ingot_chassis.security.keys import Jwks, SigningKey
+from ingot_chassis.security.principal import (
     Membership,
     Principal,
     PrincipalVerifier,
@@ -37,9 +37,9 @@ class Published:
 
 
 def verifier(published: Published, service: str = "counter") -> PrincipalVerifier:
-    made = PrincipalVerifier(service, published)
-    made.REFETCH_SECONDS = -1.0
-    return made
+    verifier = PrincipalVerifier(service, published)
+    verifier.REFETCH_SECONDS = -1.0
+    return verifier
 
 
 async def test_a_principal_arrives_as_it_was_signed():
@@ -104,7 +104,7 @@ def test_a_scope_reaches_as_far_as_it_says(scopes, scope, may):
 
 def test_a_service_is_known_by_its_own_key_for_one_audience_only():
     key, other = SigningKey.generate(), SigningKey.generate()
-    statement = ServiceIdentity("issues", key).statement("repos")
+    statement = ServiceIdentity("issues", key).token("repos")
     assert ServiceVerifier("repos", {"issues": key.x}).verify(statement) == "issues"
     with pytest.raises(Unauthenticated):
         ServiceVerifier("hooks", {"issues": key.x}).verify(statement)
@@ -114,13 +114,13 @@ def test_a_service_is_known_by_its_own_key_for_one_audience_only():
 
 def test_a_service_cannot_speak_as_another():
     key = SigningKey.generate()
-    statement = ServiceIdentity("gateway", key).statement("repos")
+    statement = ServiceIdentity("gateway", key).token("repos")
     with pytest.raises(Unauthenticated):
         ServiceVerifier("repos", {"issues": key.x}).verify(statement)
 
 
 def test_a_token_that_is_restricted_to_some_things_makes_nobody_of_its_owner_for_others():
-    confined = Principal(id=7, name="ann", via="token", scopes=["all"], confined_to=[3])
+    confined = Principal(id=7, name="ann", via="token", scopes=["all"], restricted_to=[3])
     assert confined.towards(3) is confined
     assert not confined.towards(4).signed_in
     assert ANN.towards(4) is ANN

@@ -32,15 +32,29 @@ def test_lists_and_mappings_are_written_with_commas():
 
 
 def test_every_error_is_told_at_once_with_the_name_of_its_variable():
-    with pytest.raises(SettingsError) as told:
+    with pytest.raises(SettingsError) as failure:
         load(CounterSettings, "counter", {"INGOT_COUNTER_PORT": "70000", "INGOT_PAGE_SIZE": "many"})
-    text = " ".join(told.value.lines)
-    assert len(told.value.lines) == 3
+    text = " ".join(failure.value.lines)
+    assert len(failure.value.lines) == 3
     for name in ("INGOT_COUNTER_PORT", "INGOT_PAGE_SIZE", "INGOT_COUNTER_PEER_URL"):
         assert name in text
 
 
 def test_every_variable_is_documented_with_its_default():
-    known = {variable.name: variable for variable in variables(ServiceSettings, "counter")}
-    assert known["INGOT_PAGE_SIZE"].default == "30"
-    assert all(variable.description for variable in known.values())
+    by_name = {variable.name: variable for variable in variables(ServiceSettings, "counter")}
+    assert by_name["INGOT_PAGE_SIZE"].default == "30"
+    assert all(variable.description for variable in by_name.values())
+
+
+def test_a_renamed_setting_is_read_by_its_former_name_as_well():
+    class RenamedSettings(ServiceSettings, kw_only=True):
+        speed: Annotated[int, msgspec.Meta(extra={"aliases": ["pace"]})] = 1
+
+    for environ, speed in (
+        ({}, 1),
+        ({"INGOT_COUNTER_PACE": "2"}, 2),
+        ({"INGOT_COUNTER_PACE": "2", "INGOT_COUNTER_SPEED": "3"}, 3),
+    ):
+        assert load(RenamedSettings, "counter", environ).speed == speed
+    with pytest.raises(SettingsError, match="INGOT_COUNTER_PACE"):
+        load(RenamedSettings, "counter", {"INGOT_COUNTER_PACE": "fast"})

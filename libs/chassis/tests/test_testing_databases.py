@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from ingot_chassis.testing.databases import MakeDatabase, PostgresDatabases, SqliteDatabases
+from ingot_chassis.testing.databases import PostgresDatabases, SqliteDatabases
 
 migrations: list[str] = []
 
@@ -40,13 +40,13 @@ async def names(url: str, *, add: str | None = None) -> list[str]:
         await engine.dispose()
 
 
-async def test_url_names_the_backend(database_url: str, database_backend: str) -> None:
+async def test_url_names_the_backend(database_url, database_backend):
     driver = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}[database_backend]
     assert urlsplit(database_url).scheme == driver
 
 
 @pytest.mark.parametrize("time", ["first", "second"])
-async def test_database_starts_empty(database_url: str, time: str) -> None:
+async def test_database_starts_empty(database_url, time):
     engine = create_async_engine(database_url)
     async with engine.begin() as connection:
         await connection.execute(text("CREATE TABLE things (name text)"))
@@ -54,26 +54,26 @@ async def test_database_starts_empty(database_url: str, time: str) -> None:
 
 
 @pytest.mark.parametrize("time", ["1st", "2nd"])
-async def test_changes_stay_in_their_copy(make_database: MakeDatabase, time: str) -> None:
+async def test_changes_stay_in_their_copy(make_database, time):
     one = make_database("things", migrate)
     other = make_database("things", migrate)
     assert await names(one, add=f"{time} time") == [f"{time} time", "from the template"]
     assert await names(other) == ["from the template"]
 
 
-async def test_template_is_made_once(make_database: MakeDatabase, database_backend: str) -> None:
+async def test_template_is_made_once(make_database, database_backend):
     for _ in range(3):
         make_database("once", migrate)
-    made = [url for url in migrations if url.startswith(database_backend)]
+    urls = [url for url in migrations if url.startswith(database_backend)]
     make_database("once", migrate)
-    assert made == [url for url in migrations if url.startswith(database_backend)]
+    assert urls == [url for url in migrations if url.startswith(database_backend)]
 
 
-def test_plain_tests_may_use_it_too(make_database: MakeDatabase) -> None:
+def test_plain_tests_may_use_it_too(make_database):
     assert asyncio.run(names(make_database("things", migrate))) == ["from the template"]
 
 
-def test_sqlite_files_are_removed(session_servers) -> None:
+def test_sqlite_files_are_removed(session_servers):
     databases = SqliteDatabases(session_servers)
     url = databases.copy("things", migrate)
     asyncio.run(names(url, add="one"))
@@ -84,12 +84,12 @@ def test_sqlite_files_are_removed(session_servers) -> None:
     databases.close()
 
 
-async def test_postgres_databases_are_dropped_under_open_connections(session_servers) -> None:
+async def test_postgres_databases_are_dropped_under_open_connections(session_servers):
     databases = PostgresDatabases(session_servers)
     url = databases.copy("things", migrate)
-    held = await asyncpg.connect(url.replace("+asyncpg", ""))
+    connection = await asyncpg.connect(url.replace("+asyncpg", ""))
     databases.drop(url)
     with pytest.raises(asyncpg.InvalidCatalogNameError):
         await asyncpg.connect(url.replace("+asyncpg", ""))
-    held.terminate()
+    connection.terminate()
     databases.close()

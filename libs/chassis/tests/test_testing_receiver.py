@@ -3,10 +3,10 @@
 import httpx
 import pytest
 
-from ingot_chassis.testing.receiver import Answer, Receiver
+from ingot_chassis.testing.receiver import Answer
 
 
-async def test_requests_are_recorded(receiver: Receiver) -> None:
+async def test_requests_are_recorded(receiver):
     async with httpx.AsyncClient() as client:
         answer = await client.put(
             f"{receiver.url}/hook?a=1", content=b'{"x": 1}', headers={"X-Event": "push"}
@@ -18,7 +18,7 @@ async def test_requests_are_recorded(receiver: Receiver) -> None:
     assert request.headers["x-event"] == "push"
 
 
-async def test_answers_are_as_told(receiver: Receiver) -> None:
+async def test_answers_are_as_told(receiver):
     receiver.answer(200, body=b"fine")
     receiver.answer_next(500, Answer(302, headers={"Location": "/there"}))
     async with httpx.AsyncClient() as client:
@@ -28,7 +28,7 @@ async def test_answers_are_as_told(receiver: Receiver) -> None:
     assert answers[2].text == "fine"
 
 
-async def test_a_slow_answer_is_recorded_at_once(receiver: Receiver) -> None:
+async def test_a_slow_answer_is_recorded_at_once(receiver):
     receiver.answer(200, delay=30)
     async with httpx.AsyncClient(timeout=0.2) as client:
         with pytest.raises(httpx.ReadTimeout):
@@ -36,6 +36,6 @@ async def test_a_slow_answer_is_recorded_at_once(receiver: Receiver) -> None:
     assert len(await receiver.wait_for(1)) == 1
 
 
-async def test_waiting_in_vain_says_how_many_came(receiver: Receiver) -> None:
+async def test_waiting_in_vain_says_how_many_came(receiver):
     with pytest.raises(TimeoutError, match="0 of 1 requests"):
         await receiver.wait_for(1, timeout=0.05)

@@ -17,7 +17,7 @@ import pytest
 import redis.asyncio
 from nats.js.errors import NotFoundError
 
-from ingot_chassis.testing.processes import KeptProcess, ServerError
+from ingot_chassis.testing.processes import GuardedProcess, ServerError
 
 RUN_ON_TWO_WORKERS = """
 import os
@@ -45,13 +45,13 @@ def test_hang(nats_url, redis_url, session_servers):
 def start_pytest(folder: Path, text: str, *arguments: str) -> subprocess.Popen[str]:
     (folder / "test_it.py").write_text(text)
     (folder / "pytest.ini").write_text("[pytest]\n")
-    surroundings = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    surroundings["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # a third of the start-up
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # a third of the start-up
     plugins = ["-p", "xdist", "-p", "ingot_chassis.testing.plugin", "-p", "no:cacheprovider"]
     return subprocess.Popen(
         [sys.executable, "-m", "pytest", "-q", *plugins, *arguments],
         cwd=folder,
-        env=surroundings,
+        env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -67,7 +67,7 @@ def wait_until(happened: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-async def test_postgres_is_a_recent_real_server(postgres_server: str) -> None:
+async def test_postgres_is_a_recent_real_server(postgres_server):
     connection = await asyncpg.connect(postgres_server)
     try:
         assert connection.get_server_version().major >= 15
@@ -77,14 +77,14 @@ async def test_postgres_is_a_recent_real_server(postgres_server: str) -> None:
 
 
 @pytest.mark.parametrize("value", [b"one", b"two"])
-async def test_redis_is_empty_for_every_test(redis_url: str, value: bytes) -> None:
+async def test_redis_is_empty_for_every_test(redis_url, value):
     async with redis.asyncio.from_url(redis_url) as client:
         assert await client.get("key") is None
         await client.set("key", value)
         assert await client.get("key") == value
 
 
-async def test_shared_nats_has_jetstream(nats_url: str) -> None:
+async def test_shared_nats_has_jetstream(nats_url):
     stream = f"s{secrets.token_hex(4)}"
     client = await nats.connect(nats_url)
     try:
@@ -96,7 +96,7 @@ async def test_shared_nats_has_jetstream(nats_url: str) -> None:
 
 
 @pytest.mark.parametrize("ending", ["stop", "kill"])
-async def test_own_nats_comes_back_with_its_data(own_nats, ending: str) -> None:
+async def test_own_nats_comes_back_with_its_data(own_nats, ending):
     url = own_nats.url
     client = await nats.connect(url)
     await client.jetstream().add_stream(name="kept", subjects=["kept.>"])
@@ -117,17 +117,17 @@ async def test_own_nats_comes_back_with_its_data(own_nats, ending: str) -> None:
         await client.close()
 
 
-def test_a_server_that_fails_says_why(session_servers) -> None:
+def test_a_server_that_fails_says_why(session_servers):
     folder = session_servers.folder / f"failing-{secrets.token_hex(4)}"
     folder.mkdir()
-    server = KeptProcess(
+    server = GuardedProcess(
         ["sh", "-c", "echo port is taken; exit 3"], session=session_servers.folder, folder=folder
     )
     with pytest.raises(ServerError, match="port is taken"):
         server.wait_until(lambda: False)
 
 
-def test_workers_share_the_servers_and_nothing_is_left(tmp_path: Path) -> None:
+def test_workers_share_the_servers_and_nothing_is_left(tmp_path):
     run = start_pytest(tmp_path, RUN_ON_TWO_WORKERS, "-n", "2")
     output, _ = run.communicate(timeout=300)
     assert run.returncode == 0, output
@@ -145,7 +145,7 @@ def test_workers_share_the_servers_and_nothing_is_left(tmp_path: Path) -> None:
     ("workers", "end"),
     [("0", signal.SIGINT), ("0", signal.SIGTERM), ("0", signal.SIGKILL), ("2", signal.SIGKILL)],
 )
-def test_nothing_is_left_of_an_interrupted_run(tmp_path: Path, workers: str, end: signal.Signals) -> None:
+def test_nothing_is_left_of_an_interrupted_run(tmp_path, workers, end):
     run = start_pytest(tmp_path, RUN_THAT_HANGS, "-n", workers)
     note = tmp_path / "note"
     while not note.exists():

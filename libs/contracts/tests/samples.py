@@ -2,7 +2,7 @@
 
 import types
 from datetime import UTC, datetime
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
@@ -20,6 +20,8 @@ def event_classes() -> list[type[msgspec.Struct]]:
 def sample(hint: Any, depth: int = 0) -> Any:
     """A value of the type ``hint``, with every field given."""
     origin = get_origin(hint)
+    if origin is Annotated:
+        return sample(get_args(hint)[0], depth)
     if origin is Literal:
         return get_args(hint)[0]
     if origin in (Union, types.UnionType):

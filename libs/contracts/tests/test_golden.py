@@ -5,17 +5,15 @@ edited: a field may be added to the struct, with a default, and every old sample
 """
 
 import json
-import sys
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from .samples import event_classes, sample
+
 HERE = Path(__file__).parent
 GOLDEN = HERE.parent / "golden"
-sys.path.insert(0, str(HERE))
-
-from samples import event_classes, sample  # noqa: E402
 
 
 def tag(cls: type[msgspec.Struct]) -> str:

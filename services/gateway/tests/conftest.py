@@ -1,15 +1,11 @@
-"""The world around a gateway, over both ways to reach a service."""
+"""Fixtures: a gateway in front of fake services, for both ways to reach a service."""
 
-import sys
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import aiohttp
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from gateway_world import World, world
+from .world import World, open_world
 
 
 @pytest.fixture(params=["http", "asgi"])
@@ -19,16 +15,16 @@ def transport(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def forge(transport: str) -> AsyncIterator[World]:
-    """A gateway and stand-ins for the services, with the settings as they are."""
-    async with world(transport) as made:
-        yield made
+async def world(transport: str) -> AsyncIterator[World]:
+    """A gateway with default settings."""
+    async with open_world(transport) as world:
+        yield world
 
 
 @pytest.fixture
-async def client(forge: World) -> AsyncIterator[aiohttp.ClientSession]:
-    """Calls the gateway as a program far away does; keeps nothing, follows nothing."""
+async def client(world: World) -> AsyncIterator[aiohttp.ClientSession]:
+    """An HTTP client of the gateway. It stores no cookies and decompresses nothing."""
     async with aiohttp.ClientSession(
-        forge.url, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()
+        world.url, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()
     ) as session:
         yield session

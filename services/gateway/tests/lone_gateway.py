@@ -1,28 +1,31 @@
-"""A process of its own with a gateway in it, so that its memory can be looked at.
+"""A process of its own with a gateway in it, so that its memory can be measured.
 
-Takes ``transport`` and, over sockets, the URL of repos; prints the gateway's port and serves until it is ended.
+Arguments are ``transport`` and, over sockets, the URL of repos. It prints the gateway's port and serves until it is
+terminated. Run it as a module: ``python -m tests.lone_gateway``.
 """
 
 import asyncio
 import sys
 
-from gateway_world import StandIn, settings
-
-from ingot_chassis.server import bound_socket, serve_app
+from ingot_chassis.http.server import bound_socket, serve_app
+from ingot_chassis.peers.http_client import Origin
 from ingot_gateway.app import create_app
 from ingot_gateway.upstreams import AsgiUpstream, HttpUpstream
 
+from .world import LOOPBACK, PUBLIC_URL, EchoService, gateway_settings
+
 
 async def main(transport: str, repos_url: str) -> None:
-    upstream = AsgiUpstream(StandIn("repos")) if transport == "asgi" else HttpUpstream(repos_url)
-    app = create_app(settings(), upstreams={"repos": upstream})
-    listener = bound_socket("127.0.0.1", 0)
+    """Serve until the process is terminated."""
+    upstream = AsgiUpstream(EchoService("repos")) if transport == "asgi" else HttpUpstream(Origin(repos_url))
+    app = create_app(gateway_settings(), upstreams={"repos": upstream})
+    listener = bound_socket(LOOPBACK, 0)
     port = listener.getsockname()[1]
     await serve_app(
         app,
         listener,
-        public_url="http://ingot.test/",
-        drain_seconds=1,
+        public_url=PUBLIC_URL,
+        drain_seconds=30,
         on_listening=lambda: print(port, flush=True),
     )
 

@@ -1,19 +1,20 @@
-"""How long it is remembered who a credential belongs to, and what ends it."""
+"""How long the account of a credential is remembered, and what ends that."""
 
 import asyncio
-from datetime import UTC, datetime
-from itertools import count
+from typing import Any
 
 import msgspec
 import nats
 import pytest
 
-from ingot_chassis.bus import Bus
-from ingot_chassis.errors import ApiError, Denied, NotFound, Unauthenticated, Unavailable
-from ingot_chassis.events import Envelope, event_type
+from ingot_chassis.errors import Denied, NotFound, Unauthenticated, Unavailable
+from ingot_chassis.events.bus import Bus
+from ingot_chassis.peers.peers import Peers
+from ingot_chassis.security.keys import SigningKey
+from ingot_chassis.security.principal import ServiceIdentity
+from ingot_chassis.testing.service import envelope_of
 from ingot_contracts.identity import (
     Account,
-    Authenticate,
     Authenticated,
     CredentialsRevoked,
     MembershipChanged,
@@ -25,189 +26,237 @@ from ingot_contracts.identity import (
     UserDeleted,
     UserEdited,
 )
-from ingot_gateway.auth import NOBODY, TOPIC, Authenticator
-from ingot_gateway.credentials import Presented
+from ingot_contracts.testing.identity import FakeIdentity
+from ingot_gateway.auth import ANONYMOUS, TOPIC, Authenticator
+from ingot_gateway.clients.identity import HttpIdentity
+from ingot_gateway.credentials import Credential
 
-ANN, BOB = Presented("ann's"), Presented("bob's")
+from .world import answer
+
+ADDRESS = "192.0.2.1"
+ANN, BOB = Credential("ann's"), Credential("bob's")
 
 
-class FakeIdentity:
-    """Knows Ann (7) and Bob (8); each answer is a new statement."""
+class Identity(FakeIdentity):
+    """Knows Ann (7) and Bob (8). Each answer has a new token.
+
+    ``refusal`` is the status of every answer if it is not 0. Answers wait for ``may_answer``.
+    """
 
     def __init__(self) -> None:
-        self.questions: list[Authenticate] = []
-        self.failure: ApiError | None = None
+        super().__init__()
+        self.requests = self.refusal = 0
         self.may_answer = asyncio.Event()
         self.may_answer.set()
-        self.known = {"ann's": 7, "bob's": 8}
-        self._numbers = count(1)
+        self.add_credential(ANN, 7)
+        self.add_credential(BOB, 8)
 
-    async def authenticate(self, credential: Authenticate) -> Authenticated:
-        self.questions.append(credential)
+    def add_credential(self, credential: Credential, user_id: int) -> None:
+        self.credentials[credential.authenticate_body(ADDRESS)] = Authenticated(
+            principal_token="", user_id=user_id
+        )
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.requests += 1
+        token = f"token {self.requests}"
         await self.may_answer.wait()
-        if self.failure is not None:
-            raise self.failure
-        user_id = self.known.get(credential.token, 0)
-        return Authenticated(statement=f"{user_id}-{next(self._numbers)}" if user_id else "", user_id=user_id)
+        if self.refusal:
+            await answer(send, self.refusal, b'{"message": "refused", "url": ""}')
+            return
+        self.credentials = {
+            credential: msgspec.structs.replace(account, principal_token=token)
+            for credential, account in self.credentials.items()
+        }
+        await super().__call__(scope, receive, send)
+
+    async def wait_for_requests(self, count: int) -> None:
+        while self.requests < count:
+            await asyncio.sleep(0)
 
 
 @pytest.fixture
-def identity() -> FakeIdentity:
-    return FakeIdentity()
+def identity() -> Identity:
+    return Identity()
+
+
+def authenticator_of(identity: Identity, **options: Any) -> Authenticator:
+    own = ServiceIdentity("gateway", SigningKey.generate())
+    peer = Peers.in_process({"identity": identity}, own)["identity"]
+    return Authenticator(HttpIdentity(peer), **{"seconds": 5.0, **options})
 
 
 @pytest.fixture
-def authenticator(identity: FakeIdentity) -> Authenticator:
-    return Authenticator(identity, seconds=5)
+def authenticator(identity: Identity) -> Authenticator:
+    return authenticator_of(identity)
 
 
-def enveloped(happened: msgspec.Struct) -> bytes:
-    type_ = event_type(type(happened))
-    data = msgspec.Raw(msgspec.json.encode(happened))
-    return msgspec.json.encode(
-        Envelope(id="1", type=type_, key="1", seq=1, occurred_at=datetime.now(UTC), data=data)
-    )
+def message_of(event: msgspec.Struct) -> bytes:
+    """The body of the NATS message."""
+    return msgspec.json.encode(envelope_of(event))
 
 
-async def test_the_same_credential_is_asked_for_once(authenticator, identity):
-    first = await authenticator.caller(ANN, "192.0.2.1")
-    second = await authenticator.caller(ANN, "192.0.2.1")
+async def test_requests_with_one_credential_share_one_answer_of_identity(authenticator, identity):
+    first = await authenticator.caller(ANN, ADDRESS)
+    second = await authenticator.caller(ANN, ADDRESS)
 
-    assert first == second
-    assert [(one.token, one.address) for one in identity.questions] == [("ann's", "192.0.2.1")]
+    assert first == second == ("token 1", 7)
+    assert identity.requests == 1
 
 
-async def test_all_who_ask_at_the_same_time_wait_for_one_answer(authenticator, identity):
-    callers = await asyncio.gather(*(authenticator.caller(ANN, "") for _ in range(20)))
+async def test_identity_gets_the_address_of_the_client(authenticator):
+    assert await authenticator.caller(ANN, "203.0.113.9") == ANONYMOUS
+    assert (await authenticator.caller(ANN, ADDRESS)).user_id == 7
+
+
+async def test_requests_at_the_same_time_share_one_request_to_identity(authenticator, identity):
+    callers = await asyncio.gather(*(authenticator.caller(ANN, ADDRESS) for _ in range(20)))
 
     assert len(set(callers)) == 1
-    assert len(identity.questions) == 1
+    assert identity.requests == 1
 
 
-async def test_one_who_leaves_does_not_take_the_answer_from_the_others(authenticator, identity):
+async def test_a_client_that_leaves_does_not_take_the_answer_from_the_others(authenticator, identity):
     identity.may_answer.clear()
-    leaver, stayer = (asyncio.create_task(authenticator.caller(ANN, "")) for _ in range(2))
-    while not identity.questions:
-        await asyncio.sleep(0)
+    leaver, stayer = (asyncio.create_task(authenticator.caller(ANN, ADDRESS)) for _ in range(2))
+    await identity.wait_for_requests(1)
     leaver.cancel()
     identity.may_answer.set()
 
     assert (await stayer).user_id == 7
-    assert len(identity.questions) == 1
+    assert identity.requests == 1
 
 
-async def test_nobody_is_asked_for_each_time(authenticator, identity):
+async def test_that_a_credential_is_unknown_is_not_remembered(authenticator, identity):
     for _ in range(2):
-        assert await authenticator.caller(Presented("unknown"), "") == NOBODY
+        assert await authenticator.caller(Credential("unknown"), ADDRESS) == ANONYMOUS
 
-    assert len(identity.questions) == 2
-
-
-def taken_away(identity: FakeIdentity) -> None:
-    """A token that is deleted, or a membership that is over: identity answers something else."""
-    identity.known = {}
+    assert identity.requests == 2
 
 
-def forbidden(identity: FakeIdentity) -> None:
-    """An account that may not sign in any more."""
-    identity.failure = Denied("this account may not sign in")
+def revoke_token(identity: Identity) -> None:
+    """Also what a membership that ended looks like: identity answers something else."""
+    identity.credentials = {}
 
 
-@pytest.mark.parametrize("happens", [taken_away, forbidden])
-@pytest.mark.parametrize("slow", [0.0, 3.0], ids=["at once", "slowly"])
-async def test_what_is_revoked_ends_within_its_seconds_though_no_event_comes(identity, happens, slow):
+def ban_account(identity: Identity) -> None:
+    """The account may not sign in any more."""
+    identity.refusal = 403
+
+
+@pytest.mark.parametrize("revoke", [revoke_token, ban_account])
+@pytest.mark.parametrize("delay", [0.0, 3.0], ids=["fast answer", "slow answer"])
+async def test_a_revocation_takes_effect_within_its_seconds_without_an_event(identity, revoke, delay):
     now = 100.0
-    authenticator = Authenticator(identity, seconds=5, clock=lambda: now)
+    authenticator = authenticator_of(identity, clock=lambda: now)
     identity.may_answer.clear()
-    asking = asyncio.create_task(authenticator.caller(ANN, ""))
-    while not identity.questions:
-        await asyncio.sleep(0)
-    now += slow
+    request = asyncio.create_task(authenticator.caller(ANN, ADDRESS))
+    await identity.wait_for_requests(1)
+    now += delay
     identity.may_answer.set()
-    assert (await asking).user_id == 7
-    happens(identity)
+    assert (await request).user_id == 7
+    revoke(identity)
     now = 104.9
-    assert (await authenticator.caller(ANN, "")).user_id == 7
+    assert (await authenticator.caller(ANN, ADDRESS)).user_id == 7
     now = 105.0
-    if happens is forbidden:
+    if revoke is ban_account:
         with pytest.raises(Denied):
-            await authenticator.caller(ANN, "")
+            await authenticator.caller(ANN, ADDRESS)
     else:
-        assert await authenticator.caller(ANN, "") == NOBODY
+        assert await authenticator.caller(ANN, ADDRESS) == ANONYMOUS
+
+
+async def test_a_password_without_its_code_is_refused_with_words_each_time(authenticator, identity):
+    password = Credential("", "ann", "secret")
+    identity.credentials[password.authenticate_body(ADDRESS)] = Authenticated(
+        principal_token="", user_id=0, needs_code=True
+    )
+    for _ in range(2):
+        with pytest.raises(Unauthenticated, match="use an access token instead") as refused:
+            await authenticator.caller(password, ADDRESS)
+        assert refused.value.headers == {"X-Gitea-OTP": "required; app"}
+    assert identity.requests == 2
+
+
+async def test_what_is_remembered_of_a_code_lets_no_password_in_and_nobody_elsewhere(authenticator, identity):
+    with_code = Credential("", "ann", "secret", code="123456")
+    identity.add_credential(with_code, 7)
+
+    assert (await authenticator.caller(with_code, ADDRESS)).user_id == 7
+    assert (await authenticator.caller(with_code, ADDRESS)).user_id == 7
+    assert identity.requests == 1
+    assert await authenticator.caller(Credential("", "ann", "secret"), ADDRESS) == ANONYMOUS
+    assert await authenticator.caller(with_code, "192.0.2.66") == ANONYMOUS
+    assert identity.requests == 3
 
 
 async def test_zero_seconds_remember_nothing(identity):
-    authenticator = Authenticator(identity, seconds=0)
+    authenticator = authenticator_of(identity, seconds=0)
     for _ in range(2):
-        await authenticator.caller(ANN, "")
+        await authenticator.caller(ANN, ADDRESS)
 
-    assert len(identity.questions) == 2
-
-
-@pytest.mark.parametrize("failure", [Denied("no"), Unavailable("down")])
-async def test_a_failure_is_passed_on_and_not_remembered(authenticator, identity, failure):
-    identity.failure = failure
-    with pytest.raises(type(failure)):
-        await authenticator.caller(ANN, "")
-    identity.failure = None
-
-    assert (await authenticator.caller(ANN, "")).user_id == 7
+    assert identity.requests == 2
 
 
-@pytest.mark.parametrize("failure", [Unauthenticated("unknown key"), NotFound()])
-async def test_a_gateway_that_identity_does_not_know_is_not_the_callers_fault(
-    authenticator, identity, failure
-):
-    identity.failure = failure
+@pytest.mark.parametrize(("status", "error"), [(403, Denied), (503, Unavailable)])
+async def test_a_failure_is_passed_on_and_not_remembered(authenticator, identity, status, error):
+    identity.refusal = status
+    with pytest.raises(error):
+        await authenticator.caller(ANN, ADDRESS)
+    identity.refusal = 0
+
+    assert (await authenticator.caller(ANN, ADDRESS)).user_id == 7
+
+
+@pytest.mark.parametrize("status", [401, 404])
+async def test_a_gateway_that_identity_rejects_is_not_the_callers_fault(authenticator, identity, status):
+    identity.refusal = status
 
     with pytest.raises(Unavailable):
-        await authenticator.caller(ANN, "")
+        await authenticator.caller(ANN, ADDRESS)
 
 
-async def test_nobody_of_that_name_to_act_as_is_not_found(authenticator, identity):
-    identity.failure = NotFound("there is no user 'x' to act as")
+async def test_sudo_to_an_unknown_account_is_not_found(authenticator, identity):
+    identity.refusal = 404
 
     with pytest.raises(NotFound):
-        await authenticator.caller(Presented("ann's", sudo="x"), "")
+        await authenticator.caller(Credential("ann's", sudo="x"), ADDRESS)
 
 
-async def test_dropping_one_user_keeps_the_others(authenticator, identity):
-    ann, bob = await authenticator.caller(ANN, ""), await authenticator.caller(BOB, "")
+async def test_dropping_one_user_keeps_the_others(authenticator):
+    ann, bob = await authenticator.caller(ANN, ADDRESS), await authenticator.caller(BOB, ADDRESS)
     authenticator.drop(7)
 
-    assert await authenticator.caller(BOB, "") == bob
-    assert await authenticator.caller(ANN, "") != ann
+    assert await authenticator.caller(BOB, ADDRESS) == bob
+    assert await authenticator.caller(ANN, ADDRESS) != ann
 
 
-async def test_dropping_anybody_drops_who_acts_as_somebody_else(authenticator, identity):
-    acting = Presented("ann's", sudo="bob")
-    first = await authenticator.caller(acting, "")
+async def test_dropping_any_user_drops_all_answers_under_sudo(authenticator, identity):
+    acting = Credential("ann's", sudo="bob")
+    identity.add_credential(acting, 8)
+    first = await authenticator.caller(acting, ADDRESS)
     authenticator.drop(99)
 
-    assert await authenticator.caller(acting, "") != first
+    assert await authenticator.caller(acting, ADDRESS) != first
 
 
 async def test_an_answer_from_before_a_drop_is_not_remembered(authenticator, identity):
     identity.may_answer.clear()
-    asking = asyncio.create_task(authenticator.caller(ANN, ""))
-    while not identity.questions:
-        await asyncio.sleep(0)
+    asking = asyncio.create_task(authenticator.caller(ANN, ADDRESS))
+    await identity.wait_for_requests(1)
     authenticator.drop(7)
     identity.may_answer.set()
     before = await asking
 
-    assert await authenticator.caller(ANN, "") != before
+    assert await authenticator.caller(ANN, ADDRESS) != before
 
 
-async def test_who_comes_after_a_drop_does_not_wait_for_an_answer_from_before(authenticator, identity):
+async def test_a_request_after_a_drop_does_not_wait_for_an_answer_from_before(authenticator, identity):
     identity.may_answer.clear()
-    before = asyncio.create_task(authenticator.caller(ANN, ""))
-    while not identity.questions:
-        await asyncio.sleep(0)
+    before = asyncio.create_task(authenticator.caller(ANN, ADDRESS))
+    await identity.wait_for_requests(1)
     authenticator.drop(7)
-    after = asyncio.create_task(authenticator.caller(ANN, ""))
-    while len(identity.questions) < 2:
-        await asyncio.sleep(0)
+    after = asyncio.create_task(authenticator.caller(ANN, ADDRESS))
+    await identity.wait_for_requests(2)
     identity.may_answer.set()
 
     assert await before != await after
@@ -218,7 +267,7 @@ ACME = Account(id=9, kind="organization", login="acme")
 
 
 @pytest.mark.parametrize(
-    ("happened", "forgotten"),
+    ("event", "dropped"),
     [
         (CredentialsRevoked(user_id=7), {ANN}),
         (MembershipChanged(organization_id=9, user_id=7, member=True), {ANN}),
@@ -231,43 +280,43 @@ ACME = Account(id=9, kind="organization", login="acme")
         (OrganizationEdited(account=ACME, previous_login="acme"), set()),
     ],
 )
-async def test_an_event_drops_whom_it_touches(authenticator, identity, happened, forgotten):
-    before = {one: await authenticator.caller(one, "") for one in (ANN, BOB)}
-    await authenticator.on_event(enveloped(happened))
+async def test_an_event_drops_the_account_that_it_is_about(authenticator, event, dropped):
+    before = {one: await authenticator.caller(one, ADDRESS) for one in (ANN, BOB)}
+    await authenticator.on_event(message_of(event))
 
-    changed = {one for one in (ANN, BOB) if await authenticator.caller(one, "") != before[one]}
-    assert changed == forgotten
+    changed = {one for one in (ANN, BOB) if await authenticator.caller(one, ADDRESS) != before[one]}
+    assert changed == dropped
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"\xff", b"{}", enveloped(CredentialsRevoked(user_id=7)).replace(b"user_id", b"other")]
+    "body", [b"", b"\xff", b"{}", message_of(CredentialsRevoked(user_id=7)).replace(b"user_id", b"other")]
 )
-async def test_an_event_that_cannot_be_read_drops_everybody(authenticator, identity, body):
-    before = await authenticator.caller(BOB, "")
+async def test_an_event_that_cannot_be_read_drops_all_accounts(authenticator, body):
+    before = await authenticator.caller(BOB, ADDRESS)
     await authenticator.on_event(body)
 
-    assert await authenticator.caller(BOB, "") != before
+    assert await authenticator.caller(BOB, ADDRESS) != before
 
 
-async def test_events_are_heard_from_nats(authenticator, identity, nats_url):
-    before = await authenticator.caller(ANN, "")
-    bus, heard = Bus(nats_url, name="gateway"), asyncio.Event()
+async def test_events_arrive_over_nats(authenticator, nats_url):
+    before = await authenticator.caller(ANN, ADDRESS)
+    bus, received = Bus(nats_url, name="gateway"), asyncio.Event()
 
     async def on_message(body: bytes) -> None:
         await authenticator.on_event(body)
-        heard.set()
+        received.set()
 
     listening = asyncio.create_task(bus.listen(TOPIC, on_message))
     publisher = await nats.connect(nats_url)
     async with asyncio.timeout(20):
-        while not heard.is_set():  # core NATS keeps nothing for a subscription that is not there yet
+        while not received.is_set():  # core NATS keeps nothing for a subscription that is not there yet
             await publisher.publish(
-                "ingot.identity.credentials.revoked.v1", enveloped(CredentialsRevoked(user_id=7))
+                "ingot.identity.credentials.revoked.v1", message_of(CredentialsRevoked(user_id=7))
             )
             await publisher.flush()
-            await asyncio.wait({asyncio.create_task(heard.wait())}, timeout=0.1)
+            await asyncio.wait({asyncio.create_task(received.wait())}, timeout=0.1)
 
-    assert await authenticator.caller(ANN, "") != before
+    assert await authenticator.caller(ANN, ADDRESS) != before
     listening.cancel()
     await publisher.close()
     await bus.close()

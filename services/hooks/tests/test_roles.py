@@ -5,23 +5,23 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from ingot_chassis.policy import Policy
-from ingot_chassis.principal import Membership
-from ingot_contracts.identity import Account
+from ingot_chassis.http.policy import Policy
+from ingot_chassis.security.principal import Membership
+from ingot_contracts.identity import Account, User
 
-from .builders import hook, push, repository
-from .conftest import World
+from .builders import config, hook, push, repository
+from .world import World
 
-ROLES = {"stranger": 3, "inside": 4, "keeper": 5, "administrator": 6}
-"""``inside`` may read the repository or is a member of the organization, ``keeper`` may write or owns it."""
+ROLES = {"stranger": 3, "reader": 4, "writer": 5, "administrator": 6, "owner": 9}
+"""In an organization reader and writer are members. The owner has administrative access to repositories."""
 
-PLACES = {
-    "/repos/ann/app": {"anonymous": 401, "stranger": 403, "inside": 403, "confined": 401},
-    "/repos/ann/other": {"anonymous": 404, "stranger": 404, "inside": 403, "confined": 404},
-    "/orgs/acme": {"anonymous": 401, "stranger": 403, "inside": 403, "confined": 403},
-    "/orgs/secret": {"anonymous": 401, "stranger": 404, "inside": 403, "confined": 404},
+REFUSALS = {
+    "/repos/ann/app": {"anonymous": 401, "stranger": 403, "reader": 403, "writer": 403, "restricted": 401},
+    "/repos/ann/other": {"anonymous": 404, "stranger": 404, "reader": 403, "writer": 403, "restricted": 404},
+    "/orgs/acme": {"anonymous": 401, "stranger": 403, "reader": 403, "writer": 403, "restricted": 403},
+    "/orgs/secret": {"anonymous": 401, "stranger": 404, "reader": 403, "writer": 403, "restricted": 404},
 }
-"""How they refuse. ``confined``: with a token of the keeper that is restricted to something else."""
+"""The status by owner and role. ``restricted``: with a token of the owner that is restricted to another repository."""
 
 IDS = {"/repos/ann/app": 7, "/repos/ann/other": 8, "/orgs/acme": 50, "/orgs/secret": 51}
 
@@ -46,10 +46,10 @@ BODIES = {
 KINDS: dict[str, Any] = {
     "password": {"via": "basic"},
     "token": {"scopes": ["all"]},
-    "reading": {"scopes": ["read:hook"]},
-    "elsewhere": {"scopes": ["write:repository"]},
-    "confined here": {"scopes": ["write:hook"], "confined_to": []},
-    "confined": {"scopes": ["write:hook"], "confined_to": [1]},
+    "read scope": {"scopes": ["read:hook"]},
+    "other scope": {"scopes": ["write:repository"]},
+    "restricted to this": {"scopes": ["write:hook"], "restricted_to": []},
+    "restricted": {"scopes": ["write:hook"], "restricted_to": [1]},
 }
 
 
@@ -65,106 +65,126 @@ def public_routes(world: World) -> dict[str, Policy]:
 
 
 @pytest.fixture
-async def peopled(world: World) -> World:
-    sisters = world.sisters
+async def peopled(world):
+    """The world with a user for each role."""
     for name, id_ in ROLES.items():
-        sisters.accounts[name] = Account(id=id_, kind="user", login=name, admin=id_ == ROLES["administrator"])
-    for name in ("ann/app", "ann/other"):
-        sisters.levels |= {(name, ROLES["inside"]): "read", (name, ROLES["keeper"]): "write"}
-    for role in ("inside", "keeper"):
-        sisters.memberships[ROLES[role]] = held(role, "/orgs/acme") | held(role, "/orgs/secret")
+        admin = id_ == ROLES["administrator"]
+        world.save_account(Account(id=id_, kind="user", login=name, admin=admin))
+    for repository_id in (7, 8):
+        world.repos.levels |= {
+            (repository_id, ROLES["reader"]): "read",
+            (repository_id, ROLES["writer"]): "write",
+            (repository_id, ROLES["owner"]): "admin",
+        }
+    for role in ("reader", "writer", "owner"):
+        world.identity.memberships[ROLES[role]] = memberships(role, "/orgs/acme") | memberships(
+            role, "/orgs/secret"
+        )
     return world
 
 
-def held(role: str, place: str) -> dict[int, Membership]:
+def memberships(role: str, place: str) -> dict[int, Membership]:
     """What somebody is in the organization of the place."""
-    if not place.startswith("/orgs/") or role not in ("inside", "keeper"):
+    if not place.startswith("/orgs/") or role not in ("reader", "writer", "owner"):
         return {}
-    return {IDS[place]: Membership(owner=role == "keeper")}
+    return {IDS[place]: Membership(owner=role == "owner")}
 
 
-async def furnished(world: World, place: str) -> dict[str, str]:
-    """A hook with an ended delivery there; what the path parameters stand for."""
-    made = await world.call("POST", f"{place}/hooks", hook(), user=6, admin=True)
-    owner = world.sisters.accounts[place.rsplit("/", 1)[1]].user() if place.startswith("/orgs/") else None
-    await world.hear(push(of=repository(99, owner=owner) if owner else repository(IDS[place])))
-    table = world.db.metadata.tables["delivery"]
+async def create_hook_with_delivery(world: World, place: str) -> dict[str, str]:
+    """A hook there with a failed delivery; the values of the path parameters."""
+    body = hook(config=config(is_system_webhook="true")) if place == "/admin" else hook()
+    created = await world.call("POST", f"{place}/hooks", body, user=6, admin=True)
+    owner = User(id=6, login="administrator") if place == "/user" else None
+    if place.startswith("/orgs/"):
+        owner = world.identity.accounts[IDS[place]].user()
+    await world.deliver(push(target=repository(99, owner=owner) if owner else repository(IDS.get(place, 7))))
+    table = world.table("delivery")
     async with world.db.transaction() as tx:
-        mine = update(table).where(table.c.hook_id == made.json()["id"]).returning(table.c.id)
-        delivery_id = (await tx.execute(mine.values(state="failed"))).scalar_one()
-    return {"hook_id": made.json()["id"], "delivery_id": delivery_id}
+        statement = update(table).where(table.c.hook_id == created.json()["id"]).returning(table.c.id)
+        delivery_id = (await tx.execute(statement.values(state="failed"))).scalar_one()
+    return {"hook_id": created.json()["id"], "delivery_id": delivery_id}
 
 
 def expected(route: str, place: str, role: str, kind: str) -> int:
-    refusals, reading = PLACES[place], route.startswith("GET")
-    if kind == "elsewhere" or (kind == "reading" and not reading):
+    refusals, is_read = REFUSALS[place], route.startswith("GET")
+    if kind == "other scope" or (kind == "read scope" and not is_read):
         return 403
-    if kind == "confined" or (kind == "confined here" and place.startswith("/orgs/")):
-        return refusals["confined"]
-    if role in ("keeper", "administrator"):
+    if kind == "restricted" or (kind == "restricted to this" and place.startswith("/orgs/")):
+        return refusals["restricted"]
+    if role in ("owner", "administrator"):
         return ROUTES[route]
-    if role == "inside" and place.startswith("/orgs/") and route in FOR_MEMBERS:
+    if role in ("reader", "writer") and place.startswith("/orgs/") and route in FOR_MEMBERS:
         return ROUTES[route]
     return refusals[role]
 
 
-async def test_every_route_is_in_the_matrix(world: World) -> None:
-    below = ("/repos/{owner}/{repo}", "/orgs/{org}")
+async def test_every_route_is_in_the_matrix(world):
+    below = ("/repos/{owner}/{repo}", "/orgs/{org}", "/user", "/admin")
     listed = {f"{method} {place}{path}" for place in below for method, path in (r.split(" ") for r in ROUTES)}
     assert set(public_routes(world)) == listed | {"DELETE /org/{org}/hooks/{hook_id}"}
 
 
-@pytest.mark.parametrize("place", PLACES)
+async def test_every_route_declares_the_level_that_it_enforces(world):
+    for route, policy in public_routes(world).items():
+        method, path = route.split(" ")
+        of_members = f"{method} {path.removeprefix('/orgs/{org}')}" in FOR_MEMBERS
+        levels = {"repos": "admin", "user": "own", "admin": "administrator"}
+        level = levels.get(path.split("/")[1], "member" if of_members else "owner")
+        assert (policy.caller, policy.level, policy.decide is None) == ("resource", level, False), route
+
+
+@pytest.mark.parametrize("place", REFUSALS)
 @pytest.mark.parametrize("route", ROUTES)
-async def test_a_route_answers_each_caller_as_the_matrix_says(peopled: World, route: str, place: str) -> None:
+async def test_a_route_answers_each_caller_as_the_matrix_says(peopled, route, place):
     method, path = route.split(" ")
-    answers, wanted = {}, {}
+    answers, expected_answers = {}, {}
 
     async def attempt(role: str, kind: str, **who: Any) -> None:
-        things = await furnished(peopled, place)
+        parameters = await create_hook_with_delivery(peopled, place)
         answer = await peopled.call(
-            method, place + path.format(**things), BODIES.get(route), user=ROLES.get(role, 0), **who
+            method, place + path.format(**parameters), BODIES.get(route), user=ROLES.get(role, 0), **who
         )
         answers[role, kind] = answer.status_code
 
     await attempt("anonymous", "")
-    wanted["anonymous", ""] = PLACES[place]["anonymous"]
+    expected_answers["anonymous", ""] = REFUSALS[place]["anonymous"]
     for role in ROLES:
         for kind, credential in KINDS.items():
-            if kind.startswith("confined") and role in ("stranger", "inside"):
+            if kind.startswith("restricted") and role in ("stranger", "reader", "writer"):
                 continue
-            confined = {"confined_to": [IDS[place]]} if kind == "confined here" else {}
-            who = {"admin": role == "administrator", "held": held(role, place), **credential, **confined}
+            restriction = {"restricted_to": [IDS[place]]} if kind == "restricted to this" else {}
+            who = {
+                "admin": role == "administrator",
+                "organizations": memberships(role, place),
+                **credential,
+                **restriction,
+            }
             await attempt(role, kind, **who)
-            wanted[role, kind] = expected(route, place, role, kind)
-    assert answers == wanted
+            expected_answers[role, kind] = expected(route, place, role, kind)
+    assert answers == expected_answers
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("role", ["anonymous", "stranger", "inside"])
+@pytest.mark.parametrize("place", REFUSALS)
+@pytest.mark.parametrize("role", ["anonymous", "stranger", "reader", "writer"])
 @pytest.mark.parametrize("route", BODIES)
-async def test_access_is_decided_before_the_body_is_read(
-    peopled: World, route: str, place: str, role: str
-) -> None:
+async def test_access_is_decided_before_the_body_is_read(peopled, route, place, role):
     method, path = route.split(" ")
-    things = await furnished(peopled, place)
+    parameters = await create_hook_with_delivery(peopled, place)
     unreadable = {"type": 7, "config": [], "active": "x", "since": "never"}
     answer = await peopled.call(
         method,
-        place + path.format(**things),
+        place + path.format(**parameters),
         unreadable,
         user=ROLES.get(role, 0),
-        held=held(role, place),
+        organizations=memberships(role, place),
         via="basic",
     )
-    wanted = expected(route, place, role, "password")
-    assert answer.status_code == (max(wanted, 400))
+    status = expected(route, place, role, "password")
+    assert answer.status_code == max(status, 400)
 
 
-async def test_a_token_that_is_restricted_to_an_id_does_not_reach_the_organization_of_that_id(
-    peopled: World,
-) -> None:
-    owner = {"held": held("keeper", "/orgs/acme"), "confined_to": [50]}
-    refused = await peopled.call("DELETE", "/org/acme/hooks/1", user=5, **owner)
+async def test_a_token_that_is_restricted_to_an_id_does_not_reach_the_organization_of_that_id(peopled):
+    owner = {"organizations": memberships("owner", "/orgs/acme"), "restricted_to": [50]}
+    refused = await peopled.call("DELETE", "/org/acme/hooks/1", user=9, **owner)
     assert refused.status_code == 403
     assert "restricted" in refused.json()["message"]

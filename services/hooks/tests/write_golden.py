@@ -1,13 +1,13 @@
 """Writes the golden payload of each new event: ``python -m tests.write_golden``, in the folder of the service.
 
-One that is there is never written again: receivers have come to rely on it.
+An existing file is never written again: receivers rely on its fields.
 """
 
-from ingot_hooks.core import payloads
+from ingot_hooks.core import notices
 
-from .test_payloads import GOLDEN, everything
+from .test_notices import GOLDEN, sample_notices
 
-for notice in everything():
+for notice in sample_notices():
     file = GOLDEN / f"{notice.event}.json"
     if not file.exists():
-        file.write_bytes(payloads.native(notice) + b"\n")
+        file.write_bytes(notices.native(notice) + b"\n")

@@ -1,4 +1,4 @@
-"""OpenPGP keys: what is accepted, what is told about them, whose they are."""
+"""OpenPGP keys: what is accepted, what is shown of them, and whose they are."""
 
 import base64
 import subprocess
@@ -74,18 +74,18 @@ BAD = {
 }
 
 
-async def add(identity, key=ANN, as_="ann"):
-    return await identity.call("POST", "/user/gpg_keys", {"armored_public_key": key}, as_=as_)
+async def add(world, key=ANN, as_="ann"):
+    return await world.call("POST", "/user/gpg_keys", {"armored_public_key": key}, as_=as_)
 
 
-async def test_a_key_of_gnupg_is_told_with_its_subkey_and_addresses(identity):
-    await identity.add_user("ann")
-    answer = await add(identity)
+async def test_a_key_of_gnupg_is_shown_with_its_subkey_and_addresses(world):
+    await world.add_user("ann")
+    answer = await add(world)
     assert answer.status_code == 201
     key = answer.json()
     (subkey,) = key.pop("subkeys")
-    told = {name: key[name] for name in key if name not in ("id", "public_key")}
-    assert told == {
+    shown = {name: key[name] for name in key if name not in ("id", "public_key")}
+    assert shown == {
         "primary_key_id": "",
         "key_id": "83BD0951E792E43B",
         "emails": [{"email": "ann@example.com", "verified": True}],
@@ -97,8 +97,8 @@ async def test_a_key_of_gnupg_is_told_with_its_subkey_and_addresses(identity):
         "expires_at": "0001-01-01T00:00:00Z",
     }
     assert base64.b64decode(key["public_key"])[0] & 0x80
-    told = {name: subkey[name] for name in subkey if name not in ("id", "public_key", "expires_at")}
-    assert told == {
+    shown = {name: subkey[name] for name in subkey if name not in ("id", "public_key", "expires_at")}
+    assert shown == {
         "primary_key_id": "83BD0951E792E43B",
         "key_id": "9A04E7F96AD6B856",
         "emails": None,
@@ -112,30 +112,30 @@ async def test_a_key_of_gnupg_is_told_with_its_subkey_and_addresses(identity):
     assert subkey["expires_at"] > "2050"
 
 
-async def test_a_key_is_found_by_its_id_and_in_the_lists(identity):
-    await identity.add_user("ann")
-    await identity.add_user("bob")
-    made = (await add(identity)).json()
-    assert (await identity.call("GET", f"/user/gpg_keys/{made['id']}", as_="ann")).json() == made
-    assert (await identity.call("GET", "/user/gpg_keys", as_="ann")).json() == [made]
-    listed = await identity.call("GET", "/users/ann/gpg_keys", as_="bob")
-    assert listed.json() == [made]
+async def test_a_key_is_shown_by_its_id_and_in_the_lists(world):
+    await world.add_user("ann")
+    await world.add_user("bob")
+    key = (await add(world)).json()
+    assert (await world.call("GET", f"/user/gpg_keys/{key['id']}", as_="ann")).json() == key
+    assert (await world.call("GET", "/user/gpg_keys", as_="ann")).json() == [key]
+    listed = await world.call("GET", "/users/ann/gpg_keys", as_="bob")
+    assert listed.json() == [key]
     assert listed.headers["x-total-count"] == "1"
-    subkey = made["subkeys"][0]["id"]
-    assert (await identity.call("GET", f"/user/gpg_keys/{subkey}", as_="ann")).status_code == 404
-    assert (await identity.call("GET", "/user/gpg_keys/99", as_="ann")).status_code == 404
+    subkey = key["subkeys"][0]["id"]
+    assert (await world.call("GET", f"/user/gpg_keys/{subkey}", as_="ann")).status_code == 404
+    assert (await world.call("GET", "/user/gpg_keys/99", as_="ann")).status_code == 404
 
 
 @pytest.mark.parametrize("make", BAD.values(), ids=BAD)
-async def test_a_bad_key_is_refused_by_name(identity, make):
-    await identity.add_user("ann")
-    await identity.add_user("bob")
-    answer = await add(identity, make())
+async def test_a_bad_key_is_refused_by_name(world, make):
+    await world.add_user("ann")
+    await world.add_user("bob")
+    answer = await add(world, make())
     assert (answer.status_code, [e["field"] for e in answer.json()["errors"]]) == (
         422,
         ["armored_public_key"],
     )
-    assert (await identity.call("GET", "/user/gpg_keys", as_="ann")).json() == []
+    assert (await world.call("GET", "/user/gpg_keys", as_="ann")).json() == []
 
 
 UNPACKING = """
@@ -168,63 +168,63 @@ def test_what_is_compressed_is_not_unpacked():
     assert (ended.returncode, ended.stdout) == (0, "format\nformat\n"), ended.stderr
 
 
-async def test_a_subkey_that_its_key_did_not_bind_is_left_out(identity):
-    await identity.add_user("ann")
+async def test_a_subkey_that_its_key_did_not_bind_is_left_out(world):
+    await world.add_user("ann")
     own, foreign = packets(public("Ann <ann@example.com>")), packets(public("Eve <eve@x.io>"))
-    made = (await add(identity, armored([*own[:6], *foreign[4:6]]))).json()
-    assert len(made["subkeys"]) == 1
+    key = (await add(world, armored([*own[:6], *foreign[4:6]]))).json()
+    assert len(key["subkeys"]) == 1
 
 
-async def test_a_key_belongs_to_one_user(identity):
-    await identity.add_user("ann")
-    await identity.add_user("bob")
-    await add(identity)
-    again = await add(identity)
+async def test_a_key_belongs_to_one_user(world):
+    await world.add_user("ann")
+    await world.add_user("bob")
+    await add(world)
+    again = await add(world)
     assert (again.status_code, again.json()["errors"][0]["code"]) == (422, "taken")
-    assert len((await identity.call("GET", "/user/gpg_keys", as_="ann")).json()) == 1
+    assert len((await world.call("GET", "/user/gpg_keys", as_="ann")).json()) == 1
 
 
-async def test_the_addresses_of_who_hides_theirs_are_told_to_nobody_else(identity):
-    await identity.add_user("ann")
-    await identity.add_user("bob")
-    made = (await add(identity)).json()
-    await identity.call("PATCH", "/user/settings", {"hide_email": True}, as_="ann")
-    path = f"/user/gpg_keys/{made['id']}"
-    assert (await identity.call("GET", path, as_="ann")).json() == made
+async def test_hidden_addresses_are_shown_to_their_owner_only(world):
+    await world.add_user("ann")
+    await world.add_user("bob")
+    key = (await add(world)).json()
+    await world.call("PATCH", "/user/settings", {"hide_email": True}, as_="ann")
+    path = f"/user/gpg_keys/{key['id']}"
+    assert (await world.call("GET", path, as_="ann")).json() == key
     for caller in ("bob", "root"):
-        assert (await identity.call("GET", path, as_=caller)).json() == made | {"emails": []}
-        listed = await identity.call("GET", "/users/ann/gpg_keys", as_=caller)
-        assert listed.json() == [made | {"emails": []}]
+        assert (await world.call("GET", path, as_=caller)).json() == key | {"emails": []}
+        listed = await world.call("GET", "/users/ann/gpg_keys", as_=caller)
+        assert listed.json() == [key | {"emails": []}]
 
 
-async def test_a_token_of_an_administrator_deletes_keys_of_others_only_if_it_reaches_that_far(identity):
-    await identity.add_user("ann")
-    path = f"/user/gpg_keys/{(await add(identity)).json()['id']}"
+async def test_a_token_of_an_administrator_deletes_keys_of_others_only_if_it_reaches_that_far(world):
+    await world.add_user("ann")
+    path = f"/user/gpg_keys/{(await add(world)).json()['id']}"
     for scopes, status in ((["write:user"], 403), (["write:user", "write:admin"], 204)):
         body = {"name": "t", "scopes": scopes}
-        token = (await identity.call("POST", "/users/root/tokens", body, as_="root")).json()["sha1"]
-        assert (await identity.call("DELETE", path, token=token)).status_code == status
+        token = (await world.call("POST", "/users/root/tokens", body, as_="root")).json()["sha1"]
+        assert (await world.call("DELETE", path, token=token)).status_code == status
 
 
-async def test_an_address_that_is_given_up_is_no_longer_told(identity):
-    await identity.add_user("ann")
-    made = (await add(identity)).json()
-    await identity.call("PATCH", "/admin/users/ann", {"email": "other@example.com"}, as_="root")
-    shown = await identity.call("GET", f"/user/gpg_keys/{made['id']}", as_="ann")
+async def test_an_address_that_is_deleted_is_no_longer_shown(world):
+    await world.add_user("ann")
+    key = (await add(world)).json()
+    await world.call("PATCH", "/admin/users/ann", {"email": "other@example.com"}, as_="root")
+    shown = await world.call("GET", f"/user/gpg_keys/{key['id']}", as_="ann")
     assert shown.json()["emails"] == []
 
 
-async def test_a_deleted_key_is_gone_with_its_subkeys(identity):
-    await identity.add_user("ann")
-    await identity.add_user("bob")
-    path = f"/user/gpg_keys/{(await add(identity)).json()['id']}"
-    assert (await identity.call("DELETE", path, as_="bob")).status_code == 403
-    assert (await identity.call("DELETE", path, as_="ann")).status_code == 204
-    assert (await identity.call("DELETE", path, as_="ann")).status_code == 204
-    assert (await add(identity)).status_code == 201
+async def test_a_key_is_deleted_with_its_subkeys(world):
+    await world.add_user("ann")
+    await world.add_user("bob")
+    path = f"/user/gpg_keys/{(await add(world)).json()['id']}"
+    assert (await world.call("DELETE", path, as_="bob")).status_code == 403
+    assert (await world.call("DELETE", path, as_="ann")).status_code == 204
+    assert (await world.call("DELETE", path, as_="ann")).status_code == 204
+    assert (await add(world)).status_code == 201
 
 
-async def test_a_form_may_call_the_key_by_its_other_name(identity):
-    await identity.add_user("ann")
-    answer = await identity.call("POST", "/user/gpg_keys", {"armored_key": ANN}, as_="ann")
+async def test_a_form_may_use_the_other_name_of_the_field(world):
+    await world.add_user("ann")
+    answer = await world.call("POST", "/user/gpg_keys", {"armored_key": ANN}, as_="ann")
     assert answer.status_code == 201

@@ -1,15 +1,16 @@
-"""SSH keys: what is accepted, in which form it is kept, and whose it is."""
+"""SSH keys: what is accepted, in which form it is stored, and whose it is."""
 
 import base64
 import json
 import shutil
 import subprocess
+from urllib.parse import quote
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from ingot_chassis.ssh_keys import read
+from ingot_chassis.security.ssh_keys import read
 
 
 def wire(*parts):
@@ -86,29 +87,29 @@ BAD = {
 }
 
 
-async def add(identity, key, title="laptop", as_="ann"):
-    return await identity.call("POST", "/user/keys", {"title": title, "key": key}, as_=as_)
+async def add(world, key, title="laptop", as_="ann"):
+    return await world.call("POST", "/user/keys", {"title": title, "key": key}, as_=as_)
 
 
 @pytest.mark.parametrize("key", GOOD.values(), ids=GOOD)
-async def test_a_key_is_accepted(identity, key):
-    await identity.add_user("ann")
-    answer = await add(identity, key)
+async def test_a_key_is_accepted(world, key):
+    await world.add_user("ann")
+    answer = await add(world, key)
     assert answer.status_code == 201
-    made = answer.json()
-    assert made["url"] == f"http://127.0.0.1:3000/api/v1/user/keys/{made['id']}"
-    assert (await identity.call("GET", f"/user/keys/{made['id']}", as_="ann")).json() == made
-    assert (await identity.call("GET", "/users/ann/keys", as_="root")).json() == [made]
+    key = answer.json()
+    assert key["url"] == f"http://127.0.0.1:3000/api/v1/user/keys/{key['id']}"
+    assert (await world.call("GET", f"/user/keys/{key['id']}", as_="ann")).json() == key
+    assert (await world.call("GET", "/users/ann/keys", as_="root")).json() == [key]
 
 
 @pytest.mark.parametrize("key", BAD.values(), ids=BAD)
-async def test_a_bad_key_is_refused_by_name(identity, key):
-    await identity.add_user("ann")
+async def test_a_bad_key_is_refused_by_name(world, key):
+    await world.add_user("ann")
     body = json.dumps({"title": "laptop", "key": key})
-    await identity.call("GET", "/user", as_="ann")
-    answer = await identity.call_raw("POST", "/user/keys", body, as_="ann")
+    await world.call("GET", "/user", as_="ann")
+    answer = await world.call_raw("POST", "/user/keys", body, as_="ann")
     assert (answer.status_code, [e["field"] for e in answer.json()["errors"]]) == (422, ["key"])
-    assert (await identity.call("GET", "/user/keys", as_="ann")).json() == []
+    assert (await world.call("GET", "/user/keys", as_="ann")).json() == []
 
 
 @pytest.mark.parametrize(
@@ -121,67 +122,81 @@ async def test_a_bad_key_is_refused_by_name(identity, key):
         ({"key": {"key": ED}}, 400, "key"),
     ],
 )
-async def test_a_bad_body_names_the_field(identity, body, status, field):
-    await identity.add_user("ann")
-    answer = await identity.call("POST", "/user/keys", {"title": "laptop", "key": ED} | body, as_="ann")
+async def test_a_bad_body_names_the_field(world, body, status, field):
+    await world.add_user("ann")
+    answer = await world.call("POST", "/user/keys", {"title": "laptop", "key": ED} | body, as_="ann")
     assert (answer.status_code, [e["field"] for e in answer.json()["errors"]]) == (status, [field])
 
 
-async def test_a_key_is_kept_in_one_form_whatever_it_came_in(identity):
-    await identity.add_user("ann")
-    made = (await add(identity, GOOD["SSH2"])).json()
-    assert made["key"] == f"ssh-ed25519 {BLOB} me and you"
+async def test_a_key_is_stored_in_one_form_whatever_it_came_in(world):
+    await world.add_user("ann")
+    key = (await add(world, GOOD["SSH2"])).json()
+    assert key["key"] == f"ssh-ed25519 {BLOB} me and you"
+
+
+async def test_repos_learns_whose_key_it_is_as_long_as_they_may_sign_in(world):
+    await world.add_user("ann")
+    fingerprint = (await add(world, ED)).json()["fingerprint"]
+    path = f"/internal/ssh-keys?fingerprint={quote(fingerprint)}"
+    with world.count_statements() as statements:
+        owner = (await world.get_as_peer(path)).json()
+    assert (owner["principal"]["name"], owner["principal"]["via"], owner["title"]) == ("ann", "ssh", "laptop")
+    assert "scopes" not in owner["principal"]
+    assert len(statements) == 2
+    login = {"source_id": 0, "login_name": "ann", "prohibit_login": True}
+    assert (await world.call("PATCH", "/admin/users/ann", login, as_="root")).status_code == 200
+    assert (await world.get_as_peer(path)).status_code == 403
 
 
 @pytest.mark.parametrize("kind", ["ed25519", "rsa 2048", "ecdsa 256"])
-def test_the_fingerprint_is_the_one_that_openssh_tells(tmp_path, kind):
+def test_the_fingerprint_is_that_of_openssh(tmp_path, kind):
     if shutil.which("ssh-keygen") is None:
         pytest.skip("there is no ssh-keygen")
     file = tmp_path / "key.pub"
     file.write_text(GOOD[kind] + "\n")
-    told = subprocess.run(["ssh-keygen", "-lf", file], capture_output=True, text=True, check=True)
-    assert read(GOOD[kind]).fingerprint == told.stdout.split()[1]
+    output = subprocess.run(["ssh-keygen", "-lf", file], capture_output=True, text=True, check=True)
+    assert read(GOOD[kind]).fingerprint == output.stdout.split()[1]
 
 
-async def test_a_key_belongs_to_one_user_and_a_title_to_one_key(identity):
-    await identity.add_user("ann")
-    await identity.add_user("bob")
-    assert (await add(identity, ED)).status_code == 201
+async def test_a_key_belongs_to_one_user_and_a_title_to_one_key(world):
+    await world.add_user("ann")
+    await world.add_user("bob")
+    assert (await add(world, ED)).status_code == 201
     for as_, key, title, field in (
         ("bob", f"{BLOB} other comment", "laptop", "key"),
         ("ann", ED, "other", "key"),
         ("ann", GOOD["rsa 2048"], "laptop", "title"),
     ):
-        answer = await add(identity, key, title, as_)
+        answer = await add(world, key, title, as_)
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
-    assert (await add(identity, GOOD["rsa 2048"], "laptop", "bob")).status_code == 201
+    assert (await add(world, GOOD["rsa 2048"], "laptop", "bob")).status_code == 201
 
 
-async def test_a_deleted_key_is_free_again(identity):
-    await identity.add_user("ann")
-    await identity.add_user("bob")
-    key_id = (await add(identity, ED)).json()["id"]
-    assert (await identity.call("DELETE", f"/user/keys/{key_id}", as_="bob")).status_code == 403
-    assert (await identity.call("DELETE", f"/user/keys/{key_id}", as_="ann")).status_code == 204
-    assert (await identity.call("DELETE", f"/user/keys/{key_id}", as_="ann")).status_code == 204
-    assert (await add(identity, ED, as_="bob")).status_code == 201
+async def test_a_deleted_key_is_free_again(world):
+    await world.add_user("ann")
+    await world.add_user("bob")
+    key_id = (await add(world, ED)).json()["id"]
+    assert (await world.call("DELETE", f"/user/keys/{key_id}", as_="bob")).status_code == 403
+    assert (await world.call("DELETE", f"/user/keys/{key_id}", as_="ann")).status_code == 204
+    assert (await world.call("DELETE", f"/user/keys/{key_id}", as_="ann")).status_code == 204
+    assert (await add(world, ED, as_="bob")).status_code == 201
 
 
-async def test_an_administrator_adds_and_deletes_keys_of_others(identity):
-    await identity.add_user("ann")
-    await identity.add_user("bob")
-    made = await identity.call("POST", "/admin/users/ann/keys", {"title": "k", "key": ED}, as_="root")
-    assert made.status_code == 201
-    key_id = made.json()["id"]
-    assert (await identity.call("DELETE", f"/admin/users/bob/keys/{key_id}", as_="root")).status_code == 404
-    assert (await identity.call("DELETE", f"/admin/users/ann/keys/{key_id}", as_="root")).status_code == 204
-    assert (await identity.call("GET", "/user/keys", as_="ann")).json() == []
+async def test_an_administrator_adds_and_deletes_keys_of_others(world):
+    await world.add_user("ann")
+    await world.add_user("bob")
+    answer = await world.call("POST", "/admin/users/ann/keys", {"title": "k", "key": ED}, as_="root")
+    assert answer.status_code == 201
+    key_id = answer.json()["id"]
+    assert (await world.call("DELETE", f"/admin/users/bob/keys/{key_id}", as_="root")).status_code == 404
+    assert (await world.call("DELETE", f"/admin/users/ann/keys/{key_id}", as_="root")).status_code == 204
+    assert (await world.call("GET", "/user/keys", as_="ann")).json() == []
 
 
-async def test_a_token_of_an_administrator_deletes_keys_of_others_only_if_it_reaches_that_far(identity):
-    await identity.add_user("ann")
-    path = f"/user/keys/{(await add(identity, ED)).json()['id']}"
+async def test_a_token_of_an_administrator_deletes_keys_of_others_only_if_it_reaches_that_far(world):
+    await world.add_user("ann")
+    path = f"/user/keys/{(await add(world, ED)).json()['id']}"
     for scopes, status in ((["write:user"], 403), (["write:user", "write:admin"], 204)):
         body = {"name": "t", "scopes": scopes}
-        token = (await identity.call("POST", "/users/root/tokens", body, as_="root")).json()["sha1"]
-        assert (await identity.call("DELETE", path, token=token)).status_code == status
+        token = (await world.call("POST", "/users/root/tokens", body, as_="root")).json()["sha1"]
+        assert (await world.call("DELETE", path, token=token)).status_code == status

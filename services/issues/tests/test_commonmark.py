@@ -33,7 +33,7 @@ def without_extensions(html: str) -> str:
 
 
 @pytest.mark.skipif(not CASES, reason="tools/commonmark has not fetched the cases of the specification")
-def test_the_cases_of_the_specification_pass() -> None:
+def test_the_cases_of_the_specification_pass():
     assert len(CASES) == 652
     failing = {
         case["example"]

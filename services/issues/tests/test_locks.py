@@ -1,78 +1,34 @@
-"""Writers of all kinds at once: nobody waits in a circle, which PostgreSQL would end with an error."""
-
-import asyncio
-from typing import Any
-
-from ingot_contracts.identity import User
-from ingot_contracts.repos import RepositoryEdited
-
-from .builders import APP, FORK, NEXT, comparison, push, pushed_commit, repository
-from .conftest import World
-from .test_pulls import PULL, propose
-
-ROUNDS = 12
+"""Locked conversations."""
 
 
-async def test_pull_requests_are_opened_while_pushes_and_edits_of_their_repositories_arrive(
-    world: World,
-) -> None:
-    """Requests of two repositories that are proposed for each other, and what their consumer does meanwhile."""
-    world.repos.repositories[APP] = repository(parent=repository(FORK, owner=4), fork=True)
-    world.repos.levels[(APP, 4)] = "write"
-    for path in ("", "//repos/dan/app"):
-        await world.call("POST", f"{path}/issues", {"title": "x"}, as_=4)
-        await world.call("POST", f"{path}/labels", {"name": "bug", "color": "#ff0000"}, as_=4)
-    world.repos.compared = comparison(base_sha=NEXT)
-
-    async def request(method: str, path: str, body: Any) -> None:
-        answer = await world.call(method, path, body, as_=4)
-        assert answer.status_code < 400, answer.text
-
-    async def consumer() -> None:
-        for number in range(ROUNDS):
-            commit = pushed_commit(f"{number:040x}", "see #1")
-            for of in (repository(), repository(FORK, owner=4)):
-                await world.hear(push(after=f"{number + 1:040x}", of=of, commits=[commit]))
-                await world.hear(RepositoryEdited(repository=of, sender=User(id=4, login="dan")))
-
-    async def jobs() -> None:
-        for _ in range(ROUNDS):
-            await world.workers.step()
-            await world.counting.step()
-
-    async def writer(number: int) -> None:
-        for path, head in (("", "dan:b"), ("//repos/dan/app", "ann:b")):
-            await request("POST", f"{path}/pulls", PULL | {"head": f"{head}{number}", "body": "see #1"})
-            await request("POST", f"{path}/issues/1/comments", {"body": f"see ann/app#1 dan/app#1 {number}"})
-            await request("PUT", f"{path}/issues/1/labels", {"labels": ["bug"] if number % 2 else []})
-
-    await asyncio.gather(consumer(), jobs(), *(writer(number) for number in range(ROUNDS)))
-    for path in ("", "//repos/dan/app"):
-        listed = await world.call("GET", f"{path}/pulls?limit=50")
-        assert [pull["number"] for pull in listed.json()] == list(range(ROUNDS + 1, 1, -1))
+async def test_a_locked_issue_is_for_writers_to_comment_on(world):
+    await world.open_issue(as_=3)
+    comment = (await world.call("POST", "/issues/1/comments", {"body": "x"}, as_=3)).json()
+    for as_, status in ((3, 403), (0, 401), (2, 204), (2, 204)):
+        answer = await world.call("PUT", "/issues/1/lock", {"lock_reason": "heat"}, as_=as_)
+        assert (answer.status_code, as_) == (status, as_)
+    assert (await world.call("GET", "/issues/1", as_=0)).json()["is_locked"] is True
+    for as_, status in ((3, 403), (4, 403), (0, 401), (2, 201)):
+        for path in ("/issues/1/comments", "/issue/1/comments"):
+            assert (await world.call("POST", path, {"body": "y"}, as_=as_)).status_code == status
+    edited = await world.call("PATCH", f"/issues/comments/{comment['id']}", {"body": "z"}, as_=3)
+    assert edited.status_code == 200
+    assert (await world.call("DELETE", "/issues/1/lock", as_=3)).status_code == 403
+    assert (await world.call("DELETE", "/issues/1/lock", as_=2)).status_code == 204
+    assert (await world.call("POST", "/issues/1/comments", {"body": "y"}, as_=3)).status_code == 201
+    actions = await world.actions()
+    assert actions == ["opened", "locked", "unlocked"]
 
 
-async def test_a_pull_request_is_merged_while_its_push_and_others_arrive(world: World) -> None:
-    numbers = [(await propose(world, head=f"fix{number}"))["number"] for number in range(8)]
-    commit = pushed_commit(NEXT, "see #1 #2 #3")
-    merging = (
-        world.call("POST", f"/pulls/{number}/merge", {"delete_branch_after_merge": True})
-        for number in numbers
-    )
-    hearing = (
-        world.hear(push(after=f"{number:040x}", merged_pull=number, commits=[commit])) for number in numbers
-    )
+async def test_a_lock_needs_no_body_and_an_issue(world):
+    await world.open_issue()
+    assert (await world.call("PUT", "/issues/9/lock")).status_code == 404
+    assert (await world.call("PUT", "/issues/1/lock", {"lock_reason": 5})).status_code in (400, 422)
+    assert (await world.call("PUT", "/issues/1/lock")).status_code == 204
 
-    async def in_order() -> None:
-        for one in hearing:
-            await one
 
-    async def jobs() -> None:
-        for _ in numbers:
-            await world.workers.step()
-
-    answers, *_ = await asyncio.gather(asyncio.gather(*merging), in_order(), jobs())
-    assert {answer.status_code for answer in answers} <= {200, 405}
-    pulls = (await world.call("GET", "/pulls?state=closed")).json()
-    assert [pull["merged"] for pull in pulls] == [True] * len(numbers)
-    assert (await world.counted()) == (0, 0)
+async def test_pull_requests_are_locked_the_same_way(world):
+    await world.propose()
+    assert (await world.call("PUT", "/issues/1/lock")).status_code == 204
+    assert (await world.call("GET", "/pulls/1")).json()["is_locked"] is True
+    assert (await world.payloads("issues.pull.changed.v1"))[-1]["action"] == "locked"

@@ -1,21 +1,30 @@
-"""Markdown: links in mode gfm, nothing dangerous in any mode, bounded work."""
+"""Markdown: links in mode gfm, bounded work, and nothing dangerous in any mode.
 
+The last is checked by a list of allowed tags and attributes, and in a browser if there is one.
+"""
+
+import html
+import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from ingot_issues.core.markdown import Context, render
+from ingot_issues.core.markdown import PARSER, LinkContext, render
 
-from .conftest import World
+from .markdown_corpus import CORPUS, HANDLERS
 
 ROOT = "http://127.0.0.1:3000/"
 
 
 def rendered(text: str, *, mode: str = "gfm", context: str = "/ann/app", wiki: bool = False) -> str:
-    return render(text, Context.of(ROOT, context, wiki=wiki) if mode == "gfm" else None)
+    return render(text, LinkContext.of(ROOT, context, wiki=wiki) if mode == "gfm" else None)
 
 
 @pytest.mark.parametrize(
@@ -29,20 +38,20 @@ def rendered(text: str, *, mode: str = "gfm", context: str = "/ann/app", wiki: b
         ("[[Home page]]", "ann/app/Home-page"),
     ],
 )
-def test_references_become_links(text: str, target: str) -> None:
+def test_references_become_links(text, target):
     assert f'href="{ROOT}{target}"' in rendered(text)
     assert f'href="{ROOT}{target}"' not in rendered(text, mode="markdown")
 
 
 @pytest.mark.parametrize("text", ["`#12`", "[#12](x)", "a#12", "@bob@x", "deadbeef", "1234567x", "#0"])
-def test_what_is_no_reference_stays_text(text: str) -> None:
+def test_other_text_becomes_no_link(text):
     html = rendered(text)
     assert "/issues/" not in html
     assert "/commit/" not in html
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("|a|\n|--:|\n|1|", '<td align="right">1</td>'),
         ("~~gone~~", "<s>gone</s>"),
@@ -54,11 +63,11 @@ def test_what_is_no_reference_stays_text(text: str) -> None:
         ("![i](a.png)", f'src="{ROOT}ann/app/a.png"'),
     ],
 )
-def test_the_usual_syntax_is_known(text: str, found: str) -> None:
-    assert found in rendered(text)
+def test_the_usual_syntax_is_rendered(text, expected):
+    assert expected in rendered(text)
 
 
-def test_wiki_links_lead_into_the_wiki() -> None:
+def test_wiki_links_lead_into_the_wiki():
     html = rendered("[a](b) ![i](c.png)", wiki=True)
     assert f"{ROOT}ann/app/wiki/b" in html
     assert f"{ROOT}ann/app/wiki/raw/c.png" in html
@@ -82,7 +91,7 @@ def test_wiki_links_lead_into_the_wiki() -> None:
         '<a href="jav&#x09;ascript:alert(1)">x</a>',
     ],
 )
-def test_nothing_dangerous_comes_through(text: str, mode: str) -> None:
+def test_nothing_dangerous_comes_through(text, mode):
     html = (rendered(text, mode=mode)).lower()
     for bad in (
         "<script",
@@ -102,11 +111,11 @@ def test_nothing_dangerous_comes_through(text: str, mode: str) -> None:
 @pytest.mark.parametrize(
     "context", ["../../x", "http://evil.example/x", "//evil.example", "javascript:x", "a b"]
 )
-def test_a_strange_context_leads_nowhere_else(context: str) -> None:
+def test_a_strange_context_leads_nowhere_else(context):
     assert f'href="{ROOT}' in rendered("#1", context=context)
 
 
-async def test_raw_renders_the_body_as_it_is(world: World) -> None:
+async def test_raw_renders_the_body_as_it_is(world):
     async def raw(content: bytes) -> httpx.Response:
         return await world.http.post(
             "/api/v1/markdown/raw", content=content, headers={"content-type": "text/plain"}
@@ -124,23 +133,23 @@ async def test_raw_renders_the_body_as_it_is(world: World) -> None:
         {"text": "#1", "mode": "gfm", "CONTEXT": "ann/app/"},
     ],
 )
-async def test_keys_come_in_any_case(world: World, body: dict[str, str]) -> None:
+async def test_keys_come_in_any_case(world, body):
     answer = await world.call("POST", "//markdown", body, as_=0)
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert f'href="{ROOT}ann/app/issues/1"' in answer.text
 
 
-async def test_empty_text_is_an_empty_body(world: World) -> None:
+async def test_empty_text_is_an_empty_body(world):
     answer = await world.call("POST", "//markdown", {"Text": ""}, as_=0)
     assert (answer.status_code, answer.content) == (200, b"")
 
 
-async def test_long_texts_are_rendered_as_well(world: World) -> None:
+async def test_long_texts_are_rendered_as_well(world):
     answer = await world.call("POST", "//markdown", {"text": "*hi*\n\n" * 2_000}, as_=0)
     assert answer.text.count("<em>") == 2_000
 
 
-async def test_too_long_a_text_is_refused(world: World) -> None:
+async def test_too_long_a_text_is_refused(world):
     answer = await world.call("POST", "//markdown", {"text": "a" * 200_000}, as_=0)
     assert answer.status_code == 413
 
@@ -153,11 +162,11 @@ async def test_too_long_a_text_is_refused(world: World) -> None:
         ("#1 " * 4_000, "a" * 10_000),
     ],
 )
-def test_what_is_written_once_is_not_repeated_without_end(text: str, context: str) -> None:
+def test_one_definition_is_not_repeated_without_end(text, context):
     assert len(rendered(text, context=context)) < 64 * len(text)
 
 
-def test_code_that_takes_long_to_highlight_is_shown_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_that_takes_long_to_highlight_is_shown_plain(monkeypatch):
     code = "```python\ndef f(): pass\n```\n"
     assert rendered(code * 2).count('class="k"') == 4
     seconds = iter(range(1000))
@@ -196,12 +205,138 @@ def counted_by(watch: Callable[[Any], None], text: str) -> int:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_ten_times_the_text_is_ten_times_the_work(text: str) -> None:
+def test_ten_times_the_text_is_ten_times_the_work(text):
     times = max(400 // len(text), 1)
     assert steps(text * times * 10) < 12 * steps(text * times)
 
 
-def test_a_list_of_tasks_is_walked_once() -> None:
+def test_a_list_of_tasks_is_walked_once():
     """In lines of Python: a loop calls nothing."""
     once, often = (counted_by(sys.settrace, "- [ ] x\n" * times) for times in (30, 300))
     assert often < 12 * once
+
+
+TAG_NAMES = (
+    "a abbr acronym area article aside b bdi bdo blockquote br caption center cite code col colgroup data dd del "
+    "details dfn div dl dt em figcaption figure footer h1 h2 h3 h4 h5 h6 header hgroup hr i img input ins kbd li "
+    "map mark nav ol p pre q rp rt rtc ruby s samp section small span strike strong sub summary sup table tbody "
+    "td th thead time tfoot tr tt u ul var wbr"
+)
+ATTRIBUTE_NAMES = (
+    "href src alt title class id rel lang align type checked disabled start width height hspace vspace border cite "
+    "datetime colspan rowspan headers scope char charoff valign span coords shape hreflang dir"
+)
+TAGS, ATTRIBUTES = set(TAG_NAMES.split()), set(ATTRIBUTE_NAMES.split())
+SAFE_ADDRESS = re.compile(r"(?:https?://|mailto:|[#/?.]|[^:/?#]*(?:[/?#]|$))", re.IGNORECASE)
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None
+)
+
+PAGE = """<!doctype html><html><head><meta charset="utf-8"><script>
+const hits = [];
+window.alert = window.confirm = window.prompt = () => {{ hits.push(window.now || "at once"); }};
+addEventListener("click", event => {{
+    const link = event.target.closest && event.target.closest("a");
+    if (!link || !/^javascript:/i.test(link.protocol)) event.preventDefault();
+}}, true);
+</script></head><body>{bodies}<script>
+addEventListener("load", () => {{
+    for (const part of document.querySelectorAll(".part")) {{
+        window.now = part.dataset.number;
+        for (const node of part.querySelectorAll("*")) {{
+            for (const kind of ["mouseover", "focus", "animationstart", "toggle", "error"])
+                node.dispatchEvent(new Event(kind));
+            if (node.click) node.click();
+        }}
+    }}
+    setTimeout(() => document.documentElement.dataset.hits = "[" + [...new Set(hits)].join() + "]", 500);
+}});
+</script></body></html>"""
+
+
+def renderings() -> list[tuple[int, str]]:
+    """Each hostile text in every mode."""
+    contexts = [
+        None,
+        LinkContext.of(ROOT, "ann/app", wiki=False),
+        LinkContext.of(ROOT, "ann/app", wiki=True),
+        LinkContext.of(ROOT, "javascript:alert(1)", wiki=False),
+    ]
+    return [(number, render(text, context)) for number, text in enumerate(CORPUS) for context in contexts]
+
+
+class Strict(HTMLParser):
+    """Collects whatever is not on the list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.findings: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in TAGS:
+            self.findings.append(f"<{tag}>")
+        for name, value in attrs:
+            if name not in ATTRIBUTES:
+                self.findings.append(f"{tag} {name}")
+            if name in ("href", "src", "cite"):
+                plain = re.sub(r"[\x00-\x20\x7f]", "", html.unescape(value or ""))
+                if not SAFE_ADDRESS.match(plain):
+                    self.findings.append(f"{name}={plain}")
+
+    def handle_comment(self, data: str) -> None:
+        self.findings.append(f"<!--{data}")
+
+    def handle_decl(self, decl: str) -> None:
+        self.findings.append(f"<!{decl}")
+
+    def handle_pi(self, data: str) -> None:
+        self.findings.append(f"<?{data}")
+
+    def unknown_decl(self, data: str) -> None:
+        self.findings.append(f"<![{data}")
+
+
+def suspicious(text: str) -> list[str]:
+    parser = Strict()
+    parser.feed(text)
+    parser.close()
+    return parser.findings
+
+
+def test_only_allowed_tags_and_attributes_come_through():
+    findings = {CORPUS[number]: suspicious(shown) for number, shown in renderings()}
+    assert {text: bad for text, bad in findings.items() if bad} == {}
+
+
+def test_the_list_finds_what_is_not_allowed():
+    unnoticed = [text for text in HANDLERS if text.endswith(">") and not suspicious(text)]
+    assert unnoticed == []
+    assert suspicious(PARSER.render("<a href='jav&#x09;ascript:alert(1)'>x</a>", {}))
+
+
+def hits(folder: Path, parts: list[tuple[int, str]]) -> str:
+    """The numbers of the parts that ran something in the browser, as it tells them."""
+    bodies = "".join(f'<div class="part" data-number="{number}">{part}</div>' for number, part in parts)
+    page = folder / "page.html"
+    page.write_text(PAGE.format(bodies=bodies), "utf-8")
+    command = [
+        str(BROWSER), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+        "--no-first-run", "--disable-background-networking", f"--user-data-dir={folder / 'profile'}",
+        "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=10000", "--dump-dom", page.as_uri(),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    match = re.search(r'data-hits="(\[[^"]*\])"', done.stdout)
+    assert match, done.stderr[-2000:]
+    return match.group(1)
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium on PATH")
+def test_nothing_runs_in_a_browser(tmp_path):
+    assert hits(tmp_path, renderings()) == "[]"
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium on PATH")
+def test_the_browser_finds_what_runs(tmp_path):
+    raw = [(number, text) for number, text in enumerate(CORPUS) if text == "<img src=x onerror=alert(1)>"]
+    assert str(raw[0][0]) in hits(tmp_path, raw)
+    assert hits(tmp_path, [(0, "<a href='javascript:alert(1)'>x</a>")]) == "[0]"

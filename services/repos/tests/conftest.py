@@ -2,14 +2,12 @@
 
 import os
 import shutil
-import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+from ingot_chassis.testing.service import serve
 
-from repos_world import GitLog, World, migrate, served
+from .world import GitLog, World, commit, git, migrate, work_tree
 
 
 @pytest.fixture
@@ -36,10 +34,23 @@ async def bob(world):
 
 
 @pytest.fixture
-async def door(world):
+async def git_url(world):
     """The URL under which the real git reaches the service."""
-    async with served(world.app) as url:
+    async with serve(world.app) as url:
         yield url
+
+
+@pytest.fixture
+async def base(ann, git_url, tmp_path):
+    """ann/app with master and a branch topic that is one commit ahead; gives its id."""
+    created = await ann.create("app")
+    work = await work_tree(tmp_path)
+    await commit(work, "a.txt", "one\n")
+    await git("push", "-q", f"{git_url}/ann/app.git", "master", cwd=work, person=ann)
+    await git("checkout", "-q", "-b", "topic", cwd=work)
+    await commit(work, "b.txt", "two\n", message="topic")
+    await git("push", "-q", f"{git_url}/ann/app.git", "topic", cwd=work, person=ann)
+    return created["id"]
 
 
 @pytest.fixture

@@ -1,18 +1,16 @@
-"""A worker in a process of its own: ``python lone_worker.py <settings as JSON>`` does one round of migrations."""
+"""A worker in a process of its own: ``python lone_worker.py <settings as JSON>`` does one round of imports."""
 
 import asyncio
 import json
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from repos_world import World
+from world import World
 
 
-async def main(told):
-    world = World(told["database"], Path(told["folder"]), allowed_remotes=told["remotes"])
-    await world.parts.migrators.step()
+async def main(settings):
+    world = World(settings["database"], Path(settings["folder"]), allowed_remotes=settings["remotes"])
+    await world.components.import_workers.step()
     await world.close()
 
 

@@ -1,4 +1,4 @@
-"""A worker of repos that kills itself between two steps of a fork, a migration or a sync.
+"""A worker of repos that kills itself between two steps of a fork, an import or a sync.
 
 Started once as ``python mortal_repos.py``; each line on stdin is one life, as JSON: ``database``, ``folder``, ``source``
 (a bare repository), ``kind``, ``begin`` (whether to ask for the work first) and ``kill_at``, the number of the step
@@ -16,13 +16,11 @@ import tempfile
 from datetime import timedelta
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from repos_world import World
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
+from world import World
 
-from ingot_chassis.tables import now
+from ingot_chassis.db.tables import now
 from ingot_chassis.telemetry import configure_logging
 from ingot_chassis.testing.apps import keep_routes
 
@@ -47,7 +45,7 @@ class Steps:
 
 
 async def begin(world, kind, source):
-    """Ask for the work, as people do."""
+    """Request the work, as users do."""
     ann, bob = world.user(1, "ann", admin=True), world.user(2, "bob")
     if kind == "fork":
         await ann.create("app", auto_init=True)
@@ -57,7 +55,7 @@ async def begin(world, kind, source):
         answer = await bob.but(admin=True).post("/repos/migrate", sent)
     assert answer.status_code in (201, 202), answer.text
     if kind == "sync":
-        await world.parts.migrators.step()
+        await world.components.import_workers.step()
         move(Path(source) / "refs" / "heads")
         assert (await bob.post("/repos/bob/app/mirror-sync")).status_code == 200
 
@@ -68,30 +66,30 @@ def move(branches):
     (branches / "old").unlink()
 
 
-async def live(told):
+async def live(life):
     world = World(
-        told["database"],
-        Path(told["folder"]),
+        life["database"],
+        Path(life["folder"]),
         local_remotes=["/"],
         push_lease_seconds=1,
         mirror_interval_seconds=86400,
     )
-    parts = world.parts
-    if told["begin"]:
-        await begin(world, told["kind"], told["source"])
+    components = world.components
+    if life["begin"]:
+        await begin(world, life["kind"], life["source"])
     else:
         await end_leases(world)
-    Steps(told["kill_at"]).watch()
+    Steps(life["kill_at"]).watch()
     while not await settled(world):
-        for workers in (parts.workers, parts.migrators, parts.mirrorers):
+        for workers in (components.workers, components.import_workers, components.mirror_workers):
             await workers.step()
-        await parts.pushes.sweep()
+        await components.pushes.sweep()
         await asyncio.sleep(0.02)
     await world.close()
 
 
 async def end_leases(world):
-    """Whoever held one is dead; as if its time had passed."""
+    """Expire the leases of dead processes."""
     for name in ("job", "push"):
         table = world.database.metadata.tables[name]
         async with world.database.transaction() as tx:
@@ -114,10 +112,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         World(f"sqlite+aiosqlite:///{folder}/x.db", Path(folder))  # lays out the routes of every life
     for line in sys.stdin:
-        told = json.loads(line)
+        life = json.loads(line)
         child = os.fork()
         if child == 0:
-            asyncio.run(live(told))
+            asyncio.run(live(life))
             os._exit(0)
         _, status = os.waitpid(child, 0)
         killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL

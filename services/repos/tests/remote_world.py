@@ -1,4 +1,4 @@
-"""Remotes to fetch from: git's own HTTP backend behind a small server that can be told to misbehave."""
+"""Remotes to fetch from: git's own HTTP backend behind a small server that misbehaves on demand."""
 
 import asyncio
 import base64
@@ -8,7 +8,7 @@ import socket
 import ssl
 from pathlib import Path
 
-from repos_world import git
+from .world import git
 
 GIT = "/git-upload-pack"
 

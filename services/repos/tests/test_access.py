@@ -1,4 +1,4 @@
-"""Who may do what: one table of roles and deeds, through the API and through the internal door."""
+"""Who may do what: one table of roles and actions, through the public and the internal API."""
 
 import pytest
 
@@ -32,27 +32,27 @@ async def arrange(world, role, private):
     world.organization(9, "acme")
     world.user(1, "founder")
     founder = world.user(1, "founder").but(admin=True)
-    made = await founder.post(
+    creation = await founder.post(
         "/admin/users/acme/repos", {"name": "app", "private": private, "auto_init": True}
     )
-    assert made.status_code == 201, made.text
+    assert creation.status_code == 201, creation.text
     person = world.user(7, "somebody")
     if role == "nobody":
-        return person.but(id=0, name="", via=""), made.json()["id"]
+        return person.but(id=0, name="", via=""), creation.json()["id"]
     if role in ("reader", "writer", "admin"):
         mode = {"reader": "read", "writer": "write"}.get(role, role)
         path = "/api/v1/repos/acme/app/collaborators/somebody"
         assert (await founder.call("PUT", path, {"permission": mode})).status_code == 204
     async with world.database.transaction() as tx:
         for team in (51, 52):
-            await collaborations.grant(tx, made.json()["id"], team)
+            await collaborations.grant(tx, creation.json()["id"], team)
     if role in MEMBERSHIPS:
         world.identity.join(7, 9, **MEMBERSHIPS[role])
-    return person.but(admin=role == "site admin"), made.json()["id"]
+    return person.but(admin=role == "site admin"), creation.json()["id"]
 
 
 @pytest.mark.parametrize(("role", "private"), LEVELS)
-async def test_the_level_of_a_role_holds_at_every_door(world, role, private):
+async def test_the_level_of_a_role_is_the_same_for_api_git_and_peers(world, role, private):
     person, repository_id = await arrange(world, role, private)
     level = LEVELS[role, private]
     reached = ["none", "read", "write", "admin", "owner"].index(level)
@@ -70,7 +70,7 @@ async def test_the_level_of_a_role_holds_at_every_door(world, role, private):
     edit = await person.call("PATCH", "/api/v1/repos/acme/app", {"website": "https://x.test"})
     assert edit.status_code == expect(3, 200)
 
-    for path in ("acme/app/access", f"by-id/{repository_id}/access"):
+    for path in ("by-name/acme/app/access", f"{repository_id}/access"):
         answer = await person.internal("GET", path)
         assert answer.status_code == expect(1, 200)
         if level != "none":
@@ -81,9 +81,9 @@ async def test_the_level_of_a_role_holds_at_every_door(world, role, private):
     fetch = await person.call("GET", "/acme/app/info/refs?service=git-upload-pack")
     assert fetch.status_code == (401 if nobody and private else expect(1, 200))
 
-    found = (await person.get("/repos/search?q=app")).json()["data"]
+    matches = (await person.get("/repos/search?q=app")).json()["data"]
     if role not in MEMBERSHIPS:  # the search trusts the principal, which is stale here on purpose
-        assert bool(found) == (level != "none")
+        assert bool(matches) == (level != "none")
     assert (await person.call("DELETE", "/api/v1/repos/acme/app")).status_code == expect(4, 204)
 
 
@@ -129,7 +129,7 @@ async def test_anonymous_git_clients_are_asked_for_a_password_whatever_exists(wo
     assert {a.headers["www-authenticate"] for a in answers} == {'Basic realm="Ingot"'}
 
 
-async def test_a_hidden_organization_is_told_from_no_account_to_nobody(world, ann):
+async def test_a_hidden_organization_looks_like_no_account(world, ann):
     await ann.create("app")
     world.organization(9, "hidden", visibility="private")
     for method in ("GET", "PUT", "DELETE"):
@@ -153,16 +153,16 @@ async def test_collaborators_are_listed_checked_and_taken_out(world, ann, bob):
     assert len(await world.events("access")) == 3
 
 
-async def test_internal_routes_are_for_sisters_only(ann):
+async def test_internal_routes_are_for_peers_only(ann):
     created = await ann.create("app")
-    for path in ("ann/app/access", f"by-id/{created['id']}/access", f"{created['id']}/branches/x"):
+    for path in ("by-name/ann/app/access", f"{created['id']}/access", f"{created['id']}/branches/x"):
         assert (await ann.call("GET", f"/internal/repositories/{path}")).status_code == 404
 
 
-@pytest.mark.parametrize("name", ["compare", "merge", "diff", "branches", "access"])
+@pytest.mark.parametrize("name", ["compare", "merge", "diff", "branches", "access", "by-name", "level"])
 async def test_a_repository_may_be_called_like_an_internal_route(ann, name):
     created = await ann.create(name)
-    answer = await ann.internal("GET", f"ann/{name}/access")
+    answer = await ann.internal("GET", f"by-name/ann/{name}/access")
     assert answer.json()["repository"]["id"] == created["id"]
 
 

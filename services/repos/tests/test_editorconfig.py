@@ -1,7 +1,8 @@
-"""What `.editorconfig` files say of a file, by the rules of the specification, and when they are hostile."""
+"""Properties of files by `.editorconfig`, by the rules of the specification, and hostile files."""
 
 import pytest
-from repos_world import commit, git, work_tree
+
+from .world import commit, git, work_tree
 
 # Nothing here depends on the kind of database.
 pytestmark = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
@@ -44,7 +45,7 @@ BELOW = "[*.py]\nindent_size = 3\n[/top.c]\nindent_style=tab\n"
 
 
 @pytest.fixture
-async def pushed(ann, door, tmp_path):
+async def work_tree_of_app(ann, git_url, tmp_path):
     await ann.create("app")
     work = await work_tree(tmp_path)
     await commit(work, ".editorconfig", ROOT.replace("\n", "\r\n"))
@@ -55,11 +56,11 @@ async def pushed(ann, door, tmp_path):
     (work / "linked/.editorconfig").symlink_to("../src/.editorconfig")
     (work / "folder/.editorconfig").mkdir(parents=True)
     await commit(work, "folder/.editorconfig/x", "x")
-    await git("push", "-q", f"{door}/ann/app.git", "master", cwd=work, person=ann)
+    await git("push", "-q", f"{git_url}/ann/app.git", "master", cwd=work, person=ann)
     return work
 
 
-COMMON = {
+FORMATTING = {
     "charset": "utf-8",
     "indent_style": "space",
     "indent_size": "4",
@@ -90,20 +91,20 @@ COMMON = {
         ("folder/.editorconfig/x.py", {}),
     ],
 )
-async def test_the_nearest_section_that_fits_wins(ann, pushed, path, differs):
+async def test_the_nearest_section_that_fits_wins(ann, work_tree_of_app, path, differs):
     answer = await ann.get(f"/repos/ann/app/editorconfig/{path}")
     assert answer.status_code == 200, answer.text
-    assert answer.json() == {key: value for key, value in (COMMON | differs).items() if value is not None}
+    assert answer.json() == {key: value for key, value in (FORMATTING | differs).items() if value is not None}
 
 
-async def test_nothing_above_a_root_is_looked_at(ann, pushed):
+async def test_nothing_above_a_root_is_looked_at(ann, work_tree_of_app):
     assert (await ann.get("/repos/ann/app/editorconfig/alone/x")).json() == {"charset": "latin1"}
 
 
-async def test_another_branch_is_asked_by_name(ann, pushed, door):
-    await git("checkout", "-q", "-b", "other/one", cwd=pushed)
-    await commit(pushed, ".editorconfig", "[*]\nindent_size = 6\n")
-    await git("push", "-q", f"{door}/ann/app.git", "other/one", cwd=pushed, person=ann)
+async def test_another_branch_is_asked_by_name(ann, work_tree_of_app, git_url):
+    await git("checkout", "-q", "-b", "other/one", cwd=work_tree_of_app)
+    await commit(work_tree_of_app, ".editorconfig", "[*]\nindent_size = 6\n")
+    await git("push", "-q", f"{git_url}/ann/app.git", "other/one", cwd=work_tree_of_app, person=ann)
     path = "/repos/ann/app/editorconfig/x.py"
     assert (await ann.get(f"{path}?ref=other/one")).json()["indent_size"] == "6"
     assert (await ann.get(path)).json()["indent_size"] == "4"
@@ -111,7 +112,7 @@ async def test_another_branch_is_asked_by_name(ann, pushed, door):
 
 
 @pytest.mark.parametrize("path", ["..", "a/../b", ".", "%00", "a%00b", "a/.."])
-async def test_what_is_no_path_is_not_found(ann, pushed, path):
+async def test_what_is_no_path_is_not_found(ann, work_tree_of_app, path):
     assert (await ann.get(f"/repos/ann/app/editorconfig/{path.replace('.', '%2e')}")).status_code == 404
 
 
@@ -136,20 +137,20 @@ async def test_without_such_a_file_nothing_is_found(ann, bob):
         "[*]\nindent_size=2\n\0\0\0=\0\n[\0]\nindent_size=5\n",
     ],
 )
-async def test_hostile_files_are_read_in_no_time(ann, door, tmp_path, text):
+async def test_hostile_files_are_read_in_no_time(ann, git_url, tmp_path, text):
     """Each of them would keep a backtracking matcher, or a parser without bounds, busy for minutes."""
     await ann.create("app")
     work = await work_tree(tmp_path)
     await commit(work, ".editorconfig", text)
-    await git("push", "-q", f"{door}/ann/app.git", "master", cwd=work, person=ann)
+    await git("push", "-q", f"{git_url}/ann/app.git", "master", cwd=work, person=ann)
     answer = await ann.get(f"/repos/ann/app/editorconfig/{'a' * 200}")
     assert answer.json()["indent_size"] == "2"
 
 
-async def test_a_file_that_is_too_large_is_not_read(ann, door, tmp_path):
+async def test_a_file_that_is_too_large_is_not_read(ann, git_url, tmp_path):
     await ann.create("app")
     work = await work_tree(tmp_path)
     await commit(work, ".editorconfig", "[*]\nindent_size=2\n" + "# x\n" * 70_000)
-    await git("push", "-q", f"{door}/ann/app.git", "master", cwd=work, person=ann)
+    await git("push", "-q", f"{git_url}/ann/app.git", "master", cwd=work, person=ann)
     answer = await ann.get("/repos/ann/app/editorconfig/x")
     assert (answer.status_code, answer.json()["message"]) == (404, ".editorconfig is too large")

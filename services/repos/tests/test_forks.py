@@ -3,7 +3,8 @@
 import asyncio
 
 import pytest
-from repos_world import commit, git, work_tree
+
+from .world import commit, git, work_tree
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ async def test_a_fork_has_its_metadata_at_once_and_its_commits_soon(world, bob, 
     refused = await bob.get("/repos/bob/app/branches")
     assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
 
-    assert await world.parts.workers.step() == 1
+    assert await world.components.workers.step() == 1
 
     assert (await bob.call("GET", "/bob/app/info/refs?service=git-upload-pack")).status_code == 200
     assert [b["name"] for b in (await bob.get("/repos/bob/app/branches")).json()] == ["master"]
@@ -35,15 +36,24 @@ async def test_a_fork_has_its_metadata_at_once_and_its_commits_soon(world, bob, 
     ]
 
 
+async def test_the_answer_waits_for_the_commits(world, bob, parent):
+    world.settings.fork_wait_seconds = 30
+    answer = asyncio.create_task(bob.post("/repos/ann/app/forks"))
+    while not await world.components.workers.step():
+        await asyncio.sleep(0)
+    assert (await answer).status_code == 202
+    assert [b["name"] for b in (await bob.get("/repos/bob/app/branches")).json()] == ["master"]
+
+
 async def test_a_worker_that_died_after_copying_is_succeeded(world, bob, parent):
     fork = (await bob.post("/repos/ann/app/forks")).json()
-    (job,) = await world.parts.jobs.claim(["fork@shard-0"])
-    world.parts.storage.fork(parent["id"], fork["id"])
-    await world.parts.jobs.retry(job, "killed")
+    (job,) = await world.components.jobs.claim(["fork@shard-0"])
+    world.components.storage.fork(parent["id"], fork["id"])
+    await world.components.jobs.retry(job, "killed")
     table = world.database.metadata.tables["job"]
     async with world.database.transaction() as tx:
         await tx.execute(table.update().values(run_at=table.c.created_at))
-    assert await world.parts.workers.step() == 1
+    assert await world.components.workers.step() == 1
     assert [b["name"] for b in (await bob.get("/repos/bob/app/branches")).json()] == ["master"]
     assert len(await world.events("forked")) == 1
 
@@ -67,8 +77,8 @@ async def test_a_member_forks_into_an_organization(world, bob, parent):
 
 async def test_a_fork_whose_parent_is_gone_fails_for_good(world, ann, bob, parent):
     await bob.post("/repos/ann/app/forks")
-    world.parts.storage.delete(parent["id"])
-    await world.parts.workers.step()
+    world.components.storage.delete(parent["id"])
+    await world.components.workers.step()
     assert (await bob.call("GET", "/bob/app/info/refs?service=git-upload-pack")).status_code == 404
     assert (await bob.call("DELETE", "/api/v1/repos/bob/app")).status_code == 204
 
@@ -76,8 +86,8 @@ async def test_a_fork_whose_parent_is_gone_fails_for_good(world, ann, bob, paren
 async def test_a_fork_deleted_before_it_was_ready_leaves_nothing(world, bob, parent):
     fork = (await bob.post("/repos/ann/app/forks")).json()
     assert (await bob.call("DELETE", "/api/v1/repos/bob/app")).status_code == 204
-    await world.parts.workers.step()
-    assert not world.parts.storage.exists(fork["id"])
+    await world.components.workers.step()
+    assert not world.components.storage.exists(fork["id"])
     assert await world.events("deleted") == []
 
 
@@ -85,10 +95,10 @@ async def test_anonymous_callers_cannot_fork(ann, parent):
     assert (await ann.but(id=0, name="", via="").post("/repos/ann/app/forks")).status_code == 401
 
 
-async def test_git_itself_can_clone_a_fork(world, bob, parent, door, tmp_path):
+async def test_git_itself_can_clone_a_fork(world, bob, parent, git_url, tmp_path):
     await bob.post("/repos/ann/app/forks")
-    await world.parts.workers.step()
-    await git("clone", "-q", f"{door}/bob/app.git", "copy", cwd=tmp_path, person=bob)
+    await world.components.workers.step()
+    await git("clone", "-q", f"{git_url}/bob/app.git", "copy", cwd=tmp_path, person=bob)
     assert (tmp_path / "copy" / "README.md").exists()
 
 
@@ -111,7 +121,7 @@ async def test_a_fork_shows_no_more_than_its_parent_did(world, ann, bob):
     world.identity.join(1, 9, owner=True)
     await ann.post("/orgs/acme/repos", {"name": "inner", "auto_init": True})
     assert (await bob.post("/repos/acme/inner/forks")).json()["private"] is True
-    await world.parts.workers.step()
+    await world.components.workers.step()
     assert (await bob.call("PATCH", "/api/v1/repos/bob/inner", {"private": False})).status_code == 422
 
 
@@ -130,49 +140,49 @@ async def test_two_forks_asked_for_at_once_are_one(bob, parent):
 
 
 async def test_a_commit_is_served_by_the_repository_alone_whose_refs_reach_it(
-    world, ann, bob, parent, door, tmp_path
+    world, ann, bob, parent, git_url, tmp_path
 ):
     """Fork and parent share objects on disk, and a deleted branch leaves its own there: neither shows anything."""
     work = await work_tree(tmp_path)
-    await git("pull", "-q", f"{door}/ann/app.git", "master", cwd=work, person=ann)
+    await git("pull", "-q", f"{git_url}/ann/app.git", "master", cwd=work, person=ann)
     await git("switch", "-q", "-c", "doomed", cwd=work)
     secret = await commit(work, "secret.txt", "the secret")
-    await git("push", "-q", f"{door}/ann/app.git", "doomed", cwd=work, person=ann)
-    await git("push", "-q", f"{door}/ann/app.git", ":doomed", cwd=work, person=ann)
+    await git("push", "-q", f"{git_url}/ann/app.git", "doomed", cwd=work, person=ann)
+    await git("push", "-q", f"{git_url}/ann/app.git", ":doomed", cwd=work, person=ann)
     fork = (await bob.post("/repos/ann/app/forks")).json()
-    await world.parts.workers.step()
-    path = world.parts.storage.path(fork["id"])
+    await world.components.workers.step()
+    path = world.components.storage.path(fork["id"])
     assert (await git("cat-file", "-t", secret, cwd=path)).strip() == "commit"
     await git("update-ref", "refs/scratch/x", secret, cwd=path)
     for repository in ("ann/app", "bob/app"):
-        for door_to in (
+        for route in (
             f"raw/{secret}/secret.txt",
             f"archive/{secret}.zip",
             f"statuses/{secret}",
             f"commits/{secret}/status",
             f"branches/{secret}",
         ):
-            answer = await bob.get(f"/repos/{repository}/{door_to}")
-            assert (answer.status_code, "the secret" in answer.text) == (404, False), door_to
+            answer = await bob.get(f"/repos/{repository}/{route}")
+            assert (answer.status_code, "the secret" in answer.text) == (404, False), route
         said = await ann.but(admin=True).post(f"/repos/{repository}/statuses/{secret}", {"state": "success"})
         assert said.status_code == 404
     tip = (await git("rev-parse", "master", cwd=path)).strip()
     for pair in (f"base={tip}&head={secret}", f"base={secret}&head={tip}"):
         for number in (parent["id"], fork["id"]):
             assert (await bob.internal("GET", f"{number}/diff?{pair}")).status_code == 404
-    told = await git("ls-remote", f"{door}/bob/app.git", cwd=work, person=bob)
-    assert "scratch" not in told
+    refs = await git("ls-remote", f"{git_url}/bob/app.git", cwd=work, person=bob)
+    assert "scratch" not in refs
 
 
 async def test_a_fork_shares_files_with_its_parent_and_needs_none_of_them(world, ann, bob, parent):
     fork = (await bob.post("/repos/ann/app/forks")).json()
-    await world.parts.workers.step()
-    theirs, ours = (world.parts.storage.path(one["id"]) for one in (parent, fork))
+    await world.components.workers.step()
+    theirs, ours = (world.components.storage.path(one["id"]) for one in (parent, fork))
     inodes = [{file.stat().st_ino for file in path.glob("objects/??/*")} for path in (theirs, ours)]
     assert inodes[0] == inodes[1] != set()
     assert not (ours / "objects/info/alternates").exists()
     assert (await ann.call("DELETE", "/api/v1/repos/ann/app")).status_code == 204
-    await world.parts.workers.step()
+    await world.components.workers.step()
     assert (await bob.get("/repos/bob/app/raw/README.md")).status_code == 200
 
 
@@ -183,8 +193,8 @@ async def test_a_fork_of_what_is_private_stays_private(world, ann, bob, parent):
     assert fork["private"] is True
     refused = await bob.call("PATCH", "/api/v1/repos/bob/secret", {"private": False, "description": "open"})
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "private")
-    kept = (await bob.get("/repos/bob/secret")).json()
-    assert (kept["private"], kept["description"]) == (True, "")
+    failed_fork = (await bob.get("/repos/bob/secret")).json()
+    assert (failed_fork["private"], failed_fork["description"]) == (True, "")
     assert (await bob.call("PATCH", "/api/v1/repos/bob/secret", {"private": True})).status_code == 200
     await ann.call("PATCH", "/api/v1/repos/ann/secret", {"private": False})
     opened = await bob.call("PATCH", "/api/v1/repos/bob/secret", {"private": False})
@@ -194,7 +204,7 @@ async def test_a_fork_of_what_is_private_stays_private(world, ann, bob, parent):
 async def test_a_fork_of_what_became_private_before_it_was_ready_is_private(world, ann, bob, parent):
     assert (await bob.post("/repos/ann/app/forks")).json()["private"] is False
     await ann.call("PATCH", "/api/v1/repos/ann/app", {"private": True})
-    await world.parts.workers.step()
+    await world.components.workers.step()
     assert (await bob.get("/repos/bob/app")).json()["private"] is True
     assert [event["repository"]["private"] for event in await world.events("forked")] == [True]
 

@@ -15,20 +15,13 @@ import zipfile
 
 import httpx
 import pytest
-from repos_world import (
-    ISSUES_KEY,
-    REPOS_KEY,
-    FakeIdentity,
-    Person,
-    commit,
-    git,
-    migrate,
-    served,
-    work_tree,
-)
 
-from ingot_chassis.principal import Principal
+from ingot_chassis.security.principal import Principal
 from ingot_chassis.testing.processes import free_port
+from ingot_chassis.testing.service import serve
+from ingot_contracts.testing.identity import FakeIdentity
+
+from .world import CALLERS, REPOS_KEY, Person, commit, git, migrate, work_tree
 
 pytestmark = pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
 
@@ -39,7 +32,7 @@ class Disk:
     def __init__(self, database_url, identity_url, folder):
         port = free_port()
         self.url, self.storage = f"http://127.0.0.1:{port}", folder / "storage"
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("INGOT_")}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("INGOT_")}
         settings = {
             "INGOT_REPOS_DATABASE_URL": database_url,
             "INGOT_REPOS_STORAGE_ROOT": str(self.storage),
@@ -47,12 +40,13 @@ class Disk:
             "INGOT_REPOS_SEALING_KEY": base64.urlsafe_b64encode(os.urandom(32)).decode(),
             "INGOT_REPOS_IDENTITY_URL": identity_url,
             "INGOT_REPOS_PORT": str(port),
-            "INGOT_PUBLIC_KEYS": f"issues={ISSUES_KEY.x}",
+            "INGOT_METRICS_PUBLIC": "true",
+            "INGOT_PUBLIC_KEYS": f"issues={CALLERS.public_keys('issues')['issues']}",
             "INGOT_NATS_URL": "nats://127.0.0.1:1",
         }
         self._process = subprocess.Popen(
             [sys.executable, "-m", "ingot_repos", "serve"],
-            env=kept | settings, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env=environment | settings, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         self.http = httpx.AsyncClient(base_url=self.url, trust_env=False, timeout=60)
 
@@ -78,9 +72,10 @@ class Disk:
 
 @pytest.fixture
 async def disk(make_database, tmp_path):
-    identity = FakeIdentity()
-    identity.add(1, "ann", email="ann@example.org")
-    async with served(identity) as identity_url:
+    jwk = CALLERS.identity_key.jwk()
+    identity = FakeIdentity(kid=jwk.kid, x=jwk.x)
+    identity.add_account(1, "ann", email="ann@example.org")
+    async with serve(identity) as identity_url:
         disk = Disk(make_database("repos", migrate), identity_url, tmp_path)
         try:
             await disk.ready()
@@ -172,7 +167,7 @@ async def test_reading_goes_on_while_the_disk_is_full(disk, ann, base):
 
 
 async def test_a_fork_on_a_full_disk_leaves_nothing_and_comes_when_there_is_room(disk, ann, base):
-    disk.identity.add(2, "bob", email="bob@example.org")
+    disk.identity.add_account(2, "bob", email="bob@example.org")
     bob, before = Person(disk, Principal(id=2, name="bob", via="token")), files(disk)
     disk.room(0)
     assert (await bob.post("/repos/ann/app/forks")).status_code == 202

@@ -1,4 +1,4 @@
-"""The one way to start git: its command line, environment, bounds and end."""
+"""Starting git: its command line, environment, limits and end."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ingot_repos.git.command import (
-    SPAWNING,
+    SPAWN_THREADS,
     Cancellation,
     GitArgs,
     clean_environment,
@@ -39,18 +39,18 @@ def test_no_hostile_value_becomes_an_operand(value):
         GitArgs("fetch", (), (value,))
 
 
-def test_operands_stand_behind_end_of_options(tmp_path):
+def test_operands_come_after_end_of_options(tmp_path):
     argv = GitArgs("diff", ("--patch",), ("a", "b")).argv(tmp_path)
     assert argv == ["git", f"--git-dir={tmp_path}", "diff", "--patch", "--end-of-options", "a", "b"]
 
 
-def test_an_operand_does_not_pass_for_an_option():
+def test_an_operand_is_no_option():
     with pytest.raises(InvalidName):
         GitArgs("diff", ("refs/heads/main",))
 
 
-def test_the_environment_is_built_from_nothing(monkeypatch):
-    monkeypatch.setenv("GIT_DIR", "/elsewhere")
+def test_the_environment_starts_empty(monkeypatch):
+    monkeypatch.setenv("GIT_DIR", "/other")
     monkeypatch.setenv("GIT_SSH_COMMAND", "touch /tmp/owned")
     monkeypatch.setenv("HOME", "/home/somebody")
     environment = clean_environment({"GIT_PROTOCOL": "version=2"}, config=[("a.b", "c")])
@@ -80,9 +80,9 @@ def test_scrub_hides_credentials_paths_and_control_characters(tmp_path):
 
 
 def test_stdin_and_stdout_larger_than_a_pipe_do_not_deadlock(repo):
-    question = b"HEAD\n" * 20_000
-    answer = run_git(GitArgs("cat-file", ("--batch-check",)), git_dir=repo, stdin=question)
-    assert answer == b"HEAD missing\n" * 20_000
+    stdin = b"HEAD\n" * 20_000
+    output = run_git(GitArgs("cat-file", ("--batch-check",)), git_dir=repo, stdin=stdin)
+    assert output == b"HEAD missing\n" * 20_000
 
 
 def test_output_is_bounded(repo):
@@ -90,10 +90,10 @@ def test_output_is_bounded(repo):
         run_git(GitArgs("cat-file", ("--batch-check",)), git_dir=repo, stdin=b"x\n" * 50_000, max_output=1000)
 
 
-def test_time_is_bounded_and_the_group_dies(repo):
+def test_time_is_bounded_and_the_group_is_killed(repo):
     processes = []
 
-    class Recording(Cancellation):
+    class RecordedCancellation(Cancellation):
         def attach(self, process):
             processes.append(process)
             super().attach(process)
@@ -106,14 +106,14 @@ def test_time_is_bounded_and_the_group_dies(repo):
             stdin=b"x\n" * 5_000_000,
             time_limit=0.05,
             max_output=1 << 40,
-            cancellation=Recording(),
+            cancellation=RecordedCancellation(),
         )
     assert time.monotonic() - started < 5
     with pytest.raises(ProcessLookupError):
         os.killpg(processes[0].pid, 0)
 
 
-def test_a_cancellation_that_comes_first_still_kills(repo):
+def test_a_cancellation_before_the_start_still_kills(repo):
     cancellation = Cancellation()
     cancellation.cancel()
     with pytest.raises(GitFailed) as caught:
@@ -128,7 +128,7 @@ def test_a_cancellation_that_comes_first_still_kills(repo):
 
 
 async def test_cancelling_the_task_ends_git(repo, monkeypatch):
-    seen = asyncio.Event()
+    attached = asyncio.Event()
     loop = asyncio.get_running_loop()
     processes = []
     attach = Cancellation.attach
@@ -136,7 +136,7 @@ async def test_cancelling_the_task_ends_git(repo, monkeypatch):
     def recording(self, process):
         processes.append(process)
         attach(self, process)
-        loop.call_soon_threadsafe(seen.set)
+        loop.call_soon_threadsafe(attached.set)
 
     monkeypatch.setattr(Cancellation, "attach", recording)
     task = asyncio.create_task(
@@ -147,7 +147,7 @@ async def test_cancelling_the_task_ends_git(repo, monkeypatch):
             max_output=1 << 40,
         )
     )
-    await seen.wait()
+    await attached.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -217,10 +217,10 @@ async def test_a_cancelled_start_leaves_no_process(repo):
     with contextlib.suppress(asyncio.CancelledError, StopAsyncIteration):
         await task
     await stream.aclose()
-    # The pool's threads are done with it once each has met the others here.
+    # When every thread of the pool reaches this barrier, none of them still starts a process.
     barrier = threading.Barrier(4)
     loop = asyncio.get_running_loop()
-    await asyncio.gather(*(loop.run_in_executor(SPAWNING, barrier.wait) for _ in range(4)))
+    await asyncio.gather(*(loop.run_in_executor(SPAWN_THREADS, barrier.wait) for _ in range(4)))
     await asyncio.sleep(0)
     assert not _groups_of_children()
 
@@ -231,7 +231,7 @@ async def _nothing():
 
 
 def _groups_of_children():
-    """Process groups of this process's living git children."""
+    """Process groups of the running git children of this process."""
     groups = set()
     for folder in Path("/proc").glob("[0-9]*"):
         try:

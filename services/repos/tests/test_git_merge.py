@@ -1,6 +1,6 @@
-"""Comparing and joining histories, pull request heads from forks."""
+"""Merging histories in every style; random ones are compared with git itself."""
 
-import asyncio
+import os
 import subprocess
 import threading
 from datetime import UTC, datetime
@@ -8,29 +8,20 @@ from pathlib import Path
 
 import pygit2
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pygit2.enums import FileMode
 
 from ingot_repos.git.commits import Person, commit_info, signature
-from ingot_repos.git.compare import changed_files, compare, diff_text, patch_text
-from ingot_repos.git.compare import history as page_of_commits
-from ingot_repos.git.errors import (
-    InvalidName,
-    MergeConflict,
-    ObjectNotFound,
-    OutputTooLarge,
-    RefMoved,
-    RefNotFound,
-)
-from ingot_repos.git.heads import fetch_from, head_here
-from ingot_repos.git.merge import merge, merge_base, mergeable
+from ingot_repos.git.errors import MergeConflict, ObjectNotFound, RefMoved
+from ingot_repos.git.merge import merge, mergeable
 from ingot_repos.git.objects import read_blob
-from ingot_repos.git.refs import ZERO_OID, RefChange, list_refs, put_ref, update_refs
+from ingot_repos.git.refs import ZERO_OID, RefChange, list_refs, update_refs
 from ingot_repos.git.storage import Storage
 
-WHEN = datetime(2021, 1, 1, tzinfo=UTC)
-AUTHOR = Person("Author", "author@example.org", WHEN)
-MERGER = Person("Merger", "merger@example.org", WHEN)
-LINES = b"".join(b"line %d\n" % n for n in range(30))
+from .git_builders import AUTHOR, LINES, commit, diverged_branches, set_branches
+
+MERGER = Person("Merger", "merger@example.org", datetime(2021, 1, 1, tzinfo=UTC))
 
 
 @pytest.fixture
@@ -44,31 +35,12 @@ def repo(storage):
     return storage.open(1)
 
 
-def commit(repo, files, parents=(), message="x\n"):
-    index = pygit2.Index()
-    for path, content in files.items():
-        index.add(pygit2.IndexEntry(path, repo.create_blob(content), FileMode.BLOB))
-    who = signature(AUTHOR)
-    return str(repo.create_commit(None, who, who, message, index.write_tree(repo), list(parents)))
-
-
-def put(repo, **branches):
-    for name, oid in branches.items():
-        put_ref(repo, f"refs/heads/{name}", oid)
-
-
 @pytest.fixture
 def diverged(repo):
-    """base -> main (a changed), base -> two commits of topic (b changed, then c added)."""
-    base = commit(repo, {"a": LINES, "b": LINES}, message="base\n")
-    main = commit(repo, {"a": LINES + b"main\n", "b": LINES}, [base], "main\n")
-    first = commit(repo, {"a": LINES, "b": LINES + b"topic\n"}, [base], "first\n")
-    topic = commit(repo, {"a": LINES, "b": LINES + b"topic\n", "c": b"\0bin"}, [first], "second\n")
-    put(repo, main=main, topic=topic)
-    return base, main, topic
+    return diverged_branches(repo)
 
 
-def join(repo, base, head, style, message="joined\n", base_ref="refs/heads/main"):
+def merge_into(repo, base, head, style, message="merged\n", base_ref="refs/heads/main"):
     return merge(
         repo,
         base_ref=base_ref,
@@ -91,97 +63,28 @@ def history(repo, oid):
     return [line.split("|") for line in answer.stdout.splitlines()]
 
 
-def test_what_a_head_brings_is_counted_and_listed(repo, diverged):
-    base, main, topic = diverged
-    found = compare(repo, main, topic)
-    assert (found.merge_base, found.ahead, found.clean) == (base, 2, True)
-    commits, total = page_of_commits(repo, main, topic, offset=0, limit=1)
-    assert ([info.message for info in commits], total) == (["second\n"], 2)
-    assert [(f.path, f.status, f.additions, f.deletions) for f in changed_files(repo.path, base, topic)] == [
-        ("b", "modified", 1, 0),
-        ("c", "added", None, None),
-    ]
-
-
-def test_what_is_one_behind_the_other_fits(repo, diverged):
-    base, main, _ = diverged
-    assert (compare(repo, main, base).ahead, compare(repo, main, base).clean) == (0, True)
-    assert (compare(repo, base, main).ahead, compare(repo, base, main).clean) == (1, True)
-    assert (compare(repo, main, main).ahead, compare(repo, main, main).clean) == (0, True)
-
-
-def test_renames_and_odd_names_are_listed(repo):
-    one = commit(repo, {"old": LINES, "tab\tnew\nline": b"1\n", "-x": b"1\n"})
-    two = commit(repo, {"new": LINES, "tab\tnew\nline": b"2\n"}, [one])
-    files = {f.path: f for f in changed_files(repo.path, one, two)}
-    assert files.keys() == {"new", "tab\tnew\nline", "-x"}
-    assert (files["new"].status, files["new"].old_path) == ("renamed", "old")
-    assert files["-x"].status == "deleted"
-
-
-def test_histories_without_a_common_commit(repo):
-    one, two = commit(repo, {"a": b"1"}), commit(repo, {"b": b"2"})
-    found = compare(repo, one, two)
-    assert (found.merge_base, found.ahead, found.clean) == (None, 1, True)
-    assert [f.path for f in changed_files(repo.path, "", two)] == ["b"]
-    assert merge_base(repo, one, two) is None
-
-
-@pytest.mark.parametrize("oid", ["--all", "1" * 40, "main", ""])
-def test_only_commits_are_compared_and_merged(repo, diverged, oid):
-    main = diverged[1]
-    for call in (
-        lambda: compare(repo, main, oid),
-        lambda: mergeable(repo, oid, main),
-        lambda: join(repo, main, oid, "merge"),
-    ):
-        with pytest.raises(ObjectNotFound):
-            call()
-
-
-async def test_diff_and_patch_apply(repo, diverged, tmp_path):
-    base, _, topic = diverged
-    path = Path(repo.path)
-    for number, text in enumerate((await diff_text(path, base, topic), await patch_text(path, base, topic))):
-        work = tmp_path / f"work{number}"
-        await asyncio.to_thread(apply, path, work, base, text)
-        assert (work / "b").read_bytes() == LINES + b"topic\n"
-        assert (work / "c").read_bytes() == b"\0bin"
-    assert (await patch_text(path, base, topic)).count(b"\nSubject: [PATCH") == 2
-    with pytest.raises(OutputTooLarge):
-        await diff_text(path, base, topic, max_bytes=100)
-    with pytest.raises(InvalidName):
-        await diff_text(path, "--output=x", topic)
-
-
-def apply(path, work, commit, text):
-    subprocess.run(["git", "clone", "-q", "--no-checkout", path, work], check=True)
-    subprocess.run(["git", "-C", work, "checkout", "-q", commit], check=True)
-    subprocess.run(["git", "-C", work, "apply"], input=text, check=True)
-
-
-def test_merge_makes_a_merge_commit(repo, diverged):
+def test_merge_creates_a_merge_commit(repo, diverged):
     _, main, topic = diverged
     assert mergeable(repo, main, topic).clean
-    new = join(repo, main, topic, "merge")
+    new = merge_into(repo, main, topic, "merge")
     info = commit_info(repo, new)
     assert info.parents == (main, topic)
-    assert (info.message, info.author, info.committer) == ("joined\n", AUTHOR, MERGER)
+    assert (info.message, info.author, info.committer) == ("merged\n", AUTHOR, MERGER)
     assert list_refs(repo)["refs/heads/main"] == new
     assert read_blob(repo, new, "a", max_bytes=999).data == LINES + b"main\n"
     assert read_blob(repo, new, "b", max_bytes=999).data == LINES + b"topic\n"
 
 
-def test_squash_makes_one_commit(repo, diverged):
+def test_squash_creates_one_commit(repo, diverged):
     _, main, topic = diverged
-    new = join(repo, main, topic, "squash")
+    new = merge_into(repo, main, topic, "squash")
     assert commit_info(repo, new).parents == (main,)
     assert read_blob(repo, new, "c", max_bytes=9).data == b"\0bin"
 
 
-def test_rebase_replays_with_authors_kept(repo, diverged):
+def test_rebase_does_not_change_authors(repo, diverged):
     _, main, topic = diverged
-    new = join(repo, main, topic, "rebase")
+    new = merge_into(repo, main, topic, "rebase")
     assert [entry[:3] for entry in history(repo, new)] == [
         ["second", "Author", "Merger"],
         ["first", "Author", "Merger"],
@@ -192,10 +95,10 @@ def test_rebase_replays_with_authors_kept(repo, diverged):
 
 def test_rebase_merge_adds_a_merge_commit(repo, diverged):
     _, main, topic = diverged
-    new = join(repo, main, topic, "rebase-merge")
+    new = merge_into(repo, main, topic, "rebase-merge")
     info = commit_info(repo, new)
     assert info.parents[0] == main
-    assert [entry[0] for entry in history(repo, new)] == ["joined", "second", "first", "main", "base"]
+    assert [entry[0] for entry in history(repo, new)] == ["merged", "second", "first", "main", "base"]
     assert info.tree == commit_info(repo, info.parents[1]).tree
 
 
@@ -206,23 +109,23 @@ def test_rebase_leaves_out_merges_and_what_base_has_already(repo):
     side = commit(repo, {"a": LINES, "side": b"s"}, [base], "side\n")
     both = commit(repo, {"a": LINES, "same": b"s", "side": b"s"}, [same, side], "both\n")
     empty = commit(repo, {"a": LINES, "same": b"s", "side": b"s"}, [both], "empty on purpose\n")
-    put(repo, main=main)
-    new = join(repo, main, empty, "rebase")
+    set_branches(repo, main=main)
+    new = merge_into(repo, main, empty, "rebase")
     assert [entry[0] for entry in history(repo, new)] == ["empty on purpose", "side", "main", "base"]
 
 
 @pytest.mark.parametrize("style", ["rebase", "fast-forward-only"])
-def test_a_head_ahead_of_base_is_taken_as_it_is(repo, style):
+def test_a_head_ahead_of_base_is_not_rewritten(repo, style):
     base = commit(repo, {"a": b"1"})
     head = commit(repo, {"a": b"2"}, [base])
-    put(repo, main=base)
-    assert join(repo, base, head, style) == head
+    set_branches(repo, main=base)
+    assert merge_into(repo, base, head, style) == head
 
 
 def test_fast_forward_only_refuses_a_diverged_head(repo, diverged):
     _, main, topic = diverged
     with pytest.raises(MergeConflict):
-        join(repo, main, topic, "fast-forward-only")
+        merge_into(repo, main, topic, "fast-forward-only")
     assert list_refs(repo)["refs/heads/main"] == main
 
 
@@ -231,40 +134,40 @@ def test_conflicts_change_nothing(repo, style):
     base = commit(repo, {"a": LINES, "d": b"1\n"})
     main = commit(repo, {"a": b"main\n" + LINES, "d": b"2\n"}, [base])
     topic = commit(repo, {"a": b"topic\n" + LINES}, [base])
-    put(repo, main=main)
+    set_branches(repo, main=main)
     assert mergeable(repo, main, topic).conflicts == ("a", "d")
     with pytest.raises(MergeConflict) as caught:
-        join(repo, main, topic, style)
+        merge_into(repo, main, topic, style)
     assert caught.value.paths == ("a", "d")
     assert list_refs(repo) == {"refs/heads/main": main}
 
 
 @pytest.mark.parametrize("style", ["merge", "squash", "rebase", "rebase-merge", "fast-forward-only"])
-def test_what_is_contained_already_moves_nothing(repo, style):
+def test_a_head_that_the_base_contains_changes_nothing(repo, style):
     base = commit(repo, {"a": b"1"})
     main = commit(repo, {"a": b"2"}, [base])
-    put(repo, main=main)
-    assert join(repo, main, base, style) == main
+    set_branches(repo, main=main)
+    assert merge_into(repo, main, base, style) == main
     assert list_refs(repo) == {"refs/heads/main": main}
 
 
 def test_a_moved_base_is_not_merged_into(repo, diverged):
     base, main, topic = diverged
     with pytest.raises(RefMoved):
-        join(repo, base, topic, "merge")
+        merge_into(repo, base, topic, "merge")
     with pytest.raises(RefMoved):
-        join(repo, main, topic, "merge", base_ref="refs/heads/--x")
+        merge_into(repo, main, topic, "merge", base_ref="refs/heads/--x")
     assert list_refs(repo)["refs/heads/main"] == main
 
 
-def test_of_many_merges_at_once_one_wins(storage, repo, diverged):
+def test_of_merges_at_the_same_time_one_succeeds(storage, repo, diverged):
     _, main, _ = diverged
     heads = [commit(repo, {"a": LINES + b"main\n", "b": LINES, f"n{n}": b"x"}, [main]) for n in range(5)]
     outcomes = []
 
     def run(head):
         try:
-            outcomes.append(join(storage.open(1), main, head, "merge"))
+            outcomes.append(merge_into(storage.open(1), main, head, "merge"))
         except RefMoved:
             outcomes.append(None)
 
@@ -277,58 +180,118 @@ def test_of_many_merges_at_once_one_wins(storage, repo, diverged):
     assert list_refs(repo)["refs/heads/main"] in outcomes
 
 
-def test_the_head_of_a_fork_comes_over_and_is_merged(storage, repo, diverged):
-    _, main, _ = diverged
-    storage.fork(1, 2)
-    fork = storage.open(2)
-    head = commit(fork, {"a": LINES + b"main\n", "b": LINES, "new": b"x"}, [main])
-    put(fork, topic2=head)
-    update_refs(Path(fork.path), [RefChange("refs/tags/private", ZERO_OID, head)])
-    source, target = Path(fork.path), Path(repo.path)
-    assert fetch_from(target, source, "refs/heads/topic2", "refs/pull/1/head") == head
-    assert "refs/tags/private" not in list_refs(repo)
-    assert not (target / "FETCH_HEAD").exists()
-    assert join(repo, main, head, "squash")
-    # A forced push in the fork is followed.
-    other = commit(fork, {"z": b"z"})
-    update_refs(source, [RefChange("refs/heads/topic2", head, other)])
-    assert fetch_from(target, source, "refs/heads/topic2", "refs/pull/1/head") == other
-
-
-def test_a_head_that_is_here_needs_no_git(storage, repo, diverged, git_log):
-    _, main, topic = diverged
-    assert head_here(repo, repo, "topic", "refs/pull/1/head") == topic
-    assert list_refs(repo)["refs/pull/1/head"] == topic
-    put(repo, topic=main)
-    git_log.clear()
-    assert head_here(repo, repo, "topic", "refs/pull/1/head") == main
-    assert list_refs(repo)["refs/pull/1/head"] == main
-    assert head_here(repo, repo, "topic", "") == main
-    assert list(git_log) == []
-    with pytest.raises(RefNotFound):
-        head_here(repo, repo, "none", "refs/pull/1/head")
-
-
-def test_the_head_of_a_fork_is_here_when_it_was_fetched_before(storage, repo, diverged):
+@pytest.mark.parametrize("oid", ["--all", "1" * 40, "main", ""])
+def test_only_commits_are_merged(repo, diverged, oid):
     main = diverged[1]
-    storage.fork(1, 2)
-    fork = storage.open(2)
-    head = commit(fork, {"new": b"x"}, [main])
-    put(fork, topic2=head)
-    assert head_here(repo, fork, "topic2", "refs/pull/1/head") is None
-    fetch_from(Path(repo.path), Path(fork.path), "refs/heads/topic2", "refs/pull/1/head")
-    assert head_here(repo, fork, "topic2", "refs/pull/1/head") == head
-    assert head_here(repo, fork, "topic2", "refs/pull/2/head") is None
+    with pytest.raises(ObjectNotFound):
+        mergeable(repo, oid, main)
+    with pytest.raises(ObjectNotFound):
+        merge_into(repo, main, oid, "merge")
 
 
-@pytest.mark.parametrize(
-    "name", ["-x", "--upload-pack=touch x", "topic", "refs/heads/a\nb", "refs/heads/a:b", "refs/../x"]
+ENVIRONMENT = {
+    "PATH": os.environ["PATH"],
+    "HOME": "/nonexistent",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    **{f"GIT_{who}_NAME": "Ann" for who in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{who}_EMAIL": "ann@example.org" for who in ("AUTHOR", "COMMITTER")},
+}
+START = {name: tuple(f"{name}{n}" for n in range(12)) for name in "abc"}
+
+# An edit changes a line of a file, or writes or removes a file. Lines that only one side changes are at least three
+# lines away from those of the other side, or they are the same lines: for these the result of diff3 is well defined.
+line = st.sampled_from([0, 5, 11])
+edit = st.one_of(
+    st.tuples(st.just("change"), st.sampled_from("abc"), line, st.sampled_from(["x", "y"])),
+    st.tuples(st.just("write"), st.sampled_from(["d", "e/f", "g"]), st.sampled_from(["1", "2"])),
+    st.tuples(st.just("remove"), st.sampled_from("abcd")),
 )
-def test_fetch_takes_full_ref_names_only(repo, diverged, name):
-    path = Path(repo.path)
-    with pytest.raises(InvalidName):
-        fetch_from(path, path, name, "refs/pull/1/head")
-    with pytest.raises(InvalidName):
-        fetch_from(path, path, "refs/heads/topic", name)
-    with pytest.raises(RefNotFound):
-        fetch_from(path, path, "refs/heads/none", "refs/pull/1/head")
+side = st.lists(st.lists(edit, min_size=1, max_size=2), max_size=3)
+
+
+def apply_edits(files, edits):
+    files = dict(files)
+    for kind, name, *more in edits:
+        if kind == "change" and name in files:
+            lines = list(files[name])
+            lines[more[0]] = f"{name}{more[0]}{more[1]}"
+            files[name] = tuple(lines)
+        elif kind == "write":
+            files[name] = (more[0],)
+        elif kind == "remove":
+            files.pop(name, None)
+    return files
+
+
+def commit_lines(repo, files, parents):
+    index = pygit2.Index()
+    for path, lines in files.items():
+        blob = repo.create_blob("".join(f"{line}\n" for line in lines).encode())
+        index.add(pygit2.IndexEntry(path, blob, FileMode.BLOB))
+    who = signature(AUTHOR)
+    return str(repo.create_commit(None, who, who, "change\n", index.write_tree(repo), parents))
+
+
+def commit_edits(repo, start, commits):
+    """The tip after one commit for each list of edits; lists without effect are left out."""
+    tip, files = start, START
+    for edits in commits:
+        edited = apply_edits(files, edits)
+        if edited != files:
+            files, tip = edited, commit_lines(repo, edited, [tip])
+    return tip
+
+
+def run_in_work_tree(bare, folder, base, *arguments):
+    """The tree of HEAD after a git command, None for a conflict; and how many commits HEAD has that main has not."""
+    work = Path(folder) / "work"
+
+    def git(*words):
+        return subprocess.run(
+            ["git", "-C", work, *words], env=ENVIRONMENT, capture_output=True, text=True, check=False
+        )
+
+    subprocess.run(
+        ["git", "clone", "-q", "--shared", "--no-checkout", bare, work], env=ENVIRONMENT, check=True
+    )
+    git("checkout", "-q", "--detach", base)
+    result = git(*arguments)
+    tree = git("rev-parse", "HEAD^{tree}").stdout.strip() if result.returncode == 0 else None
+    count = git("rev-list", "--count", "origin/main..HEAD").stdout.strip()
+    return tree, int(count or 0)
+
+
+@pytest.mark.parametrize("style", ["merge", "squash", "rebase", "rebase-merge"])
+@settings(
+    max_examples=15, deadline=None, derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)  # fmt: skip
+@given(ours=side, theirs=side)
+def test_random_histories_are_merged_as_git_merges_them(tmp_path_factory, style, ours, theirs):
+    folder = tmp_path_factory.mktemp("merged")
+    storage = Storage(folder / "root")
+    bare = storage.create(1, "main")
+    repo = storage.open(1)
+    root = commit_lines(repo, START, [])
+    base, head = commit_edits(repo, root, ours), commit_edits(repo, root, theirs)
+    update_refs(
+        bare, [RefChange("refs/heads/main", ZERO_OID, base), RefChange("refs/heads/topic", ZERO_OID, head)]
+    )
+    if style.startswith("rebase"):
+        tree, count = run_in_work_tree(bare, folder, head, "rebase", "-q", "--no-stat", base)
+    else:
+        tree, count = run_in_work_tree(bare, folder, base, "merge", "-q", "--no-edit", head)
+    try:
+        new = merge(
+            repo, base_ref="refs/heads/main", expected_base=base, head=head, style=style, message="merged\n",
+            author=AUTHOR, committer=MERGER,
+        )  # fmt: skip
+    except MergeConflict:
+        new = None
+    if not style.startswith("rebase"):
+        assert mergeable(repo, base, head).clean == (new is not None)
+    assert (commit_info(repo, new).tree if new else None) == tree
+    if new and style == "rebase":
+        assert repo.ahead_behind(new, base) == (count, 0)
+    tip = storage.open(1).references["refs/heads/main"].target
+    assert str(tip) == (new or base)

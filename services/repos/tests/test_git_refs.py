@@ -1,4 +1,4 @@
-"""Names and what they mean, and moving refs under concurrency."""
+"""Names of refs, resolving them, and moving refs concurrently."""
 
 import contextlib
 import subprocess
@@ -83,14 +83,14 @@ def git(repo, *args):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def put(repo, name, oid):
+def create_ref(repo, name, oid):
     update_refs(Path(repo.path), [RefChange(name, ZERO_OID, oid)])
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_are_refused_everywhere(repo, name):
     oid = commit(repo)
-    put(repo, "refs/heads/main", oid)
+    create_ref(repo, "refs/heads/main", oid)
     assert not is_valid_ref_name(name)
     with pytest.raises(RefNotFound):
         get_branch(repo, name)
@@ -102,17 +102,17 @@ def test_hostile_names_are_refused_everywhere(repo, name):
         set_default_branch(repo, name)
     if name not in ("HEAD", "@") and not name.startswith("-"):
         with pytest.raises(InvalidName):
-            put(repo, "refs/heads/" + name, oid)
+            create_ref(repo, "refs/heads/" + name, oid)
     with pytest.raises(InvalidName):
-        put(repo, name, oid)
+        create_ref(repo, name, oid)
     assert list_refs(repo) == {"refs/heads/main": oid}
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_good_names_live(repo, name):
+def test_good_names_can_be_used(repo, name):
     oid = commit(repo)
     assert is_valid_ref_name(name)
-    put(repo, "refs/heads/" + name, oid)
+    create_ref(repo, "refs/heads/" + name, oid)
     assert get_branch(repo, name) == Branch(name, oid)
     assert resolve(repo, name).commit == oid
     assert delete_branch(repo, name, oid) == oid
@@ -133,7 +133,7 @@ def test_we_never_allow_what_git_refuses(name):
 def test_branches_come_in_pages(repo):
     oid = commit(repo)
     update_refs(Path(repo.path), [RefChange(f"refs/heads/b{n}", ZERO_OID, oid) for n in range(5)])
-    put(repo, "refs/tags/t", oid)
+    create_ref(repo, "refs/tags/t", oid)
     page, total = list_branches(repo, offset=1, limit=2)
     assert [branch.name for branch in page] == ["b1", "b2"]
     assert total == 5
@@ -149,20 +149,20 @@ def test_names_that_are_not_utf8_are_invisible(repo):
     assert list(list_refs(repo)) == ["refs/heads/ok"]
 
 
-def test_order_is_branch_tag_commit(repo):
+def test_a_branch_wins_over_a_tag_and_a_tag_over_a_commit(repo):
     one, two = commit(repo, "one"), commit(repo, "two")
     name = one[:7]
     assert resolve(repo, name).kind == "commit"
     assert resolve(repo, one.upper()).commit == one
-    put(repo, f"refs/tags/{name}", two)
+    create_ref(repo, f"refs/tags/{name}", two)
     assert (resolve(repo, name).kind, resolve(repo, name).commit) == ("tag", two)
-    put(repo, f"refs/heads/{name}", one)
+    create_ref(repo, f"refs/heads/{name}", one)
     assert (resolve(repo, name).kind, resolve(repo, name).commit) == ("branch", one)
 
 
 @pytest.mark.parametrize("name", ["abc", "1" * 40, "0" * 40, "1" * 41, "main^", "HEAD~0"])
-def test_other_spellings_of_a_commit_mean_nothing(repo, name):
-    put(repo, "refs/heads/main", commit(repo))
+def test_other_spellings_of_a_commit_are_not_resolved(repo, name):
+    create_ref(repo, "refs/heads/main", commit(repo))
     with pytest.raises(RefNotFound):
         resolve(repo, name)
 
@@ -171,25 +171,25 @@ def test_annotated_tags_are_peeled_and_tags_of_trees_are_no_commits(repo):
     oid = commit(repo)
     repo.create_tag("v1", pygit2.Oid(hex=oid), pygit2.enums.ObjectType.COMMIT, ME, "release")
     assert resolve(repo, "v1").commit == oid
-    put(repo, "refs/tags/tree", str(repo[oid].tree_id))
+    create_ref(repo, "refs/tags/tree", str(repo[oid].tree_id))
     with pytest.raises(RefNotFound):
         resolve(repo, "tree")
 
 
 def test_raw_paths_are_split_at_the_first_name_that_exists(repo):
     main, branch, tag = commit(repo, "m"), commit(repo, "b"), commit(repo, "t")
-    put(repo, "refs/heads/main", main)
-    put(repo, "refs/heads/feature/x", branch)
-    put(repo, "refs/tags/feature", tag)
-    put(repo, "refs/tags/v1", tag)
+    create_ref(repo, "refs/heads/main", main)
+    create_ref(repo, "refs/heads/feature/x", branch)
+    create_ref(repo, "refs/tags/feature", tag)
+    create_ref(repo, "refs/tags/v1", tag)
 
     def split(text):
-        found, rest = resolve_path(repo, text)
-        return found.kind, found.commit, rest
+        resolved, rest = resolve_path(repo, text)
+        return resolved.kind, resolved.commit, rest
 
     assert split("main/a/b.txt") == ("branch", main, "a/b.txt")
     assert split("feature/x/a") == ("branch", branch, "a")
-    # Branches go first, even with a longer name than a tag.
+    # A branch wins, even if its name is longer than that of a tag.
     assert split("feature/y") == ("tag", tag, "y")
     assert split("v1/a") == ("tag", tag, "a")
     assert split(f"{branch}/a//b") == ("commit", branch, "a//b")
@@ -210,7 +210,7 @@ def test_default_branch_moves(repo):
     assert default_branch(repo) == "other/name"
 
 
-def test_diff_tells_what_happened():
+def test_diff_lists_created_deleted_and_moved_refs():
     a, b = "a" * 40, "b" * 40
     assert diff_refs({"x": a, "y": a, "z": a}, {"y": b, "z": a, "w": b}) == [
         RefChange("w", ZERO_OID, b),
@@ -222,7 +222,7 @@ def test_diff_tells_what_happened():
 def test_updates_are_compare_and_swap_and_all_or_nothing(repo):
     path = Path(repo.path)
     one, two = commit(repo, "one"), commit(repo, "two")
-    put(repo, "refs/heads/main", one)
+    create_ref(repo, "refs/heads/main", one)
     for wrong in (
         RefChange("refs/heads/main", two, two),
         RefChange("refs/heads/main", ZERO_OID, two),
@@ -255,9 +255,9 @@ def test_one_ref_is_moved_without_git(repo, git_log, packed):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_ref_that_does_not_hold_what_is_expected_stays(repo, packed):
+def test_a_ref_with_an_unexpected_value_does_not_move(repo, packed):
     one, two = commit(repo, "one"), commit(repo, "two")
-    put(repo, "refs/heads/main", one)
+    create_ref(repo, "refs/heads/main", one)
     if packed:
         git(repo, "pack-refs", "--all")
     for wrong in (
@@ -275,20 +275,20 @@ def test_a_ref_that_does_not_hold_what_is_expected_stays(repo, packed):
     assert list_refs(repo) == {"refs/heads/main": one}
 
 
-def test_a_ref_that_git_holds_locked_stays(repo):
+def test_a_ref_that_git_has_locked_does_not_move(repo):
     one, two = commit(repo, "one"), commit(repo, "two")
-    put(repo, "refs/heads/main", one)
+    create_ref(repo, "refs/heads/main", one)
     (Path(repo.path) / "refs/heads/main.lock").touch()
     with pytest.raises(RefMoved):
         move_ref(repo, RefChange("refs/heads/main", one, two))
     assert list_refs(repo) == {"refs/heads/main": one}
 
 
-def test_of_libgit2_and_git_one_wins(repo):
+def test_either_libgit2_or_git_moves_a_ref(repo):
     path = Path(repo.path)
     oids = [commit(repo, f"n{n}") for n in range(8)]
-    put(repo, "refs/heads/main", oids[0])
-    won = []
+    create_ref(repo, "refs/heads/main", oids[0])
+    winners = []
 
     def move(oid, by_git):
         change = RefChange("refs/heads/main", oids[0], oid)
@@ -297,40 +297,40 @@ def test_of_libgit2_and_git_one_wins(repo):
                 update_refs(path, [change])
             else:
                 move_ref(pygit2.Repository(str(path)), change)
-            won.append(oid)
+            winners.append(oid)
 
     threads = [threading.Thread(target=move, args=(oid, n % 2)) for n, oid in enumerate(oids[1:])]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [list_refs(repo)["refs/heads/main"]] == won
+    assert [list_refs(repo)["refs/heads/main"]] == winners
 
 
-def test_of_many_creators_one_wins(repo):
+def test_only_one_of_many_creators_succeeds(repo):
     path = Path(repo.path)
     oids = [commit(repo, f"n{n}") for n in range(6)]
-    won, lost = [], []
+    winners, losers = [], []
 
     def create(oid):
         try:
             update_refs(path, [RefChange("refs/heads/race", ZERO_OID, oid)])
-            won.append(oid)
+            winners.append(oid)
         except RefMoved:
-            lost.append(oid)
+            losers.append(oid)
 
     threads = [threading.Thread(target=create, args=(oid,)) for oid in oids]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (len(won), len(lost)) == (1, 5)
-    assert list_refs(repo) == {"refs/heads/race": won[0]}
+    assert (len(winners), len(losers)) == (1, 5)
+    assert list_refs(repo) == {"refs/heads/race": winners[0]}
 
 
 def test_delete_checks_the_expected_value(repo):
     one, two = commit(repo, "one"), commit(repo, "two")
-    put(repo, "refs/heads/x", one)
+    create_ref(repo, "refs/heads/x", one)
     with pytest.raises(RefMoved):
         delete_branch(repo, "x", two)
     assert delete_branch(repo, "x") == one

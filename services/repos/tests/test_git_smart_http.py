@@ -1,4 +1,4 @@
-"""The git command line against `advertise` and `serve` behind a small HTTP server."""
+"""The git command line against `advertise` and `serve` in a small HTTP server."""
 
 import asyncio
 import contextlib
@@ -23,8 +23,8 @@ ME = pygit2.Signature("me", "me@example.org", 1_700_000_000, 60)
 FLUSH = b"0000"
 
 
-class Door:
-    """One repository behind HTTP, and what was asked for."""
+class GitServer:
+    """One repository over HTTP. It records the requests."""
 
     def __init__(self, path):
         self.path = path
@@ -57,7 +57,7 @@ class Door:
             service,
             request.headers.get("Git-Protocol"),
             body,
-            # aiohttp inflates by itself unless told not to (auto_decompress below).
+            # aiohttp does not decompress: auto_decompress is False below.
             gzip=encoding == "gzip",
             max_push_bytes=self.max_push_bytes,
         )
@@ -70,36 +70,36 @@ class Door:
         except GitError as error:
             outcome = error
         except ConnectionError:
-            outcome = "gone"
+            outcome = "disconnected"
         finally:
             self.outcomes.put_nowait(outcome)
         return response
 
 
 @pytest.fixture
-async def door(tmp_path):
+async def server(tmp_path):
     storage = Storage(tmp_path / "root")
     storage.create(1, "main")
-    door = Door(storage.path(1))
+    server = GitServer(storage.path(1))
     app = web.Application(client_max_size=0)
-    app.router.add_get("/x.git/info/refs", door.info_refs)
-    app.router.add_post("/x.git/{service:git-(upload|receive)-pack}", door.call)
+    app.router.add_get("/x.git/info/refs", server.info_refs)
+    app.router.add_post("/x.git/{service:git-(upload|receive)-pack}", server.call)
     runner = web.AppRunner(app, auto_decompress=False, handler_cancellation=True, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
-    door.url = f"http://127.0.0.1:{site._server.sockets[0].getsockname()[1]}/x.git"
-    yield door
+    server.url = f"http://127.0.0.1:{site._server.sockets[0].getsockname()[1]}/x.git"
+    yield server
     await runner.cleanup()
 
 
 @pytest.fixture
-def repo(door):
-    return pygit2.Repository(str(door.path))
+def repo(server):
+    return pygit2.Repository(str(server.path))
 
 
-def fill(repo, commits=3, size=1000, branch="refs/heads/main"):
-    """A line of commits, each with a new file of random bytes."""
+def add_commits(repo, commits=3, size=1000, branch="refs/heads/main"):
+    """Linear commits, each with a new file of random bytes; the id of the last one."""
     parents, entries = [], {}
     for number in range(commits):
         entries[f"f{number}"] = repo.create_blob(os.urandom(size))
@@ -124,30 +124,30 @@ async def git(*args, cwd, check=True):
         "GIT_COMMITTER_NAME": "a",
         "GIT_COMMITTER_EMAIL": "a@b",
     }
-    done = await asyncio.to_thread(
+    result = await asyncio.to_thread(
         subprocess.run, ["git", *args], cwd=cwd, env=environment, capture_output=True, text=True, timeout=60
     )
-    if check and done.returncode:
-        raise AssertionError(done.stderr)
-    return done
+    if check and result.returncode:
+        raise AssertionError(result.stderr)
+    return result
 
 
 @pytest.mark.parametrize("version", ["0", "1", "2"])
-async def test_clone_fetch_and_push_in_every_version(door, repo, tmp_path, version):
-    tip = fill(repo)
+async def test_clone_fetch_and_push_in_every_version(server, repo, tmp_path, version):
+    tip = add_commits(repo)
     protocol = ("-c", f"protocol.version={version}")
-    await git(*protocol, "clone", "-q", door.url, "work", cwd=tmp_path)
+    await git(*protocol, "clone", "-q", server.url, "work", cwd=tmp_path)
     work = tmp_path / "work"
     assert (await git("rev-parse", "HEAD", cwd=work)).stdout.strip() == tip
-    assert door.protocols[0] == (None if version == "0" else f"version={version}")
+    assert server.protocols[0] == (None if version == "0" else f"version={version}")
     (work / "new").write_bytes(os.urandom(3_000_000))
     await git("add", "new", cwd=work)
     await git("commit", "-qm", "new", cwd=work)
     await git(*protocol, "push", "-q", "origin", "HEAD:refs/heads/topic", "HEAD:refs/tags/v1", cwd=work)
     new = (await git("rev-parse", "HEAD", cwd=work)).stdout.strip()
     assert list_refs(repo) == {"refs/heads/main": tip, "refs/heads/topic": new, "refs/tags/v1": new}
-    assert RefChange("refs/heads/topic", ZERO_OID, new) in door.commands
-    await git("clone", "-q", door.url, "other", cwd=tmp_path)
+    assert RefChange("refs/heads/topic", ZERO_OID, new) in server.commands
+    await git("clone", "-q", server.url, "other", cwd=tmp_path)
     await git("commit", "-q", "--amend", "-m", "forced", cwd=work)
     await git(*protocol, "push", "-q", "-f", "origin", "HEAD:topic", cwd=work)
     await git(*protocol, "fetch", "-q", cwd=tmp_path / "other")
@@ -155,11 +155,11 @@ async def test_clone_fetch_and_push_in_every_version(door, repo, tmp_path, versi
     assert (await git("rev-parse", "origin/topic", cwd=tmp_path / "other")).stdout == forced
     await git(*protocol, "push", "-q", "origin", ":topic", cwd=work)
     assert "refs/heads/topic" not in list_refs(repo)
-    await git("fsck", "--strict", cwd=door.path)
+    await git("fsck", "--strict", cwd=server.path)
 
 
-async def test_an_empty_repository_is_cloned_and_filled(door, repo, tmp_path):
-    await git("clone", "-q", door.url, "work", cwd=tmp_path)
+async def test_an_empty_repository_is_cloned_and_pushed_to(server, repo, tmp_path):
+    await git("clone", "-q", server.url, "work", cwd=tmp_path)
     work = tmp_path / "work"
     await git("commit", "-q", "--allow-empty", "-m", "one", cwd=work)
     await git("push", "-q", "origin", "HEAD", cwd=work)
@@ -167,19 +167,19 @@ async def test_an_empty_repository_is_cloned_and_filled(door, repo, tmp_path):
 
 
 @pytest.mark.parametrize("version", ["0", "2"])
-async def test_shallow_clone_and_deepen(door, repo, tmp_path, version):
-    fill(repo, commits=10)
+async def test_shallow_clone_and_deepen(server, repo, tmp_path, version):
+    add_commits(repo, commits=10)
     protocol = ("-c", f"protocol.version={version}")
-    await git(*protocol, "clone", "-q", "--depth=2", door.url, "work", cwd=tmp_path)
+    await git(*protocol, "clone", "-q", "--depth=2", server.url, "work", cwd=tmp_path)
     work = tmp_path / "work"
     assert (await git("rev-list", "--count", "HEAD", cwd=work)).stdout.strip() == "2"
     await git(*protocol, "fetch", "-q", "--unshallow", cwd=work)
     assert (await git("rev-list", "--count", "HEAD", cwd=work)).stdout.strip() == "10"
 
 
-async def test_partial_clone_fetches_blobs_later(door, repo, tmp_path):
-    fill(repo, commits=5, size=10_000)
-    await git("clone", "-q", "--filter=blob:none", "--no-checkout", door.url, "work", cwd=tmp_path)
+async def test_partial_clone_fetches_blobs_later(server, repo, tmp_path):
+    add_commits(repo, commits=5, size=10_000)
+    await git("clone", "-q", "--filter=blob:none", "--no-checkout", server.url, "work", cwd=tmp_path)
     work = tmp_path / "work"
     missing = await git("rev-list", "--objects", "--all", "--missing=print", cwd=work)
     assert missing.stdout.count("\n?") == 5
@@ -187,23 +187,23 @@ async def test_partial_clone_fetches_blobs_later(door, repo, tmp_path):
     assert (work / "f4").stat().st_size == 10_000
 
 
-async def test_many_haves_come_gzipped(door, repo, tmp_path):
-    fill(repo, commits=3)
-    await git("clone", "-q", door.url, "work", cwd=tmp_path)
+async def test_a_request_with_many_haves_is_sent_with_gzip(server, repo, tmp_path):
+    add_commits(repo, commits=3)
+    await git("clone", "-q", server.url, "work", cwd=tmp_path)
     work = tmp_path / "work"
     for number in range(40):
         await git("commit", "-q", "--allow-empty", "-m", f"mine {number}", cwd=work)
-    door.encodings.clear()
-    fill(repo, commits=2, branch="refs/heads/other")
+    server.encodings.clear()
+    add_commits(repo, commits=2, branch="refs/heads/other")
     await git("fetch", "-q", cwd=work)
-    assert "gzip" in door.encodings
+    assert "gzip" in server.encodings
 
 
 @pytest.mark.parametrize("ref", ["refs/pull/1/head", "refs/internal/x", "refs/replace/" + "1" * 40, "refs/x"])
-async def test_pushers_do_not_reach_the_services_own_refs(door, repo, tmp_path, ref):
-    tip = fill(repo)
-    update_refs(door.path, [RefChange("refs/pull/1/head", ZERO_OID, tip)])
-    await git("clone", "-q", door.url, "work", cwd=tmp_path)
+async def test_pushers_cannot_change_refs_of_the_service(server, repo, tmp_path, ref):
+    tip = add_commits(repo)
+    update_refs(server.path, [RefChange("refs/pull/1/head", ZERO_OID, tip)])
+    await git("clone", "-q", server.url, "work", cwd=tmp_path)
     work = tmp_path / "work"
     await git("commit", "-q", "--allow-empty", "-m", "x", cwd=work)
     before = list_refs(repo)
@@ -211,13 +211,13 @@ async def test_pushers_do_not_reach_the_services_own_refs(door, repo, tmp_path, 
         done = await git("push", "-q", "origin", change, cwd=work, check=False)
         assert done.returncode
     assert list_refs(repo) == before
-    # But they may be fetched, as reviewers do.
+    # They may be fetched: reviewers do that.
     await git("fetch", "-q", "origin", "refs/pull/1/head", cwd=work)
 
 
-async def test_the_default_branch_is_not_deleted_and_notes_may_be_pushed(door, repo, tmp_path):
-    tip = fill(repo)
-    await git("clone", "-q", door.url, "work", cwd=tmp_path)
+async def test_the_default_branch_is_not_deleted_and_notes_may_be_pushed(server, repo, tmp_path):
+    tip = add_commits(repo)
+    await git("clone", "-q", server.url, "work", cwd=tmp_path)
     work = tmp_path / "work"
     assert (await git("push", "-q", "origin", ":main", cwd=work, check=False)).returncode
     await git("notes", "add", "-m", "well", cwd=work)
@@ -226,23 +226,23 @@ async def test_the_default_branch_is_not_deleted_and_notes_may_be_pushed(door, r
     assert list_refs(repo)["refs/heads/main"] == tip
 
 
-async def test_hooks_never_run(door, repo, tmp_path):
-    fill(repo)
-    hooks = door.path / "hooks"
+async def test_hooks_never_run(server, repo, tmp_path):
+    add_commits(repo)
+    hooks = server.path / "hooks"
     hooks.mkdir()
     for name in ("pre-receive", "update", "post-receive", "post-update", "reference-transaction"):
         (hooks / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\nexit 1\n")
         (hooks / name).chmod(0o755)
-    await git("clone", "-q", door.url, "work", cwd=tmp_path)
+    await git("clone", "-q", server.url, "work", cwd=tmp_path)
     await git("push", "-q", "origin", "HEAD:topic", cwd=tmp_path / "work")
     assert "refs/heads/topic" in list_refs(repo)
     assert not (tmp_path / "ran").exists()
 
 
-async def test_a_pack_above_the_limit_is_refused_in_words(door, repo, tmp_path):
-    tip = fill(repo)
-    door.max_push_bytes = 100_000
-    await git("clone", "-q", door.url, "work", cwd=tmp_path)
+async def test_a_pack_above_the_limit_is_refused_with_a_message(server, repo, tmp_path):
+    tip = add_commits(repo)
+    server.max_push_bytes = 100_000
+    await git("clone", "-q", server.url, "work", cwd=tmp_path)
     work = tmp_path / "work"
     (work / "big").write_bytes(os.urandom(5_000_000))
     await git("add", "big", cwd=work)
@@ -251,12 +251,29 @@ async def test_a_pack_above_the_limit_is_refused_in_words(door, repo, tmp_path):
     assert done.returncode
     assert "maximum allowed size" in done.stderr
     assert list_refs(repo) == {"refs/heads/main": tip}
-    assert not any(door.path.glob("objects/tmp_objdir*"))
+    assert not any(server.path.glob("objects/tmp_objdir*"))
 
 
-async def test_hostile_trees_are_refused(door, repo, tmp_path):
-    fill(repo)
-    await git("clone", "-q", door.url, "work", cwd=tmp_path)
+async def test_a_push_into_a_damaged_repository_does_not_show_where_it_is(server, repo, tmp_path):
+    add_commits(repo)
+    await git("clone", "-q", server.url, "work", cwd=tmp_path)
+    await git("repack", "-adq", cwd=server.path)
+    for pack in server.path.glob("objects/pack/*.pack"):
+        pack.chmod(0o600)
+        pack.write_bytes(pack.read_bytes()[:100])
+    work = tmp_path / "work"
+    (work / "new").write_text("new")
+    await git("add", "new", cwd=work)
+    await git("commit", "-qm", "new", cwd=work)
+    done = await git("push", "origin", "HEAD:topic", cwd=work, check=False)
+    assert done.returncode
+    assert "repository/objects/pack" in done.stderr
+    assert str(server.path) not in done.stderr
+
+
+async def test_hostile_trees_are_refused(server, repo, tmp_path):
+    add_commits(repo)
+    await git("clone", "-q", server.url, "work", cwd=tmp_path)
     work = pygit2.Repository(str(tmp_path / "work"))
     blob = work.create_blob(b"[core]\n\tfsmonitor = touch /tmp/x\n")
     entry = b"100644 config\0" + blob.raw
@@ -270,53 +287,53 @@ async def test_hostile_trees_are_refused(door, repo, tmp_path):
     assert "refs/heads/evil" not in list_refs(repo)
 
 
-async def test_a_client_that_goes_away_leaves_no_git(door, repo):
-    fill(repo, commits=30, size=1_000_000)
+async def test_no_git_runs_after_the_client_disconnects(server, repo):
+    add_commits(repo, commits=30, size=1_000_000)
     tip = list_refs(repo)["refs/heads/main"]
     request = pkt(f"want {tip} side-band-64k ofs-delta\n".encode()) + FLUSH + pkt(b"done\n")
     async with aiohttp.ClientSession() as session:
-        response = await session.post(f"{door.url}/git-upload-pack", data=request)
+        response = await session.post(f"{server.url}/git-upload-pack", data=request)
         assert await response.content.readany()
         groups = {os.getpgid(pid) for pid in git_children()}
         assert groups
         response.close()
-    assert await asyncio.wait_for(door.outcomes.get(), 20) in ("gone", "cancelled")
-    # pack-objects, a child of that child, dies with the group: its end is awaited here by nobody else.
+    assert await asyncio.wait_for(server.outcomes.get(), 20) in ("disconnected", "cancelled")
+    # pack-objects, a child of that child, is killed with the group; only this test waits for its end.
     async with asyncio.timeout(10):
         while git_processes_of(groups):
             await asyncio.sleep(0)
 
 
-async def test_a_push_cut_short_changes_nothing(door, repo):
-    tip = fill(repo)
+async def test_an_incomplete_push_changes_nothing(server, repo):
+    tip = add_commits(repo)
 
     async def body():
         yield pkt(f"{ZERO_OID} {tip} refs/heads/half\0report-status\n".encode()) + FLUSH + b"PACK\0\0\0\2"
         raise ConnectionResetError("client went away")
 
     with pytest.raises(ConnectionResetError):
-        async for _ in serve(door.path, "git-receive-pack", None, body()):
+        async for _ in serve(server.path, "git-receive-pack", None, body()):
             pass
     assert list(list_refs(repo)) == ["refs/heads/main"]
     assert not git_children()
 
 
-async def test_many_clones_at_once(door, repo, tmp_path):
-    tip = fill(repo, commits=5, size=300_000)
-    await asyncio.gather(*(git("clone", "-q", "--bare", door.url, f"c{n}", cwd=tmp_path) for n in range(8)))
+async def test_many_clones_at_once(server, repo, tmp_path):
+    tip = add_commits(repo, commits=5, size=300_000)
+    await asyncio.gather(*(git("clone", "-q", "--bare", server.url, f"c{n}", cwd=tmp_path) for n in range(8)))
     for number in range(8):
         assert (await git("rev-parse", "main", cwd=tmp_path / f"c{number}")).stdout.strip() == tip
 
 
-async def test_a_session_without_http_ends_when_git_does(door, repo):
-    fill(repo)
+async def test_a_session_without_http_ends_when_git_ends(server, repo):
+    add_commits(repo)
     waiting = asyncio.Event()
 
     async def stdin():
         yield FLUSH
         await waiting.wait()
 
-    stream = serve(door.path, "git-upload-pack", None, stdin(), stateless=False)
+    stream = serve(server.path, "git-upload-pack", None, stdin(), stateless=False)
     answer = b"".join([chunk async for chunk in stream])
     assert b"refs/heads/main" in answer
     assert answer.endswith(FLUSH)
@@ -336,29 +353,29 @@ async def test_a_session_without_http_ends_when_git_does(door, repo):
         "",
     ],
 )
-async def test_malformed_protocol_headers_mean_version_0(door, repo, header):
-    fill(repo)
-    answer = await advertise(door.path, "git-upload-pack", header)
+async def test_malformed_protocol_headers_mean_version_0(server, repo, header):
+    add_commits(repo)
+    answer = await advertise(server.path, "git-upload-pack", header)
     assert answer.startswith(b"001e# service=git-upload-pack\n0000")
 
 
-async def test_receive_pack_is_never_version_2(door, repo):
-    fill(repo)
-    answer = await advertise(door.path, "git-receive-pack", "version=2")
+async def test_receive_pack_is_never_version_2(server, repo):
+    add_commits(repo)
+    answer = await advertise(server.path, "git-receive-pack", "version=2")
     assert answer.startswith(b"001f# service=git-receive-pack\n0000")
     assert b"refs/heads/main" in answer
 
 
-async def test_version_2_names_no_ref_and_further_keys_are_allowed(door, repo):
-    fill(repo)
+async def test_version_2_names_no_ref_and_further_keys_are_allowed(server, repo):
+    add_commits(repo)
     for header in ("version=2", "version=2", "version=2:x=1"):
-        answer = await advertise(door.path, "git-upload-pack", header)
+        answer = await advertise(server.path, "git-upload-pack", header)
         assert answer.startswith(b"000eversion 2\n")
         assert b"filter" in answer
         assert b"refs/heads" not in answer
 
 
-async def test_what_is_not_there_is_not_served(tmp_path):
+async def test_a_missing_repository_is_not_served(tmp_path):
     with pytest.raises(RepositoryNotFound):
         await advertise(tmp_path, "git-upload-pack", "version=2")
     with pytest.raises(GitFailed):
@@ -367,7 +384,7 @@ async def test_what_is_not_there_is_not_served(tmp_path):
 
 
 @pytest.mark.parametrize("size", [1, 7, 100_000])
-async def test_gzip_is_undone_in_any_cut(size):
+async def test_gzip_in_chunks_of_any_size_is_decompressed(size):
     data = os.urandom(50_000) + b"x" * 1_000_000
     chunks = [chunk async for chunk in inflate(pieces(gzip.compress(data), size), 2_000_000)]
     assert b"".join(chunks) == data
@@ -383,7 +400,7 @@ async def test_gzip_is_undone_in_any_cut(size):
         zlib.compress(b"x"),
         gzip.compress(b"\0" * 3_000_000),
     ],
-    # Compressed bytes hold the time of day; names must not.
+    # Compressed bytes contain the time; the names of tests must not.
     ids=["plain", "cut", "more", "zlib", "bomb"],
 )
 async def test_bad_gzip_bodies_are_refused(body):
@@ -425,15 +442,15 @@ async def pieces(data, size):
 
 
 def git_children():
-    """Living git processes that this process has started by the service's code."""
-    return [pid for pid, parent, _ in living_git() if parent == os.getpid()]
+    """Running git processes that this process started through the service's code."""
+    return [pid for pid, parent, _ in running_git() if parent == os.getpid()]
 
 
 def git_processes_of(groups):
-    return [pid for pid, _, group in living_git() if group in groups]
+    return [pid for pid, _, group in running_git() if group in groups]
 
 
-def living_git():
+def running_git():
     """(pid, parent, process group) of all git processes in the service's environment."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:

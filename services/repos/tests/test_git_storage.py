@@ -1,4 +1,4 @@
-"""Where repositories lie, and how they are made, forked, opened and deleted."""
+"""Creating, forking, opening and deleting repositories on disk."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ def commit(repo, ref, message="x"):
     return str(oid)
 
 
-def test_create_gives_what_git_takes_for_a_bare_repository(storage):
+def test_create_makes_a_repository_that_git_accepts_as_bare(storage):
     path = storage.create(7, "trunk")
     assert path == storage.path(7)
     assert path.name == "7.git"
@@ -63,7 +63,7 @@ def test_ids_are_positive(storage, repo_id):
         storage.path(repo_id)
 
 
-def test_fork_copies_branches_and_tags_alone_by_hard_links(storage):
+def test_fork_copies_only_branches_and_tags_by_hard_links(storage):
     storage.create(1, "trunk")
     source = storage.open(1)
     main = commit(source, "refs/heads/trunk", "one")
@@ -91,9 +91,9 @@ def test_fork_of_an_empty_repository_keeps_its_default_branch(storage):
 def test_fork_again_changes_nothing(storage):
     storage.create(1, "main")
     storage.fork(1, 2)
-    mine = commit(storage.open(2), "refs/heads/mine")
+    oid = commit(storage.open(2), "refs/heads/mine")
     storage.fork(1, 2)
-    assert list_refs(storage.open(2)) == {"refs/heads/mine": mine}
+    assert list_refs(storage.open(2)) == {"refs/heads/mine": oid}
 
 
 def test_fork_of_nothing_leaves_nothing(storage):
@@ -103,7 +103,7 @@ def test_fork_of_nothing_leaves_nothing(storage):
     assert not list((storage.root / "staging").iterdir())
 
 
-def test_delete_takes_all_away_and_may_be_repeated(storage):
+def test_delete_removes_everything_and_is_idempotent(storage):
     storage.create(1, "main")
     storage.open(1)
     storage.delete(1)
@@ -115,7 +115,7 @@ def test_delete_takes_all_away_and_may_be_repeated(storage):
     assert default_branch(storage.open(1)) == "other"
 
 
-def test_sweep_removes_old_leftovers_only(storage):
+def test_sweep_removes_only_old_files(storage):
     old, new = storage.root / "trash/1-a", storage.root / "staging/2-b"
     for folder in (old, new):
         (folder / "objects").mkdir(parents=True)
@@ -125,7 +125,19 @@ def test_sweep_removes_old_leftovers_only(storage):
     assert new.exists()
 
 
-def test_open_keeps_few_and_never_shares_between_threads(storage):
+def test_sweep_removes_what_killed_pushes_left_in_repositories(storage):
+    path = storage.create(1, "main")
+    old, new = path / "objects/tmp_objdir-incoming-a", path / "objects/tmp_objdir-incoming-b"
+    for folder in (old, new):
+        (folder / "pack").mkdir(parents=True)
+    os.utime(old, (0, 0))
+    storage.sweep()
+    assert not old.exists()
+    assert new.exists()
+    assert storage.exists(1)
+
+
+def test_open_caches_few_and_never_shares_between_threads(storage):
     for repo_id in (1, 2, 3):
         storage.create(repo_id, "main")
     first = storage.open(1)
@@ -133,14 +145,14 @@ def test_open_keeps_few_and_never_shares_between_threads(storage):
     storage.open(2)
     storage.open(3)
     assert storage.open(1) is not first
-    seen = []
-    thread = threading.Thread(target=lambda: seen.append(storage.open(1)))
+    repositories = []
+    thread = threading.Thread(target=lambda: repositories.append(storage.open(1)))
     thread.start()
     thread.join()
-    assert seen[0] is not storage.open(1)
+    assert repositories[0] is not storage.open(1)
 
 
-async def test_call_runs_in_a_thread_of_its_own(storage):
+async def test_call_runs_in_other_threads(storage):
     storage.create(1, "main")
     assert await storage.call(1, default_branch) == "main"
     answers = await asyncio.gather(*(storage.call(1, list_refs) for _ in range(20)))
@@ -156,7 +168,7 @@ def test_size_counts_bytes(storage):
         storage.size(2)
 
 
-def test_the_owners_git_configuration_has_no_say(storage, tmp_path, monkeypatch):
+def test_the_git_configuration_of_the_account_is_ignored(storage, tmp_path, monkeypatch):
     (tmp_path / ".gitconfig").write_text("[user]\n\tname = intruder\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     storage.create(1, "main")

@@ -6,9 +6,10 @@ Whatever is sent, the answer is no failure of the server, and git never finds an
 from urllib.parse import quote
 
 import pytest
-from repos_world import commit, git, work_tree
 
-from ingot_chassis.app import described
+from ingot_chassis.http.openapi import openapi_description
+
+from .world import commit, git, work_tree
 
 MARK = "zqx"
 VALUES = [
@@ -58,11 +59,11 @@ everywhere = pytest.mark.parametrize(
     ids=range(len(VALUES) + len(STORED)),
     indirect=["database_backend"],
 )
-KNOWN = {"owner": "ann", "repo": "app", "username": "ann", "org": "acme", "user": "ann"}
+ORDINARY = {"owner": "ann", "repo": "app", "username": "ann", "org": "acme", "user": "ann"}
 UNDESCRIBED = [
     ("GET", "/{owner}/{repo}/info/refs?service={query}"),
     ("POST", "/{owner}/{repo}/git-upload-pack"),
-    ("GET", "/internal/repositories/{owner}/{repo}/access"),
+    ("GET", "/internal/repositories/by-name/{owner}/{repo}/access"),
     ("GET", "/internal/repositories/{id}/branches/{branch}"),
     ("GET", "/internal/repositories/{id}/diff?base={sha}&head={head}"),
     ("GET", "/internal/repositories/{id}/{what}"),
@@ -75,20 +76,20 @@ def written(value):
 
 
 @pytest.fixture
-async def app(ann, world, door, tmp_path, git_log):
+async def app(ann, world, git_url, tmp_path, git_log):
     """ann/app with some commits; its id."""
     world.organization(9, "acme")
     created = await ann.create("app")
     work = await work_tree(tmp_path)
     await commit(work, "a.txt", "one")
-    await git("push", "-q", f"{door}/ann/app.git", "master", cwd=work, person=ann)
+    await git("push", "-q", f"{git_url}/ann/app.git", "master", cwd=work, person=ann)
     git_log.clear()
     return created["id"]
 
 
 def routes(world, app):
     """Method, path and names in the path, with defaults, and names of the query, of every route."""
-    for path, operations in described(world.app)["paths"].items():
+    for path, operations in openapi_description(world.app)["paths"].items():
         for method, operation in operations.items():
             parameters = operation.get("parameters", [])
             names = [one["name"] for one in parameters if one["in"] == "path"]
@@ -100,8 +101,8 @@ def routes(world, app):
 
 def filled(path, names, hostile, value, app):
     for name in names:
-        known = KNOWN.get(name, str(app) if name == "id" else "master")
-        path = path.replace(f"{{{name}}}", written(value) if name == hostile else known)
+        ordinary = ORDINARY.get(name, str(app) if name == "id" else "master")
+        path = path.replace(f"{{{name}}}", written(value) if name == hostile else ordinary)
     return path
 
 
@@ -122,10 +123,10 @@ def no_option_holds(git_log, value):
 async def test_in_paths_and_queries(world, ann, app, git_log, value):
     sent = 0
     for method, path, names, query in routes(world, app):
-        sister = {"as_service": "issues"} if path.startswith("/internal") else {}
+        options = {"peer": "issues"} if path.startswith("/internal") else {}
         for name in names:
             checked(
-                await ann.call(method, filled(path, names, name, value, app), **sister), (method, path, name)
+                await ann.call(method, filled(path, names, name, value, app), **options), (method, path, name)
             )
             sent += 1
         for name in query:
@@ -140,7 +141,7 @@ async def test_in_paths_and_queries(world, ann, app, git_log, value):
 
 def fields(world):
     """Method, path, names in the path, and the fields of the body that hold text, of every route that has one."""
-    document = described(world.app)
+    document = openapi_description(world.app)
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             content = operation.get("requestBody", {}).get("content", {})

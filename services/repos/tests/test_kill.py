@@ -1,4 +1,4 @@
-"""Forks, migrations and syncs under SIGKILL before every step, and git under the death of its worker."""
+"""Forks, imports and syncs under SIGKILL before every step, and git when its worker dies."""
 
 import asyncio
 import json
@@ -11,8 +11,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from remote_world import Remote, bare_source
-from repos_world import World, commit, git, migrate
+
+from .remote_world import Remote, bare_source
+from .world import World, commit, git, migrate
 
 MOST_STEPS = 400
 PARTS = 4
@@ -28,8 +29,8 @@ def live():
         text=True,
     )
 
-    def one_life(**told):
-        program.stdin.write(json.dumps(told) + "\n")
+    def one_life(**life):
+        program.stdin.write(json.dumps(life) + "\n")
         program.stdin.flush()
         return program.stdout.readline().strip()
 
@@ -50,14 +51,14 @@ async def filled_source(folder, name):
 
 
 def heads(path):
-    told = subprocess.run(
+    life = subprocess.run(
         ["git", "-C", str(path), "for-each-ref", "--format=%(refname)"],
         capture_output=True,
         text=True,
         check=True,
     )
     subprocess.run(["git", "-C", str(path), "fsck", "--full", "--strict"], capture_output=True, check=True)
-    return told.stdout.split()
+    return life.stdout.split()
 
 
 EXPECTED = {
@@ -77,40 +78,40 @@ def test_a_killed_worker_loses_nothing_repeats_nothing_and_leaves_nothing(
     live, make_database, tmp_path, kind, part
 ):
     refs, events = EXPECTED[kind]
-    made = asyncio.run(filled_source(tmp_path / "made", "source.git"))
+    outcome = asyncio.run(filled_source(tmp_path / "made", "source.git"))
     for kill_at in range(1 + part, MOST_STEPS, PARTS):
         folder = tmp_path / str(kill_at)
-        source = shutil.copytree(made, folder / "source.git")
-        told = {
+        source = shutil.copytree(outcome, folder / "source.git")
+        life = {
             "database": make_database("repos", migrate),
             "folder": str(folder),
             "source": str(source),
             "kind": kind,
         }
-        first = live(**told, begin=True, kill_at=kill_at)
+        first = live(**life, begin=True, kill_at=kill_at)
         visible = list((folder / "storage" / "repositories").rglob("*.git"))
         assert all(heads(path) for path in visible), f"half a repository after a kill before step {kill_at}"
-        assert live(**told, begin=False, kill_at=0) == "lived", kill_at
-        asyncio.run(check(told, refs, events, f"killed before step {kill_at}"))
+        assert live(**life, begin=False, kill_at=0) == "lived", kill_at
+        asyncio.run(check(life, refs, events, f"killed before step {kill_at}"))
         if first == "lived":
             assert kill_at > 10
             return
     pytest.fail(f"the work has more than {MOST_STEPS} steps")
 
 
-async def check(told, refs, events, when):
-    world = World(told["database"], Path(told["folder"]))
+async def check(life, refs, events, when):
+    world = World(life["database"], Path(life["folder"]))
     rows = await world.rows("repository")
     assert {row.state for row in rows} == {"ready"}, when
-    made = max(row.id for row in rows)
-    assert heads(world.parts.storage.path(made)) == refs, when
+    outcome = max(row.id for row in rows)
+    assert heads(world.components.storage.path(outcome)) == refs, when
     counts = {}
     for event in await world.events():
         counts[event["type"]] = counts.get(event["type"], 0) + 1
     counts.pop("repos.fork.requested.v1", None)
     assert counts == events, when
     for folder in ("staging", "trash"):
-        assert not list((world.parts.storage.root / folder).iterdir()), when
+        assert not list((world.components.storage.root / folder).iterdir()), when
     await world.close()
 
 
@@ -125,7 +126,7 @@ async def test_git_dies_with_its_worker(make_database, tmp_path):
         remote.chunk, remote.pause = 1000, 0.05
         world = World(make_database("repos", migrate), tmp_path / "w", allowed_remotes=["127.0.0.1"])
         bob = world.user(2, "bob")
-        made = await bob.post("/repos/migrate", {"clone_addr": remote.url(), "repo_name": "copy"})
+        outcome = await bob.post("/repos/migrate", {"clone_addr": remote.url(), "repo_name": "copy"})
         settings = msgspec.json.encode(
             {"database": world.settings.database_url, "folder": str(tmp_path / "w"), "remotes": ["127.0.0.1"]}
         ).decode()
@@ -142,7 +143,7 @@ async def test_git_dies_with_its_worker(make_database, tmp_path):
             await worker.wait()
             while started & alive().keys():
                 await asyncio.sleep(0.02)
-        assert not world.parts.storage.exists(made.json()["id"])
+        assert not world.components.storage.exists(outcome.json()["id"])
         await world.close()
 
 
@@ -161,8 +162,8 @@ def alive():
 
 def children(pid):
     """Every process below ``pid``."""
-    parents, found, more = alive(), set(), {pid}
+    parents, descendants, more = alive(), set(), {pid}
     while more:
-        more = {child for child, parent in parents.items() if parent in more} - found
-        found |= more
-    return found
+        more = {child for child, parent in parents.items() if parent in more} - descendants
+        descendants |= more
+    return descendants

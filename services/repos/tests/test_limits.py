@@ -1,4 +1,4 @@
-"""How many repositories an account may own, whatever brings them."""
+"""How many repositories an account may own, however they come to it."""
 
 import asyncio
 
@@ -30,6 +30,16 @@ async def test_an_account_owns_no_more_than_it_may(world, ann, bob):
     assert {one["name"] for one in (await ann.get("/users/ann/repos")).json()} == {"one", "two"}
     await ann.call("DELETE", "/api/v1/repos/ann/one")
     await ann.create("three")
+
+
+async def test_who_has_as_many_as_they_may_accepts_no_transfer(world, ann, bob):
+    await ann.create("app")
+    assert (await ann.post("/repos/ann/app/transfer", {"new_owner": "bob"})).status_code == 202
+    for name in ("one", "two"):
+        await bob.create(name)
+    answer = await bob.post("/repos/ann/app/transfer/accept")
+    assert (answer.status_code, "2 repositories" in answer.text) == (403, True)
+    assert len(await world.rows("transfer")) == 1
 
 
 async def test_administrators_let_an_account_have_more(world, ann, bob):

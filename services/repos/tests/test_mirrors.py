@@ -1,16 +1,17 @@
-"""Mirrors: following a remote, the schedule, and what people may do to one."""
+"""Mirrors: following a remote, the schedule, and what users may change."""
 
 import asyncio
 from datetime import timedelta
 
 import pytest
-from remote_world import Remote, answering, bare_source, silent, status, wanting
-from repos_world import commit, git
 
-from ingot_chassis.tables import now
+from ingot_chassis.db.tables import now
+from ingot_repos.core.imports import REASON_TEXTS
 from ingot_repos.core.intervals import pause_after, read_interval
-from ingot_repos.core.migrations import TEXTS
-from ingot_repos.upkeep import FAILING, LAG, Upkeep
+from ingot_repos.workers.maintenance import FAILING, LAG, Maintenance
+
+from .remote_world import Remote, answering, bare_source, silent, status, wanting
+from .world import commit, git
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ async def mirror(world, bob, remote, work):
         {"clone_addr": remote.url(), "repo_name": "copy", "mirror": True, "mirror_interval": "1h"},
     )
     assert answer.status_code == 201, answer.text
-    await world.parts.migrators.step()
+    await world.components.import_workers.step()
     return answer.json()
 
 
@@ -48,7 +49,7 @@ async def sync(world, person):
     """Ask for a sync and do it."""
     answer = await person.post("/repos/bob/copy/mirror-sync")
     assert (answer.status_code, answer.content) == (200, b""), answer.text
-    return await world.parts.mirrorers.step()
+    return await world.components.mirror_workers.step()
 
 
 async def row_of(world):
@@ -74,12 +75,12 @@ async def test_a_sync_moves_makes_and_prunes_and_tells_it(world, bob, mirror, wo
     await git("push", "-q", "origin", "trunk", "new", "v2", ":old", cwd=work)
     assert await sync(world, bob) == 1
     assert await refs(bob) == ["new", "trunk"]
-    told = {event["ref"]: event for event in (await world.events("push"))[before:]}
-    assert set(told) == {"refs/heads/trunk", "refs/heads/new", "refs/heads/old", "refs/tags/v2"}
-    assert [c["message"] for c in told["refs/heads/trunk"]["commits"]] == ["second\n"]
-    assert told["refs/heads/old"]["after"] == "0" * 40
-    assert told["refs/heads/trunk"]["pusher"]["login"] == "bob"
-    left = await git("for-each-ref", "--format=%(refname)", cwd=world.parts.storage.path(mirror["id"]))
+    events = {event["ref"]: event for event in (await world.events("push"))[before:]}
+    assert set(events) == {"refs/heads/trunk", "refs/heads/new", "refs/heads/old", "refs/tags/v2"}
+    assert [c["message"] for c in events["refs/heads/trunk"]["commits"]] == ["second\n"]
+    assert events["refs/heads/old"]["after"] == "0" * 40
+    assert events["refs/heads/trunk"]["pusher"]["login"] == "bob"
+    left = await git("for-each-ref", "--format=%(refname)", cwd=world.components.storage.path(mirror["id"]))
     assert "incoming" not in left
 
 
@@ -113,53 +114,53 @@ async def test_the_default_branch_is_followed(world, bob, mirror, work, remote):
     assert (await bob.get("/repos/bob/copy/raw/README.md")).text == "one\n"
 
 
-async def test_a_mirror_takes_no_pushes(bob, mirror, work, door):
+async def test_a_mirror_takes_no_pushes(bob, mirror, work, git_url):
     code, text = await git(
-        "push", f"{door}/bob/copy.git", "trunk:refs/heads/mine", cwd=work, person=bob, check=False
+        "push", f"{git_url}/bob/copy.git", "trunk:refs/heads/mine", cwd=work, person=bob, check=False
     )
     assert (code != 0, "403" in text) == (True, True)
 
 
 async def test_a_failure_is_kept_and_tried_again_later_and_later(world, bob, mirror, remote):
-    remote.answer = answering(status("404 Not Found"))
+    remote.answer = answering(status("404 Not ResolvedRepository"))
     for failures, pause in ((1, 10), (2, 20), (3, 40)):
         await sync(world, bob)
         row = await row_of(world)
         assert (row.failures, row.reason) == (failures, "not-found")
         left = row.next_run_at - now()
         assert timedelta(minutes=pause - 1) < left <= timedelta(minutes=pause)
-    await Upkeep(world.parts.jobs, world.parts.storage, world.settings.shard).measure()
+    await Maintenance(world.components.jobs, world.components.storage, world.settings.shard).measure()
     assert FAILING.labels(world.settings.shard)._value.get() == 1
     remote.answer = None
     await sync(world, bob)
     row = await row_of(world)
     assert (row.failures, row.reason) == (0, "")
     assert row.next_run_at - now() > timedelta(minutes=59)
-    assert TEXTS["not-found"]
+    assert REASON_TEXTS["not-found"]
 
 
 async def test_one_asked_for_while_it_runs_runs_once_more(world, bob, mirror, remote, work):
-    held = asyncio.Event()
+    release = asyncio.Event()
 
     async def wait(*_):
-        await held.wait()
+        await release.wait()
 
     remote.arrived.clear()
     remote.answer = wait
     await bob.post("/repos/bob/copy/mirror-sync")
-    working = asyncio.create_task(world.parts.mirrorers.step())
+    working = asyncio.create_task(world.components.mirror_workers.step())
     await remote.arrived.wait()
     await git("push", "-q", "origin", "trunk:refs/heads/late", cwd=work)
     await bob.post("/repos/bob/copy/mirror-sync")
     remote.answer = None
-    held.set()
+    release.set()
     assert await working == 2
     assert await refs(bob) == ["late", "old", "trunk"]
 
 
 async def test_a_worker_that_died_in_the_middle_is_succeeded(world, bob, mirror, work):
     """Its files and refs under way are cleared, its job runs again, what it moved is told."""
-    path = world.parts.storage.path(mirror["id"])
+    path = world.components.storage.path(mirror["id"])
     tip = (await git("rev-parse", "trunk", cwd=work)).strip()
     await git("update-ref", "refs/incoming/heads/dead", tip, cwd=path)
     for left in ("objects/pack/tmp_pack_x", "refs/heads/trunk.lock", "packed-refs.lock"):
@@ -175,7 +176,7 @@ async def test_a_mirror_deleted_while_it_syncs_ends_its_job(world, bob, mirror, 
     remote.arrived.clear()
     remote.answer = silent
     await bob.post("/repos/bob/copy/mirror-sync")
-    working = asyncio.create_task(world.parts.mirrorers.step())
+    working = asyncio.create_task(world.components.mirror_workers.step())
     await remote.arrived.wait()
     assert (await bob.call("DELETE", "/api/v1/repos/bob/copy")).status_code == 204
     await working
@@ -217,20 +218,20 @@ async def test_interval_and_credentials_are_changed(world, ann, bob, mirror, rem
     table = world.database.metadata.tables["job"]
     async with world.database.transaction() as tx:
         await tx.execute(table.update().values(run_at=table.c.created_at))
-    seen = len(remote.requests)
-    await world.parts.mirrorers.step()
-    assert len(remote.requests) == seen
+    requests_before = len(remote.requests)
+    await world.components.mirror_workers.step()
+    assert len(remote.requests) == requests_before
 
 
 async def test_settings_of_a_mirror_are_refused_elsewhere(bob, mirror):
     await bob.create("own")
-    for given, code in (
+    for interval, code in (
         ({"mirror_interval": "1h"}, 422),
         ({"mirror_password": "x"}, 422),
         ({"mirror_interval": "1s"}, 422),
         ({"mirror_token": "a\nb"}, 422),
     ):
-        assert (await bob.call("PATCH", "/api/v1/repos/bob/own", given)).status_code == code, given
+        assert (await bob.call("PATCH", "/api/v1/repos/bob/own", interval)).status_code == code, interval
 
 
 async def test_five_thousand_late_mirrors_are_each_taken_once_the_latest_first(world, bob):
@@ -260,19 +261,19 @@ async def test_five_thousand_late_mirrors_are_each_taken_once_the_latest_first(w
         for start in range(0, count, 500):
             await tx.execute(tables["mirror"].insert(), mirrors[start : start + 500])
             await tx.execute(tables["job"].insert(), jobs[start : start + 500])
-    await Upkeep(world.parts.jobs, world.parts.storage, "shard-0").measure()
+    await Maintenance(world.components.jobs, world.components.storage, "shard-0").measure()
     assert LAG.labels("shard-0")._value.get() >= 7200
     taken, statements = [], set()
     while True:
-        with world.counting() as sent:
-            claimed = await world.parts.jobs.claim(["sync@shard-0"], limit=100)
+        with world.count_statements() as sent:
+            claimed = await world.components.jobs.claim(["sync@shard-0"], limit=100)
         if not claimed:
             break
         statements.add(len(sent))
         taken += [int(job.key) for job in claimed]
         async with world.database.transaction() as tx:
             for job in claimed:
-                await world.parts.jobs.finish(tx, job, again_at=now() + timedelta(hours=1))
+                await world.components.jobs.finish(tx, job, again_at=now() + timedelta(hours=1))
     assert taken == ids
     assert len(statements) == 1
 

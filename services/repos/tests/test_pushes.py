@@ -3,11 +3,12 @@
 import asyncio
 
 import pytest
-from repos_world import commit, git, work_tree
 
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.git.refs import RefChange, update_refs
 from ingot_repos.store import refs
+
+from .world import commit, git, work_tree
 
 ZERO = "0" * 40
 
@@ -18,24 +19,24 @@ async def work(ann, tmp_path):
     return await work_tree(tmp_path)
 
 
-async def push(work, door, person, *what):
-    return await git("push", "-q", f"{door}/ann/app.git", *what, cwd=work, person=person)
+async def push(work, git_url, person, *what):
+    return await git("push", "-q", f"{git_url}/ann/app.git", *what, cwd=work, person=person)
 
 
-async def test_what_is_pushed_can_be_cloned(ann, bob, work, door, tmp_path):
+async def test_what_is_pushed_can_be_cloned(ann, bob, work, git_url, tmp_path):
     sha = await commit(work, "big.bin", "x" * 3_000_000)
-    await push(work, door, ann, "master")
-    await git("clone", "-q", f"{door}/ann/app.git", "copy", cwd=tmp_path, person=bob)
+    await push(work, git_url, ann, "master")
+    await git("clone", "-q", f"{git_url}/ann/app.git", "copy", cwd=tmp_path, person=bob)
     assert (await git("rev-parse", "HEAD", cwd=tmp_path / "copy")).strip() == sha
 
 
-async def test_a_push_is_announced_with_its_commits_newest_first(world, ann, work, door):
+async def test_a_push_is_announced_with_its_commits_newest_first(world, ann, work, git_url):
     first = await commit(work, "a.txt", message="first")
-    await push(work, door, ann, "master")
+    await push(work, git_url, ann, "master")
     second = await commit(work, "b.txt", message="second\n\nwith a body")
     (work / "a.txt").unlink()
     third = await commit(work, "b.txt", message="third")
-    await push(work, door, ann, "master")
+    await push(work, git_url, ann, "master")
 
     created, moved = await world.events("push")
     assert (created["before"], created["after"], created["total_commits"]) == (ZERO, first, 1)
@@ -52,76 +53,82 @@ async def test_a_push_is_announced_with_its_commits_newest_first(world, ann, wor
     assert await world.rows("push") == []
 
 
-async def test_many_commits_are_counted_but_not_all_sent(world, ann, work, door):
+async def test_many_commits_are_counted_but_not_all_sent(world, ann, work, git_url):
     for number in range(23):
         await git("commit", "-q", "--allow-empty", "-m", str(number), cwd=work)
-    await push(work, door, ann, "master")
+    await push(work, git_url, ann, "master")
     (event,) = await world.events("push")
     assert (len(event["commits"]), event["total_commits"]) == (20, 23)
 
 
-async def test_tags_deletions_and_forced_moves_are_told_apart(world, ann, work, door):
+async def test_tags_deletions_and_forced_moves_are_distinguished(world, ann, work, git_url):
     await commit(work)
     second = await commit(work)
     await git("tag", "-a", "v1", "-m", "v1", cwd=work)
-    await push(work, door, ann, "master", "v1", "master:topic")
+    await push(work, git_url, ann, "master", "v1", "master:topic")
     await git("commit", "-q", "--amend", "-m", "changed", cwd=work)
-    await push(work, door, ann, "+master")
-    await push(work, door, ann, ":topic")
+    await push(work, git_url, ann, "+master")
+    await push(work, git_url, ann, ":topic")
     events = {(event["ref"], event["after"] == ZERO): event for event in await world.events("push")}
     assert events["refs/tags/v1", False]["commits"] == []
     assert events["refs/tags/v1", False]["compare_url"] == "http://ingot.test/"
     assert events["refs/heads/topic", False]["commits"] == []
-    gone = events["refs/heads/topic", True]
-    assert (gone["before"], gone["commits"], gone["compare_url"]) == (second, [], "http://ingot.test/")
+    deletion = events["refs/heads/topic", True]
+    assert (deletion["before"], deletion["commits"], deletion["compare_url"]) == (
+        second,
+        [],
+        "http://ingot.test/",
+    )
     assert events["refs/heads/master", False]["forced"] is True
 
 
-async def test_the_first_push_may_bring_another_default_branch(ann, work, door):
+async def test_the_first_push_may_bring_another_default_branch(ann, work, git_url):
     await commit(work)
-    await push(work, door, ann, "master:trunk")
+    await push(work, git_url, ann, "master:trunk")
     shown = (await ann.get("/repos/ann/app")).json()
     assert (shown["default_branch"], shown["empty"]) == ("trunk", False)
     assert (await ann.get("/repos/ann/app/raw/file.txt")).status_code == 200
 
 
-async def test_nothing_is_announced_when_git_refuses(world, ann, work, door):
+async def test_nothing_is_announced_when_git_refuses(world, ann, work, git_url):
     await commit(work)
     code, _ = await git(
-        "push", f"{door}/ann/app.git", "master:refs/pull/1/head", cwd=work, person=ann, check=False
+        "push", f"{git_url}/ann/app.git", "master:refs/pull/1/head", cwd=work, person=ann, check=False
     )
     assert code != 0
     assert await world.events("push") == []
     assert await world.rows("push") == []
 
 
-async def test_a_reader_cannot_push(world, ann, bob, work, door):
+async def test_a_reader_cannot_push(world, ann, bob, work, git_url):
     await commit(work)
-    code, text = await git("push", f"{door}/ann/app.git", "master", cwd=work, person=bob, check=False)
+    code, text = await git("push", f"{git_url}/ann/app.git", "master", cwd=work, person=bob, check=False)
     assert (code, "403" in text) == (128, True)
-    code, _ = await git("push", f"{door}/ann/app.git", "master", cwd=work, check=False)
+    code, _ = await git("push", f"{git_url}/ann/app.git", "master", cwd=work, check=False)
     assert code == 128
 
 
-async def test_pushes_at_the_same_time_are_each_announced_once(world, ann, work, door):
+async def test_pushes_at_the_same_time_are_each_announced_once(world, ann, work, git_url):
     await commit(work)
-    await push(work, door, ann, "master")
-    await asyncio.gather(*(push(work, door, ann, f"master:refs/heads/b{n}") for n in range(6)))
-    told = sorted(event["ref"] for event in await world.events("push"))
-    assert told == [*(f"refs/heads/b{n}" for n in range(6)), "refs/heads/master"]
+    await push(work, git_url, ann, "master")
+    await asyncio.gather(*(push(work, git_url, ann, f"master:refs/heads/b{n}") for n in range(6)))
+    moved_refs = sorted(event["ref"] for event in await world.events("push"))
+    assert moved_refs == [*(f"refs/heads/b{n}" for n in range(6)), "refs/heads/master"]
 
 
-async def test_a_push_whose_process_died_is_announced_by_the_next_one(world, ann, work, door):
+async def test_a_push_whose_process_died_is_announced_by_the_next_one(world, ann, work, git_url):
     first = await commit(work)
-    await push(work, door, ann, "master")
+    await push(work, git_url, ann, "master")
     row = (await world.rows("repository"))[0]
-    path = world.parts.storage.path(row.id)
-    dead = Pushes(world.database, world.parts.storage, world.parts.viewing, lease_seconds=0, shard="shard-0")
+    path = world.components.storage.path(row.id)
+    dead = Pushes(
+        world.database, world.components.storage, world.components.presenter, lease_seconds=0, shard="shard-0"
+    )
     async with dead.journaled(row.id, 1, ["refs/heads/topic"]):
         update_refs(path, [RefChange("refs/heads/topic", ZERO, first)])
 
-    assert await world.parts.pushes.sweep() == 1
-    assert await world.parts.pushes.sweep() == 0
+    assert await world.components.pushes.sweep() == 1
+    assert await world.components.pushes.sweep() == 0
     event = (await world.events("push"))[-1]
     assert (event["ref"], event["after"], event["pusher"]["login"]) == ("refs/heads/topic", first, "ann")
     assert await world.rows("push") == []
@@ -129,19 +136,25 @@ async def test_a_push_whose_process_died_is_announced_by_the_next_one(world, ann
 
 async def test_a_push_whose_lease_is_kept_is_left_alone(world, ann):
     created = await ann.create("app")
-    async with world.parts.pushes.journaled(created["id"], 1, ["refs/heads/master"]):
-        assert await world.parts.pushes.sweep() == 0
+    async with world.components.pushes.journaled(created["id"], 1, ["refs/heads/master"]):
+        assert await world.components.pushes.sweep() == 0
         assert len(await world.rows("push")) == 1
 
 
-async def test_a_push_that_lost_its_lease_is_announced_all_the_same(world, ann, work, door):
+async def test_a_push_that_lost_its_lease_is_announced_all_the_same(world, ann, work, git_url):
     first = await commit(work)
-    await push(work, door, ann, "master")
+    await push(work, git_url, ann, "master")
     row = (await world.rows("repository"))[0]
-    slow = Pushes(world.database, world.parts.storage, world.parts.viewing, lease_seconds=60, shard="shard-0")
+    slow = Pushes(
+        world.database,
+        world.components.storage,
+        world.components.presenter,
+        lease_seconds=60,
+        shard="shard-0",
+    )
     async with slow.journaled(row.id, 1, ["refs/heads/topic"]) as push_id:
-        await world.parts.pushes.settle(push_id)
-        path = world.parts.storage.path(row.id)
+        await world.components.pushes.settle(push_id)
+        path = world.components.storage.path(row.id)
         update_refs(path, [RefChange("refs/heads/topic", ZERO, first)])
         await slow.settle(push_id)
     assert (await world.events("push"))[-1]["ref"] == "refs/heads/topic"
@@ -157,8 +170,8 @@ async def test_an_interrupted_creation_frees_its_name(world, ann):
 
         await tx.execute(table.update().values(state="creating", created_at=datetime.fromisoformat(long_ago)))
     assert (await ann.get("/repos/ann/app")).status_code == 404
-    await world.parts.pushes.clear_abandoned()
-    assert not world.parts.storage.exists(created["id"])
+    await world.components.pushes.clear_abandoned()
+    assert not world.components.storage.exists(created["id"])
     assert [event["repository_id"] for event in await world.events("abandoned")] == [created["id"]]
     await ann.create("app")
 

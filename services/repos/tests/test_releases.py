@@ -1,7 +1,8 @@
-"""Releases: their tags, drafts, lists, and who hears of them."""
+"""Releases: their tags, drafts and lists, and which events there are."""
 
 import pytest
-from repos_world import commit, git, work_tree
+
+from .world import commit, git, work_tree
 
 PATH = "/api/v1/repos/ann/app/releases"
 
@@ -21,49 +22,49 @@ async def make(person, tag="v1", **more):
 async def tag_tip(world, repository_id, name):
     from ingot_repos.git.refs import tag_commit
 
-    return await world.parts.storage.call(repository_id, tag_commit, name)
+    return await world.components.storage.call(repository_id, tag_commit, name)
 
 
 async def test_a_release_makes_its_tag_at_the_default_branch(world, ann, app):
-    made = await make(ann, "v1", name="One", body="what is new")
+    release = await make(ann, "v1", name="One", body="what is new")
     head = (await ann.get("/repos/ann/app/branches/master")).json()["commit"]
     assert await tag_tip(world, app["id"], "v1") == head["id"]
-    assert (made["tag_name"], made["name"], made["body"]) == ("v1", "One", "what is new")
-    assert (made["draft"], made["prerelease"], made["author"]["login"]) == (False, False, "ann")
-    assert made["created_at"] == head["timestamp"]
-    assert made["published_at"] >= made["created_at"]
-    assert made["url"] == f"http://ingot.test{PATH}/{made['id']}"
-    for archive in (made["zipball_url"], made["tarball_url"]):
+    assert (release["tag_name"], release["name"], release["body"]) == ("v1", "One", "what is new")
+    assert (release["draft"], release["prerelease"], release["author"]["login"]) == (False, False, "ann")
+    assert release["created_at"] == head["timestamp"]
+    assert release["published_at"] >= release["created_at"]
+    assert release["url"] == f"http://ingot.test{PATH}/{release['id']}"
+    for archive in (release["zipball_url"], release["tarball_url"]):
         assert (await ann.call("GET", archive.removeprefix("http://ingot.test"))).status_code == 200
-    assert (await ann.get(f"/repos/ann/app/releases/{made['id']}")).json() == made
+    assert (await ann.get(f"/repos/ann/app/releases/{release['id']}")).json() == release
 
 
 async def test_a_release_is_announced_after_the_push_of_its_tag(world, ann, app):
-    made = await make(ann)
-    told = [event["type"] for event in await world.events()]
-    assert told == ["repos.repository.created.v1", "repos.push.received.v1", "repos.release.changed.v1"]
+    release = await make(ann)
+    types = [event["type"] for event in await world.events()]
+    assert types == ["repos.repository.created.v1", "repos.push.received.v1", "repos.release.changed.v1"]
     (event,) = await world.events("release")
     assert (event["action"], event["sender"]["login"]) == ("published", "ann")
-    assert event["release"] == made
+    assert event["release"] == release
     assert not event["repository"]["permissions"]["admin"]
 
 
-async def test_a_tag_that_is_there_stays_where_it_is(world, ann, app, door, tmp_path):
+async def test_a_tag_that_is_there_stays_where_it_is(world, ann, app, git_url, tmp_path):
     work = await work_tree(tmp_path)
-    await git("pull", "-q", f"{door}/ann/app.git", "master", cwd=work, person=ann)
+    await git("pull", "-q", f"{git_url}/ann/app.git", "master", cwd=work, person=ann)
     await git("tag", "-a", "-m", "annotated", "rel/1.0", cwd=work)
     tagged = (await git("rev-parse", "HEAD", cwd=work)).strip()
     await commit(work)
-    await git("push", "-q", f"{door}/ann/app.git", "master", "rel/1.0", cwd=work, person=ann)
-    made = await make(ann, "rel/1.0", target_commitish="master")
+    await git("push", "-q", f"{git_url}/ann/app.git", "master", "rel/1.0", cwd=work, person=ann)
+    release = await make(ann, "rel/1.0", target_commitish="master")
     assert await tag_tip(world, app["id"], "rel/1.0") == tagged
-    assert (await ann.get("/repos/ann/app/releases/tags/rel/1.0")).json() == made
+    assert (await ann.get("/repos/ann/app/releases/tags/rel/1.0")).json() == release
     assert [e["ref"] for e in await world.events("push")] == ["refs/heads/master", "refs/tags/rel/1.0"]
 
 
 async def test_a_draft_makes_no_tag_and_exists_for_writers_only(world, ann, bob, app):
     draft = await make(ann, draft=True)
-    assert (draft["draft"], draft["published_at"]) == (True, None)
+    assert (draft["draft"], draft["published_at"]) == (True, draft["created_at"])
     assert await tag_tip(world, app["id"], "v1") is None
     assert await world.events("release") == []
     nobody = bob.but(id=0, name="", via="")
@@ -91,34 +92,35 @@ async def test_publishing_a_draft_makes_its_tag_and_is_announced(world, ann, app
 
 
 async def test_what_is_absent_or_empty_stays(world, ann, app):
-    made = await make(ann, name="One", body="text", prerelease=True)
-    edited = await ann.call("PATCH", f"{PATH}/{made['id']}", {"body": "new", "name": "", "tag_name": None})
-    assert edited.json() == made | {"body": "new"}
+    release = await make(ann, name="One", body="text", prerelease=True)
+    edited = await ann.call("PATCH", f"{PATH}/{release['id']}", {"body": "new", "name": "", "tag_name": None})
+    assert edited.json() == release | {"body": "new"}
     assert [event["action"] for event in await world.events("release")] == ["published", "updated"]
 
 
 async def test_another_tag_is_made_for_a_published_release(world, ann, app):
-    made = await make(ann)
-    edited = await ann.call("PATCH", f"{PATH}/{made['id']}", {"tag_name": "v2"})
+    release = await make(ann)
+    edited = await ann.call("PATCH", f"{PATH}/{release['id']}", {"tag_name": "v2"})
     assert edited.json()["tag_name"] == "v2"
-    assert edited.json()["published_at"] == made["published_at"]
+    assert edited.json()["published_at"] == release["published_at"]
     assert await tag_tip(world, app["id"], "v2") == await tag_tip(world, app["id"], "v1")
     assert [event["action"] for event in await world.events("release")] == ["published", "updated"]
 
 
 async def test_what_becomes_a_draft_again_is_announced_as_gone(world, ann, bob, app):
-    made = await make(ann)
-    assert (await ann.call("PATCH", f"{PATH}/{made['id']}", {"draft": True})).json()["published_at"] is None
-    assert (await bob.get(f"/repos/ann/app/releases/{made['id']}")).status_code == 404
+    release = await make(ann)
+    draft = (await ann.call("PATCH", f"{PATH}/{release['id']}", {"draft": True})).json()
+    assert draft["published_at"] == draft["created_at"]
+    assert (await bob.get(f"/repos/ann/app/releases/{release['id']}")).status_code == 404
     assert [event["action"] for event in await world.events("release")] == ["published", "deleted"]
-    await ann.call("PATCH", f"{PATH}/{made['id']}", {"name": "still a draft"})
+    await ann.call("PATCH", f"{PATH}/{release['id']}", {"name": "still a draft"})
     assert len(await world.events("release")) == 2
 
 
 async def test_deleting_keeps_the_tag(world, ann, app):
-    made = await make(ann)
-    assert (await ann.call("DELETE", f"{PATH}/{made['id']}")).status_code == 204
-    assert (await ann.call("DELETE", f"{PATH}/{made['id']}")).status_code == 404
+    release = await make(ann)
+    assert (await ann.call("DELETE", f"{PATH}/{release['id']}")).status_code == 204
+    assert (await ann.call("DELETE", f"{PATH}/{release['id']}")).status_code == 404
     assert await tag_tip(world, app["id"], "v1") is not None
     assert [event["action"] for event in await world.events("release")] == ["published", "deleted"]
     draft = await make(ann, "v2", draft=True)
@@ -181,10 +183,10 @@ async def test_a_tag_in_the_way_is_a_conflict_and_leaves_no_release(ann, app):
 
 async def test_a_commit_is_tagged_only_if_it_belongs_to_the_history(world, ann, bob, app):
     await bob.post("/repos/ann/app/forks")
-    await world.parts.workers.step()
+    await world.components.workers.step()
     work_sha = (await bob.get("/repos/bob/app/branches/master")).json()["commit"]["id"]
     assert (await make(ann, "v1", target_commitish=work_sha))["target_commitish"] == work_sha
-    hidden = await world.parts.storage.call(app["id"], _unreachable_commit)
+    hidden = await world.components.storage.call(app["id"], _unreachable_commit)
     answer = await ann.post("/repos/ann/app/releases", {"tag_name": "v2", "target_commitish": hidden})
     assert answer.status_code == 422
 
@@ -212,11 +214,11 @@ async def test_the_latest_is_neither_draft_nor_prerelease(ann, bob, app):
 
 async def test_a_list_takes_as_many_statements_for_many_as_for_one(world, ann, bob, app):
     await make(ann, "v0")
-    with world.counting() as few:
+    with world.count_statements() as few:
         await bob.get("/repos/ann/app/releases")
     for number in range(1, 12):
         await make(ann, f"v{number}")
-    with world.counting() as many:
+    with world.count_statements() as many:
         answer = await bob.get("/repos/ann/app/releases?limit=10")
     assert len(answer.json()) == 10
     assert answer.headers["x-total-count"] == "12"
@@ -224,20 +226,20 @@ async def test_a_list_takes_as_many_statements_for_many_as_for_one(world, ann, b
 
 
 async def test_releases_of_another_repository_are_not_found(ann, app):
-    made = await make(ann)
+    release = await make(ann)
     await ann.create("other", auto_init=True)
-    path = f"/api/v1/repos/ann/other/releases/{made['id']}"
+    path = f"/api/v1/repos/ann/other/releases/{release['id']}"
     for method, body in (("GET", None), ("PATCH", {"name": "x"}), ("DELETE", None)):
         assert (await ann.call(method, path, body)).status_code == 404
-    assert (await ann.get(f"/repos/ann/app/releases/{made['id']}")).json() == made
+    assert (await ann.get(f"/repos/ann/app/releases/{release['id']}")).json() == release
 
 
 async def test_an_archived_repository_takes_no_releases(ann, app):
-    made = await make(ann)
+    release = await make(ann)
     await ann.call("PATCH", "/api/v1/repos/ann/app", {"archived": True})
     assert (await ann.post("/repos/ann/app/releases", {"tag_name": "v2"})).status_code == 403
-    assert (await ann.call("PATCH", f"{PATH}/{made['id']}", {"name": "x"})).status_code == 403
-    assert (await ann.call("DELETE", f"{PATH}/{made['id']}")).status_code == 403
+    assert (await ann.call("PATCH", f"{PATH}/{release['id']}", {"name": "x"})).status_code == 403
+    assert (await ann.call("DELETE", f"{PATH}/{release['id']}")).status_code == 403
     assert (await ann.get("/repos/ann/app/releases")).status_code == 200
 
 
@@ -262,8 +264,8 @@ async def test_a_person_who_is_gone_is_shown_as_the_ghost(world, ann, bob, app):
     from ingot_repos.store import accounts
 
     await ann.call("PUT", "/api/v1/repos/ann/app/collaborators/bob", {"permission": "write"})
-    made = await make(bob)
+    release = await make(bob)
     async with world.database.transaction() as tx:
-        await accounts.forget(tx, 2)
-    shown = (await ann.get(f"/repos/ann/app/releases/{made['id']}")).json()
+        await accounts.remove(tx, 2)
+    shown = (await ann.get(f"/repos/ann/app/releases/{release['id']}")).json()
     assert shown["author"]["login"] == "Ghost"

@@ -1,8 +1,9 @@
-"""Making, reading, changing and deleting repositories over the API."""
+"""Creating, reading, changing and deleting repositories over the API."""
 
 import pytest
 
-from ingot_chassis.principal import ANONYMOUS
+from ingot_chassis.security.principal import ANONYMOUS
+from ingot_contracts.issues import OpenIssuesCounted
 
 
 async def test_a_created_repository_carries_real_values(ann):
@@ -14,7 +15,7 @@ async def test_a_created_repository_carries_real_values(ann):
     assert created["created_at"] > "2020"
     assert created["permissions"] == {"admin": True, "push": True, "pull": True}
     assert created["clone_url"] == "http://ingot.test/ann/app.git"
-    assert created["ssh_url"] == "git@localhost:ann/app.git"
+    assert created["ssh_url"] == ""
     assert (await ann.get("/repos/ann/app")).json() == created
 
 
@@ -28,9 +29,9 @@ async def test_auto_init_commits_a_readme(ann):
     created = await ann.create("app", auto_init=True, description="An app")
     assert created["empty"] is False
     raw = await ann.get("/repos/ann/app/raw/README.md")
-    assert raw.text == "# app\n\nAn app\n"
+    assert raw.text == "# app\n\nAn app"
     branch = (await ann.get("/repos/ann/app/branches/master")).json()
-    assert branch["commit"]["message"] == "Initial commit"
+    assert branch["commit"]["message"] == "Initial commit\n"
     assert branch["commit"]["author"]["username"] == "ann"
 
 
@@ -119,9 +120,9 @@ async def test_the_search_shows_what_the_caller_may_see(ann, bob):
     await ann.create("alpha")
     await ann.create("alphabet", private=True)
     await bob.create("beta")
-    found = await bob.get("/repos/search?q=ALPHA")
-    assert [repo["name"] for repo in found.json()["data"]] == ["alpha"]
-    assert found.headers["x-total-count"] == "1"
+    matches = await bob.get("/repos/search?q=ALPHA")
+    assert [repo["name"] for repo in matches.json()["data"]] == ["alpha"]
+    assert matches.headers["x-total-count"] == "1"
     mine = await ann.get("/repos/search?q=alpha&uid=1&limit=1")
     assert mine.headers["x-total-count"] == "2"
     assert 'rel="next"' in mine.headers["link"]
@@ -143,14 +144,15 @@ async def test_a_list_of_a_user_leaves_out_private_ones_for_others(ann, bob):
     assert (await ann.get("/users/nobody/repos")).status_code == 404
 
 
-async def test_statuses_combine_to_the_worst_of_the_newest(ann, bob):
+async def test_the_newest_statuses_of_each_context_combine(ann, bob):
     await ann.create("app", auto_init=True)
     sha = (await ann.get("/repos/ann/app/branches/master")).json()["commit"]["id"]
     for context, state in (("ci", "failure"), ("ci", "success"), ("lint", "pending")):
         answer = await ann.post(f"/repos/ann/app/statuses/{sha}", {"context": context, "state": state})
         assert answer.status_code == 201, answer.text
     combined = (await bob.get("/repos/ann/app/commits/master/status")).json()
-    assert (combined["state"], combined["total_count"]) == ("success", 2)
+    assert (combined["state"], combined["total_count"]) == ("pending", 2)
+    assert (await bob.get("/repos/ann/app/commits/master/statuses")).json()["state"] == "success"
     assert len((await bob.get(f"/repos/ann/app/statuses/{sha}")).json()) == 3
     assert (await bob.post(f"/repos/ann/app/statuses/{sha}", {"state": "error"})).status_code == 403
     assert (await ann.post(f"/repos/ann/app/statuses/{sha}", {"state": "odd"})).status_code == 422
@@ -187,3 +189,127 @@ async def test_addresses_of_people_are_for_those_who_are_signed_in(world, ann, b
         answers = [await person.get(path) for person in (bob, anonymous)]
         assert [answer.status_code for answer in answers] == [200, 200], path
         assert ["ann@example.org" in answer.text for answer in answers] == [True, False], path
+
+
+STYLES = (
+    "allow_merge_commits",
+    "allow_rebase",
+    "allow_rebase_explicit",
+    "allow_squash_merge",
+    "allow_fast_forward_only_merge",
+    "allow_merge_update",
+    "allow_rebase_update",
+)
+
+
+async def test_every_style_of_merging_is_allowed_until_an_administrator_says_otherwise(world, ann):
+    created = await ann.create("app", template=True)
+    assert [created[style] for style in STYLES] == [True] * 7
+    assert (created["default_merge_style"], created["template"]) == ("merge", True)
+    changes = dict.fromkeys(STYLES[:3], False) | {"default_merge_style": "squash", "template": False}
+    changes["default_delete_branch_after_merge"] = True
+    edited = (await ann.call("PATCH", "/api/v1/repos/ann/app", changes)).json()
+    assert {name: edited[name] for name in changes} == changes
+    assert (await ann.get("/repos/ann/app")).json() == edited
+    event = (await world.events("repository.edited"))[-1]["repository"]
+    assert {name: event[name] for name in changes if name in event} == changes
+
+
+INERT = {
+    "has_wiki": True,
+    "has_projects": True,
+    "has_packages": True,
+    "has_actions": True,
+    "projects_mode": "repo",
+    "allow_manual_merge": True,
+    "autodetect_manual_merge": True,
+    "default_allow_maintainer_edit": True,
+    "default_update_style": "rebase",
+    "ignore_whitespace_conflicts": True,
+    "internal_tracker": {
+        "enable_time_tracker": True,
+        "allow_only_contributors_to_track_time": False,
+        "enable_issue_dependencies": True,
+    },
+    "external_tracker": {
+        "external_tracker_url": "https://x.test",
+        "external_tracker_format": "",
+        "external_tracker_style": "numeric",
+        "external_tracker_regexp_pattern": "",
+    },
+    "external_wiki": {"external_wiki_url": "https://x.test/wiki"},
+}
+
+
+async def test_settings_of_what_there_is_not_are_kept_and_shown(ann):
+    await ann.create("app")
+    for name, value in INERT.items():
+        edited = await ann.call("PATCH", "/api/v1/repos/ann/app", {name: value})
+        assert (edited.status_code, edited.json()[name]) == (200, value), name
+    shown = (await ann.get("/repos/ann/app")).json()
+    assert {name: shown[name] for name in INERT} == INERT
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"default_merge_style": "octopus"}, "default_merge_style"),
+        ({"allow_merge_commits": False}, "default_merge_style"),
+        ({"allow_squash_merge": False, "default_merge_style": "squash"}, "default_merge_style"),
+        ({"has_code": False}, "has_code"),
+        ({"enable_prune": False}, "enable_prune"),
+        ({"default_update_style": "squash"}, "default_update_style"),
+        ({"projects_mode": "p" * 256}, "projects_mode"),
+        ({"external_wiki": {"external_wiki_url": "u" * 2001}}, "external_wiki"),
+    ],
+)
+async def test_a_setting_that_cannot_be_is_refused_by_field(ann, body, field):
+    before = await ann.create("app")
+    answer = await ann.call("PATCH", "/api/v1/repos/ann/app", body)
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"].startswith(field), answer.text
+    assert (await ann.get("/repos/ann/app")).json() == before
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("body", [{"object_format_name": "sha256"}, {"trust_model": "committer"}])
+async def test_another_object_format_or_trust_model_is_refused(ann, body):
+    answer = await ann.post("/user/repos", {"name": "app", **body})
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, *body)
+    assert (await ann.post("/user/repos", {"name": "app", "object_format_name": "sha1"})).status_code == 201
+
+
+async def test_the_default_branch_is_that_of_the_request_or_of_the_setting(world, ann):
+    world.settings.default_branch = "main"
+    assert (await ann.create("one"))["default_branch"] == "main"
+    assert (await ann.create("two", default_branch=""))["default_branch"] == "main"
+    created = await ann.create("three", default_branch="trunk", auto_init=True)
+    assert created["default_branch"] == "trunk"
+    assert (await ann.get("/repos/ann/three/branches/trunk")).status_code == 200
+
+
+async def test_a_repository_counts_open_pull_requests_and_releases(world, ann):
+    created = await ann.create("app", auto_init=True)
+    await world.deliver(OpenIssuesCounted(repository_id=created["id"], open_issues=3, open_pulls=2))
+    shown = (await ann.get("/repos/ann/app")).json()
+    assert (shown["open_issues_count"], shown["open_pr_counter"]) == (3, 2)
+
+
+async def test_the_former_name_of_an_owner_leads_to_the_repository(world, ann, bob):
+    """Identity keeps the name for a time; whether a repository is there is still for those alone who may see it."""
+    await ann.create("app")
+    await ann.create("secret", private=True)
+    await ann.call("PATCH", "/api/v1/repos/ann/app", {"name": "tool"})
+    world.identity.former_names["annie"] = 1
+    for path, target in (("annie/tool", "ann/tool"), ("ANNIE/app", "ann/tool")):
+        answer = await bob.get(f"/repos/{path}?x=1")
+        assert (answer.status_code, answer.headers["location"]) == (
+            302,
+            f"/api/v1/repos/{target}?x=1",
+        )
+    answer = await bob.call("GET", "/annie/tool.git/info/refs?service=git-upload-pack")
+    assert answer.headers["location"] == "/ann/tool.git/info/refs?service=git-upload-pack"
+    hidden, missing = [await bob.get(f"/repos/annie/{name}") for name in ("secret", "none")]
+    assert (hidden.status_code, hidden.json()) == (404, missing.json())
+    assert (await ann.get("/repos/annie/secret")).status_code == 302

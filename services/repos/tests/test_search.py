@@ -1,13 +1,13 @@
 """The search over repositories: who sees what, in which order, and at a hundred thousand of them."""
 
 import pytest
-from repos_world import counted
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 from structlog.testing import capture_logs
 
-from ingot_chassis.database import Database
-from ingot_chassis.migrations import pending, upgrade
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.migrations import pending, upgrade
+from ingot_chassis.testing.service import count_statements
 from ingot_repos.app import SCRIPTS
 from ingot_repos.store import collaborations
 from ingot_repos.store.tables import metadata
@@ -44,7 +44,7 @@ async def filled(world):
     return world
 
 
-async def found(person, query, *, key="name"):
+async def matches(person, query, *, key="name"):
     answer = await person.get(f"/repos/search?{query}")
     assert answer.status_code == 200, answer.text
     assert answer.json()["ok"] is True
@@ -52,7 +52,7 @@ async def found(person, query, *, key="name"):
 
 
 async def test_a_hundred_thousand_are_searched_right(filled, ann):
-    async with counted(filled.database) as statements:
+    with count_statements(filled.database) as statements:
         answer = await ann.get("/repos/search?q=NEEDLE&limit=5&page=2")
     assert answer.headers["x-total-count"] == "75"
     public = sorted(f"needle-{n}" for n in range(1000, MANY + 1, 1000) if n % 4000)
@@ -69,7 +69,7 @@ async def test_a_hundred_thousand_are_searched_right(filled, ann):
 @pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
 async def test_postgresql_looks_names_up_by_their_trigrams(filled, ann):
     """Even under a plan that was made without knowing what is looked for."""
-    async with counted(filled.database) as statements:
+    with count_statements(filled.database) as statements:
         await ann.get("/repos/search?q=needle")
     async with filled.database.reading.connect() as connection:
         extensions = await connection.exec_driver_sql("SELECT extname FROM pg_extension")
@@ -82,7 +82,7 @@ async def test_postgresql_looks_names_up_by_their_trigrams(filled, ann):
             plan = await connection.exec_driver_sql(f"EXPLAIN EXECUTE searched({values})")
             lines = "\n".join(plan.scalars())
             assert "ix_repository_lower_name_trigrams" in lines
-            assert "Seq Scan on repository" not in lines
+            assert "Seq Scan on repository " not in lines
             await connection.exec_driver_sql("DEALLOCATE searched")
     assert len(statements) == 2
 
@@ -98,12 +98,12 @@ async def shelf(world, ann, bob):
     await bob.create("beta-1")
     fork = (await bob.post("/repos/ann/alpha/forks")).json()
     root = ann.but(admin=True)
-    for id_, name, concealed in ((9, "shown", False), (10, "hidden", True)):
+    for id_, name, is_public in ((9, "shown", True), (10, "hidden", False)):
         world.organization(id_, name)
-        world.identity.join(2, id_, teams={50 + id_: "read"}, concealed=concealed)
-        made = (await root.post(f"/admin/users/{name}/repos", {"name": f"of-{name}"})).json()
+        world.identity.join(2, id_, teams={50 + id_: "read"}, public=is_public)
+        creation = (await root.post(f"/admin/users/{name}/repos", {"name": f"of-{name}"})).json()
         async with world.database.transaction() as tx:
-            await collaborations.grant(tx, made["id"], 50 + id_)
+            await collaborations.grant(tx, creation["id"], 50 + id_)
     return fork
 
 
@@ -134,15 +134,71 @@ async def shelf(world, ann, bob):
 )
 async def test_a_search_of_somebody_else(world, shelf, query, names):
     carl = world.user(3, "carl")
-    assert await found(carl, query, key="full_name") == names
+    assert await matches(carl, query, key="full_name") == names
 
 
 async def test_ones_own_search_has_what_one_can_reach(world, shelf, ann, bob):
-    assert await found(ann, "uid=1") == ["alpha", "alphabet", "shared"]
-    assert await found(ann, "q=alphabet") == ["alphabet"]
+    assert await matches(ann, "uid=1") == ["alpha", "alphabet", "shared"]
+    assert await matches(ann, "q=alphabet") == ["alphabet"]
     here = bob.but(organizations=world.identity.memberships[2])
-    assert await found(here, "uid=2&mode=collaborative") == ["of-hidden", "of-shown", "shared"]
-    assert await found(bob, "uid=1&exclusive=true") == ["alpha", "shared"]
+    assert await matches(here, "uid=2&mode=collaborative") == ["of-hidden", "of-shown", "shared"]
+    assert await matches(bob, "uid=1&exclusive=true") == ["alpha", "shared"]
+
+
+NARROWED = {
+    "q=speed": ["ann/alpha", "bob/beta-1"],
+    "q=pee&topic=true": [],
+    "q=SPEED&topic=true": ["ann/alpha", "bob/beta-1"],
+    "q=toolkit": [],
+    "q=ToolKit&includeDesc=true": ["ann/alphabet"],
+    "q=toolkit&includeDesc=true&private=false": [],
+    "is_private=true": ["ann/alphabet"],
+    "is_private=false&q=alpha": ["ann/alpha", "bob/alpha"],
+    "template=true": ["bob/beta_1"],
+    "archived=true": ["bob/beta_1"],
+    "archived=false&q=beta": ["bob/beta-1"],
+    "priority_owner_id=2&mode=source&q=a": ["bob/beta-1", "bob/beta_1", "ann/alpha", "ann/alphabet"],
+    "starredBy=1": ["ann/alphabet", "bob/beta-1"],
+    "starredBy=2": ["ann/alpha"],
+    "team_id=60": [],
+    "team_id=77": [],
+}
+
+
+async def test_a_search_is_narrowed(world, ann, bob):
+    await ann.create("alpha")
+    await ann.create("alphabet", private=True, description="a Toolkit")
+    await bob.create("beta_1", template=True)
+    await bob.create("beta-1")
+    await bob.post("/repos/ann/alpha/forks")
+    await bob.call("PATCH", "/api/v1/repos/bob/beta_1", {"archived": True})
+    await ann.call("PUT", "/api/v1/repos/ann/alphabet/collaborators/bob", {})
+    for person, name in ((ann, "ann/alpha"), (bob, "bob/beta-1")):
+        await person.call("PUT", f"/api/v1/repos/{name}/topics/speed")
+    for person, name in (
+        (ann, "ann/alphabet"),
+        (ann, "bob/beta-1"),
+        (bob, "ann/alphabet"),
+        (bob, "ann/alpha"),
+    ):
+        await person.call("PUT", f"/api/v1/user/starred/{name}")
+    world.organization(9, "acme")
+    world.identity.add_team(60, 9)
+    for query, names in NARROWED.items():
+        with world.count_statements() as statements:
+            assert await matches(ann, query, key="full_name") == names, query
+        assert len(statements) <= 4
+
+
+async def test_repositories_of_a_team_are_for_members_of_its_organization(world, bob):
+    world.organization(9, "acme")
+    world.identity.add_team(60, 9)
+    world.identity.join(2, 9, teams={60: "read"})
+    creation = (await bob.but(admin=True).post("/admin/users/acme/repos", {"name": "app"})).json()
+    async with world.database.transaction() as tx:
+        await collaborations.grant(tx, creation["id"], 60)
+    assert await matches(bob, "team_id=60") == ["app"]
+    assert await matches(world.user(3, "carl"), "team_id=60") == []
 
 
 async def test_pages_of_a_search_are_linked(shelf, ann):
@@ -150,7 +206,7 @@ async def test_pages_of_a_search_are_linked(shelf, ann):
     assert answer.headers["x-total-count"] == "6"
     assert "q=a" in answer.headers["link"]
     assert "sort=id" in answer.headers["link"]
-    pages = [await found(ann, f"q=a&limit=3&page={page}&sort=id", key="id") for page in (1, 2, 3)]
+    pages = [await matches(ann, f"q=a&limit=3&page={page}&sort=id", key="id") for page in (1, 2, 3)]
     assert [len(page) for page in pages] == [3, 3, 0]
     every = [id_ for page in pages for id_ in page]
     assert every == sorted(every)
@@ -165,6 +221,9 @@ async def test_pages_of_a_search_are_linked(shelf, ann):
         ("sort=id;drop", 422, "sort"),
         ("sort=alpha&order=sideways", 422, "order"),
         ("uid=-1", 422, "uid"),
+        ("starredBy=-1", 422, "starredBy"),
+        ("team_id=9223372036854775808", 422, "team_id"),
+        ("topic=perhaps", 400, "topic"),
         ("uid=9223372036854775808", 422, "uid"),
         ("uid=x", 400, "uid"),
         ("exclusive=perhaps", 400, "exclusive"),
@@ -178,11 +237,11 @@ async def test_what_cannot_be_searched_is_named(ann, query, status, field):
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=-1", "limit=x", "page=0", "page=-1", "page=x"])
 async def test_an_odd_page_is_the_first_one(shelf, ann, query):
-    assert len(await found(ann, query)) == 8
+    assert len(await matches(ann, query)) == 8
 
 
 async def test_a_page_holds_at_most_fifty(filled, ann):
-    assert len(await found(ann, "limit=1000")) == 50
+    assert len(await matches(ann, "limit=1000")) == 50
 
 
 @pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
@@ -199,8 +258,8 @@ async def test_a_database_without_trigrams_is_migrated_all_the_same(database_url
     url = make_url(database_url).set(username=name, password="x").render_as_string(hide_password=False)
     with capture_logs() as lines:
         await upgrade(url, SCRIPTS)
-    (told,) = [line for line in lines if line["log_level"] == "warning"]
-    assert "CREATE EXTENSION IF NOT EXISTS pg_trgm" in told["statements"]
+    (warning,) = [line for line in lines if line["log_level"] == "warning"]
+    assert "CREATE EXTENSION IF NOT EXISTS pg_trgm" in warning["statements"]
     assert not await pending(url, SCRIPTS)
     async with owner.transaction() as tx:
         await tx.execute(text(f'DROP OWNED BY "{name}" CASCADE'))

@@ -1,8 +1,8 @@
-"""What a new repository begins with, and the lists of what there is to choose from."""
+"""The first files of a new repository, and the lists of templates."""
 
 import pytest
 
-from ingot_chassis.tables import now
+from ingot_chassis.db.tables import now
 
 
 async def shown(person, path):
@@ -11,8 +11,8 @@ async def shown(person, path):
 
 
 async def test_a_repository_begins_with_what_is_asked_for(ann):
-    made = await ann.create("app", auto_init=True, gitignores="python, LINUX,Python", license="mit")
-    assert made["empty"] is False
+    creation = await ann.create("app", auto_init=True, gitignores="python, LINUX,Python", license="mit")
+    assert creation["empty"] is False
     ignored = await shown(ann, ".gitignore")
     assert ignored.startswith("# Python\n")
     assert ignored.count("__pycache__/") == 1
@@ -31,8 +31,8 @@ async def test_the_holder_is_the_owner_as_they_are_called_and_not_as_a_template(
 
 
 async def test_templates_wait_for_the_first_commit(ann):
-    made = await ann.create("app", gitignores="Python", license="MIT")
-    assert made["empty"] is True
+    creation = await ann.create("app", gitignores="Python", license="MIT")
+    assert creation["empty"] is True
     assert await shown(ann, "LICENSE") == 404
 
 
@@ -43,8 +43,8 @@ async def test_a_repository_of_an_organization_is_licensed_by_it(world, ann, bob
         ((ann, "/org/acme/repos"), (bob.but(admin=True), "/admin/users/acme/repos"))
     ):
         world.identity.join(1, 9, owner=True)
-        made = await person.post(path, body | {"name": f"app{number}"})
-        assert made.status_code == 201, made.text
+        creation = await person.post(path, body | {"name": f"app{number}"})
+        assert creation.status_code == 201, creation.text
         text = (await person.get(f"/repos/acme/app{number}/raw/LICENSE")).text
         assert f"{now().year} Acme Ltd\n" in text
 
@@ -54,16 +54,16 @@ async def test_what_there_is_to_choose_from_is_listed_for_everybody(bob):
     names = (await nobody.get("/gitignore/templates")).json()
     assert "Python" in names
     for name in names:
-        told = (await nobody.get(f"/gitignore/templates/{name.replace('+', '%2B')}")).json()
-        assert told["name"] == name
-        assert told["source"].endswith("\n")
+        template = (await nobody.get(f"/gitignore/templates/{name.replace('+', '%2B')}")).json()
+        assert template["name"] == name
+        assert template["source"].endswith("\n")
     licenses = await nobody.get("/licenses?limit=2")
     assert licenses.headers["x-total-count"] == "3"
     assert [one["key"] for one in licenses.json()] == ["0BSD", "MIT"]
     for one in licenses.json():
-        told = (await nobody.get(one["url"].removeprefix("http://ingot.test/api/v1"))).json()
-        assert {key: told[key] for key in one} == one
-        assert "{holder}" in told["body"]
+        template = (await nobody.get(one["url"].removeprefix("http://ingot.test/api/v1"))).json()
+        assert {key: template[key] for key in one} == one
+        assert "{holder}" in template["body"]
 
 
 @pytest.mark.parametrize(
@@ -71,3 +71,17 @@ async def test_what_there_is_to_choose_from_is_listed_for_everybody(bob):
 )
 async def test_an_unknown_template_is_not_found(ann, path):
     assert (await ann.get(f"/{path}")).status_code == 404
+
+
+async def test_a_repository_begins_with_a_set_of_labels(world, ann):
+    await ann.create("app", issue_labels="default")
+    await ann.create("bare")
+    named, bare = await world.events("repository.created")
+    assert [label["name"] for label in named["labels"]] == [
+        label["name"] for label in (await ann.get("/label/templates/Default")).json()
+    ]
+    assert bare.get("labels", []) == []
+    assert (await ann.get("/label/templates")).json() == ["Advanced", "Default"]
+    assert (await ann.get("/label/templates/none")).status_code == 404
+    answer = await ann.post("/user/repos", {"name": "third", "issue_labels": "none"})
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "issue_labels")

@@ -1,12 +1,15 @@
-"""``ingot up | admin create-user | admin reset-password | version``."""
+"""``ingot up | backup | restore | doctor | admin create-user | admin reset-password | version``."""
 
 import argparse
+import asyncio
 import secrets
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
+from pathlib import Path
 
-from ingot_chassis.server import run_command
+from ingot_chassis.command import run_command
+from ingot_chassis.errors import CannotStart
 from ingot_standalone.console import say
 from ingot_standalone.data_folder import DataFolder
 from ingot_standalone.settings import read
@@ -18,6 +21,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command = {
         "up": _up,
         "version": _version,
+        "doctor": _doctor,
+        "backup": _backup,
+        "restore": _restore,
         "create-user": _create_user,
         "reset-password": _reset_password,
     }[options.command]
@@ -34,29 +40,47 @@ def _parser() -> argparse.ArgumentParser:
     up = commands.add_parser("up", help="start everything and serve until Ctrl-C")
     up.add_argument("--host", help="address to listen on (INGOT_HOST, 127.0.0.1)")
     up.add_argument("--port", type=_port, help="port to listen on, 0 for a free one (INGOT_PORT, 3000)")
-    _takes_data(up)
+    up.add_argument("--ssh-port", type=_port, help="port for git over SSH, 0 for none (INGOT_SSH_PORT, 2222)")
+    _add_data_option(up)
     commands.add_parser("version", help="print the release")
+    doctor = commands.add_parser("doctor", help="say what is wrong and what to do")
+    doctor.add_argument("--repair", action="store_true", help="put right what can be put right")
+    _add_data_option(doctor)
+    backup = commands.add_parser("backup", help="copy all data, also while the server runs")
+    backup.add_argument(
+        "--to", type=Path, metavar="FOLDER", required=True, help="folder of the backups, one folder for each"
+    )
+    _add_data_option(backup)
+    restore = commands.add_parser("restore", help="make a data folder of a backup")
+    restore.add_argument(
+        "--from",
+        dest="source",
+        type=Path,
+        metavar="FOLDER",
+        required=True,
+        help="a backup, or the folder of them: the newest",
+    )
+    _add_data_option(restore)
     admin = commands.add_parser("admin", help="users, on the data folder; the server may run meanwhile")
     tasks = admin.add_subparsers(dest="command", required=True, metavar="TASK")
-    create = tasks.add_parser("create-user", help="make a user who can sign in at once")
+    create = tasks.add_parser("create-user", help="create a user, who can sign in at once")
     create.add_argument("name")
     create.add_argument("--email", required=True)
     create.add_argument("--full-name", default="")
-    create.add_argument("--admin", action="store_true", help="make them a site administrator")
+    create.add_argument("--admin", action="store_true", help="create a site administrator")
     reset = tasks.add_parser("reset-password", help="give a user a new password")
     reset.add_argument("name")
     for task in (create, reset):
         task.add_argument(
-            "--password", help="'-' reads it from standard input; without this option one is made and printed"
+            "--password",
+            help="'-' reads it from standard input; without this option one is generated and printed",
         )
-        _takes_data(task)
+        _add_data_option(task)
     return parser
 
 
-def _takes_data(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--data", metavar="DIR", help="folder of everything that is kept (INGOT_DATA, ./data)"
-    )
+def _add_data_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", metavar="DIR", help="folder of all data (INGOT_DATA, ./data)")
 
 
 def _port(text: str) -> int:
@@ -68,18 +92,47 @@ def _port(text: str) -> int:
 async def _up(options: argparse.Namespace) -> None:
     from ingot_standalone.up import up
 
-    await up(read({"host": options.host, "port": options.port, "data": options.data}))
+    chosen = {name: getattr(options, name) for name in ("host", "port", "ssh_port", "data")}
+    await up(read(chosen))
 
 
 async def _version(_options: argparse.Namespace) -> None:
     say(f"ingot {version('ingot-standalone')}")
 
 
+async def _doctor(options: argparse.Namespace) -> None:
+    from ingot_standalone.doctor import findings
+
+    lines = await findings(DataFolder(read({"data": options.data}).folder), repair=options.repair)
+    for line in lines or ["nothing is wrong"]:
+        say(line)
+    if lines:
+        raise CannotStart("something needs attention; docs/runbook.md says more")
+
+
+async def _backup(options: argparse.Namespace) -> None:
+    from ingot_standalone.backup import back_up
+
+    folder = await asyncio.to_thread(back_up, DataFolder(read({"data": options.data}).folder), options.to)
+    say(f"Backup {folder}")
+
+
+async def _restore(options: argparse.Namespace) -> None:
+    from ingot_standalone.backup import restore
+    from ingot_standalone.doctor import findings
+
+    folder = DataFolder(read({"data": options.data}).folder)
+    backup = await asyncio.to_thread(restore, options.source, folder)
+    say(f"{folder.path} is what {backup} was. Start it with: ingot up --data {folder.path}")
+    for line in await findings(folder, repair=True):
+        say(line)
+
+
 async def _create_user(options: argparse.Namespace) -> None:
     from ingot_standalone import accounts
 
     folder = DataFolder(read({"data": options.data}).folder)
-    password, told = _password(options)
+    password, notice = _password(options)
     await accounts.create_user(
         folder,
         name=options.name,
@@ -89,26 +142,26 @@ async def _create_user(options: argparse.Namespace) -> None:
         admin=options.admin,
     )
     kind = "Administrator" if options.admin else "User"
-    say(f"{kind} {options.name} is created{told}")
+    say(f"{kind} {options.name} is created{notice}")
 
 
 async def _reset_password(options: argparse.Namespace) -> None:
     from ingot_standalone import accounts
 
     folder = DataFolder(read({"data": options.data}).folder)
-    password, told = _password(options)
+    password, notice = _password(options)
     await accounts.reset_password(folder, name=options.name, password=password)
-    say(f"{options.name} has a new password{told}")
+    say(f"{options.name} has a new password{notice}")
 
 
 def _password(options: argparse.Namespace) -> tuple[str, str]:
-    """The password, and what is to be said about it."""
+    """The password, and the end of the sentence that is printed."""
     if options.password == "-":  # noqa: S105 - stands for standard input
         return sys.stdin.readline().rstrip("\n"), "."
     if options.password is not None:
         return options.password, "."
-    made = secrets.token_urlsafe(15)
-    return made, f"; the password is: {made}"
+    password = secrets.token_urlsafe(15)
+    return password, f"; the password is: {password}"
 
 
 if __name__ == "__main__":

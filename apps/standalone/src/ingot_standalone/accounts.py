@@ -1,4 +1,4 @@
-"""Users made and changed on the data folder itself, by the rules of identity, also while the server runs."""
+"""Creates and changes users in the data folder, by the rules of identity, also while the server runs."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -6,26 +6,25 @@ from typing import NamedTuple
 
 from sqlalchemy.exc import DatabaseError
 
-from ingot_chassis.database import Database
-from ingot_chassis.errors import ApiError
-from ingot_chassis.migrations import DatabaseNewer, pending
-from ingot_chassis.server import CannotStart
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.migrations import DatabaseNewer, pending
+from ingot_chassis.errors import ApiError, CannotStart
 from ingot_identity.app import SCRIPTS
 from ingot_identity.core import accounts
 from ingot_identity.core.passwords import Passwords
-from ingot_identity.core.views import Viewing
+from ingot_identity.core.presenter import Presenter
 from ingot_identity.settings import Settings
 from ingot_identity.store import accounts as store
 from ingot_identity.store.tables import metadata
 from ingot_standalone.data_folder import DataFolder
-from ingot_standalone.settings import ForServices
+from ingot_standalone.settings import ServiceSettingsReader
 
 
 class Identity(NamedTuple):
-    """What the rules of identity work with."""
+    """What the use cases of identity need."""
 
     database: Database
-    viewing: Viewing
+    presenter: Presenter
     passwords: Passwords
 
 
@@ -44,7 +43,7 @@ async def create_user(
         async with identity.database.transaction() as tx:
             await accounts.create_user(
                 tx,
-                identity.viewing,
+                identity.presenter,
                 login=name,
                 email=email,
                 full_name=full_name,
@@ -61,16 +60,16 @@ async def reset_password(folder: DataFolder, *, name: str, password: str) -> Non
             row = await store.get_by_login(tx, name)
             if row is None or row.kind != "user":
                 raise CannotStart(f"there is no user {name!r}")
-            await accounts.edit_user(tx, identity.viewing, row.id, {"password_hash": password_hash})
+            await accounts.edit_user(tx, identity.presenter, row.id, {"password_hash": password_hash})
 
 
 @asynccontextmanager
 async def _identity(folder: DataFolder) -> AsyncIterator[Identity]:
-    """Identity on the data folder; what its rules refuse becomes a line for the operator."""
+    """Identity on the data folder. Its errors become CannotStart, one line for the operator."""
     url = folder.existing_database_url("identity")
-    reading = ForServices({"public_url": folder.public_url()})
-    settings = reading.read(Settings, "identity")
-    reading.check()
+    service_settings = ServiceSettingsReader({"public_url": folder.public_url()})
+    settings = service_settings.read(Settings, "identity")
+    service_settings.check()
     try:
         if await pending(url, SCRIPTS):
             raise CannotStart(
@@ -80,8 +79,12 @@ async def _identity(folder: DataFolder) -> AsyncIterator[Identity]:
         try:
             yield Identity(
                 database,
-                Viewing(settings.public_url, settings.noreply_address),
-                Passwords(memory_kib=settings.password_memory_kib, rounds=settings.password_rounds),
+                Presenter(settings.public_url, settings.noreply_address),
+                Passwords(
+                    memory_kib=settings.password_memory_kib,
+                    rounds=settings.password_rounds,
+                    length=settings.password_length,
+                ),
             )
         finally:
             await database.close()

@@ -1,4 +1,4 @@
-"""The data folder: who may use it, what lies where in it, and the secrets that are made on first use."""
+"""The data folder: its lock, the paths of its files, and the secrets that are generated on first use."""
 
 import fcntl
 import os
@@ -10,22 +10,22 @@ import msgspec
 from cryptography.fernet import Fernet
 from sqlalchemy import URL
 
-from ingot_chassis.keys import KeyUnreadable, SigningKey
-from ingot_chassis.server import CannotStart
+from ingot_chassis.errors import CannotStart
+from ingot_chassis.security.keys import KeyUnreadable, SigningKey
 from ingot_contracts.topology import SERVICES
 
 SEALING = ("identity", "repos", "hooks")
-"""Services that seal something in their database."""
+"""Services that encrypt secrets in their database."""
 
 
 class Secrets(msgspec.Struct, kw_only=True):
-    """``secrets.json``: Ed25519 keys of the services, and Fernet keys of those that seal secrets at rest."""
+    """``secrets.json``: Ed25519 keys of all services, and Fernet keys of those that encrypt secrets at rest."""
 
     service_keys: dict[str, str] = {}
     sealing_keys: dict[str, str] = {}
 
     def public_keys(self) -> dict[str, str]:
-        """What each service needs to recognise the others. Raises KeyUnreadable."""
+        """The public key of each service, by which the others verify its calls. Raises KeyUnreadable."""
         return {name: SigningKey.read(key).x for name, key in self.service_keys.items()}
 
 
@@ -36,6 +36,7 @@ class DataFolder:
         self.path = path
         self.nats = path / "nats"
         self.repositories = path / "repositories"
+        self.files = path / "files"
         self._secrets = path / "secrets.json"
         self._public_url = path / "public-url"
 
@@ -47,7 +48,7 @@ class DataFolder:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Make the folder if need be and be its only user for the time of the block. Raises CannotStart."""
+        """Create the folder if it is missing, and lock it for the block. Raises CannotStart."""
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = (self.path / "lock").open("ab")
@@ -61,32 +62,32 @@ class DataFolder:
             yield
 
     def secrets(self) -> Secrets:
-        """The secrets; those that are missing are made and kept. Raises CannotStart."""
+        """The secrets. Those that are missing are generated and written. Raises CannotStart."""
         if not self._secrets.exists():
             self._refuse_to_replace_lost_secrets()
-            known = Secrets()
+            current = Secrets()
         else:
-            known = self._read_secrets()
+            current = self._read_secrets()
         complete = Secrets(
-            service_keys={s: known.service_keys.get(s) or SigningKey.generate().text() for s in SERVICES},
-            sealing_keys={s: known.sealing_keys.get(s) or Fernet.generate_key().decode() for s in SEALING},
+            service_keys={s: current.service_keys.get(s) or SigningKey.generate().text() for s in SERVICES},
+            sealing_keys={s: current.sealing_keys.get(s) or Fernet.generate_key().decode() for s in SEALING},
         )
-        if complete != known:
+        if complete != current:
             self._write(self._secrets, msgspec.json.format(msgspec.json.encode(complete)))
         return complete
 
     def existing_database_url(self, service: str) -> str:
-        """The URL of a database that is there already. Raises CannotStart."""
+        """The URL of a database that exists already. Raises CannotStart."""
         if not self.database_file(service).exists():
             raise CannotStart(f"{self.path} has no data yet; start with: ingot up --data {self.path}")
         return self.database_url(service)
 
     def remember_public_url(self, url: str) -> None:
-        """For commands that run beside the server."""
+        """Write the root URL, for commands that run beside the server."""
         self._write(self._public_url, url.encode())
 
     def public_url(self) -> str:
-        """The root URL that the server had last, or empty."""
+        """The root URL at the last start of the server, or empty."""
         return self._public_url.read_text() if self._public_url.exists() else ""
 
     def _read_secrets(self) -> Secrets:
@@ -98,14 +99,14 @@ class DataFolder:
         return secrets
 
     def _refuse_to_replace_lost_secrets(self) -> None:
-        """New ones would not open what is sealed in the databases."""
+        """New secrets could not decrypt what is in the databases. Raises CannotStart."""
         if any(self.database_file(service).exists() for service in SERVICES):
             raise CannotStart(
                 f"{self._secrets} is missing, but its databases are there; restore it from a backup"
             )
 
     def _write(self, file: Path, content: bytes) -> None:
-        """All or nothing, for the eyes of the owner only. Raises CannotStart."""
+        """Replace a file atomically; only its owner may read it. Raises CannotStart."""
         new = file.with_name(f".{file.name}.new")
         try:
             with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:

@@ -1,6 +1,6 @@
-"""The composition root: five apps in one process, which reach each other without sockets."""
+"""The composition root: six apps in one process, which call each other without sockets."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,20 @@ import ingot_issues.app
 import ingot_issues.settings
 import ingot_repos.app
 import ingot_repos.settings
-from ingot_chassis.bus import Bus
-from ingot_chassis.keys import SigningKey
-from ingot_chassis.peers import Peers
-from ingot_chassis.principal import ServiceIdentity
+import ingot_web.app
+import ingot_web.settings
+from ingot_chassis.events.bus import Bus
+from ingot_chassis.peers.peers import Peers
+from ingot_chassis.security.keys import SigningKey
+from ingot_chassis.security.principal import ServiceIdentity
 from ingot_contracts.topology import CALLS
 from ingot_gateway.upstreams import AsgiUpstream
+from ingot_repos.ssh.repos import Repos
+from ingot_repos.ssh.server import SshServer
+from ingot_repos.ssh.upstreams import AppUpstream
 from ingot_standalone.data_folder import DataFolder
-from ingot_standalone.settings import ForServices, Settings
+from ingot_standalone.settings import ServiceSettingsReader, Settings
+from ingot_standalone.ssh import host_for_urls
 
 SCHEMAS: Mapping[str, Path] = {
     "identity": ingot_identity.app.SCRIPTS,
@@ -31,20 +37,20 @@ SCHEMAS: Mapping[str, Path] = {
     "issues": ingot_issues.app.SCRIPTS,
     "hooks": ingot_hooks.app.SCRIPTS,
 }
-"""Where the migrations of each service with a database are."""
-
-OWN_MACHINE = ["127.0.0.0/8", "::1", "localhost"]
-"""Webhooks may reach what runs beside a standalone Ingot."""
+"""The folder of migrations of each service that has a database."""
 
 
 class Services:
-    """The settings of the five services, read and checked, and the apps made of them."""
+    """The settings of the six services, read and checked, and their apps."""
 
-    def __init__(self, settings: Settings, folder: DataFolder, *, public_url: str) -> None:
-        """Raises SettingsError, and CannotStart for secrets that cannot be used."""
+    def __init__(self, settings: Settings, folder: DataFolder, *, public_url: str, ssh_port: int = 0) -> None:
+        """``ssh_port``: where git over SSH listens; 0: nowhere.
+
+        Raises SettingsError, and CannotStart for secrets that cannot be used.
+        """
         secrets = folder.secrets()
         self._keys = secrets.service_keys
-        reading = ForServices(
+        service_settings = ServiceSettingsReader(
             {
                 "host": settings.host,
                 "public_keys": secrets.public_keys(),
@@ -54,48 +60,69 @@ class Services:
             }
         )
 
-        def own(service: str) -> dict[str, Any]:
+        def keys_and_database(service: str) -> dict[str, Any]:
             url = folder.database_url(service) if service in SCHEMAS else ""
             return {"private_key": self._keys[service], "database_url": url}
 
-        self._identity = reading.read(
+        self._identity = service_settings.read(
             ingot_identity.settings.Settings,
             "identity",
-            **own("identity"),
+            **keys_and_database("identity"),
             sealing_key=secrets.sealing_keys["identity"],
         )
-        self._repos = reading.read(
+        self._repos = service_settings.read(
             ingot_repos.settings.Settings,
             "repos",
-            **own("repos"),
+            **keys_and_database("repos"),
             storage_root=str(folder.repositories),
             sealing_key=secrets.sealing_keys["repos"],
         )
-        self._issues = reading.read(ingot_issues.settings.Settings, "issues", **own("issues"))
-        self._hooks = reading.read(
+        self._issues = service_settings.read(
+            ingot_issues.settings.Settings, "issues", **keys_and_database("issues")
+        )
+        self._hooks = service_settings.read(
             ingot_hooks.settings.Settings,
             "hooks",
-            **own("hooks"),
+            **keys_and_database("hooks"),
             sealing_key=secrets.sealing_keys["hooks"],
         )
-        self._hooks.allowed_targets = [*OWN_MACHINE, *self._hooks.allowed_targets]
-        self._gateway = reading.read(ingot_gateway.settings.Settings, "gateway", **own("gateway"))
-        reading.check()
+        self._web = service_settings.read(ingot_web.settings.Settings, "web", **keys_and_database("web"))
+        self.gateway = service_settings.read(
+            ingot_gateway.settings.Settings, "gateway", **keys_and_database("gateway"), port=settings.port
+        )
+        for settings_with_files in (self._repos, self._issues, self.gateway):
+            settings_with_files.objects_url = settings_with_files.objects_url or folder.files.as_uri()
+        service_settings.check()
+        if ssh_port and not self._repos.ssh_host:
+            self._repos.ssh_host, self._repos.ssh_port = host_for_urls(public_url), ssh_port
+        self._repos.drain_seconds = settings.drain_seconds
 
-    def apps(self, bus: Bus) -> list[Litestar]:
-        """In the order in which they may call each other; the gateway is the last. Raises SettingsError."""
+    def ssh_server(self, apps: Sequence[Litestar]) -> SshServer:
+        """The server of git over SSH, before the app of repos among ``apps``."""
+        repos = next(app for app in apps if app.state.parts.name == "repos")
+        identity = ServiceIdentity("repos", SigningKey.read(self._keys["repos"]))
+        return SshServer(Repos(AppUpstream(repos), identity), self._repos)
+
+    def apps(self, bus: Bus, *, own_urls: Sequence[str]) -> list[Litestar]:
+        """The apps, each after those that it calls; the gateway is the last. Raises SettingsError.
+
+        ``own_urls``: where this Ingot listens. No webhook reaches it.
+        """
         apps: dict[str, Litestar] = {}
 
         def peers(service: str) -> Peers:
-            own = ServiceIdentity(service, SigningKey.read(self._keys[service]))
-            return Peers.in_process({name: apps[name] for name in CALLS[service]}, own)
+            identity = ServiceIdentity(service, SigningKey.read(self._keys[service]))
+            return Peers.in_process({name: apps[name] for name in CALLS[service]}, identity)
 
         apps["identity"] = ingot_identity.app.create_app(self._identity, bus=bus, peers=peers("identity"))
         apps["repos"] = ingot_repos.app.create_app(self._repos, bus=bus, peers=peers("repos"))
         apps["issues"] = ingot_issues.app.create_app(self._issues, bus=bus, peers=peers("issues"))
-        apps["hooks"] = ingot_hooks.app.create_app(self._hooks, bus=bus, peers=peers("hooks"))
+        apps["hooks"] = ingot_hooks.app.create_app(
+            self._hooks, bus=bus, peers=peers("hooks"), own_urls=own_urls
+        )
+        apps["web"] = ingot_web.app.create_app(self._web, bus=bus, peers=peers("web"))
         upstreams = {name: AsgiUpstream(app) for name, app in apps.items()}
         apps["gateway"] = ingot_gateway.app.create_app(
-            self._gateway, bus=bus, peers=peers("gateway"), upstreams=upstreams
+            self.gateway, bus=bus, peers=peers("gateway"), upstreams=upstreams
         )
         return list(apps.values())

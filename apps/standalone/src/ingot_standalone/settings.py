@@ -1,7 +1,7 @@
 """Settings of the `ingot` command; the only reader of its environment.
 
-The command decides what joins the five services (databases, keys, NATS); any other variable that a service
-knows, such as ``INGOT_PAGE_SIZE``, reaches it unchanged.
+The command decides the settings that connect the five services: databases, keys, NATS. Every other setting of a
+service, such as ``INGOT_PAGE_SIZE``, is read from the environment as in a cluster.
 """
 
 import os
@@ -16,6 +16,9 @@ from ingot_chassis.settings import ServiceSettings, SettingsError, load
 _S = TypeVar("_S", bound=ServiceSettings)
 _SHARED = {"shared": True}
 
+DEFAULT_SSH_PORT = 2222
+"""If this port is taken, Ingot goes without SSH; any other was asked for."""
+
 
 class Settings(msgspec.Struct, kw_only=True):
     """What the command itself reads."""
@@ -24,6 +27,12 @@ class Settings(msgspec.Struct, kw_only=True):
     port: Annotated[
         int, msgspec.Meta(ge=0, le=65535, description="Port to listen on; 0: a free one.", extra=_SHARED)
     ] = 3000
+    ssh_port: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0, le=65535, description="Port to listen on for git over SSH; 0: no SSH.", extra=_SHARED
+        ),
+    ] = DEFAULT_SSH_PORT
     data: Annotated[str, msgspec.Meta(description="Folder of everything that is kept.", extra=_SHARED)] = (
         "./data"
     )
@@ -56,30 +65,31 @@ class Settings(msgspec.Struct, kw_only=True):
         return Path(self.data).expanduser().absolute()
 
 
-def read(given: Mapping[str, Any]) -> Settings:
-    """The environment, overridden by the options in ``given`` that are not None. Raises SettingsError."""
+def read(options: Mapping[str, Any]) -> Settings:
+    """The environment, overridden by those ``options`` that are not None. Raises SettingsError."""
     settings = load(Settings, "standalone", os.environ)
-    options = {name: value for name, value in given.items() if value is not None}
-    return msgspec.structs.replace(settings, **options)
+    return msgspec.structs.replace(
+        settings, **{name: value for name, value in options.items() if value is not None}
+    )
 
 
-class ForServices:
-    """Reads the settings of each service and lays what the command decided over them."""
+class ServiceSettingsReader:
+    """Reads the settings of each service, and overrides those that the command decides."""
 
-    def __init__(self, decided: Mapping[str, Any]) -> None:
-        self._decided = decided
-        self._wrong: list[str] = []
+    def __init__(self, overrides: Mapping[str, Any]) -> None:
+        self._overrides = overrides
+        self._errors: list[str] = []
 
     def read(self, cls: type[_S], service: str, **special: Any) -> _S:
-        """The settings of ``service``; what is wrong with them is kept for ``check``."""
+        """The settings of ``service``. Errors are collected for ``check``."""
         try:
             settings = load(cls, service, os.environ)
         except SettingsError as error:
-            self._wrong += error.lines
+            self._errors += error.lines
             settings = cls()
-        return msgspec.structs.replace(settings, **self._decided, **special)
+        return msgspec.structs.replace(settings, **self._overrides, **special)
 
     def check(self) -> None:
-        """Raises SettingsError naming each wrong variable once, however many services read it."""
-        if self._wrong:
-            raise SettingsError(list(dict.fromkeys(self._wrong)))
+        """Raises SettingsError with one line for each wrong variable, however many services read it."""
+        if self._errors:
+            raise SettingsError(list(dict.fromkeys(self._errors)))

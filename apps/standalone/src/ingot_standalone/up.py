@@ -1,4 +1,4 @@
-"""`ingot up`: start everything on one data folder, serve until told to stop, stop everything."""
+"""`ingot up`: starts everything on one data folder, serves until it gets a signal, stops everything."""
 
 import contextlib
 import os
@@ -12,17 +12,21 @@ from urllib.parse import quote
 
 from sqlalchemy.exc import DatabaseError
 
-from ingot_chassis.bus import Bus
-from ingot_chassis.migrations import DatabaseNewer, upgrade
-from ingot_chassis.nats_server import NatsServer, NatsUnavailable
-from ingot_chassis.server import CannotStart, Starting, bound_socket, serve_app
+from ingot_chassis.command import StartupSignals
+from ingot_chassis.db.migrations import DatabaseNewer, pending, upgrade
+from ingot_chassis.errors import CannotStart
+from ingot_chassis.events.bus import Bus
+from ingot_chassis.http.server import bound_socket, metrics_served, metrics_socket, serve_app
 from ingot_chassis.telemetry import configure_logging, configure_tracing
 from ingot_standalone import accounts
-from ingot_standalone.composed import Composed
+from ingot_standalone.backup import keep_databases
+from ingot_standalone.composed_app import ComposedApp
 from ingot_standalone.console import say
 from ingot_standalone.data_folder import DataFolder
+from ingot_standalone.nats_server import NatsServer, NatsUnavailable
 from ingot_standalone.services import SCHEMAS, Services
 from ingot_standalone.settings import Settings
+from ingot_standalone.ssh import ssh_socket
 
 
 async def up(settings: Settings) -> None:
@@ -30,31 +34,47 @@ async def up(settings: Settings) -> None:
     os.umask(0o077)
     configure_logging(settings.log_level, readable=sys.stderr.isatty())
     configure_tracing("standalone", settings.otlp_endpoint)
-    with Starting().can_be_stopped() as starting:
+    with StartupSignals().handled() as signals:
         folder = DataFolder(settings.folder)
-        with contextlib.closing(bound_socket(settings.host, settings.port)) as listener, folder.in_use():
-            await _run(settings, folder, listener, starting)
+        with (
+            contextlib.closing(bound_socket(settings.host, settings.port)) as listener,
+            folder.in_use(),
+            ssh_socket(settings) as (ssh_listener, notice),
+        ):
+            say(f"SSH            {notice}")
+            await _run(settings, folder, listener, ssh_listener, signals)
     say("Stopped.")
 
 
-async def _run(settings: Settings, folder: DataFolder, listener: socket.socket, starting: Starting) -> None:
+async def _run(
+    settings: Settings,
+    folder: DataFolder,
+    listener: socket.socket,
+    ssh_listener: socket.socket | None,
+    signals: StartupSignals,
+) -> None:
     public_url = settings.public_url.rstrip("/") + "/" if settings.public_url else _own_url(listener)
     say(f"Data folder    {folder.path}")
-    services = Services(settings, folder, public_url=public_url)
+    ssh_port = ssh_listener.getsockname()[1] if ssh_listener else 0
+    services = Services(settings, folder, public_url=public_url, ssh_port=ssh_port)
     folder.remember_public_url(public_url)
     await _migrate(folder)
     await _first_administrator(settings, folder)
-    async with _nats(folder) as nats_url:
+    metrics = metrics_socket(services.gateway, listener)
+    async with metrics_served(metrics, public_url=public_url), _nats(folder) as nats_url:
+        own_urls = [nats_url, _own_url(listener), *([_own_url(metrics)] if metrics else [])]
         bus = Bus(nats_url, name="ingot")
         try:
-            app = Composed(services.apps(bus))
-            starting.is_over()
+            apps = services.apps(bus, own_urls=own_urls)
+            beside = [services.ssh_server(apps).served(ssh_listener)] if ssh_listener else []
+            app = ComposedApp(apps, beside)
+            signals.hand_over()
             await _serve(
                 app,
                 listener,
                 public_url,
                 settings.drain_seconds,
-                lambda: _greet(settings, folder, public_url, listener),
+                lambda: _print_instructions(settings, folder, public_url, listener),
             )
             say("Stopping.")
         finally:
@@ -62,7 +82,7 @@ async def _run(settings: Settings, folder: DataFolder, listener: socket.socket, 
 
 
 async def _serve(
-    app: Composed,
+    app: ComposedApp,
     listener: socket.socket,
     public_url: str,
     drain_seconds: int,
@@ -73,11 +93,13 @@ async def _serve(
             app, listener, public_url=public_url, drain_seconds=drain_seconds, on_listening=on_listening
         )
     except SystemExit:
-        # uvicorn ends the process when an app does not start; why is known only here.
+        # uvicorn raises SystemExit when an app does not start. The reason is in the app.
         raise app.failure or CannotStart("the server did not start") from None
 
 
 async def _migrate(folder: DataFolder) -> None:
+    if await _is_older(folder):
+        say(f"Upgrade        the databases as they were are in {keep_databases(folder)}")
     for service, scripts in SCHEMAS.items():
         file = folder.database_file(service)
         try:
@@ -89,14 +111,25 @@ async def _migrate(folder: DataFolder) -> None:
     say(f"Databases      {', '.join(SCHEMAS)}: ready")
 
 
+async def _is_older(folder: DataFolder) -> bool:
+    """Whether an older release wrote a database of the folder. One that cannot be read is reported by its migration."""
+    with contextlib.suppress(DatabaseNewer, DatabaseError):
+        for service, scripts in SCHEMAS.items():
+            if folder.database_file(service).exists() and await pending(
+                folder.database_url(service), scripts
+            ):
+                return True
+    return False
+
+
 async def _first_administrator(settings: Settings, folder: DataFolder) -> None:
     password = settings.admin_password or secrets.token_urlsafe(15)
-    made = await accounts.ensure_administrator(
+    created = await accounts.ensure_administrator(
         folder, name=settings.admin_username, email=settings.admin_email, password=password
     )
-    if made:
-        shown = "the one you gave" if settings.admin_password else f"{password}   (shown only now)"
-        say(f"Administrator  {settings.admin_username}, password: {shown}")
+    if created:
+        password_text = "the one you gave" if settings.admin_password else f"{password}   (shown only now)"
+        say(f"Administrator  {settings.admin_username}, password: {password_text}")
 
 
 @asynccontextmanager
@@ -121,14 +154,16 @@ def _own_url(listener: socket.socket) -> str:
 
 
 def _command() -> str:
-    """How this program was called, as one would type it here."""
-    called, here = Path(sys.argv[0]).absolute(), Path.cwd()
-    if called.parent == here:
-        return f"./{called.name}"
-    return str(called.relative_to(here) if called.is_relative_to(here) else called)
+    """The command, as the user would type it in the current folder."""
+    program, here = Path(sys.argv[0]).absolute(), Path.cwd()
+    if program.parent == here:
+        return f"./{program.name}"
+    return str(program.relative_to(here) if program.is_relative_to(here) else program)
 
 
-def _greet(settings: Settings, folder: DataFolder, public_url: str, listener: socket.socket) -> None:
+def _print_instructions(
+    settings: Settings, folder: DataFolder, public_url: str, listener: socket.socket
+) -> None:
     name = settings.admin_username
     data = "" if settings.data == "./data" else f" --data {folder.path}"
     with_name = _own_url(listener).replace("://", f"://{quote(name)}@", 1)

@@ -1,4 +1,7 @@
-"""The errors a caller may see. Core code raises them; ``app`` renders them, once, as the error object."""
+"""The errors a caller may see, and the one line that an operator sees.
+
+Code below the API raises them; ``http.error_responses`` makes the error object of them, once.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -75,7 +78,7 @@ class NotFound(ApiError):
 
 
 class NotAllowed(ApiError):
-    """That is not possible in the present state."""
+    """The state of the resource does not allow that."""
 
     status = 405
 
@@ -133,3 +136,7 @@ class GatewayTimeout(ApiError):
     """A service behind this one did not answer in time."""
 
     status = 504
+
+
+class CannotStart(Exception):
+    """One line that tells an operator what to do; the process ends with code 2."""

@@ -1,7 +1,8 @@
 """Settings: one struct per service, filled from the environment, all errors at once.
 
 A field that is marked shared is the same for every service and its variable is ``INGOT_<FIELD>``; any other
-is ``INGOT_<SERVICE>_<FIELD>``. The text of the field's ``msgspec.Meta`` is its documentation.
+is ``INGOT_<SERVICE>_<FIELD>``. The text of the field's ``msgspec.Meta`` is its documentation. A field that got a new
+name has the former ones in ``extra={"aliases": [...]}``, and their variables are read as well.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,6 +34,19 @@ class ServiceSettings(msgspec.Struct, kw_only=True):
     ] = 10
     host: Annotated[str, msgspec.Meta(description="Address to listen on.")] = "127.0.0.1"
     port: Annotated[int, msgspec.Meta(ge=0, le=65535, description="Port to listen on.")] = 8080
+    metrics_port: Annotated[
+        int, msgspec.Meta(ge=0, le=65535, description="Port of `/metrics` alone; 0: that of HTTP plus 1000.")
+    ] = 0
+    metrics_host: Annotated[
+        str, msgspec.Meta(description="Address on which `/metrics` is served.", extra=_SHARED)
+    ] = "127.0.0.1"
+    metrics_public: Annotated[
+        bool,
+        msgspec.Meta(
+            description="Whether `/metrics` is also on the port of HTTP, where anybody may read it.",
+            extra=_SHARED,
+        ),
+    ] = False
     private_key: Annotated[
         str,
         msgspec.Meta(description="Ed25519 key of this service (32 bytes, base64url); signs calls to peers."),
@@ -57,6 +71,43 @@ class ServiceSettings(msgspec.Struct, kw_only=True):
     store_url: Annotated[
         str, msgspec.Meta(description="Shared store: redis://… or memory://", extra=_SHARED)
     ] = "memory://"
+    objects_url: Annotated[
+        str,
+        msgspec.Meta(
+            description="Where uploaded files are kept: file:///folder, or "
+            "s3://bucket/path?endpoint=https://host&region=name. Empty: in the storage folder of a service that has one.",
+            extra=_SHARED,
+        ),
+    ] = ""
+    objects_key_id: Annotated[
+        str,
+        msgspec.Meta(
+            description="Access key of the S3-compatible storage; empty: that of the machine.", extra=_SHARED
+        ),
+    ] = ""
+    objects_secret: Annotated[
+        str, msgspec.Meta(description="The secret of that access key.", extra=_SHARED)
+    ] = ""
+    max_attachment_bytes: Annotated[
+        int,
+        msgspec.Meta(
+            ge=1,
+            description="Size of the largest attachment, in bytes. There are attachments where "
+            "`INGOT_OBJECTS_URL` is set.",
+            extra=_SHARED,
+        ),
+    ] = 104_857_600
+    max_attachments: Annotated[
+        int,
+        msgspec.Meta(ge=1, le=100, description="Attachments that one thing may have.", extra=_SHARED),
+    ] = 5
+    attachment_types: Annotated[
+        list[str],
+        msgspec.Meta(
+            description="Endings that names of attachments must have (.png, .log), by comma; none: all.",
+            extra=_SHARED,
+        ),
+    ] = []
     public_url: Annotated[
         str,
         msgspec.Meta(
@@ -75,9 +126,32 @@ class ServiceSettings(msgspec.Struct, kw_only=True):
     page_size: Annotated[
         int, msgspec.Meta(ge=1, le=50, description="Rows on a page when `limit` is absent.", extra=_SHARED)
     ] = 30
+    audit_days: Annotated[
+        int,
+        msgspec.Meta(ge=1, le=36_500, description="Days for which the audit log is kept.", extra=_SHARED),
+    ] = 365
     drain_seconds: Annotated[
         int, msgspec.Meta(ge=0, description="Time that running requests get on SIGTERM.", extra=_SHARED)
     ] = 30
+    handover_seconds: Annotated[
+        float,
+        msgspec.Meta(
+            ge=0,
+            description="Time before that, in which everything is answered and each answer ends its connection: "
+            "as long as balancers take to forget a process.",
+            extra=_SHARED,
+        ),
+    ] = 0.0
+    connect_seconds: Annotated[
+        float,
+        msgspec.Meta(
+            ge=0,
+            description="How long a request to another service waits while it cannot be reached: it may be restarting.",
+        ),
+    ] = 10.0
+    waiting_requests: Annotated[
+        int, msgspec.Meta(ge=0, description="Most requests of a process that wait for one such service.")
+    ] = 500
 
 
 class Variable(msgspec.Struct, frozen=True):
@@ -88,6 +162,7 @@ class Variable(msgspec.Struct, frozen=True):
     default: str
     description: str
     shared: bool
+    aliases: tuple[str, ...] = ()
 
 
 def variables(cls: type[msgspec.Struct], service: str) -> Iterator[Variable]:
@@ -95,7 +170,8 @@ def variables(cls: type[msgspec.Struct], service: str) -> Iterator[Variable]:
     hints = get_type_hints(cls, include_extras=True)
     for field in msgspec.structs.fields(cls):
         meta = _meta(hints[field.name])
-        shared = bool(meta and (meta.extra or {}).get("shared"))
+        extra = (meta.extra if meta else None) or {}
+        shared = bool(extra.get("shared"))
         prefix = "INGOT_" if shared else f"INGOT_{service.upper()}_"
         default: Any = field.default
         if field.default_factory is not msgspec.NODEFAULT:
@@ -106,6 +182,7 @@ def variables(cls: type[msgspec.Struct], service: str) -> Iterator[Variable]:
             default="required" if default is msgspec.NODEFAULT else _text(default),
             description=(meta.description if meta and meta.description else ""),
             shared=shared,
+            aliases=tuple(prefix + alias.upper() for alias in extra.get("aliases", ())),
         )
 
 
@@ -115,17 +192,18 @@ def load(cls: type[_S], service: str, environ: Mapping[str, str]) -> _S:
     errors: list[str] = []
     hints = get_type_hints(cls, include_extras=True)
     for field, variable in zip(msgspec.structs.fields(cls), variables(cls, service), strict=True):
-        text = environ.get(variable.name)
-        if text is None:
+        names = [name for name in (variable.name, *variable.aliases) if name in environ]
+        if not names:
             if variable.default == "required":
                 errors.append(f"{variable.name} is not set ({variable.description})")
             continue
+        text = environ[names[0]]
         try:
             values[field.name] = msgspec.convert(
                 _parsed(text, hints[field.name]), hints[field.name], strict=False
             )
         except (msgspec.ValidationError, ValueError) as error:
-            errors.append(f"{variable.name}={text!r}: {error}")
+            errors.append(f"{names[0]}={text!r}: {error}")
     if errors:
         raise SettingsError(errors)
     return cls(**values)

@@ -1,4 +1,4 @@
-"""What hooks tells: the events of webhooks."""
+"""Owned by hooks: the events that it emits."""
 
 import msgspec
 

@@ -9,13 +9,20 @@ Visibility = Literal["public", "limited", "private"]
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True):
-    """A person, or an organization that owns something, as the API shows them."""
+    """A person, or an organization that owns something, as the API shows them.
+
+    ``username`` is ``login`` under the name that later clients read.
+    """
 
     id: int
     login: str
+    username: str = ""
     full_name: str = ""
     email: str = ""
     avatar_url: str = ""
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "username", self.login)
 
 
 GHOST = User(id=-1, login="Ghost")
@@ -23,7 +30,7 @@ GHOST = User(id=-1, login="Ghost")
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """What sister services copy of a user or organization. ``email`` is the one that may be shown.
+    """What other services copy of a user or organization. ``email`` is the one that may be shown.
 
     ``active``: may sign in. ``admin``: administers the site.
     """
@@ -50,9 +57,11 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ownership(msgspec.Struct, frozen=True, kw_only=True):
-    """PUT /internal/repositories/{id}: whose a repository is, told while it is made or given away, before events tell.
+    """PUT /internal/repositories/{id}: the owner of a repository, before any event about it is emitted.
 
-    ``before`` is whose it was, 0 for a new one.
+    Sent while a repository is created or transferred. DELETE says that it was deleted, ahead of the event.
+
+    ``before`` is the id of the former owner, 0 for a new repository.
     """
 
     owner_id: int
@@ -62,18 +71,28 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Team(msgspec.Struct, frozen=True, kw_only=True):
-    """GET /internal/teams/{id}. ``permission`` is read, write, admin or owner."""
+    """GET /internal/teams/{id}, and a list of them from GET /internal/organizations/{id}/teams.
+
+    ``permission`` is read, write, admin or owner. ``units`` are named as the API names them: ``repo.code``.
+    """
 
     id: int
     organization_id: int
     name: str
     permission: str
+    description: str = ""
+    units: list[str] = []
+
+
+OWNERS = "Owners"
+"""The team that every organization has, and that has every repository of it."""
 
 
 class Authenticate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """POST /internal/authenticate: a credential. Either ``token``, or ``name`` with ``password``.
+    """POST /internal/authenticate: a credential. ``token``, or ``name`` with ``password``, or ``session``.
 
-    ``password`` may be a token too, as git clients send it. ``address`` is the client's, for slowing guesses.
+    ``password`` may be a token too, as git clients send it; ``code`` is that of the second factor. ``session`` is the
+    secret in the cookie of a browser. ``address`` is the client's, for slowing guesses.
     """
 
     token: str = ""
@@ -81,13 +100,24 @@ class Authenticate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     password: str = ""
     sudo: str = ""
     address: str = ""
+    code: str = ""
+    session: str = ""
 
 
-class Authenticated(msgspec.Struct, frozen=True, kw_only=True):
-    """The signed principal, and whose it is. ``user_id`` 0: the credential is nobody's."""
+class Authenticated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The signed principal, and whose it is. ``user_id`` 0: the credential is nobody's.
 
-    statement: str
+    ``needs_code``: name and password are right, and the code of the second factor is missing or wrong.
+    """
+
+    principal_token: str = msgspec.field(name="statement")
     user_id: int
+    needs_code: bool = False
+
+
+def session_cookie(public_url: str) -> str:
+    """The name of the cookie that has the session of a browser. Over https it reaches no other host (``__Host-``)."""
+    return "__Host-ingot-session" if public_url.startswith("https:") else "ingot-session"
 
 
 class UserCreated(msgspec.Struct, frozen=True, kw_only=True, tag="identity.user.created.v1"):

@@ -1,23 +1,53 @@
 """Owned by issues: how issues and pull requests look to the world, and what happened to them."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
+from ingot_contracts.attachments import Attachment
 from ingot_contracts.identity import User
+from ingot_contracts.limits import Omitted
 from ingot_contracts.repos import Repository
 
+MOST_TEXTS = 120
+"""Texts that are rendered by one request."""
+
+
+class RenderTexts(msgspec.Struct, frozen=True, kw_only=True):
+    """Markdown of people, to be shown on a page.
+
+    Relative links are below the path ``context``, such as ``owner/name``, and pictures below ``images``.
+    """
+
+    texts: Annotated[list[str], msgspec.Meta(max_length=MOST_TEXTS)]
+    context: str = ""
+    images: str = ""
+
+
+class RenderedTexts(msgspec.Struct, frozen=True, kw_only=True):
+    """Sanitized HTML, in the order of the texts."""
+
+    html: list[str]
+
+
 State = Literal["open", "closed"]
+ReactionContent = Literal["+1", "-1", "laugh", "hooray", "confused", "heart", "rocket", "eyes"]
 
 
 class Label(msgspec.Struct, frozen=True, kw_only=True):
-    """``color`` is six hex digits without ``#``."""
+    """``color`` is six hex digits without ``#``.
+
+    An issue has one ``exclusive`` label at most of those whose names are equal up to the last slash.
+    """
 
     id: int
     name: str
     color: str
     url: str = ""
+    description: str = ""
+    exclusive: bool = False
+    is_archived: bool = False
 
 
 class Milestone(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +59,17 @@ class Milestone(msgspec.Struct, frozen=True, kw_only=True):
     closed_issues: int = 0
     closed_at: datetime | None = None
     due_on: datetime | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+class RepositoryMeta(msgspec.Struct, frozen=True, kw_only=True):
+    """The repository of an issue. ``owner`` is a login."""
+
+    id: int
+    name: str
+    owner: str
+    full_name: str
 
 
 class PullRequestMeta(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +78,7 @@ class PullRequestMeta(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Issue(msgspec.Struct, frozen=True, kw_only=True):
-    """``number`` counts issues and pull requests of the repository together."""
+    """``number`` counts issues and pull requests of the repository together. ``ref`` is a branch or tag that it is about."""
 
     id: int
     url: str
@@ -58,6 +99,10 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True):
     html_url: str = ""
     due_date: datetime | None = None
     is_locked: bool = False
+    repository: RepositoryMeta | None = None
+    pin_order: int = 0
+    assets: list[Attachment] = []
+    ref: str = ""
 
 
 class Comment(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +116,7 @@ class Comment(msgspec.Struct, frozen=True, kw_only=True):
     body: str
     created_at: datetime
     updated_at: datetime
+    assets: list[Attachment] = []
 
 
 class TrackedTime(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +140,8 @@ class PullRequestBranch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """``additions``, ``deletions`` (lines) and ``changed_files`` are None while they are not counted."""
+
     id: int
     url: str
     number: int
@@ -122,6 +170,59 @@ class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
     closed_at: datetime | None = None
     due_date: datetime | None = None
     is_locked: bool = False
+    requested_reviewers: list[User] = []
+    pin_order: int = 0
+    additions: int | None = None
+    deletions: int | None = None
+    changed_files: int | None = None
+
+
+ReviewStateName = Literal["APPROVED", "PENDING", "COMMENT", "REQUEST_CHANGES", "REQUEST_REVIEW"]
+
+
+class PullReview(msgspec.Struct, frozen=True, kw_only=True):
+    """A review or, in the state REQUEST_REVIEW, a person who is to write one.
+
+    ``official``: its author may write to the repository. ``stale``: the head has moved since.
+    """
+
+    id: int
+    user: User
+    state: ReviewStateName
+    body: str = ""
+    commit_id: str = ""
+    stale: bool = False
+    official: bool = False
+    dismissed: bool = False
+    comments_count: int = 0
+    submitted_at: datetime | None = None
+    updated_at: datetime | None = None
+    html_url: str = ""
+    pull_request_url: str = ""
+
+
+class PullReviewComment(msgspec.Struct, frozen=True, kw_only=True):
+    """A comment on a line: ``position`` in the new file, or ``original_position`` in the old one; the other is 0.
+
+    ``resolver`` has marked its conversation as resolved. ``outdated``: the diff does not show the line any more.
+    """
+
+    id: int
+    pull_request_review_id: int
+    user: User
+    resolver: User | None = None
+    body: str
+    path: str
+    commit_id: str
+    original_commit_id: str
+    position: int
+    original_position: int
+    diff_hunk: str = ""
+    created_at: datetime
+    updated_at: datetime
+    html_url: str = ""
+    pull_request_url: str = ""
+    outdated: bool = False
 
 
 class ChangedText(msgspec.Struct, frozen=True):
@@ -157,6 +258,7 @@ class IssueChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.issue.
     repository: Repository
     sender: User
     changes: Changes | None = None
+    omitted: Omitted = Omitted()
 
 
 class CommentChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.comment.changed.v1"):
@@ -167,6 +269,7 @@ class CommentChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.comm
     sender: User
     changes: Changes | None = None
     is_pull: bool = False
+    omitted: Omitted = Omitted()
 
 
 class PullRequestChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.pull.changed.v1"):
@@ -177,6 +280,32 @@ class PullRequestChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.
     repository: Repository
     sender: User
     changes: Changes | None = None
+    omitted: Omitted = Omitted()
+
+
+ReviewAction = Literal["submitted", "dismissed", "undismissed"]
+
+
+class ReviewChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.review.changed.v1"):
+    """A review that is not pending any more."""
+
+    action: ReviewAction
+    review: PullReview
+    pull_request: PullRequest
+    repository: Repository
+    sender: User
+    omitted: Omitted = Omitted()
+
+
+class ReviewRequested(msgspec.Struct, frozen=True, kw_only=True, tag="issues.review.requested.v1"):
+    """Somebody is to review a pull request or, with ``removed``, is not to do so any more."""
+
+    reviewer: User
+    pull_request: PullRequest
+    repository: Repository
+    sender: User
+    removed: bool = False
+    omitted: Omitted = Omitted()
 
 
 class OpenIssuesCounted(msgspec.Struct, frozen=True, kw_only=True, tag="issues.open.counted.v1"):
@@ -203,10 +332,11 @@ class MilestoneChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.mi
     milestone: Milestone
     repository: Repository
     sender: User
+    omitted: Omitted = Omitted()
 
 
 class TimeChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.time.changed.v1"):
-    """Time that was tracked on an issue. Nothing edits or deletes any yet."""
+    """Time that was tracked on an issue. Nothing edits any yet."""
 
     action: Literal["created", "edited", "deleted"]
     time: TrackedTime
@@ -224,6 +354,8 @@ Event = (
     IssueChanged
     | CommentChanged
     | PullRequestChanged
+    | ReviewChanged
+    | ReviewRequested
     | OpenIssuesCounted
     | LabelChanged
     | MilestoneChanged

@@ -6,30 +6,46 @@ from typing import Literal
 import msgspec
 
 MergeStyle = Literal["merge", "rebase", "rebase-merge", "squash", "fast-forward-only"]
+UpdateStyle = Literal["merge", "rebase"]
 MOST_HEADS = 100
 """Heads that are compared in one call."""
+
+
+class DiffCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many lines and files a head changes since its merge base."""
+
+    additions: int
+    deletions: int
+    changed_files: int
 
 
 class Compare(msgspec.Struct, frozen=True, kw_only=True):
     """POST /internal/repositories/{id}/compare. Brings the head's commits into the base repository first.
 
-    With ``number`` they are kept there as ``refs/pull/<number>/head``. 404 when a branch is missing.
+    With ``number`` they are kept there as ``refs/pull/<number>/head``. 404 when a branch is missing. ``counted_base``
+    and ``counted_head`` are merge base and head of ``DiffCounts`` that are known already.
     """
 
     base_branch: str
     head_repository_id: int
     head_branch: str
     number: int = 0
+    counted_base: str = ""
+    counted_head: str = ""
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """What merging head into base would mean now. ``commits`` counts what head has and base has not."""
+    """What merging head into base would mean now. ``commits`` counts what head has and base has not.
+
+    ``counts`` is None where the counts are known already, and where the difference is too large to be counted.
+    """
 
     base_sha: str
     head_sha: str
     merge_base: str
     mergeable: bool
     commits: int
+    counts: DiffCounts | None = None
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +54,8 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     repository_id: int
     branch: str
     number: int = 0
+    counted_base: str = ""
+    counted_head: str = ""
 
 
 class CompareHeads(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,19 +69,22 @@ class CompareHeads(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparisons(msgspec.Struct, frozen=True, kw_only=True):
-    """``found`` has one for each of the heads, in their order; None where there is no such branch to be seen."""
+    """One for each of the heads, in their order; None where the caller sees no such branch."""
 
-    found: list[Comparison | None]
+    comparisons: list[Comparison | None] = msgspec.field(name="found")
 
 
 class Merge(msgspec.Struct, frozen=True, kw_only=True):
     """POST /internal/repositories/{id}/merge: bring ``head_sha`` into ``base_branch``, as the calling person.
 
+    With ``?user={id}``: as somebody who is not calling now, who asked for it with a restricted token if
+    ``&restricted=true``.
+
     409 when they conflict, or ``head_sha`` is no longer what ``refs/pull/<number>/head`` says, or the base
     moved meanwhile.
 
     With ``head_branch`` no comparison is needed before: its commits are brought here first, as ``Compare`` does.
-    Then 409 also tells that it is no longer at ``head_sha``, and 405 that the two conflict whatever the style. A
+    409 is also the answer when it is no longer at ``head_sha``, and 405 that the two conflict whatever the style. A
     branch that is gone, or that the person may not see, leaves what is kept under the number.
     """
 
@@ -88,6 +109,27 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True):
     already: bool = False
     base_sha: str = ""
     merge_base: str = ""
+
+
+class UpdateBranch(msgspec.Struct, frozen=True, kw_only=True):
+    """POST /internal/repositories/{id}/update-branch: bring a base branch into the branch ``head_branch``, as the calling person.
+
+    The person needs write access, and the protection of the branch holds. ``title`` is that of the merge commit. 409
+    when the two conflict, or the branch is no longer at ``head_sha``.
+    """
+
+    head_branch: str
+    head_sha: str
+    base_repository_id: int
+    base_branch: str
+    style: UpdateStyle = "merge"
+    title: str = ""
+
+
+class UpdatedBranch(msgspec.Struct, frozen=True, kw_only=True):
+    """``sha`` is the tip of the branch now; the former one when it had everything already."""
+
+    sha: str
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,18 +5,33 @@ from typing import Literal
 
 import msgspec
 
+from ingot_contracts.attachments import Attachment
 from ingot_contracts.identity import User
+from ingot_contracts.limits import Description, Name, Omitted
+from ingot_contracts.pulls import MergeStyle
 
 Level = Literal["none", "read", "write", "admin", "owner"]
 LEVELS: tuple[Level, ...] = ("none", "read", "write", "admin", "owner")
 NO_COMMIT = "0" * 40
+MOST_WATCHERS = 500
+"""People who hear that something happened in a repository because they watch it."""
 MOST_IDS = 1000
-"""Repositories that ``Seen`` takes at once."""
+"""Repositories that ``ReadableRepositories`` takes at once."""
 
 
-def reaches(held: Level, asked: Level) -> bool:
-    """Whether access at ``held`` includes ``asked``."""
-    return LEVELS.index(held) >= LEVELS.index(asked)
+MERGE_STYLES: dict[MergeStyle, str] = {
+    "merge": "allow_merge_commits",
+    "rebase": "allow_rebase",
+    "rebase-merge": "allow_rebase_explicit",
+    "squash": "allow_squash_merge",
+    "fast-forward-only": "allow_fast_forward_only_merge",
+}
+"""The field of ``Repository`` that allows each style of merging a pull request."""
+
+
+def reaches(level: Level, required: Level) -> bool:
+    """Whether access at ``level`` includes ``required``."""
+    return LEVELS.index(level) >= LEVELS.index(required)
 
 
 class Permission(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,11 +40,30 @@ class Permission(msgspec.Struct, frozen=True, kw_only=True):
     pull: bool = False
 
 
+class InternalTracker(msgspec.Struct, frozen=True, kw_only=True):
+    enable_time_tracker: bool = False
+    allow_only_contributors_to_track_time: bool = False
+    enable_issue_dependencies: bool = False
+
+
+class ExternalTracker(msgspec.Struct, frozen=True, kw_only=True):
+    external_tracker_url: Description = ""
+    external_tracker_format: Description = ""
+    external_tracker_style: Name = ""
+    external_tracker_regexp_pattern: Name = ""
+
+
+class ExternalWiki(msgspec.Struct, frozen=True, kw_only=True):
+    external_wiki_url: Description = ""
+
+
 class Repository(msgspec.Struct, frozen=True, kw_only=True):
     """A repository as the API shows it. In events ``permissions`` are all false.
 
-    ``has_…`` says which units are switched on; those that Ingot has not are always off. ``original_url`` and what
-    begins with ``mirror_`` say how a mirror is kept, and are empty in events.
+    ``has_…`` says which units are switched on. ``original_url`` and what begins with ``mirror_`` say how a mirror is
+    kept, and are empty in events. ``allow_…`` are the styles in which pull requests may be merged and brought up to
+    date, ``default_merge_style`` one of ``MERGE_STYLES``. ``internal``: only members of its organization see it.
+    What stands below "kept" is as a client sent it, and has no effect.
     """
 
     id: int
@@ -63,14 +97,44 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     has_issues: bool = True
     has_pull_requests: bool = True
     has_releases: bool = True
+    template: bool = False
+    internal: bool = False
+    topics: list[str] = []
+    language: str = ""
+    url: str = ""
+    link: str = ""
+    avatar_url: str = ""
+    languages_url: str = ""
+    object_format_name: str = "sha1"
+    release_counter: int = 0
+    open_pr_counter: int = 0
+    allow_merge_commits: bool = True
+    allow_rebase: bool = True
+    allow_rebase_explicit: bool = True
+    allow_squash_merge: bool = True
+    allow_fast_forward_only_merge: bool = True
+    allow_merge_update: bool = True
+    allow_rebase_update: bool = True
+    default_merge_style: str = "merge"
+    default_delete_branch_after_merge: bool = False
+    # kept
     has_wiki: bool = False
     has_projects: bool = False
     has_packages: bool = False
     has_actions: bool = False
+    projects_mode: str = ""
+    allow_manual_merge: bool = False
+    autodetect_manual_merge: bool = False
+    default_allow_maintainer_edit: bool = False
+    default_update_style: str = "merge"
+    ignore_whitespace_conflicts: bool = False
+    internal_tracker: InternalTracker | None = None
+    external_tracker: ExternalTracker | None = None
+    external_wiki: ExternalWiki | None = None
 
 
 class RepositoryAccess(msgspec.Struct, frozen=True, kw_only=True):
-    """GET /internal/repositories/{owner}/{name}/access and …/by-id/{id}/access: what the caller may do.
+    """GET /internal/repositories/by-name/{owner}/{name}/access and …/{id}/access: what the caller may do.
 
     With ``?user={id}``: what somebody may do who is not calling now. 404 when they may not know of it.
     """
@@ -83,17 +147,23 @@ class RepositoryAccess(msgspec.Struct, frozen=True, kw_only=True):
     ready: bool = True
 
 
-class HeldLevel(msgspec.Struct, frozen=True, kw_only=True):
-    """GET /internal/repositories/by-id/{id}/level?user={id}: what somebody may do who is not calling now."""
+class AccessLevel(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /internal/repositories/{id}/level?user={id}: what somebody may do who is not calling now."""
 
     level: Level
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """POST /internal/seen: of these ids of repositories, those that the caller may read. Question and answer.
+class ReadableRepositories(msgspec.Struct, frozen=True, kw_only=True):
+    """POST /internal/readable-repositories: of these ids of repositories, those that the caller may read. Question and answer.
 
     At most ``MOST_IDS``.
     """
+
+    ids: list[int]
+
+
+class Watchers(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /internal/repositories/{id}/watchers: the ids of who watches it; the first ``MOST_WATCHERS`` only."""
 
     ids: list[int]
 
@@ -107,6 +177,30 @@ class BranchTip(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     sha: str
+
+
+class MergeRule(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /internal/repositories/{id}/merge-rule?branch=&head=: what protects a branch from a merge of commit ``head``.
+
+    For the calling person, or ``&user={id}``; with ``&unattended=true`` for nobody, without a check of access. Without
+    ``rule_name`` nothing protects it. repos itself refuses a merge (405) for which ``may_merge`` is false or
+    ``missing_checks`` names statuses that have not succeeded, unless it is asked to with ``?override=true`` and
+    ``may_override`` is true. Reviews are for issues to compare: approvals of the ``approvers`` (ids; None: of everybody
+    with write access) and of members of ``approving_teams`` count.
+    """
+
+    rule_name: str = ""
+    may_merge: bool = True
+    may_override: bool = False
+    missing_checks: list[str] = []
+    required_approvals: int = 0
+    approvers: list[int] | None = None
+    approving_teams: list[int] = []
+    block_on_rejected_reviews: bool = False
+    block_on_official_review_requests: bool = False
+    block_on_outdated_branch: bool = False
+    dismiss_stale_approvals: bool = False
+    ignore_stale_approvals: bool = False
 
 
 class CommitAuthor(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,7 +248,7 @@ class CommitStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Release(msgspec.Struct, frozen=True, kw_only=True):
-    """A tag with a text. ``published_at`` is when it stopped being a draft, None while it is one.
+    """A tag with a text. ``published_at`` is when it stopped being a draft; of a draft the same as ``created_at``.
 
     ``created_at`` is the time of the tagged commit; of a draft, when it was written.
     """
@@ -173,16 +267,31 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
     published_at: datetime | None = None
     author: User
+    upload_url: str = ""
+    assets: list[Attachment] = []
+
+
+class FirstLabel(msgspec.Struct, frozen=True, kw_only=True):
+    """A label with which a repository begins."""
+
+    name: str
+    color: str
+    description: str = ""
+    exclusive: bool = False
 
 
 class RepositoryCreated(msgspec.Struct, frozen=True, kw_only=True, tag="repos.repository.created.v1"):
+    """It begins with ``labels``, and with those that the repository ``labels_of`` has now; 0: with no others."""
+
     repository: Repository
     sender: User
     owner_kind: Literal["user", "organization"] = "user"
+    labels: list[FirstLabel] = []
+    labels_of: int = 0
 
 
 class RepositoryEdited(msgspec.Struct, frozen=True, kw_only=True, tag="repos.repository.edited.v1"):
-    """Name, visibility, units or owner changed: what is known about it must be forgotten."""
+    """Name, visibility, units or owner changed: copies of it are out of date."""
 
     repository: Repository
     sender: User
@@ -196,7 +305,7 @@ class RepositoryDeleted(msgspec.Struct, frozen=True, kw_only=True, tag="repos.re
 
 
 class RepositoryAbandoned(msgspec.Struct, frozen=True, kw_only=True, tag="repos.repository.abandoned.v1"):
-    """It is gone before it was ever ready: nobody but its owner's service heard of it."""
+    """It was deleted before it was ever ready: no event but this one is about it."""
 
     repository_id: int
 
@@ -217,7 +326,7 @@ class RepositoryForked(msgspec.Struct, frozen=True, kw_only=True, tag="repos.rep
 
 
 class AccessChanged(msgspec.Struct, frozen=True, kw_only=True, tag="repos.access.changed.v1"):
-    """A collaborator or a team grant changed: forget what anybody may do to it. Both lists are whole."""
+    """A collaborator or a team grant changed: remembered grants are out of date. Both lists are complete."""
 
     repository_id: int
     collaborators: list[int] = []
@@ -227,9 +336,9 @@ class AccessChanged(msgspec.Struct, frozen=True, kw_only=True, tag="repos.access
 class PushReceived(msgspec.Struct, frozen=True, kw_only=True, tag="repos.push.received.v1"):
     """One ref moved. 40 zeros: ``before`` for a new ref, ``after`` for a deleted one.
 
-    ``commits`` are newest first and capped; ``total_commits`` is not. ``merged_pull`` is the number of the
-    pull request that the move merges, 0 for an ordinary push. ``confined``: the pusher's token reached this
-    repository and few others, so nothing follows from it elsewhere.
+    ``commits`` are newest first, at most ``EVENT_COMMITS``; ``total_commits`` counts all. ``merged_pull`` is the
+    number of the pull request that the move merges, 0 for an ordinary push. ``restricted``: the pusher's token reached this
+    repository and few others, so nothing follows from it in other repositories.
     """
 
     repository: Repository
@@ -242,8 +351,9 @@ class PushReceived(msgspec.Struct, frozen=True, kw_only=True, tag="repos.push.re
     total_commits: int = 0
     forced: bool = False
     merged_pull: int = 0
-    confined: bool = False
+    restricted: bool = msgspec.field(default=False, name="confined")
     owner_kind: Literal["user", "organization"] = "user"
+    omitted: Omitted = Omitted()
 
 
 class StatusCreated(msgspec.Struct, frozen=True, kw_only=True, tag="repos.status.created.v1"):
@@ -254,13 +364,14 @@ class StatusCreated(msgspec.Struct, frozen=True, kw_only=True, tag="repos.status
 
 
 class ReleaseChanged(msgspec.Struct, frozen=True, kw_only=True, tag="repos.release.changed.v1"):
-    """Never told of a draft: one that is published is ``published``, what becomes a draft again ``deleted``."""
+    """Never emitted for a draft: publishing one is ``published``, making it a draft again ``deleted``."""
 
     action: Literal["published", "updated", "deleted"]
     repository: Repository
     sender: User
     release: Release
     owner_kind: Literal["user", "organization"] = "user"
+    omitted: Omitted = Omitted()
 
 
 Event = (

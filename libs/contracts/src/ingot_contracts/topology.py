@@ -1,19 +1,20 @@
-"""Who calls whom, who tells whom: the graph of services, in one place.
+"""Which service calls which, and which consumes the events of which: the graph of services, in one place.
 
 Calls go down, events go up or sideways. NetworkPolicies, service keys and stream consumers are held against
 this by ``tests/arch``.
 """
 
-SERVICES = ("identity", "repos", "issues", "hooks", "gateway")
+SERVICES = ("identity", "repos", "issues", "hooks", "web", "gateway")
 
 CALLS: dict[str, tuple[str, ...]] = {
     "identity": (),
     "repos": ("identity",),
     "issues": ("identity", "repos"),
     "hooks": ("identity", "repos"),
-    "gateway": ("identity", "repos", "issues", "hooks"),
+    "web": ("identity", "repos", "issues", "hooks"),
+    "gateway": ("identity", "repos", "issues", "hooks", "web"),
 }
-"""Caller -> called. Acyclic: gateway -> issues, hooks -> repos -> identity."""
+"""Caller -> called. Acyclic: gateway -> web -> issues, hooks -> repos -> identity."""
 
 SHARDED = ("repos",)
 """Services whose processes hold different files, and hand requests on to each other for them."""
@@ -23,9 +24,10 @@ CONSUMES: dict[str, tuple[str, ...]] = {
     "repos": ("identity", "issues", "hooks"),
     "issues": ("identity", "repos"),
     "hooks": ("identity", "repos", "issues"),
+    "web": (),
     "gateway": (),
 }
 """Consumer -> emitters of the durable consumers it has. The gateway only listens, to drop cached answers."""
 
-AUDIENCE = ("identity", "repos", "issues", "hooks")
+AUDIENCE = ("identity", "repos", "issues", "hooks", "web", "gateway")
 """Services that accept a principal."""

@@ -1,6 +1,6 @@
 """``ingot-gateway serve``."""
 
-from ingot_chassis.server import service_main
+from ingot_chassis.command import service_main
 from ingot_gateway.app import create_app
 from ingot_gateway.settings import Settings
 

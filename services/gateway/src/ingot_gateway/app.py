@@ -1,27 +1,36 @@
-"""Wiring of the gateway."""
+"""Puts the gateway together."""
 
 from collections.abc import Mapping
 from functools import partial
 
 from litestar import Litestar
 
-from ingot_chassis.app import Edge, service_app
-from ingot_chassis.assembly import assemble
-from ingot_chassis.bus import Bus
-from ingot_chassis.peers import Peers
-from ingot_gateway.admission import Limits
-from ingot_gateway.api import description, version
+from ingot_chassis.events.bus import Bus
+from ingot_chassis.http.app import service_app
+from ingot_chassis.http.middleware import RequestTelemetry
+from ingot_chassis.peers.peers import Peers
+from ingot_chassis.service import assemble, origins
+from ingot_contracts.identity import session_cookie
+from ingot_gateway.api import audit, description, periodic_tasks, server_settings, version
+from ingot_gateway.api.request import GatewayRequest
 from ingot_gateway.auth import TOPIC, Authenticator
 from ingot_gateway.client_address import TrustedProxies
-from ingot_gateway.clients.descriptions import DescriptionsOfPeers
-from ingot_gateway.clients.identity import IdentityOverPeer
+from ingot_gateway.clients.audit import HttpAudit
+from ingot_gateway.clients.descriptions import HttpDescriptions
+from ingot_gateway.clients.identity import HttpIdentity
+from ingot_gateway.clients.tasks import HttpTasks
+from ingot_gateway.components import Components
+from ingot_gateway.compression import Compressed
+from ingot_gateway.cors import Cors, CorsRules
 from ingot_gateway.errors import ErrorWriter
-from ingot_gateway.exchange import Bounds
-from ingot_gateway.merging import Merged
-from ingot_gateway.proxy import Door, Proxy
+from ingot_gateway.exchange import RouteLimits
+from ingot_gateway.openapi_merge import MergedDescription
+from ingot_gateway.proxy import Proxy
+from ingot_gateway.rate_limits import Limits, RateLimiter, open_buckets
+from ingot_gateway.request_filter import HeadLimits, RequestFilter
 from ingot_gateway.routes import RouteClass
 from ingot_gateway.settings import Settings
-from ingot_gateway.upstreams import HttpUpstream, Upstream
+from ingot_gateway.upstreams import AsgiUpstream, HttpUpstream, OwnRoutes, Upstream
 
 
 def create_app(
@@ -31,41 +40,70 @@ def create_app(
     peers: Peers | None = None,
     upstreams: Mapping[str, Upstream] | None = None,
 ) -> Litestar:
-    """The app of the gateway. ``upstreams`` are where requests go, by default the URLs of the settings.
+    """The app of the gateway. ``upstreams`` are the services by name, by default those at the URLs of the settings.
 
     Raises SettingsError.
     """
-    proxies = TrustedProxies(settings.trusted_proxies)
+    trusted_proxies = TrustedProxies(settings.trusted_proxies)
+    cors = CorsRules(
+        settings.cors_origins,
+        methods=settings.cors_methods,
+        headers=settings.cors_headers,
+        credentials=settings.cors_credentials,
+        max_age=settings.cors_max_age,
+    )
     parts = assemble("gateway", settings, urls=settings.urls(), peers=peers, bus=bus)
-    authenticator = Authenticator(IdentityOverPeer(parts.peers["identity"]), settings.credential_seconds)
-    if parts.bus is not None:
-        parts.listeners.append(
-            ("gateway hears identity", partial(parts.bus.listen, TOPIC, authenticator.on_event))
-        )
+    authenticator = Authenticator(HttpIdentity(parts.peers["identity"]), settings.credential_seconds)
+    parts.listeners.append(
+        ("gateway listens to identity", partial(parts.bus.listen, TOPIC, authenticator.on_event))
+    )
     if upstreams is None:
         upstreams = {
-            name: HttpUpstream(url, patience=settings.connect_seconds)
-            for name, url in settings.urls().items()
+            name: HttpUpstream(origin) for name, origin in origins(settings, settings.urls()).items()
         }
     parts.close += [upstream.close for upstream in upstreams.values()]
-    bounds: dict[RouteClass, Bounds] = {
-        "api": Bounds(settings.api_body_limit, settings.api_seconds),
-        "file": Bounds(settings.api_body_limit, settings.file_seconds),
-        "git": Bounds(None, settings.git_seconds),
+    limits: dict[RouteClass, RouteLimits] = {
+        "api": RouteLimits(settings.api_body_limit, settings.api_seconds),
+        "file": RouteLimits(settings.api_body_limit, settings.file_seconds),
+        "upload": RouteLimits(None, settings.file_seconds),
+        "git": RouteLimits(None, settings.git_seconds),
     }
+    merged = MergedDescription(
+        HttpDescriptions(parts.peers), settings.public_url, settings.description_seconds
+    )
     app = service_app(
         parts,
-        routes=[*description.routes, *version.routes],
-        state={
-            "merged": Merged(
-                DescriptionsOfPeers(parts.peers), settings.public_url, settings.description_seconds
-            )
-        },
+        routes=[
+            *audit.routes,
+            *description.routes,
+            *periodic_tasks.routes,
+            *server_settings.routes,
+            *version.routes,
+        ],
+        request_class=GatewayRequest,
+        state={"components": Components(merged, HttpTasks(parts.peers), HttpAudit(parts.peers))},
     )
-    proxy = Proxy(upstreams, authenticator, bounds, proxies, ErrorWriter(settings.public_url))
-    app.asgi_handler = Door(
-        Limits(settings.header_limit, settings.header_bytes_limit, settings.url_bytes_limit),
-        own=app.asgi_handler,
-        services=Edge(proxy, "gateway"),  # type: ignore[arg-type]
+    upstreams = {**upstreams, "gateway": AsgiUpstream(OwnRoutes(app))}
+    points = Limits(settings.rate_limit_account, settings.rate_limit_token, settings.rate_limit_address)
+    rate_limiter = RateLimiter(open_buckets(settings.store_url), points)
+    parts.close.append(rate_limiter.close)
+    errors = ErrorWriter(settings.public_url)
+    proxy = Proxy(
+        upstreams,
+        authenticator,
+        limits,
+        trusted_proxies,
+        rate_limiter,
+        errors,
+        session_cookie=session_cookie(settings.public_url),
     )
+    app.asgi_handler = Compressed(
+        RequestFilter(
+            HeadLimits(settings.header_limit, settings.header_bytes_limit, settings.url_bytes_limit),
+            own=app.asgi_handler,
+            proxy=RequestTelemetry(proxy, "gateway"),  # type: ignore[arg-type]
+        )
+    )
+    if settings.cors_origins:
+        app.asgi_handler = Cors(cors, app.asgi_handler)
     return app

@@ -1,4 +1,4 @@
-"""Whose request this is, as an address: the peer's, or what a reverse proxy of this house says of it."""
+"""The address of the client: that of the socket's peer, or the one that a trusted reverse proxy reports."""
 
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -17,21 +17,22 @@ class TrustedProxies:
             raise SettingsError([f"INGOT_GATEWAY_TRUSTED_PROXIES: {error}"]) from None
 
     def client(self, peer: str, forwarded_for: bytes) -> str:
-        """The address nearest to us that is not a trusted proxy, or the farthest that proxies vouch for.
+        """The nearest address that is not a trusted proxy, or the farthest one that trusted proxies report.
 
-        Each proxy adds its own peer on the right, so only what stands right of the first stranger is known.
+        Each proxy adds its own peer on the right. Entries are read from the right and are reliable up to the first
+        address that is not trusted.
         """
         if not self._networks or not forwarded_for:
             return peer
-        known = peer
+        client = peer
         for entry in reversed(forwarded_for.decode("latin-1").split(",")):
-            if not self._trusts(known):
+            if not self._trusts(client):
                 break
             address = _address(entry.strip())
             if address is None:
                 break
-            known = str(address)
-        return known
+            client = str(address)
+        return client
 
     def _trusts(self, text: str) -> bool:
         address = _address(text)

@@ -1,37 +1,64 @@
 """The credential of a request, wherever it is. The first kind that is present decides.
 
-``?token=``, ``?access_token=``, ``Authorization: token|Bearer``, Basic. An unknown token falls through to Basic
-when both are sent, so both are handed on. What cannot be read is no credential: the request is anonymous.
+``?token=``, ``?access_token=``, ``Authorization: token|Bearer``, Basic. If both a token and Basic are sent, identity
+gets both and tries Basic when it does not know the token. A credential that cannot be read is ignored: the request is
+anonymous.
+
+Routes of pages for browsers (``Route.pages``) take the cookie of a session and nothing else. No other route takes it:
+other sites can make a browser send cookies.
 """
 
 import base64
 import binascii
 import hashlib
+import re
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from ingot_contracts.identity import Authenticate
 
-NOBODYS_NAME = "\N{REPLACEMENT CHARACTER}"
+IMPOSSIBLE_NAME = "\N{REPLACEMENT CHARACTER}"
+"""A name that no account has."""
+_SESSION = re.compile(rb"[0-9a-f]{64}")
 
 
-class Presented(NamedTuple):
-    """Who somebody says to be, in full."""
+class Credential(NamedTuple):
+    """A token, or a name and a password, or the session of a browser; ``sudo`` is the account to act as.
+
+    ``code`` is the code of the second factor that came with a password.
+    """
 
     token: str = ""
     name: str = ""
     password: str = ""
     sudo: str = ""
+    code: str = ""
+    session: str = ""
+
+    def digest(self, address: str) -> bytes:
+        """The key of the credential in caches, so that no cache holds secrets.
+
+        It has the code in it, so that the password alone is another credential; and a code works once, so what is
+        remembered of it serves the client at that ``address`` alone.
+        """
+        parts = (*self, address) if self.code else self
+        return hashlib.sha256("\0".join(parts).encode()).digest()
 
     @property
-    def digest(self) -> bytes:
-        """Stands for the credential where it is kept, so that no memory holds secrets."""
-        return hashlib.sha256("\0".join(self).encode()).digest()
+    def token_digest(self) -> str:
+        """The name of the token in counts; empty without one."""
+        return hashlib.sha256(self.token.encode()).hexdigest()[:32] if self.token else ""
 
-    def ask(self, address: str) -> Authenticate:
-        """The question to identity."""
+    def authenticate_body(self, address: str) -> Authenticate:
+        """The body of the request to identity."""
         return Authenticate(
-            token=self.token, name=self.name, password=self.password, sudo=self.sudo, address=address
+            token=self.token,
+            name=self.name,
+            password=self.password,
+            sudo=self.sudo,
+            address=address,
+            code=self.code,
+            session=self.session,
         )
 
 
@@ -47,50 +74,80 @@ def split_query(query: bytes) -> Query:
     """Take ``token``, ``access_token`` and ``sudo`` out of ``query``; the rest stays as it was sent."""
     if b"token" not in query and b"sudo" not in query and b"%" not in query:
         return Query(query)
-    kept, found = [], {b"token": "", b"access_token": "", b"sudo": ""}
+    rest, values = [], {b"token": "", b"access_token": "", b"sudo": ""}
     for part in query.split(b"&"):
         name, _, value = part.partition(b"=")
         name = unquote_to_bytes(name)
-        if name not in found:
-            kept.append(part)
-        elif not found[name]:
-            read = _somebody if name == b"sudo" else _readable
-            found[name] = read(unquote_to_bytes(value.replace(b"+", b" ")))
-    return Query(b"&".join(kept), found[b"token"] or found[b"access_token"], found[b"sudo"])
+        if name not in values:
+            rest.append(part)
+        elif not values[name]:
+            read = _sudo_name if name == b"sudo" else _printable
+            values[name] = read(unquote_to_bytes(value.replace(b"+", b" ")))
+    return Query(b"&".join(rest), values[b"token"] or values[b"access_token"], values[b"sudo"])
 
 
-def presented(query: Query, authorization: bytes, sudo: bytes) -> Presented | None:
-    """The credential, or None: anonymous."""
+class Cookies(NamedTuple):
+    """Cookies without that of the session, and the session: None without one."""
+
+    rest: bytes
+    session: Credential | None = None
+
+
+NO_COOKIES = Cookies(b"")
+
+
+def split_cookies(cookies: bytes, name: bytes) -> Cookies:
+    """Take the session, whose cookie has that ``name``, out of ``cookies``; the rest stays as it was sent."""
+    rest, session = [], b""
+    for part in cookies.split(b";"):
+        key, _, value = part.strip().partition(b"=")
+        if key != name:
+            rest.append(part.strip())
+        elif _SESSION.fullmatch(value):
+            session = value
+    return Cookies(b"; ".join(filter(None, rest)), Credential(session=session.decode()) if session else None)
+
+
+def credential_of(query: Query, authorization: bytes, sudo: bytes, code: bytes = b"") -> Credential | None:
+    """The credential of a request with these parts, or None: anonymous."""
     token, name, password = query.token, "", ""
     scheme, _, value = authorization.strip().partition(b" ")
-    kind, value = scheme.lower(), value.strip()
-    if kind == b"basic":
+    scheme, value = scheme.lower(), value.strip()
+    if scheme == b"basic":
         name, password = _basic(value)
-    elif kind in (b"token", b"bearer") and not token:
-        token = _readable(value)
+    elif scheme in (b"token", b"bearer") and not token:
+        token = _printable(value)
     if password and not name:
         token, password = token or password, ""
     if not token and not name:
         return None
-    return Presented(token, name, password, query.sudo or _somebody(sudo.strip()))
+    # Tokens need no second factor; without a code in them all their requests share what is remembered.
+    return Credential(
+        token,
+        name,
+        password,
+        query.sudo or _sudo_name(sudo.strip()),
+        _printable(code.strip()) if name else "",
+    )
 
 
 def _basic(value: bytes) -> tuple[str, str]:
+    """Name and password; both empty if ``value`` cannot be read."""
     try:
         name, colon, password = base64.b64decode(value, validate=True).partition(b":")
     except binascii.Error:
         return "", ""
-    spoilt = (name and not _readable(name)) or b"\0" in password
-    return ("", "") if spoilt or not colon else (_readable(name), _decoded(password))
+    invalid = (name and not _printable(name)) or b"\0" in password
+    return ("", "") if invalid or not colon else (_printable(name), _decoded(password))
 
 
-def _somebody(value: bytes) -> str:
-    """Whom ``value`` asks to act as. What cannot be read is still somebody, lest the caller act as themselves."""
-    return _readable(value) or (NOBODYS_NAME if value else "")
+def _sudo_name(value: bytes) -> str:
+    """The account to act as. A name that cannot be read must not become empty: the caller would act as themselves."""
+    return _printable(value) or (IMPOSSIBLE_NAME if value else "")
 
 
-def _readable(value: bytes) -> str:
-    """``value`` as text; empty when no account and no token can be called that."""
+def _printable(value: bytes) -> str:
+    """``value`` as text; empty if no account and no token can have that text."""
     text = _decoded(value)
     return text if text.isprintable() else ""
 

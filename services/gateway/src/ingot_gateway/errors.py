@@ -1,4 +1,4 @@
-"""Errors that only a door has, and the one way it writes any error."""
+"""Errors that only the gateway has, and the one way in which it writes any error."""
 
 import msgspec
 from litestar.types import Send
@@ -19,7 +19,7 @@ class UrlTooLong(ApiError):
 
 
 class HeadersTooLarge(ApiError):
-    """The request headers are more or larger than the limit."""
+    """The request has too many headers, or they are larger than the limit."""
 
     status = 431
 
@@ -30,11 +30,15 @@ class ErrorWriter:
     def __init__(self, public_url: str) -> None:
         self._page = public_url.rstrip("/") + "/api/v1/swagger"
 
-    async def write(self, send: Send, error: ApiError) -> None:
-        """Answer with ``error``; nothing may have been sent before."""
-        body = msgspec.json.encode(ErrorObject(message=error.message, url=self._page, errors=error.errors))
+    async def write(self, send: Send, error: ApiError, *, to_git: bool = False) -> None:
+        """Answer with ``error``; nothing may have been sent before. git shows its user plain text alone."""
+        if to_git:
+            body, content_type = f"{error.message}\n".encode(), b"text/plain; charset=utf-8"
+        else:
+            shown = ErrorObject(message=error.message, url=self._page, errors=error.errors)
+            body, content_type = msgspec.json.encode(shown), b"application/json"
         headers = [
-            (b"content-type", b"application/json"),
+            (b"content-type", content_type),
             (b"content-length", str(len(body)).encode()),
             *((name.lower().encode(), value.encode()) for name, value in error.headers.items()),
         ]

@@ -1,7 +1,7 @@
-"""One request on its way through: the limits it runs under, and what became of it.
+"""One proxied request and its answer: enforces the limits of its route and notices how it ends.
 
-``receive`` and ``send`` are what an upstream is given in place of the server's own. They pass messages on one
-by one, so whoever is slow slows down the other side, and nothing piles up here.
+An upstream gets ``receive`` and ``send`` of the exchange in place of the server's own. They pass messages on one by
+one, so a slow side slows down the other side, and nothing is buffered here.
 """
 
 import asyncio
@@ -11,55 +11,56 @@ from typing import NamedTuple, Self
 from litestar.types import Message, Receive, ReceiveMessage, Send
 
 from ingot_chassis.errors import ApiError, GatewayTimeout, TooLarge
-from ingot_gateway.admission import answered
 from ingot_gateway.errors import ClientTooSlow
+from ingot_gateway.headers import response_headers
 
-FIRST_LOOK = 0.25
-LOOK = 0.5
+FIRST_CHECK_SECONDS = 0.25
+CHECK_SECONDS = 0.5
 
 
-class ClientGone(Exception):
+class ClientDisconnected(Exception):
     """The client closed its connection."""
 
 
-class Bounds(NamedTuple):
-    """Of a class of routes: the largest body (None: any) and the longest time in which nothing moves."""
+class RouteLimits(NamedTuple):
+    """Of a class of routes: the largest body (None: any) and the longest silence of either side in seconds."""
 
     body: int | None
     silence: float
 
 
-class Exchange:
-    """Enter it around the upstream's work, in the task that does it.
+class ProxiedExchange:
+    """A context manager around the upstream's work, in the task that does it.
 
-    Leaving raises the ApiError that a limit stands for, or ClientGone, in place of what it led to.
+    If a limit is exceeded or the client disconnects, leaving the context raises the ApiError of that limit, or
+    ClientDisconnected, whatever the upstream raised.
     """
 
     def __init__(
         self,
         receive: Receive,
         send: Send,
-        bounds: Bounds,
+        limits: RouteLimits,
         *,
         has_body: bool,
         on_status: Callable[[int], None],
     ) -> None:
-        self._receive, self._send, self._bounds = receive, send, bounds
+        self._receive, self._send, self._limits = receive, send, limits
         self._on_status = on_status
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
-        self._unread, self._size, self._wants_body = has_body, 0, False
-        self._moved = self._loop.time()
+        self._unread, self._size, self._waits_for_body = has_body, 0, False
+        self._last_message_at = self._loop.time()
         self._timer: asyncio.TimerHandle | None = None
         self._watcher: asyncio.Task[None] | None = None
-        self._failure: ApiError | ClientGone | None = None
+        self._failure: ApiError | ClientDisconnected | None = None
         self._cancelled = self._finished = False
         self.started = False
         self.watches_client = False
-        """Set by an upstream that does not itself listen for the client to leave."""
+        """Set by an upstream that does not itself notice that the client disconnects."""
 
     async def __aenter__(self) -> Self:
-        self._timer = self._loop.call_later(min(FIRST_LOOK, self._bounds.silence), self._look)
+        self._timer = self._loop.call_later(min(FIRST_CHECK_SECONDS, self._limits.silence), self._check)
         return self
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
@@ -69,68 +70,68 @@ class Exchange:
             self._watcher.cancel()
         if self._cancelled and isinstance(error, asyncio.CancelledError) and self._task is not None:
             if self._task.uncancel() > 0:
-                return  # the server ends this task as well
+                return  # the server cancels this task as well
         elif isinstance(error, asyncio.CancelledError):
             return
         if self._failure is not None and not self._finished:
             raise self._failure from error
 
     async def receive(self) -> ReceiveMessage:
-        """The next part of the request. Raises TooLarge when the body outgrows its bound."""
-        self._wants_body = self._unread
+        """The next part of the request. Raises TooLarge if the body exceeds its limit."""
+        self._waits_for_body = self._unread
         message = await self._receive()
-        self._wants_body = False
-        self._moved = self._loop.time()
+        self._waits_for_body = False
+        self._last_message_at = self._loop.time()
         if message["type"] == "http.disconnect":
             self._unread = False
-            self._failure = self._failure or ClientGone()
+            self._failure = self._failure or ClientDisconnected()
             return message
         if message["type"] == "http.request":
             self._size += len(message["body"])
             self._unread = message["more_body"]
-            if self._bounds.body is not None and self._size > self._bounds.body:
+            if self._limits.body is not None and self._size > self._limits.body:
                 self._failure = TooLarge()
                 raise self._failure
         return message
 
     async def send(self, message: Message) -> None:
-        """The next part of the answer, unless the request has failed already."""
+        """The next part of the answer; ignored if the request has failed before its first part."""
         if message["type"] == "http.response.start":
             self._on_status(message["status"])
         if self._failure is not None and not self.started:
             return
         if message["type"] == "http.response.start":
             self.started = True
-            message = {**message, "headers": answered(list(message["headers"]))}
+            message = {**message, "headers": response_headers(list(message["headers"]))}
         elif message["type"] == "http.response.body":
             self._finished = not message.get("more_body", False)
         await self._send(message)
-        self._moved = self._loop.time()
+        self._last_message_at = self._loop.time()
 
     @property
     def body_is_read(self) -> bool:
         """Whether the client has sent all of its request."""
         return not self._unread
 
-    def _look(self) -> None:
-        silent = self._loop.time() - self._moved
-        if silent >= self._bounds.silence:
-            self._fail(ClientTooSlow() if self._wants_body else GatewayTimeout())
+    def _check(self) -> None:
+        silent = self._loop.time() - self._last_message_at
+        if silent >= self._limits.silence:
+            self._fail(ClientTooSlow() if self._waits_for_body else GatewayTimeout())
             return
         if self.watches_client and self._watcher is None and self.body_is_read:
-            self._watcher = self._loop.create_task(self._watch(), name="watch the client")
-        wait = self._bounds.silence - silent
+            self._watcher = self._loop.create_task(self._watch_client(), name="watch the client")
+        wait = self._limits.silence - silent
         if self._watcher is None and self.watches_client:
-            wait = min(wait, LOOK)
-        self._timer = self._loop.call_later(wait, self._look)
+            wait = min(wait, CHECK_SECONDS)
+        self._timer = self._loop.call_later(wait, self._check)
 
-    async def _watch(self) -> None:
-        """Only once the body is read: there is one reader of the server's messages at a time."""
+    async def _watch_client(self) -> None:
+        """It starts when the body is read: only one task at a time may read the server's messages."""
         while (await self._receive())["type"] != "http.disconnect":
             continue
-        self._fail(ClientGone())
+        self._fail(ClientDisconnected())
 
-    def _fail(self, failure: ApiError | ClientGone) -> None:
+    def _fail(self, failure: ApiError | ClientDisconnected) -> None:
         self._failure = self._failure or failure
         self._cancelled = True
         if self._task is not None:

@@ -1,143 +1,173 @@
-"""The way of a request through the gateway: admitted, routed, authenticated, forwarded."""
+"""Forwards a sanitized request: finds its route, authenticates its caller and streams it to the service."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import structlog
-from litestar.enums import ScopeType
-from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
+from litestar.types import HTTPScope, Message, Receive, Send
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from ingot_chassis.errors import ApiError, NotFound, TooLarge
-from ingot_chassis.principal import PRINCIPAL_HEADER
+from ingot_chassis.http.error_responses import NO_OPERATION
+from ingot_chassis.security.principal import PRINCIPAL_HEADER
 from ingot_chassis.telemetry import client_span, request_id
-from ingot_gateway.admission import Admitted, Headers, Limits, admit
-from ingot_gateway.auth import NOBODY, Authenticator, Caller
+from ingot_gateway.auth import ANONYMOUS, Authenticator, Caller
 from ingot_gateway.client_address import TrustedProxies
-from ingot_gateway.credentials import presented, split_query
+from ingot_gateway.credentials import (
+    NO_COOKIES,
+    Cookies,
+    Credential,
+    Query,
+    credential_of,
+    split_cookies,
+    split_query,
+)
 from ingot_gateway.errors import ErrorWriter
-from ingot_gateway.exchange import Bounds, ClientGone, Exchange
-from ingot_gateway.routes import OWN, Route, RouteClass, RouteTable
-from ingot_gateway.upstreams import Forwarded, Upstream
+from ingot_gateway.exchange import ClientDisconnected, ProxiedExchange, RouteLimits
+from ingot_gateway.headers import Headers
+from ingot_gateway.rate_limits import UNKNOWN_CREDENTIAL, RateLimiter, cost_of
+from ingot_gateway.request_filter import SanitizedRequest
+from ingot_gateway.routes import Route, RouteClass, RouteTable
+from ingot_gateway.upstreams import Upstream, UpstreamRequest
 
 log = structlog.get_logger()
 
-SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
+SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 _PRINCIPAL = PRINCIPAL_HEADER.encode()
 _trace_context = TraceContextTextMapPropagator()
 
 
-class Door:
-    """Looks at the head of every request, then sends it to the gateway's own routes or on to a service.
-
-    It stands in front of both so that no header which only the gateway may set reaches either.
-    """
-
-    def __init__(self, limits: Limits, *, own: ASGIApp, services: ASGIApp) -> None:
-        self._limits, self._own, self._services = limits, own, services
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != ScopeType.HTTP:
-            await self._own(scope, receive, send)
-            return
-        admitted = admit(scope, self._limits)
-        scope["headers"] = admitted.headers
-        if admitted.refusal is None and (scope["path"] in OWN or scope["path"].rstrip("/") in OWN):
-            await self._own(scope, receive, send)
-            return
-        scope["admitted"] = admitted  # type: ignore[typeddict-unknown-key]
-        await self._services(scope, receive, send)
-
-
 class Proxy:
-    """The services behind the door, as one ASGI app."""
+    """All services behind the gateway as one ASGI app."""
 
     def __init__(
         self,
         upstreams: Mapping[str, Upstream],
         authenticator: Authenticator,
-        bounds: Mapping[RouteClass, Bounds],
-        proxies: TrustedProxies,
+        limits: Mapping[RouteClass, RouteLimits],
+        trusted_proxies: TrustedProxies,
+        rate_limiter: RateLimiter,
         errors: ErrorWriter,
+        *,
+        session_cookie: str,
     ) -> None:
-        self._upstreams, self._authenticator = upstreams, authenticator
-        self._bounds, self._proxies, self._errors = bounds, proxies, errors
+        self._upstreams, self._authenticator, self._rate_limiter = upstreams, authenticator, rate_limiter
+        self._limits, self._trusted_proxies, self._errors = limits, trusted_proxies, errors
+        self._session_cookie = session_cookie.encode()
         self._table = RouteTable()
 
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         started = False
+        rate_headers: Headers = []
 
-        async def noting_start(message: Message) -> None:
+        async def send_with_rate(message: Message) -> None:
             nonlocal started
             started = True
+            if rate_headers and message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *rate_headers]
             await send(message)
 
         try:
-            await self._forward(scope, receive, noting_start)
-        except ClientGone:
-            log.info("the client left", path=scope["path"])
+            await self._forward(scope, receive, send_with_rate, rate_headers)
+        except ClientDisconnected:
+            log.info("the client disconnected", path=scope["path"])
         except ApiError as error:
             if started:
-                # The server cuts the connection of an answer that was not finished, so the client can tell.
+                # The server closes the connection of an unfinished answer, so the client notices.
                 log.warning("the answer was cut", path=scope["path"], error=error.message)
             else:
-                await self._errors.write(send, error)
+                route = self._table.find(scope["path"])
+                is_git = route is not None and route.kind == "git"
+                await self._errors.write(send_with_rate, error, to_git=is_git)
 
-    async def _forward(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
-        admitted: Admitted = scope["admitted"]  # type: ignore[typeddict-item]
-        if admitted.refusal is not None:
-            raise admitted.refusal
+    async def _forward(self, scope: HTTPScope, receive: Receive, send: Send, rate_headers: Headers) -> None:
+        sanitized: SanitizedRequest = scope["sanitized_request"]  # type: ignore[typeddict-item]
+        if sanitized.error is not None:
+            raise sanitized.error
         route = self._table.find(scope["path"])
         if route is None:
-            raise NotFound
+            raise NotFound(NO_OPERATION)
         scope["path_template"] = route.pattern
-        bounds = self._bounds[route.kind]
-        if bounds.body is not None and admitted.length is not None and admitted.length > bounds.body:
+        limits = self._limits[route.kind]
+        if limits.body is not None and sanitized.length is not None and sanitized.length > limits.body:
             raise TooLarge
         peer, port = scope["client"] or ("", 0)
-        address = self._proxies.client(peer, admitted.forwarded_for)
-        query = split_query(scope["query_string"])
-        credential = presented(query, admitted.authorization, admitted.sudo)
-        caller = await self._authenticator.caller(credential, address) if credential else NOBODY
-        changes = _changes_identity(scope["method"], route)
+        address = self._trusted_proxies.client(peer, sanitized.forwarded_for)
+        of_browser = route.signs_in or route.pages
+        query = Query(scope["query_string"]) if of_browser else split_query(scope["query_string"])
+        has_session = route.pages or (route.linked and scope["method"] in SAFE_METHODS)
+        cookies = split_cookies(sanitized.cookies, self._session_cookie) if has_session else NO_COOKIES
+        credential = _credential(sanitized, route, query, cookies)
+        caller = await self._authenticator.caller(credential, address) if credential else ANONYMOUS
+        if self._rate_limiter.on:
+            cost = cost_of(scope["method"], scope["path"], route)
+            if credential and not caller.user_id:
+                cost += UNKNOWN_CREDENTIAL
+            token = credential.token_digest if credential else ""
+            buckets = self._rate_limiter.buckets_of(caller.user_id, token, address)
+            await self._rate_limiter.take(buckets, cost, rate_headers)
+        changes_account = _may_change_account(scope["method"], route)
 
-        def forget_unless_refused(status: int) -> None:
-            if changes and status < 400:
+        def drop_after_success(status: int) -> None:
+            if changes_account and status < 400:
                 self._authenticator.drop(caller.user_id)
 
-        has_body = admitted.length != 0
+        has_body = sanitized.length != 0
         try:
-            async with Exchange(
-                receive, send, bounds, has_body=has_body, on_status=forget_unless_refused
+            async with ProxiedExchange(
+                receive, send, limits, has_body=has_body, on_status=drop_after_success
             ) as exchange:
                 with client_span(lambda: f"{scope['method']} {route.service}"):
-                    request = Forwarded(
+                    request = UpstreamRequest(
                         method=scope["method"],
                         path=scope["path"],
                         raw_path=scope["raw_path"],
                         query=query.rest,
-                        headers=_headers(admitted.headers, caller, address),
+                        headers=_upstream_headers(
+                            _client_headers(sanitized, route, cookies), caller, address
+                        ),
                         has_body=has_body,
                         client=(address, port if address == peer else 0),
                     )
                     await self._upstreams[route.service].forward(request, exchange)
-        except (ApiError, ClientGone):
-            forget_unless_refused(200)  # nobody heard the answer, but it may have happened
+        except (ApiError, ClientDisconnected):
+            drop_after_success(200)  # the answer is lost, but the change may have happened
             raise
 
 
-def _changes_identity(method: str, route: Route) -> bool:
-    return route.service == "identity" and method not in SAFE
+def _may_change_account(method: str, route: Route) -> bool:
+    return route.service == "identity" and method not in SAFE_METHODS
 
 
-def _headers(admitted: Headers, caller: Caller, address: str) -> Headers:
-    """What a service gets: what passed the door, and what the gateway itself says."""
-    replaced: dict[str, Any] = {"x-request-id": request_id()}
-    _trace_context.inject(replaced)
-    names = {name.encode() for name in replaced}
-    headers = [header for header in admitted if header[0] not in names]
-    headers += [(name.encode(), value.encode()) for name, value in replaced.items()]
+def _credential(
+    sanitized: SanitizedRequest, route: Route, query: Query, cookies: Cookies
+) -> Credential | None:
+    """What the caller is known by here; None for nobody, and where the service finds out by itself."""
+    if route.signs_in:
+        return None
+    if route.pages:
+        return cookies.session
+    return credential_of(query, sanitized.authorization, sanitized.sudo, sanitized.code) or cookies.session
+
+
+def _client_headers(sanitized: SanitizedRequest, route: Route, cookies: Cookies) -> Headers:
+    """With the credentials of the client, where the service finds out by itself who is calling."""
+    if route.pages and cookies.rest:
+        return [*sanitized.headers, (b"cookie", cookies.rest)]
+    if not route.signs_in:
+        return sanitized.headers
+    credentials = [(b"authorization", sanitized.authorization), (b"cookie", sanitized.cookies)]
+    return [*sanitized.headers, *((name, value) for name, value in credentials if value)]
+
+
+def _upstream_headers(client_headers: Headers, caller: Caller, address: str) -> Headers:
+    """The headers that a service gets: the client's after sanitizing, and the gateway's own."""
+    own: dict[str, Any] = {"x-request-id": request_id()}
+    _trace_context.inject(own)
+    names = {name.encode() for name in own}
+    headers = [header for header in client_headers if header[0] not in names]
+    headers += [(name.encode(), value.encode()) for name, value in own.items()]
     headers.append((b"x-forwarded-for", address.encode()))
-    if caller.statement:
-        headers.append((_PRINCIPAL, caller.statement.encode()))
+    if caller.principal_token:
+        headers.append((_PRINCIPAL, caller.principal_token.encode()))
     return headers

@@ -1,30 +1,49 @@
-"""The route table: which service answers a path, and under which limits. Facts only, and how to look them up.
+"""The route table: which service answers a path, and under which class of limits.
 
-In a pattern ``{…}`` stands for one segment, also with an ending (``{index}.diff``), and ``/*`` at the end for
-the path itself and everything below it. A literal segment beats ``{…}``, the deeper ``/*`` beats the others.
-What is not here is not found; in front of all ``/internal``, which services keep to themselves.
+In a pattern ``{…}`` stands for one segment, which may have an ending (``{index}.diff``), and ``/*`` at the end for
+the path itself and all paths below it. A literal segment wins over ``{…}``, a longer ``/*`` over a shorter one.
+The rest is pages (``/*``). Below a reserved segment a path that is not in the table is not found; ``/internal`` must not be
+in it: only services call each other there.
 """
 
 from typing import Literal, NamedTuple
 
-Service = Literal["identity", "repos", "issues", "hooks"]
-RouteClass = Literal["api", "file", "git"]
+Service = Literal["identity", "repos", "issues", "hooks", "web", "gateway"]
+RouteClass = Literal["api", "file", "upload", "git"]
 
 
 class Route(NamedTuple):
-    """Where the paths of ``pattern`` go."""
+    """The service that answers the paths of ``pattern``; the gateway itself, where its own route needs the caller.
+
+    ``signs_in``: the service finds out by itself who is calling. It gets cookies and ``Authorization`` as the client
+    sent them, and no principal.
+
+    ``pages``: for browsers. The session in a cookie is the credential, and no other is; the service gets the rest of
+    the cookies. It must refuse every form that does not prove to come from its own pages.
+
+    ``linked``: pages link to it. A session will do to read it, where no other credential was sent; its service changes
+    nothing when it is read, and gets no cookies.
+    """
 
     pattern: str
     service: Service
     kind: RouteClass = "api"
+    signs_in: bool = False
+    pages: bool = False
+    linked: bool = False
 
 
 ROUTES: tuple[Route, ...] = (
     Route("/api/v1/markdown", "issues"),
     Route("/api/v1/markdown/raw", "issues"),
+    Route("/api/v1/notifications/*", "issues"),
     Route("/api/v1/gitignore/templates/*", "repos"),
     Route("/api/v1/licenses/*", "repos"),
+    Route("/api/v1/label/templates/*", "repos"),
     Route("/api/v1/admin/*", "identity"),
+    Route("/api/v1/admin/audit", "gateway"),
+    Route("/api/v1/admin/cron/*", "gateway"),
+    Route("/api/v1/admin/hooks/*", "hooks"),
     Route("/api/v1/admin/users/{username}/repos", "repos"),
     Route("/api/v1/org/*", "identity"),
     Route("/api/v1/org/{org}/repos/*", "repos"),
@@ -32,70 +51,98 @@ ROUTES: tuple[Route, ...] = (
     Route("/api/v1/orgs/*", "identity"),
     Route("/api/v1/orgs/{org}/repos/*", "repos"),
     Route("/api/v1/orgs/{org}/hooks/*", "hooks"),
+    Route("/api/v1/orgs/{org}/labels/*", "issues"),
     Route("/api/v1/teams/*", "identity"),
+    Route("/api/v1/token", "identity"),
     Route("/api/v1/teams/{id}/repos/*", "repos"),
     Route("/api/v1/user/*", "identity"),
+    Route("/api/v1/user/hooks/*", "hooks"),
     Route("/api/v1/user/repos/*", "repos"),
     Route("/api/v1/user/starred/*", "repos"),
     Route("/api/v1/user/subscriptions/*", "repos"),
+    Route("/api/v1/user/stopwatches", "issues"),
     Route("/api/v1/user/times", "issues"),
     Route("/api/v1/users/*", "identity"),
     Route("/api/v1/users/{username}/repos/*", "repos"),
     Route("/api/v1/users/{username}/starred/*", "repos"),
     Route("/api/v1/users/{username}/subscriptions/*", "repos"),
     Route("/api/v1/repositories/*", "repos"),
+    Route("/api/v1/topics/*", "repos"),
     Route("/api/v1/repos/*", "repos"),
+    Route("/api/v1/repos/issues/search", "issues"),
     Route("/api/v1/repos/{owner}/{repo}/raw/*", "repos", "file"),
+    Route("/api/v1/repos/{owner}/{repo}/media/*", "repos", "file"),
     Route("/api/v1/repos/{owner}/{repo}/archive/*", "repos", "file"),
     Route("/api/v1/repos/{owner}/{repo}/hooks/*", "hooks"),
     Route("/api/v1/repos/{owner}/{repo}/issue/*", "issues"),
     Route("/api/v1/repos/{owner}/{repo}/issues/*", "issues"),
+    Route("/api/v1/repos/{owner}/{repo}/issues/{index}/assets", "issues", "upload"),
+    Route("/api/v1/repos/{owner}/{repo}/issues/comments/{id}/assets", "issues", "upload"),
     Route("/api/v1/repos/{owner}/{repo}/labels/*", "issues"),
     Route("/api/v1/repos/{owner}/{repo}/milestones/*", "issues"),
+    Route("/api/v1/repos/{owner}/{repo}/new_pin_allowed", "issues"),
+    Route("/api/v1/repos/{owner}/{repo}/notifications", "issues"),
     Route("/api/v1/repos/{owner}/{repo}/pulls/*", "issues"),
+    Route("/api/v1/repos/{owner}/{repo}/releases/{id}/assets", "repos", "upload"),
     Route("/api/v1/repos/{owner}/{repo}/times/*", "issues"),
     Route("/avatars/*", "identity"),
+    Route("/login/*", "identity", signs_in=True),
+    Route("/login/oauth/userinfo", "identity"),
+    Route("/.well-known/openid-configuration", "identity"),
     Route("/{owner}/{repo}/info/refs", "repos", "git"),
+    Route("/{owner}/{repo}/info/lfs/*", "repos", "git"),
     Route("/{owner}/{repo}/git-upload-pack", "repos", "git"),
     Route("/{owner}/{repo}/git-receive-pack", "repos", "git"),
-    Route("/{owner}/{repo}/pulls/{index}.diff", "issues", "file"),
-    Route("/{owner}/{repo}/pulls/{index}.patch", "issues", "file"),
+    Route("/{owner}/{repo}/attachments/{uuid}", "issues", "file", linked=True),
+    Route("/{owner}/{repo}/releases/assets/{uuid}", "repos", "file", linked=True),
+    Route("/{owner}/{repo}/archive/*", "repos", "file", linked=True),
+    Route("/{owner}/{repo}/releases/download/*", "repos", "file", linked=True),
+    Route("/{owner}/{repo}/pulls/{index}.diff", "issues", "file", linked=True),
+    Route("/{owner}/{repo}/pulls/{index}.patch", "issues", "file", linked=True),
+    Route("/*", "web", pages=True),
 )
 
-OWN = frozenset(
+OWN_PATHS = frozenset(
     (
-        "/",
         "/livez",
         "/readyz",
         "/metrics",
         "/api/v1/version",
         "/api/v1/api/v1/version",
+        "/api/v1/nodeinfo",
+        "/api/v1/settings/api",
+        "/api/v1/settings/attachment",
+        "/api/v1/settings/repository",
+        "/api/v1/settings/ui",
         "/api/swagger",
         "/api/v1/swagger",
+        "/api/v1/swagger/start.js",
+        "/api/v1/swagger/swagger-ui-bundle.js",
+        "/api/v1/swagger/swagger-ui.css",
         "/api/v1/openapi.json",
         "/swagger.v1.json",
     )
 )
-"""What the gateway answers by itself."""
+"""The paths that the gateway answers itself."""
 
-RESERVED = frozenset(("internal", "livez", "readyz", "metrics", "api"))
-"""First segments that are nobody's name."""
+RESERVED_SEGMENTS = frozenset(("internal", "livez", "readyz", "metrics", "api", "login", ".well-known"))
+"""First segments that cannot be the name of an account."""
 
 
 class _Node:
-    """One segment of the table: ``here`` for the path that ends in it, ``below`` for all that go on."""
+    """One segment of the table: ``exact`` is the route of the path that ends here, ``subtree`` that of all paths below."""
 
-    __slots__ = ("any", "below", "endings", "here", "literal")
+    __slots__ = ("any", "endings", "exact", "literal", "subtree")
 
     def __init__(self) -> None:
         self.literal: dict[str, _Node] = {}
         self.endings: list[tuple[str, _Node]] = []
         self.any: _Node | None = None
-        self.here: Route | None = None
-        self.below: Route | None = None
+        self.exact: Route | None = None
+        self.subtree: Route | None = None
 
     def child(self, part: str) -> "_Node":
-        """The node of one part of a pattern, made if it is missing."""
+        """The node of one part of a pattern; it is created if it is missing."""
         if not part.startswith("{"):
             return self.literal.setdefault(part, _Node())
         ending = part[part.index("}") + 1 :]
@@ -108,9 +155,9 @@ class _Node:
 
     def next(self, segment: str) -> "_Node | None":
         """The node that ``segment`` of a path leads to."""
-        found = self.literal.get(segment)
-        if found is not None:
-            return found
+        literal = self.literal.get(segment)
+        if literal is not None:
+            return literal
         for ending, node in self.endings:
             if segment.endswith(ending) and len(segment) > len(ending):
                 return node
@@ -118,11 +165,11 @@ class _Node:
 
 
 class RouteTable:
-    """``ROUTES``, made for looking up a decoded path."""
+    """Finds the route of a decoded path."""
 
     def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
         self._root = _Node()
-        for reserved in RESERVED:
+        for reserved in RESERVED_SEGMENTS:
             self._root.child(reserved)
         for route in routes:
             parts = [part for part in route.pattern.split("/") if part]
@@ -130,20 +177,20 @@ class RouteTable:
             for part in parts[:-1] if parts[-1] == "*" else parts:
                 node = node.child(part)
             if parts[-1] == "*":
-                node.below = route
+                node.subtree = route
             else:
-                node.here = route
+                node.exact = route
 
     def find(self, path: str) -> Route | None:
-        """The route of ``path``. Empty segments do not count, as for the services; ``.`` and ``..`` never match."""
+        """The route of ``path``. Empty segments are ignored, as services do; ``.`` and ``..`` never match."""
         node: _Node | None = self._root
-        below = None
         segments = [segment for segment in path.split("/") if segment]
+        subtree = None if segments and segments[0] in RESERVED_SEGMENTS else self._root.subtree
         if "." in segments or ".." in segments:
             return None
         for segment in segments:
             node = node.next(segment) if node is not None else None
             if node is None:
-                return below
-            below = node.below or below
-        return (node.here if node is not None else None) or below
+                return subtree
+            subtree = node.subtree or subtree
+        return (node.exact if node is not None else None) or subtree

@@ -8,7 +8,7 @@ from ingot_chassis.settings import ServiceSettings
 
 
 class Settings(ServiceSettings, kw_only=True):
-    """What the gateway needs beyond every service's settings."""
+    """The settings of the gateway beside those that every service has."""
 
     port: Annotated[int, msgspec.Meta(ge=0, le=65535, description="Port to listen on.")] = 3000
     identity_url: Annotated[str, msgspec.Meta(description="Where identity listens.")] = (
@@ -17,14 +17,23 @@ class Settings(ServiceSettings, kw_only=True):
     repos_url: Annotated[str, msgspec.Meta(description="Where repos listens.")] = "http://127.0.0.1:8082"
     issues_url: Annotated[str, msgspec.Meta(description="Where issues listens.")] = "http://127.0.0.1:8083"
     hooks_url: Annotated[str, msgspec.Meta(description="Where hooks listens.")] = "http://127.0.0.1:8084"
+    web_url: Annotated[str, msgspec.Meta(description="Where web listens.")] = "http://127.0.0.1:8085"
     api_body_limit: Annotated[
-        int, msgspec.Meta(ge=1, description="Largest body of a call of the API, in bytes; git has no limit.")
+        int,
+        msgspec.Meta(
+            ge=1,
+            description="Largest body of an API request, in bytes; git and uploads of files have other limits.",
+        ),
     ] = 10_000_000
     api_seconds: Annotated[
-        float, msgspec.Meta(gt=0, description="Longest silence of a service during a call of the API.")
+        float, msgspec.Meta(gt=0, description="Longest silence of a service during an API request.")
     ] = 60.0
     file_seconds: Annotated[
-        float, msgspec.Meta(gt=0, description="The same while a raw file or an archive is asked for.")
+        float,
+        msgspec.Meta(
+            gt=0,
+            description="The same during a request for a raw file, an archive or a diff, and during an upload.",
+        ),
     ] = 600.0
     git_seconds: Annotated[float, msgspec.Meta(gt=0, description="The same while git fetches or pushes.")] = (
         3600.0
@@ -36,27 +45,68 @@ class Settings(ServiceSettings, kw_only=True):
     url_bytes_limit: Annotated[
         int, msgspec.Meta(ge=1024, description="Largest size of path and query together.")
     ] = 16_384
-    connect_seconds: Annotated[
-        float,
-        msgspec.Meta(ge=0, description="How long a service that restarts is tried again before a 502."),
-    ] = 1.0
     trusted_proxies: Annotated[
         list[str],
         msgspec.Meta(description="Networks (CIDR) of reverse proxies whose X-Forwarded-For is believed."),
     ] = msgspec.field(default_factory=list)
     credential_seconds: Annotated[
         float,
-        msgspec.Meta(ge=0, le=5, description="How long the answer who a credential belongs to is used."),
+        msgspec.Meta(ge=0, le=5, description="How long the account of a credential is remembered."),
     ] = 5.0
     description_seconds: Annotated[
-        float, msgspec.Meta(ge=0, description="How long the merged API description is used.")
+        float, msgspec.Meta(ge=0, description="How long the merged API description is reused.")
     ] = 60.0
 
+    cors_origins: Annotated[
+        list[str],
+        msgspec.Meta(
+            description="Origins (https://cms.example.org) whose pages may use the API in a browser; *: any; "
+            "empty: none."
+        ),
+    ] = msgspec.field(default_factory=list)
+    cors_methods: Annotated[list[str], msgspec.Meta(description="Methods that such pages may use.")] = (
+        msgspec.field(default_factory=lambda: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
+    )
+    cors_headers: Annotated[list[str], msgspec.Meta(description="Headers that such pages may send.")] = (
+        msgspec.field(
+            default_factory=lambda: ["Authorization", "Content-Type", "Sudo", "X-Gitea-OTP", "X-Request-Id"]
+        )
+    )
+    cors_credentials: Annotated[
+        bool,
+        msgspec.Meta(description="Whether browsers may add their own credential (Basic) to such requests."),
+    ] = False
+    cors_max_age: Annotated[
+        int, msgspec.Meta(ge=0, description="Seconds for which a browser remembers these permissions.")
+    ] = 600
+
+    rate_limit_account: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0,
+            le=1_000_000,
+            description="Points that an account may use in a minute (a read is 1, a change 5, git 10); 0: any number.",
+        ),
+    ] = 0
+    rate_limit_token: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0, le=1_000_000, description="The same for each access token, beside that of its account."
+        ),
+    ] = 0
+    rate_limit_address: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0, le=1_000_000, description="The same for each address whose requests are anonymous."
+        ),
+    ] = 0
+
     def urls(self) -> dict[str, str]:
-        """Where each service behind the gateway listens."""
+        """The URL of each service behind the gateway."""
         return {
             "identity": self.identity_url,
             "repos": self.repos_url,
             "issues": self.issues_url,
             "hooks": self.hooks_url,
+            "web": self.web_url,
         }

@@ -1,16 +1,23 @@
-"""The services behind the door: over a socket, or in the same process. Both stream, neither stores."""
+"""The services behind the gateway: over a socket, or in the same process. Both stream and buffer nothing."""
 
 from collections.abc import AsyncIterator
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
+
+import structlog
+from litestar import Litestar
+from litestar.types import Receive, Scope, Send
 
 from ingot_chassis.errors import BadGateway
-from ingot_chassis.hop import Origin, target
-from ingot_gateway.admission import Headers
-from ingot_gateway.exchange import ClientGone, Exchange
+from ingot_chassis.peers.asgi import AsgiApp, http_scope
+from ingot_chassis.peers.http_client import NotConnected, Origin, target
+from ingot_gateway.exchange import ClientDisconnected, ProxiedExchange
+from ingot_gateway.headers import Headers
+
+log = structlog.get_logger()
 
 
-class Forwarded(NamedTuple):
-    """A request as it goes to a service. ``path`` is decoded, ``raw_path`` as it was sent."""
+class UpstreamRequest(NamedTuple):
+    """A request as a service gets it. ``path`` is decoded, ``raw_path`` as the client sent it."""
 
     method: str
     path: str
@@ -22,25 +29,25 @@ class Forwarded(NamedTuple):
 
 
 class Upstream(Protocol):
-    """One service. ``forward`` answers through the exchange; raises BadGateway if the service cannot."""
+    """One service. ``forward`` answers through the exchange. It raises BadGateway if the service fails."""
 
-    async def forward(self, request: Forwarded, exchange: Exchange) -> None: ...
+    async def forward(self, request: UpstreamRequest, exchange: ProxiedExchange) -> None: ...
 
     async def close(self) -> None: ...
 
 
 class HttpUpstream:
-    """A service at ``url``. One that refuses connections, as it starts again, is tried for ``patience`` seconds."""
+    """A service behind a socket; ``origin`` waits for one that restarts."""
 
-    def __init__(self, url: str, *, patience: float = 1.0) -> None:
-        self._origin = Origin(url, patience=patience)
+    def __init__(self, origin: Origin) -> None:
+        self._origin = origin
 
-    async def forward(self, request: Forwarded, exchange: Exchange) -> None:
+    async def forward(self, request: UpstreamRequest, exchange: ProxiedExchange) -> None:
         exchange.watches_client = True
         body = _body(exchange) if request.has_body else b""
         try:
-            sent_to = target(request.raw_path, request.query)
-            answer = await self._origin.request(request.method, sent_to, request.headers, body)
+            raw_target = target(request.raw_path, request.query)
+            answer = await self._origin.request(request.method, raw_target, request.headers, body)
             async with answer:
                 await exchange.send(
                     {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
@@ -50,18 +57,20 @@ class HttpUpstream:
                     part, more = await answer.part()
                     await exchange.send({"type": "http.response.body", "body": part, "more_body": more})
         except OSError as error:
-            raise BadGateway(f"the service broke off: {type(error).__name__}") from error
+            log.warning("the service failed", path=request.path, error=repr(error))
+            away = isinstance(error, NotConnected)
+            raise BadGateway("the service cannot be reached" if away else "the service broke off") from error
 
     async def close(self) -> None:
         await self._origin.close()
 
 
-async def _body(exchange: Exchange) -> AsyncIterator[bytes]:
+async def _body(exchange: ProxiedExchange) -> AsyncIterator[bytes]:
     more = True
     while more:
         message = await exchange.receive()
         if message["type"] == "http.disconnect":
-            raise ClientGone
+            raise ClientDisconnected
         if message["type"] == "http.request":
             more = message["more_body"]
             if message["body"]:
@@ -69,33 +78,39 @@ async def _body(exchange: Exchange) -> AsyncIterator[bytes]:
 
 
 class AsgiUpstream:
-    """A service in this process, with all of HTTP but the socket."""
+    """A service in this process: all of HTTP except the socket."""
 
-    def __init__(self, app: Any) -> None:
+    def __init__(self, app: AsgiApp) -> None:
         self._app = app
 
-    async def forward(self, request: Forwarded, exchange: Exchange) -> None:
-        scope = {
-            "type": "http",
-            "asgi": {"version": "3.0", "spec_version": "2.3"},
-            "http_version": "1.1",
-            "method": request.method,
-            "scheme": "http",
-            "path": request.path,
-            "raw_path": request.raw_path,
-            "query_string": request.query,
-            "root_path": "",
-            "headers": request.headers,
-            "client": request.client,
-            "server": ("in-process", 0),
-            "state": {},
-        }
+    async def forward(self, request: UpstreamRequest, exchange: ProxiedExchange) -> None:
+        scope = http_scope(
+            request.method,
+            path=request.path,
+            raw_path=request.raw_path,
+            query=request.query,
+            headers=request.headers,
+            client=request.client,
+        )
         try:
             await self._app(scope, exchange.receive, exchange.send)
         except Exception as error:
-            raise BadGateway(f"the service broke off: {type(error).__name__}") from error
+            log.warning("the service failed", path=request.path, error=repr(error))
+            raise BadGateway("the service broke off") from error
         if not exchange.started:
-            raise BadGateway("the service gave no answer")
+            raise BadGateway("the service sent no answer")
 
     async def close(self) -> None:
-        """Nothing is held open; whoever made the app ends it."""
+        """Nothing to close: the app belongs to the code that built it."""
+
+
+class OwnRoutes:
+    """The gateway's own routes as they are now, to be called past what is put in front of the app later."""
+
+    def __init__(self, app: Litestar) -> None:
+        self._app, self._handler = app, app.asgi_handler
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["app"] = scope["litestar_app"] = self._app  # as Litestar does for requests from outside
+        scope.setdefault("state", {})
+        await self._handler(scope, receive, send)

@@ -1,1 +1,1 @@
-"""Webhooks of Ingot: who is told, what is sent, and what became of it."""
+"""Webhooks of Ingot: which hooks an event is for, what is sent to their endpoints, and the history of deliveries."""

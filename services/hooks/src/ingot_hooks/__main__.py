@@ -1,6 +1,6 @@
-"""``ingot-hooks serve|work|migrate``."""
+"""``ingot-hooks serve|work|migrate|replay|doctor``."""
 
-from ingot_chassis.server import service_main
+from ingot_chassis.command import service_main
 from ingot_hooks.app import SCRIPTS, create_app
 from ingot_hooks.settings import Settings
 

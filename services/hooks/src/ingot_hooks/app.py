@@ -1,50 +1,63 @@
 """Wiring of hooks."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from litestar import Litestar, Router
 
-from ingot_chassis.app import service_app
-from ingot_chassis.assembly import assemble
-from ingot_chassis.bus import Bus
-from ingot_chassis.egress import Egress
-from ingot_chassis.peers import Peers
-from ingot_chassis.sealing import Seal
-from ingot_hooks import consumers
+from ingot_chassis.events.bus import Bus
+from ingot_chassis.http.app import service_app
+from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
+from ingot_chassis.peers.peers import Peers
+from ingot_chassis.security.egress import Egress
+from ingot_chassis.security.sealing import Seal
+from ingot_chassis.service import assemble
 from ingot_hooks.api import deliveries, hooks
-from ingot_hooks.api.call import Call, enter_organization, enter_repository
-from ingot_hooks.api.paths import ORGANIZATION, ORGANIZATION_OF_CLIENTS, REPOSITORY
-from ingot_hooks.bell import Bell
+from ingot_hooks.api.policies import ORGANIZATION, ORGANIZATION_ALIAS, OWN_ACCOUNT, REPOSITORY, SERVER
+from ingot_hooks.api.request import HooksRequest
 from ingot_hooks.clients.endpoints import HttpEndpoints
-from ingot_hooks.clients.identity import PeerIdentity
-from ingot_hooks.clients.repos import PeerRepos
-from ingot_hooks.rights import Rights
+from ingot_hooks.clients.identity import HttpIdentity
+from ingot_hooks.clients.own_servers import own_servers
+from ingot_hooks.clients.repos import HttpRepos
+from ingot_hooks.components import Components
+from ingot_hooks.consumers import EventSubscriptions
+from ingot_hooks.core.wakeup import Wakeup
 from ingot_hooks.settings import Settings
 from ingot_hooks.store.tables import metadata
-from ingot_hooks.workers import Deliverer, Lag, Retention
+from ingot_hooks.workers.deliveries import DeliveryWorker
+from ingot_hooks.workers.lag import LagMonitor
+from ingot_hooks.workers.permissions import PermissionChecker
+from ingot_hooks.workers.retention import Retention
 
 SCRIPTS = Path(__file__).parent / "store" / "migrations"
-ALIKE = [*hooks.routes, *deliveries.routes]
 ROUTES = [
-    Router(REPOSITORY, guards=[enter_repository], tags=["repository"], route_handlers=ALIKE),
-    Router(ORGANIZATION, guards=[enter_organization], tags=["organization"], route_handlers=ALIKE),
     Router(
-        ORGANIZATION_OF_CLIENTS,
-        guards=[enter_organization],
-        tags=["organization"],
-        route_handlers=[hooks.delete_hook],
+        REPOSITORY,
+        tags=["repository"],
+        route_handlers=[*hooks.repository_routes, *deliveries.repository_routes],
     ),
+    Router(
+        ORGANIZATION,
+        tags=["organization"],
+        route_handlers=[*hooks.organization_routes, *deliveries.organization_routes],
+    ),
+    Router(OWN_ACCOUNT, tags=["user"], route_handlers=[*hooks.own_routes, *deliveries.own_routes]),
+    Router(SERVER, tags=["admin"], route_handlers=[*hooks.server_routes, *deliveries.server_routes]),
+    Router(ORGANIZATION_ALIAS, tags=["organization"], route_handlers=hooks.organization_alias_routes),
 ]
 
 
-def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
-    """The app of hooks; calls identity and repos."""
-    bell, bell_of_rights, seal, egress = (
-        Bell(),
-        Bell(),
-        Seal(settings.sealing_key, "INGOT_HOOKS_SEALING_KEY"),
-        Egress(settings.allowed_targets, "INGOT_HOOKS_ALLOWED_TARGETS"),
-    )
+def create_app(
+    settings: Settings,
+    *,
+    bus: Bus | None = None,
+    peers: Peers | None = None,
+    own_urls: Sequence[str] | None = None,
+) -> Litestar:
+    """The app of hooks. It calls identity and repos. ``own_urls``: where Ingot listens; None: as the settings say."""
+    delivery_wakeup, permission_wakeup = Wakeup(), Wakeup()
+    seal = Seal(settings.sealing_key, "INGOT_HOOKS_SEALING_KEY")
+    egress = Egress(settings.allowed_targets, "INGOT_HOOKS_ALLOWED_TARGETS")
     parts = assemble(
         "hooks",
         settings,
@@ -52,31 +65,24 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         urls={"identity": settings.identity_url, "repos": settings.repos_url},
         peers=peers,
         bus=bus,
-        subscriptions=consumers.subscriptions(bell.ring, bell_of_rights.ring),
     )
+    components = Components(
+        identity=HttpIdentity(parts.peers["identity"]),
+        repos=HttpRepos(parts.peers["repos"]),
+        seal=seal,
+        delivery_wakeup=delivery_wakeup,
+        permission_wakeup=permission_wakeup,
+    )
+    parts.subscribe(EventSubscriptions(delivery_wakeup, permission_wakeup).subscriptions())
     database = parts.require_database()
-    endpoints = HttpEndpoints(egress.refusal, settings.delivery_seconds)
-    identity, repos = PeerIdentity(parts.peers["identity"]), PeerRepos(parts.peers["repos"])
-    rights = Rights(database, identity, repos, bell_of_rights)
-    deliverer = Deliverer(database, settings, endpoints, seal, bell, rights)
+    endpoints = HttpEndpoints(egress, own_servers(settings, own_urls), settings.delivery_seconds)
+    permissions = PermissionChecker(database, components)
     parts.close.append(endpoints.close)
+    retention = Retention(database, settings)
+    parts.tasks.append(PeriodicTask("hooks_delete_old_deliveries", CLEANUP, retention.step))
     parts.loops += [
-        ("hooks delivers", deliverer.run),
-        ("hooks settles doubts", rights.run),
-        ("hooks forgets deliveries", Retention(database, settings).run),
-        ("hooks measures deliveries", Lag(database).run),
+        ("hooks deliveries", DeliveryWorker(database, settings, components, endpoints, permissions).run),
+        ("hooks permissions", permissions.run),
+        ("hooks lag", LagMonitor(database).run),
     ]
-    return service_app(
-        parts,
-        routes=ROUTES,
-        request_class=Call,
-        state={
-            "identity": identity,
-            "repos": repos,
-            "seal": seal,
-            "bell": bell,
-            "deliverer": deliverer,
-            "rights": rights,
-            "endpoints": endpoints,
-        },
-    )
+    return service_app(parts, routes=ROUTES, request_class=HooksRequest, state={"components": components})

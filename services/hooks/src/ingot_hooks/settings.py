@@ -23,8 +23,15 @@ class Settings(ServiceSettings, kw_only=True):
         list[str],
         msgspec.Meta(
             description="Targets that hooks may reach: networks (10.0.0.0/8), addresses, host names, "
-            "or names below a domain (*.svc.cluster.local), by comma; at any port. Public addresses need an "
-            "entry only for other ports than 80 and 443."
+            "or names below a domain (*.svc.cluster.local), by comma; at any port, or at the one behind a colon "
+            "(127.0.0.1:8080). Public addresses need an entry only for other ports than 80 and 443."
+        ),
+    ] = msgspec.field(default_factory=list)
+    refused_targets: Annotated[
+        list[str],
+        msgspec.Meta(
+            description="Servers that hooks never reach, whatever else is allowed: host:port, by comma. The database, "
+            "NATS, the store, identity, repos and hooks itself are always among them; name the gateway, web and issues."
         ),
     ] = msgspec.field(default_factory=list)
     delivery_seconds: Annotated[

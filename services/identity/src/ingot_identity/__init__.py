@@ -1,1 +1,1 @@
-"""Identity: users, organizations, teams, keys and tokens. It says who a caller is, never what they may do to a repository."""
+"""Identity: users, organizations, teams, keys and tokens. It finds out who a caller is; repos decides about repositories."""

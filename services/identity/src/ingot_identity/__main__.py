@@ -1,6 +1,6 @@
 """``ingot-identity serve|work|migrate``."""
 
-from ingot_chassis.server import service_main
+from ingot_chassis.command import service_main
 from ingot_identity.app import SCRIPTS, create_app
 from ingot_identity.settings import Settings
 

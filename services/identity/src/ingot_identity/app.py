@@ -1,102 +1,144 @@
-"""Wiring of identity."""
+"""Puts the app of identity together."""
 
+from datetime import timedelta
 from pathlib import Path
 
-from litestar import Litestar, Router
+from litestar import Litestar
 
-from ingot_chassis.app import service_app
-from ingot_chassis.assembly import assemble
-from ingot_chassis.bus import Bus
-from ingot_chassis.keys import Jwks
-from ingot_chassis.peers import Peers
-from ingot_chassis.stores import open_store
+from ingot_chassis.errors import CannotStart, Invalid
+from ingot_chassis.events.bus import Bus
+from ingot_chassis.http.app import service_app
+from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
+from ingot_chassis.peers.peers import Peers
+from ingot_chassis.security.keys import Jwks
+from ingot_chassis.service import assemble
 from ingot_identity.api import (
     admin,
+    admin_lists,
     avatars,
+    blocks,
     emails,
     follows,
     gpg_keys,
     internal,
-    keys,
+    internal_relations,
     members,
+    oauth2_applications,
+    oauth2_authorize,
+    oauth2_grants,
+    oauth2_tokens,
     organizations,
-    profile,
+    sessions,
+    ssh_keys,
     teams,
     tokens,
+    two_factors,
+    user_settings,
     users,
 )
-from ingot_identity.api.call import Call, keep_outside
-from ingot_identity.consumers import Following
-from ingot_identity.core import accounts, sign_ins
+from ingot_identity.api.request import IdentityRequest
+from ingot_identity.components import Components
+from ingot_identity.consumers import EventSubscriptions
+from ingot_identity.core import accounts, oauth2_flow, sign_in_throttle
+from ingot_identity.core.credentials import SignIns
+from ingot_identity.core.id_token_keys import IdTokenKeys
 from ingot_identity.core.passwords import Passwords
+from ingot_identity.core.presenter import Presenter
 from ingot_identity.core.signing import SigningKeys
-from ingot_identity.core.views import Viewing
+from ingot_identity.core.two_factors import TwoFactors
 from ingot_identity.settings import Settings
+from ingot_identity.store.expiring_values import open_values
 from ingot_identity.store.tables import metadata
 
 SCRIPTS = Path(__file__).parent / "store" / "migrations"
-PUBLIC = Router(
-    path="/",
-    guards=[keep_outside],
-    route_handlers=[
-        *admin.routes,
-        *emails.routes,
-        *follows.routes,
-        *gpg_keys.routes,
-        *keys.routes,
-        *members.routes,
-        *organizations.routes,
-        *profile.routes,
-        *teams.routes,
-        *tokens.routes,
-        *users.routes,
-    ],
-)
+ROUTES = [
+    *admin.routes,
+    *admin_lists.routes,
+    *avatars.routes,
+    *blocks.routes,
+    *emails.routes,
+    *follows.routes,
+    *gpg_keys.routes,
+    *internal.routes,
+    *internal_relations.routes,
+    *members.routes,
+    *oauth2_applications.routes,
+    *oauth2_authorize.routes,
+    *oauth2_grants.routes,
+    *oauth2_tokens.routes,
+    *organizations.routes,
+    *sessions.routes,
+    *ssh_keys.routes,
+    *teams.routes,
+    *tokens.routes,
+    *two_factors.routes,
+    *user_settings.routes,
+    *users.routes,
+]
 
 
 def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
-    """The app of identity. It calls no other service, so ``peers`` stays empty."""
+    """The app of identity. It calls no other service, so ``peers`` stays empty. Raises SettingsError."""
 
     async def own_keys() -> Jwks:
-        return await signing_keys.published()
+        return await components.signing_keys.published()
 
-    viewing = Viewing(settings.public_url, settings.noreply_address)
+    presenter = Presenter(settings.public_url, settings.noreply_address)
     parts = assemble(
         "identity",
         settings,
         metadata=metadata,
         bus=bus,
         peers=peers,
-        subscriptions=Following(viewing).subscriptions(),
         fetch_keys=own_keys,
     )
     database = parts.require_database()
-    passwords = Passwords(memory_kib=settings.password_memory_kib, rounds=settings.password_rounds)
-    signing_keys = SigningKeys(database, settings)
-    store = open_store(settings.store_url, "identity", seconds=sign_ins.WINDOW)
-    parts.close.append(store.close)
+    values = open_values(settings.store_url, "identity", seconds=sign_in_throttle.WINDOW)
+    components = Components(
+        presenter=presenter,
+        sign_ins=SignIns(
+            passwords=Passwords(
+                memory_kib=settings.password_memory_kib,
+                rounds=settings.password_rounds,
+                length=settings.password_length,
+            ),
+            throttle=sign_in_throttle.SignInThrottle(values, free=settings.free_sign_ins),
+            two_factors=TwoFactors(settings),
+        ),
+        signing_keys=SigningKeys(database, settings),
+        id_token_keys=IdTokenKeys(database, settings),
+        issuer=settings.public_url.rstrip("/"),
+    )
+
+    async def delete_expired_sign_ins() -> None:
+        async with database.transaction() as tx:
+            await oauth2_flow.remove_expired(tx)
 
     async def first_administrator() -> None:
-        if settings.admin_password:
+        if not settings.admin_password:
+            return
+        try:
             await accounts.ensure_administrator(
                 database,
-                viewing,
-                passwords,
+                presenter,
+                components.sign_ins.passwords,
                 login=settings.admin_username,
                 email=settings.admin_email,
                 password=settings.admin_password,
             )
+        except Invalid as error:
+            raise CannotStart(
+                f"INGOT_IDENTITY_ADMIN_…: the first administrator cannot be created: {error}"
+            ) from error
 
+    parts.subscribe(EventSubscriptions(presenter).subscriptions())
+    parts.close.append(values.close)
     parts.start.append(first_administrator)
-    parts.loops.append(("identity rotates keys", signing_keys.rotate_for_ever))
-    return service_app(
-        parts,
-        routes=[PUBLIC, *avatars.routes, *internal.routes],
-        request_class=Call,
-        state={
-            "signing_keys": signing_keys,
-            "passwords": passwords,
-            "viewing": viewing,
-            "sign_ins": sign_ins.SignIns(store, free=settings.free_sign_ins),
-        },
+    parts.tasks.append(
+        PeriodicTask("identity_rotate_signing_keys", timedelta(hours=1), components.signing_keys.rotate)
     )
+    parts.tasks.append(
+        PeriodicTask("identity_rotate_id_token_keys", timedelta(hours=1), components.id_token_keys.rotate)
+    )
+    parts.tasks.append(PeriodicTask("identity_delete_expired_sign_ins", CLEANUP, delete_expired_sign_ins))
+    return service_app(parts, routes=ROUTES, request_class=IdentityRequest, state={"components": components})

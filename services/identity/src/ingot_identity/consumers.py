@@ -1,8 +1,8 @@
-"""Events of repos: whose repositories are, which decides whether an account can be deleted, and who sees them."""
+"""Events of repos: who owns which repository, which decides whether an account can be deleted, and who sees it."""
 
-from ingot_chassis.database import Tx
-from ingot_chassis.events import Envelope
-from ingot_chassis.inbox import Subscriptions
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.events.consumers import Subscriptions
+from ingot_chassis.events.envelope import Envelope
 from ingot_contracts.identity import OwnershipForgotten
 from ingot_contracts.repos import (
     AccessChanged,
@@ -11,39 +11,40 @@ from ingot_contracts.repos import (
     RepositoryDeleted,
     RepositoryEdited,
 )
-from ingot_identity.core import departures
-from ingot_identity.core.views import Viewing
+from ingot_identity.core import account_deletion
+from ingot_identity.core.presenter import Presenter
 from ingot_identity.store import repositories
 
 
-class Following:
-    """Handlers of events."""
+class EventSubscriptions:
+    """A method for each event."""
 
-    def __init__(self, viewing: Viewing) -> None:
-        self._viewing = viewing
+    def __init__(self, presenter: Presenter) -> None:
+        self._presenter = presenter
 
     def subscriptions(self) -> Subscriptions:
         return {
-            RepositoryCreated: self.repository_owned,
-            RepositoryEdited: self.repository_owned,
-            RepositoryDeleted: self.repository_deleted,
-            RepositoryAbandoned: self.repository_abandoned,
-            AccessChanged: self.access_changed,
+            RepositoryCreated: self.on_repository_created,
+            RepositoryEdited: self.on_repository_edited,
+            RepositoryDeleted: self.on_repository_deleted,
+            RepositoryAbandoned: self.on_repository_abandoned,
+            AccessChanged: self.on_access_changed,
         }
 
-    async def repository_owned(
-        self, tx: Tx, event: RepositoryCreated | RepositoryEdited, _envelope: Envelope
-    ) -> None:
-        await departures.repository_owned(tx, self._viewing, event.repository)
+    async def on_repository_created(self, tx: Tx, event: RepositoryCreated, _envelope: Envelope) -> None:
+        await account_deletion.save_repository(tx, self._presenter, event.repository)
 
-    async def repository_deleted(self, tx: Tx, event: RepositoryDeleted, _envelope: Envelope) -> None:
+    async def on_repository_edited(self, tx: Tx, event: RepositoryEdited, _envelope: Envelope) -> None:
+        await account_deletion.save_repository(tx, self._presenter, event.repository)
+
+    async def on_repository_deleted(self, tx: Tx, event: RepositoryDeleted, _envelope: Envelope) -> None:
         await repositories.remove(tx, event.repository.id)
         tx.emit(OwnershipForgotten(repository_id=event.repository.id), key=event.repository.id)
 
-    async def repository_abandoned(self, tx: Tx, event: RepositoryAbandoned, _envelope: Envelope) -> None:
+    async def on_repository_abandoned(self, tx: Tx, event: RepositoryAbandoned, _envelope: Envelope) -> None:
         await repositories.remove(tx, event.repository_id)
 
-    async def access_changed(self, tx: Tx, event: AccessChanged, _envelope: Envelope) -> None:
-        await repositories.put_access(
+    async def on_access_changed(self, tx: Tx, event: AccessChanged, _envelope: Envelope) -> None:
+        await repositories.save_access(
             tx, event.repository_id, collaborators=event.collaborators, teams=event.teams
         )

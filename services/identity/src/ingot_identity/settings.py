@@ -6,6 +6,9 @@ import msgspec
 
 from ingot_chassis.settings import ServiceSettings
 
+MOST_AVATAR_BYTES = 4_194_304
+"""Pictures are in the database, so larger ones than that cannot be allowed."""
+
 
 class Settings(ServiceSettings, kw_only=True):
     """What identity needs beyond every service's settings."""
@@ -16,7 +19,10 @@ class Settings(ServiceSettings, kw_only=True):
         msgspec.Meta(description="Fernet key (32 bytes, base64url) that seals the signing keys at rest."),
     ] = ""
     signing_key_days: Annotated[
-        int, msgspec.Meta(ge=1, description="Age at which the key that signs principals is replaced.")
+        int,
+        msgspec.Meta(
+            ge=1, description="Age at which a key that signs principals, or id tokens, is replaced."
+        ),
     ] = 30
     password_memory_kib: Annotated[
         int, msgspec.Meta(ge=8, description="Memory of one argon2id hash, in KiB.")
@@ -40,6 +46,23 @@ class Settings(ServiceSettings, kw_only=True):
             ge=1, description="Wrong passwords for a name from an address before the next has to wait."
         ),
     ] = 10
+    password_length: Annotated[
+        int, msgspec.Meta(ge=1, le=255, description="Characters that a new password has at least.")
+    ] = 8
+    former_name_days: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0,
+            le=36_500,
+            description="Days for which the old name of a renamed account stays reserved for it; links to it work.",
+        ),
+    ] = 90
+    avatar_bytes: Annotated[
+        int,
+        msgspec.Meta(
+            ge=1, le=MOST_AVATAR_BYTES, description="Largest uploaded picture of an account, in bytes."
+        ),
+    ] = 1_048_576
     deletion_patience: Annotated[
         float,
         msgspec.Meta(

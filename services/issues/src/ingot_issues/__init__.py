@@ -1,1 +1,1 @@
-"""TODO."""
+"""Issues, pull requests, comments, labels, milestones and tracked times of repositories, and markdown."""

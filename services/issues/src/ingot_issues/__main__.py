@@ -1,6 +1,6 @@
 """``ingot-issues serve|work|migrate``."""
 
-from ingot_chassis.server import service_main
+from ingot_chassis.command import service_main
 from ingot_issues.app import SCRIPTS, create_app
 from ingot_issues.settings import Settings
 

@@ -1,20 +1,26 @@
 """Wiring of issues."""
 
-from collections import OrderedDict
 from pathlib import Path
 
 from litestar import Litestar, Router
 
-from ingot_chassis.app import service_app
-from ingot_chassis.assembly import assemble
-from ingot_chassis.bus import Bus
-from ingot_chassis.events import decode_envelope, event_type, subject
-from ingot_chassis.jobs import Jobs, Workers
-from ingot_chassis.loops import Loop
-from ingot_chassis.peers import Peers
+from ingot_chassis.db.outbox import event_type
+from ingot_chassis.events.bus import Bus
+from ingot_chassis.events.envelope import decode_envelope, subject
+from ingot_chassis.http.app import service_app
+from ingot_chassis.jobs.jobs import Jobs
+from ingot_chassis.jobs.loops import Loop
+from ingot_chassis.jobs.workers import Workers
+from ingot_chassis.objects.files import FileLimits, StoredFiles
+from ingot_chassis.objects.store import ObjectStore
+from ingot_chassis.peers.peers import Peers
+from ingot_chassis.service import assemble
 from ingot_contracts.repos import AccessChanged, RepositoryDeleted, RepositoryEdited, RepositoryForked
 from ingot_issues.api import (
+    attachments,
     comments,
+    deadlines,
+    dependencies,
     issue_labels,
     issues,
     labels,
@@ -22,92 +28,140 @@ from ingot_issues.api import (
     markdown,
     merges,
     milestones,
+    notifications,
+    organization_labels,
+    pins,
     pull_contents,
+    pull_updates,
     pulls,
+    reactions,
+    review_comments,
+    review_requests,
+    reviews,
+    searches,
+    stopwatches,
+    subscriptions,
     timeline,
     times,
 )
-from ingot_issues.api.call import Call, enter_repository
 from ingot_issues.api.paths import PAGES, REPOSITORY
-from ingot_issues.clients.identity import Identity, IdentityPeer
-from ingot_issues.clients.repos import Repos, ReposPeer
-from ingot_issues.consumers import Following
-from ingot_issues.core.views import Viewing
+from ingot_issues.api.request import IssuesRequest
+from ingot_issues.clients.identity import HttpIdentity
+from ingot_issues.clients.repos import HttpRepos
+from ingot_issues.components import Components
+from ingot_issues.consumers import EventSubscriptions
+from ingot_issues.core.attachments import OBJECTS, AttachmentEditor
+from ingot_issues.core.presenter import Presenter
 from ingot_issues.settings import Settings
+from ingot_issues.store.attachments import existing_uuids
 from ingot_issues.store.tables import metadata
-from ingot_issues.workers import Counting, Working
+from ingot_issues.workers.jobs import JobHandlers
+from ingot_issues.workers.open_counts import OpenCountsAnnouncer
+from ingot_issues.workers.scheduled_merges import ScheduledMerges
 
 SCRIPTS = Path(__file__).parent / "store" / "migrations"
-BELOW_REPOSITORY = Router(
+REPOSITORY_ROUTES = Router(
     path=REPOSITORY,
-    guards=[enter_repository],
     route_handlers=[
+        *attachments.routes,
         *comments.routes,
+        *deadlines.routes,
+        *dependencies.routes,
         *issue_labels.routes,
         *issues.routes,
         *labels.routes,
         *locks.routes,
         *merges.routes,
         *milestones.routes,
+        *notifications.routes,
+        *pins.routes,
         *pull_contents.routes,
+        *pull_updates.routes,
         *pulls.routes,
+        *reactions.routes,
+        *review_comments.routes,
+        *review_requests.routes,
+        *reviews.routes,
+        *stopwatches.routes,
+        *subscriptions.routes,
         *timeline.routes,
         *times.routes,
     ],
 )
-BESIDE_API = Router(path=PAGES, guards=[enter_repository], route_handlers=pull_contents.pages)
-FORGET_ON = [
+PAGE_ROUTES = Router(path=PAGES, route_handlers=[*attachments.pages, *pull_contents.pages])
+DROP_GRANTS_ON = [
     subject(event_type(event))
     for event in (AccessChanged, RepositoryEdited, RepositoryDeleted, RepositoryForked)
 ]
-"""Events, keyed by repository, after which nothing may be remembered about it."""
+"""Events, keyed by repository, that end every grant for it."""
 
 
-def create_app(
-    settings: Settings,
-    *,
-    bus: Bus | None = None,
-    peers: Peers | None = None,
-    repos: Repos | None = None,
-    identity: Identity | None = None,
-) -> Litestar:
-    """The app of issues. ``repos`` and ``identity`` are asked over ``peers`` unless given."""
+def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
+    """The app of issues."""
     urls = {"identity": settings.identity_url, "repos": settings.repos_url}
     parts = assemble("issues", settings, metadata=metadata, urls=urls, bus=bus, peers=peers)
     database = parts.require_database()
-    asked = repos or ReposPeer(parts.peers["repos"])
-    jobs = Jobs(database)
-    viewing = Viewing(settings.public_url)
-    workers = Workers(
-        "issues",
-        jobs,
-        Working(database, jobs, asked, viewing).work(),
-        concurrency=settings.worker_concurrency,
+    jobs, presenter = Jobs(database), Presenter(settings.public_url)
+    repos = HttpRepos(parts.peers["repos"])
+    objects = _objects(settings)
+    components = Components(
+        identity=HttpIdentity(parts.peers["identity"]),
+        repos=repos,
+        jobs=jobs,
+        attachments=AttachmentEditor(database, jobs, objects, _limits(settings)) if objects else None,
     )
-    counting = Counting(database)
-    parts.loops += [*workers.loops(), ("issues tells counts", counting.run)]
-    if parts.bus is not None:
-        parts.subscribe(Following(jobs, viewing).subscriptions())
-        parts.listeners += [
-            (f"issues forgets on {topic}", _forgetting(parts.bus, topic, asked)) for topic in FORGET_ON
-        ]
+    scheduled = ScheduledMerges(database, jobs, repos, presenter)
+    job_handlers = JobHandlers(database, jobs, repos, presenter).handlers() | scheduled.handlers()
+    if objects is not None:
+        files = StoredFiles(database, objects, OBJECTS, existing_uuids)
+        job_handlers |= files.work()
+        parts.loops.append(("issues sweeps attachments", files.sweep_for_ever))
+        parts.close.append(objects.close)
+    workers = Workers("issues", jobs, job_handlers, concurrency=settings.worker_concurrency)
+    open_counts = OpenCountsAnnouncer(database)
+    parts.tasks += [*workers.tasks(), scheduled.task()]
+    parts.loops += [*workers.loops(), ("issues announces open counts", open_counts.run)]
+    parts.subscribe(EventSubscriptions(jobs, presenter).subscriptions())
+    parts.listeners += [
+        (f"issues drops grants on {topic}", _grant_dropper(parts.bus, topic, repos))
+        for topic in DROP_GRANTS_ON
+    ]
     return service_app(
         parts,
-        routes=[BELOW_REPOSITORY, BESIDE_API, *markdown.routes, *times.own_routes],
-        request_class=Call,
-        state={
-            "repos": asked,
-            "identity": identity or IdentityPeer(parts.peers["identity"]),
-            "jobs": jobs,
-            "workers": workers,
-            "counting": counting,
-            "known_accounts": OrderedDict(),
-        },
+        routes=[
+            REPOSITORY_ROUTES,
+            PAGE_ROUTES,
+            *markdown.routes,
+            *notifications.own_routes,
+            *organization_labels.routes,
+            *searches.routes,
+            *stopwatches.own_routes,
+            *times.own_routes,
+        ],
+        request_class=IssuesRequest,
+        state={"components": components},
     )
 
 
-def _forgetting(bus: Bus, topic: str, repos: Repos) -> Loop:
-    async def forget(body: bytes) -> None:
-        repos.forget(int(decode_envelope(body).key))
+def _objects(settings: Settings) -> ObjectStore | None:
+    """Where attachments are; None: nowhere, then there are none."""
+    if not settings.objects_url:
+        return None
+    return ObjectStore(
+        settings.objects_url,
+        prefix="issues",
+        key_id=settings.objects_key_id,
+        secret=settings.objects_secret,
+    )
 
-    return lambda: bus.listen(topic, forget)
+
+def _limits(settings: Settings) -> FileLimits:
+    endings = tuple(ending.lower() for ending in settings.attachment_types)
+    return FileLimits(settings.max_attachment_bytes, settings.max_attachments, endings)
+
+
+def _grant_dropper(bus: Bus, topic: str, repos: HttpRepos) -> Loop:
+    async def drop_grants(body: bytes) -> None:
+        repos.drop_grants(int(decode_envelope(body).key))
+
+    return lambda: bus.listen(topic, drop_grants)

@@ -23,3 +23,10 @@ class Settings(ServiceSettings, kw_only=True):
             description="Checks of pull requests, and references to other repositories, that run at once.",
         ),
     ] = 4
+    anonymous_markdown: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0,
+            description="Characters of a text that is rendered as markdown for callers who are not signed in.",
+        ),
+    ] = 32768

@@ -2,93 +2,154 @@
 
 import asyncio
 import ssl
+from datetime import timedelta
 from pathlib import Path
 
 from litestar import Litestar, Router
 
-from ingot_chassis.app import service_app
-from ingot_chassis.assembly import assemble
-from ingot_chassis.bus import Bus
-from ingot_chassis.egress import Egress
-from ingot_chassis.events import event_type, subject
-from ingot_chassis.jobs import Jobs, Workers
-from ingot_chassis.peers import Peers
-from ingot_chassis.sealing import Seal
+from ingot_chassis.db.outbox import event_type
+from ingot_chassis.events.bus import Bus
+from ingot_chassis.events.doctor import examine_space
+from ingot_chassis.events.envelope import subject
+from ingot_chassis.http.app import service_app
+from ingot_chassis.http.concurrency import ConcurrencyLimiter
+from ingot_chassis.jobs.jobs import Jobs
+from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
+from ingot_chassis.jobs.workers import Work, Workers
+from ingot_chassis.objects.files import FileLimits, StoredFiles
+from ingot_chassis.objects.store import ObjectStore
+from ingot_chassis.peers.peers import Peers
+from ingot_chassis.security.egress import Egress
+from ingot_chassis.security.sealing import Seal
+from ingot_chassis.service import ServiceParts, assemble, origins
 from ingot_chassis.settings import SettingsError
 from ingot_contracts.repos import ForkRequested
 from ingot_repos.api import (
+    branch_changes,
+    branch_protections,
     branches,
+    code_facts,
     collaborators,
+    commits,
+    compare,
     contents,
     deploy_keys,
     failures,
+    file_changes,
+    file_contents,
     forks,
+    generation,
+    git_data,
     git_http,
+    imports,
     internal,
+    internal_old,
     internal_pulls,
+    internal_ssh,
+    issue_forms,
+    lfs,
+    lfs_locks,
+    lfs_ssh,
     listings,
-    marks,
-    migrations,
     mirrors,
+    push_mirrors,
+    release_assets,
     releases,
     repositories,
+    repository_teams,
     search,
+    stars,
     statuses,
+    tag_protections,
+    tags,
     team_repositories,
     templates,
+    topics,
     transfers,
+    upstreams,
+    watches,
 )
-from ingot_repos.api.call import Call, Elsewhere, Parts, enter_repository
-from ingot_repos.api.places import Places, giving_back
-from ingot_repos.api.shards import Shards, hand_on
-from ingot_repos.clients.identity import IdentityOverPeers
-from ingot_repos.clients.proxy import Proxy
-from ingot_repos.consumers import subscriptions
+from ingot_repos.api.concurrency import release_slots
+from ingot_repos.api.request import RepositoryRequest
+from ingot_repos.api.shards import WrongShard, forward_to_shard
+from ingot_repos.clients.identity import HttpIdentity
+from ingot_repos.clients.shards import Shards
+from ingot_repos.clients.socks_proxy import SocksProxy
+from ingot_repos.components import Components
+from ingot_repos.consumers import EventSubscriptions
+from ingot_repos.core import lfs_objects
+from ingot_repos.core.accounts import AccountCopies
+from ingot_repos.core.job_kinds import on_shard
+from ingot_repos.core.lfs_objects import LfsLimits, LfsObjects
+from ingot_repos.core.presenter import Presenter
 from ingot_repos.core.pushes import Pushes
-from ingot_repos.core.releases import Releasing
-from ingot_repos.core.repositories import Creating
-from ingot_repos.core.shards import on_shard
-from ingot_repos.core.sources import PORTS
-from ingot_repos.core.views import Viewing
+from ingot_repos.core.release_assets import OBJECTS, AssetEditor
+from ingot_repos.core.remote_urls import PORTS
+from ingot_repos.core.storage_checks import examine_storage
 from ingot_repos.git.archive import Archives
+from ingot_repos.git.read_cache import ReadCache
 from ingot_repos.git.storage import Storage
-from ingot_repos.remotes import Remotes
 from ingot_repos.settings import Settings
+from ingot_repos.store import lfs_objects as lfs_objects_store
+from ingot_repos.store import release_assets as release_assets_store
 from ingot_repos.store.tables import metadata
-from ingot_repos.upkeep import Upkeep
-from ingot_repos.workers import Working
+from ingot_repos.workers.connections import RemoteConnector
+from ingot_repos.workers.imports import ImportJobs
+from ingot_repos.workers.maintenance import Maintenance
+from ingot_repos.workers.mirrors import MirrorJobs
+from ingot_repos.workers.push_mirrors import PushMirrorJobs
+from ingot_repos.workers.repositories import RepositoryJobs
+from ingot_repos.workers.upkeep import UpkeepJobs
 
 SCRIPTS = Path(__file__).parent / "store" / "migrations"
-PUBLIC = Router(
+ROUTES = Router(
     path="/",
-    middleware=[giving_back],
-    guards=[enter_repository],
-    exception_handlers={Elsewhere: hand_on},
+    middleware=[release_slots],
+    exception_handlers={WrongShard: forward_to_shard},
     route_handlers=[
+        *branch_changes.routes,
+        *branch_protections.routes,
         *branches.routes,
+        *code_facts.routes,
         *collaborators.routes,
+        *commits.routes,
+        *compare.routes,
         *contents.routes,
         *deploy_keys.routes,
+        *file_changes.routes,
+        *file_contents.routes,
         *forks.routes,
+        *generation.routes,
+        *git_data.routes,
         *git_http.routes,
+        *imports.routes,
+        *internal.routes,
+        *internal_old.routes,
+        *internal_pulls.routes,
+        *issue_forms.routes,
+        *internal_ssh.routes,
+        lfs.ROUTES,
+        lfs_locks.ROUTES,
+        *lfs_ssh.routes,
         *listings.routes,
-        *marks.routes,
-        *migrations.routes,
         *mirrors.routes,
+        *push_mirrors.routes,
+        *release_assets.routes,
         *releases.routes,
         *repositories.routes,
+        *repository_teams.routes,
         *search.routes,
+        *stars.routes,
         *statuses.routes,
+        *tag_protections.routes,
+        *tags.routes,
         *team_repositories.routes,
         *templates.routes,
+        *topics.routes,
         *transfers.routes,
+        *upstreams.routes,
+        *watches.routes,
     ],
-)
-SISTERS = Router(
-    path="/",
-    middleware=[giving_back],
-    exception_handlers={Elsewhere: hand_on},
-    route_handlers=[*internal.routes, *internal_pulls.routes],
 )
 
 
@@ -105,97 +166,145 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         peers=peers,
         bus=bus,
     )
+    components = _components(settings, parts)
+    jobs, workers = components.jobs, components.workers
+    parts.subscribe(EventSubscriptions(jobs).subscriptions())
+    parts.close += [components.proxy.close, components.shards.close, components.objects.close]
+
+    async def wake_on_forks() -> None:
+        await parts.bus.listen(subject(event_type(ForkRequested)), wake)
+
+    async def wake(_message: bytes) -> None:
+        workers.wake.set()
+
+    async def trim_archives() -> None:
+        await asyncio.to_thread(components.archives.trim)
+
+    maintenance = Maintenance(jobs, components.storage, settings.shard)
+    grace = timedelta(seconds=settings.prune_seconds)
+    upkeep = UpkeepJobs(jobs, components.storage, settings.shard, grace)
+    upkeep_workers = Workers("repos", jobs, on_shard(upkeep.work(), settings.shard), concurrency=1)
+
+    async def examine(repair: bool) -> list[str]:
+        lines = examine_space("repos", components.storage.root)
+        return lines + await examine_storage(
+            parts.require_database(), components.storage, settings.shard, repair=repair
+        )
+
+    parts.examinations += [examine, upkeep.examine]
+    parts.start.append(trim_archives)
+    parts.tasks += [
+        *workers.tasks(),
+        *components.pushes.tasks(),
+        *maintenance.tasks(),
+        *upkeep.tasks(),
+        PeriodicTask("repos_free_lfs_objects", CLEANUP, components.lfs.free_unlinked),
+    ]
+    parts.loops += [
+        *workers.loops(),
+        ("repos imports repositories", components.import_workers.run),
+        ("repos syncs mirrors", components.mirror_workers.run),
+        ("repos packs and checks repositories", upkeep_workers.run),
+        ("repos sweeps files of releases", components.asset_files.sweep_for_ever),
+        ("repos sweeps objects of LFS", components.lfs_files.sweep_for_ever),
+        ("repos wakes workers", wake_on_forks),
+    ]
+    return service_app(
+        parts,
+        routes=[ROUTES],
+        request_class=RepositoryRequest,
+        translations=failures.TRANSLATIONS,
+        state={"components": components, "upkeep": upkeep},
+    )
+
+
+async def fsck(settings: Settings) -> None:
+    """Check all repositories of the shard now, and print which are damaged."""
+    settings.background = False
+    app = create_app(settings)
+    async with app.lifespan():
+        async for line in app.state.upkeep.check_all():
+            print(line, flush=True)  # noqa: T201 - this is what the operator asked for
+
+
+def _components(settings: Settings, parts: ServiceParts) -> Components:
     database = parts.require_database()
-    viewing = Viewing(
+    jobs = Jobs(database)
+    presenter = Presenter(
         settings.public_url,
         ssh_user=settings.ssh_user,
         ssh_host=settings.ssh_host,
         ssh_port=settings.ssh_port,
     )
-    identity = IdentityOverPeers(parts.peers)
     storage = Storage(Path(settings.storage_root), threads=settings.git_threads)
-    jobs = Jobs(database)
-    parts.subscribe(subscriptions(jobs))
     archives = Archives(storage.root / "archives", max_bytes=settings.archive_cache_bytes)
-    working = Working(jobs, storage, archives, viewing)
-    workers = Workers(
-        "repos", jobs, on_shard(working.kinds(), settings.shard), concurrency=settings.job_concurrency
-    )
     pushes = Pushes(
-        database, storage, viewing, lease_seconds=settings.push_lease_seconds, shard=settings.shard
+        database, storage, presenter, lease_seconds=settings.push_lease_seconds, shard=settings.shard
     )
+    objects = ObjectStore(
+        settings.objects_url or (storage.root / "files").as_uri(),
+        prefix="repos",
+        key_id=settings.objects_key_id,
+        secret=settings.objects_secret,
+    )
+    limits = FileLimits(
+        settings.max_asset_bytes,
+        settings.max_release_assets,
+        tuple(ending.lower() for ending in settings.asset_types),
+    )
+    asset_files = StoredFiles(database, objects, OBJECTS, release_assets_store.existing_uuids)
+    lfs_limits = LfsLimits(settings.max_lfs_object_bytes, settings.max_lfs_owner_bytes)
     seal = Seal(settings.sealing_key, "INGOT_REPOS_SEALING_KEY")
-    proxy = Proxy(Egress(settings.allowed_remotes, "INGOT_REPOS_ALLOWED_REMOTES", ports=(*PORTS.values(),)))
-    remotes = Remotes(jobs, storage, viewing, pushes, seal, proxy, settings)
-    # Apart from each other: a slow remote holds up neither a fork nor a mirror.
-    migrators = Workers(
-        "repos",
-        jobs,
-        on_shard(remotes.migrating(), settings.shard),
-        concurrency=settings.migration_concurrency,
-    )
-    mirrorers = Workers(
-        "repos", jobs, on_shard(remotes.syncing(), settings.shard), concurrency=settings.mirror_concurrency
-    )
-    shards = Shards(settings.shards)
-    parts.close += [proxy.close, shards.close]
+    egress = Egress(settings.allowed_remotes, "INGOT_REPOS_ALLOWED_REMOTES", ports=(*PORTS.values(),))
+    proxy = SocksProxy(egress)
+    connector = RemoteConnector(seal, proxy, settings)
 
-    async def wake(_message: bytes) -> None:
-        workers.wake.set()
+    def workers(work: dict[str, Work], concurrency: int) -> Workers:
+        return Workers("repos", jobs, on_shard(work, settings.shard), concurrency=concurrency)
 
-    async def wake_on_forks() -> None:
-        if parts.bus is not None:
-            await parts.bus.listen(subject(event_type(ForkRequested)), wake)
-
-    async def trim_archives() -> None:
-        await asyncio.to_thread(archives.trim)
-
-    parts.start.append(trim_archives)
-    parts.loops += [
-        *workers.loops(),
-        ("repos migrates", migrators.run),
-        ("repos syncs mirrors", mirrorers.run),
-        ("repos looks after mirrors and leftovers", Upkeep(jobs, storage, settings.shard).run),
-        ("repos wakes workers", wake_on_forks),
-        ("repos finishes pushes", pushes.sweep_for_ever),
-    ]
-    return service_app(
-        parts,
-        routes=[PUBLIC, SISTERS],
-        request_class=Call,
-        translations=failures.TRANSLATIONS,
-        state={
-            "repos": Parts(
-                identity=identity,
-                storage=storage,
-                archives=archives,
-                viewing=viewing,
-                pushes=pushes,
-                creating=Creating(database, storage, viewing, identity, settings.shard),
-                releasing=Releasing(database, storage, pushes, viewing),
-                jobs=jobs,
-                workers=workers,
-                migrators=migrators,
-                mirrorers=mirrorers,
-                seal=seal,
-                shards=shards,
-                proxy=proxy,
-                places=Places(settings.places_per_caller),
-                max_push_bytes=settings.max_push_bytes,
-                default_branch=settings.default_branch,
-            )
-        },
+    identity = HttpIdentity(parts.peers["identity"])
+    return Components(
+        identity=identity,
+        accounts=AccountCopies(database, identity),
+        presenter=presenter,
+        storage=storage,
+        archives=archives,
+        objects=objects,
+        assets=AssetEditor(database, jobs, objects, limits),
+        asset_files=asset_files,
+        lfs=LfsObjects(database, jobs, objects, lfs_limits, settings.shard),
+        lfs_files=StoredFiles(database, objects, lfs_objects.OBJECTS, lfs_objects_store.existing_uuids),
+        reads=ReadCache(),
+        pushes=pushes,
+        jobs=jobs,
+        # Apart from each other, so that a slow remote delays neither a fork nor another mirror.
+        workers=workers(
+            RepositoryJobs(jobs, storage, archives, objects, presenter).work() | asset_files.work(),
+            settings.job_concurrency,
+        ),
+        import_workers=workers(
+            ImportJobs(jobs, storage, presenter, connector).work(), settings.migration_concurrency
+        ),
+        mirror_workers=workers(
+            MirrorJobs(jobs, storage, presenter, pushes, connector).work()
+            | PushMirrorJobs(jobs, storage, identity, connector).work(),
+            settings.mirror_concurrency,
+        ),
+        seal=seal,
+        proxy=proxy,
+        shards=Shards(origins(settings, settings.shards)),
+        limiter=ConcurrencyLimiter(settings.git_concurrency_per_caller),
     )
 
 
 def _require_files_of_remotes(settings: Settings) -> None:
-    """Git and ssh read them later, and from a folder of their own: a wrong one would look like a wrong remote."""
+    """Raises SettingsError. Git and ssh read these files later, where a wrong path would look like a wrong remote."""
     for name, file in (
         ("KNOWN_HOSTS", "" if settings.known_hosts == "any" else settings.known_hosts),
         ("REMOTE_AUTHORITIES", settings.remote_authorities),
     ):
         if file and not (Path(file).is_absolute() and Path(file).is_file()):
-            raise SettingsError([f"INGOT_REPOS_{name} does not name a file by its whole path"])
+            raise SettingsError([f"INGOT_REPOS_{name} does not name a file by its absolute path"])
     if settings.remote_authorities:
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(settings.remote_authorities)

@@ -1,6 +1,6 @@
 """Settings of repos; the only reader of its environment."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -27,13 +27,20 @@ class Settings(ServiceSettings, kw_only=True):
         ),
     ] = msgspec.field(default_factory=dict)
     default_branch: Annotated[
-        str, msgspec.Meta(description="Default branch of a new repository whose creator names none.")
-    ] = "master"
+        str, msgspec.Meta(description="Default branch of a new repository when the request names none.")
+    ] = "main"
+    statuses_of_commits: Annotated[
+        Literal["combined", "list"],
+        msgspec.Meta(
+            description="What GET /repos/{owner}/{repo}/commits/{ref}/statuses answers without `page`, `limit`, `sort` "
+            "or `state`: `combined`, one object, as Gitea 1.1 did; `list`, as later clients such as Renovate expect."
+        ),
+    ] = "combined"
     max_repositories: Annotated[
         int,
         msgspec.Meta(
             ge=0,
-            description="Repositories that a user or an organization may own, unless site administrators make more; "
+            description="Repositories that a user or an organization may own, unless site administrators create more; "
             "0: no limit.",
         ),
     ] = 0
@@ -43,24 +50,65 @@ class Settings(ServiceSettings, kw_only=True):
     git_threads: Annotated[
         int, msgspec.Meta(ge=1, le=128, description="Threads that read repositories for requests.")
     ] = 8
-    places_per_caller: Annotated[
+    git_concurrency_per_caller: Annotated[
         int,
         msgspec.Meta(
             ge=0,
-            description="Fetches, pushes, archives, large files, diffs, merges, forks and migrations that one user, or "
-            "one address without a user, may have going on at once in one process; 0: no limit.",
+            description="Fetches, pushes, archives, large files, diffs, merges, forks and imports that one user, or "
+            "one address without a user, may have running at once in one process; 0: no limit.",
+            extra={"aliases": ["places_per_caller"]},
         ),
     ] = 16
     archive_cache_bytes: Annotated[
-        int, msgspec.Meta(ge=0, description="Room for archives that are kept for the next download; 0: none.")
+        int, msgspec.Meta(ge=0, description="Size of the cache of archives in bytes; 0: no cache.")
     ] = 2_000_000_000
     max_push_bytes: Annotated[
-        int, msgspec.Meta(ge=0, description="Largest pack that a push may bring; 0: no limit.")
+        int,
+        msgspec.Meta(
+            ge=0, description="Size of the largest pack that a push may have, in bytes; 0: no limit."
+        ),
     ] = 2_000_000_000
+    max_file_bytes: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0, description="Size of the largest file that a push may bring, in bytes; 0: no limit."
+        ),
+    ] = 0
+    max_asset_bytes: Annotated[
+        int, msgspec.Meta(ge=1, description="Size of the largest file that a release may have, in bytes.")
+    ] = 2_147_483_648
+    max_release_assets: Annotated[
+        int, msgspec.Meta(ge=1, le=1000, description="Files that one release may have.")
+    ] = 500
+    asset_types: Annotated[
+        list[str],
+        msgspec.Meta(
+            description="Endings that names of files of releases must have (.zip, .tar.gz), by comma; none: all."
+        ),
+    ] = msgspec.field(default_factory=list)
+    max_lfs_object_bytes: Annotated[
+        int, msgspec.Meta(ge=1, description="Size of the largest object that LFS stores, in bytes.")
+    ] = 5_368_709_120
+    max_lfs_owner_bytes: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0,
+            description="Bytes that all repositories of a user or an organization may store with LFS together, each "
+            "object counted once; 0: no limit.",
+        ),
+    ] = 0
+    prune_seconds: Annotated[
+        int,
+        msgspec.Meta(
+            ge=3600, description="Time after which objects that no branch or tag needs any more are removed."
+        ),
+    ] = 1_209_600
     push_lease_seconds: Annotated[
         int,
-        msgspec.Meta(ge=1, description="Time after which the push of a dead process is finished by another."),
-    ] = 20
+        msgspec.Meta(
+            ge=1, description="Time after which another process settles the push of a process that died."
+        ),
+    ] = 8
     sealing_key: Annotated[
         str,
         msgspec.Meta(
@@ -70,7 +118,7 @@ class Settings(ServiceSettings, kw_only=True):
     allowed_remotes: Annotated[
         list[str],
         msgspec.Meta(
-            description="Remotes that migrations and mirrors may reach beside public addresses at the ports 22, 80, "
+            description="Remotes that imports and mirrors may reach beside public addresses at the ports 22, 80, "
             "443 and 9418: networks (10.0.0.0/8), addresses, host names, or names below a domain "
             "(*.example.org), by comma; at any port."
         ),
@@ -78,7 +126,7 @@ class Settings(ServiceSettings, kw_only=True):
     local_remotes: Annotated[
         list[str],
         msgspec.Meta(
-            description="Folders below which site administrators may migrate from repositories on this machine's disk."
+            description="Folders of this machine from which site administrators may import repositories."
         ),
     ] = msgspec.field(default_factory=list)
     known_hosts: Annotated[
@@ -97,30 +145,89 @@ class Settings(ServiceSettings, kw_only=True):
     ] = ""
     remote_idle_seconds: Annotated[
         float,
-        msgspec.Meta(
-            gt=0, description="Time without a sign of life after which fetching from a remote ends."
-        ),
+        msgspec.Meta(gt=0, description="Time without data after which a fetch from a remote is cancelled."),
     ] = 120.0
     max_remote_bytes: Annotated[
-        int, msgspec.Meta(ge=1, description="Most bytes that one migration or sync may bring.")
+        int, msgspec.Meta(ge=1, description="Most bytes that one import or sync may fetch.")
     ] = 20_000_000_000
     migration_wait_seconds: Annotated[
         float,
-        msgspec.Meta(ge=0, le=50, description="Time that the answer to a migration waits for its end."),
+        msgspec.Meta(
+            ge=0,
+            le=50,
+            description="Time for which the answer to the request of an import waits for its end.",
+        ),
+    ] = 10.0
+    fork_wait_seconds: Annotated[
+        float,
+        msgspec.Meta(
+            ge=0,
+            le=50,
+            description="Time for which the answer to the request of a fork waits for its commits.",
+        ),
     ] = 10.0
     migration_concurrency: Annotated[
-        int, msgspec.Meta(ge=1, le=64, description="Migrations that run at once in one process.")
+        int, msgspec.Meta(ge=1, le=64, description="Imports that run at once in one process.")
     ] = 2
     mirror_concurrency: Annotated[
         int,
-        msgspec.Meta(ge=1, le=64, description="Mirrors that are brought up to date at once in one process."),
+        msgspec.Meta(ge=1, le=64, description="Mirrors that are synced at once in one process."),
     ] = 4
     mirror_interval_seconds: Annotated[
-        int, msgspec.Meta(ge=1, description="Time between two syncs of a mirror whose maker names none.")
+        int,
+        msgspec.Meta(
+            ge=1, description="Time between two syncs of a mirror for which nobody set an interval."
+        ),
     ] = 28_800
     mirror_least_seconds: Annotated[
-        int, msgspec.Meta(ge=1, description="Shortest time between two syncs that may be asked for.")
+        int, msgspec.Meta(ge=1, description="Shortest interval between two syncs that users may set.")
     ] = 600
-    ssh_host: Annotated[str, msgspec.Meta(description="Host name in SSH clone URLs.")] = "localhost"
+    ssh_host: Annotated[
+        str,
+        msgspec.Meta(
+            description="Host name in SSH clone URLs; empty: nothing listens for SSH, and no such URL is shown."
+        ),
+    ] = ""
+    ssh_listen_host: Annotated[
+        str, msgspec.Meta(description="Address on which `ingot-repos ssh` listens.")
+    ] = "127.0.0.1"
+    ssh_listen_port: Annotated[
+        int, msgspec.Meta(ge=0, le=65535, description="Port on which `ingot-repos ssh` listens.")
+    ] = 2222
+    ssh_upstream: Annotated[
+        str,
+        msgspec.Meta(
+            description="Root URL of a process `ingot-repos serve`, to which `ingot-repos ssh` hands sessions on."
+        ),
+    ] = "http://127.0.0.1:8082"
+    ssh_login_seconds: Annotated[
+        float, msgspec.Meta(gt=0, description="Time that a client of SSH has to sign in.")
+    ] = 30.0
+    ssh_idle_seconds: Annotated[
+        float,
+        msgspec.Meta(gt=0, description="Time without data after which a connection of SSH is closed."),
+    ] = 600.0
+    ssh_handshakes: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0,
+            description="Connections of SSH that may be about to sign in at once in one process; 0: no limit.",
+        ),
+    ] = 64
+    ssh_connections_per_address: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0,
+            description="Connections of SSH that one address may have at once in one process; 0: no limit, for where "
+            "a load balancer hides the addresses.",
+        ),
+    ] = 64
+    ssh_sessions_per_key: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0,
+            description="Sessions of SSH that may run at once with one key in one process; 0: no limit.",
+        ),
+    ] = 16
     ssh_port: Annotated[int, msgspec.Meta(ge=1, le=65535, description="Port in SSH clone URLs.")] = 22
     ssh_user: Annotated[str, msgspec.Meta(description="User name in SSH clone URLs.")] = "git"

@@ -61,6 +61,11 @@ def redis_programs() -> Iterator[Path]:
         yield package / "bin" / "redis-server"
 
 
+def s3_programs() -> Iterator[Path]:
+    """SeaweedFS, one program of which is an S3-compatible storage."""
+    yield from _on_path_or_among_scripts("weed")
+
+
 def _on_path_or_among_scripts(name: str) -> Iterator[Path]:
     on_path = shutil.which(name)
     if on_path:
@@ -97,8 +102,8 @@ def _postgres_version(folder: Path, owner: Owner | None) -> int:
             )
         except (OSError, subprocess.CalledProcessError):
             return 0
-        found = re.search(r" (\d+)", answer.stdout)
-        versions.append(int(found[1]) if found else 0)
+        version = re.search(r" (\d+)", answer.stdout)
+        versions.append(int(version[1]) if version else 0)
     return min(versions)
 
 

@@ -61,8 +61,10 @@ class SqliteDatabases:
         if name not in self._templates:
             template = self._new_file()
             _on_own_thread(migrate, _sqlite_url(template))
-            # What is still in the write-ahead log would be missing from a copy of the file alone.
+            # Connections that open at once and each want to change the mode are refused. And what is still in
+            # the write-ahead log would be missing from a copy of the file alone.
             with closing(sqlite3.connect(template)) as connection:
+                connection.execute("PRAGMA journal_mode=WAL")
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._templates[name] = template
         file = self._new_file()

@@ -9,14 +9,18 @@
 | `redis_url`        | a database of the run's Redis that is this worker's, emptied for the test |
 | `nats_url`         | the run's NATS with JetStream; tests choose stream names that do not meet |
 | `own_nats`         | a private NATS that can be stopped, killed and started again              |
+| `object_backend`   | `folder`, then `s3`: what the one below is repeated over                  |
+| `objects_at`       | an empty storage of objects: the settings `objects_…` of a service        |
 | `receiver`         | an HTTP endpoint that records requests                                    |
 """
 
 import os
+import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import pytest_asyncio
@@ -38,11 +42,13 @@ WORKER_KEY = "ingot_test_folder"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    given: dict[str, Any] | None = getattr(config, "workerinput", None)
+    worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
     # Markers for `data` and path parameters that Litestar 3 will ask for; 2.x reads both spellings.
     config.addinivalue_line("filterwarnings", "ignore::litestar.exceptions.LitestarDeprecationWarning")
     keep_routes()
-    config.stash[SERVERS] = SessionServers(Path(given[WORKER_KEY])) if given else SessionServers.open()
+    config.stash[SERVERS] = (
+        SessionServers(Path(worker_input[WORKER_KEY])) if worker_input else SessionServers.open()
+    )
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -141,6 +147,25 @@ def make_database(database_backend: Backend, database_backends: BackendsInUse) -
             return url
 
         yield make
+
+
+@pytest.fixture(params=["folder", "s3"])
+def object_backend(request: pytest.FixtureRequest) -> str:
+    backend: str = request.param
+    return backend
+
+
+@pytest.fixture
+def objects_at(object_backend: str, session_servers: SessionServers, tmp_path: Path) -> dict[str, str]:
+    if object_backend == "folder":
+        return {"objects_url": (tmp_path / "objects").as_uri()}
+    server = urlsplit(session_servers.s3())
+    endpoint = f"{server.scheme}://{server.hostname}:{server.port}"
+    return {
+        "objects_url": f"s3://tests/{secrets.token_hex(8)}?endpoint={endpoint}",
+        "objects_key_id": server.username or "",
+        "objects_secret": server.password or "",
+    }
 
 
 @pytest_asyncio.fixture

@@ -45,7 +45,7 @@ def free_port() -> int:
         return port
 
 
-class KeptProcess:
+class GuardedProcess:
     """One server process with its keeper, living no longer than the test run whose folder is `session`."""
 
     def __init__(

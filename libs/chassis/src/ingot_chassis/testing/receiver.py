@@ -1,4 +1,4 @@
-"""A real HTTP server that stands for somebody's webhook endpoint: records what comes, answers as told."""
+"""A real HTTP server that stands for somebody's webhook endpoint: records what it receives, and answers as the test says."""
 
 import asyncio
 from collections import deque

@@ -1,7 +1,7 @@
-"""One PostgreSQL, one Redis and one NATS for a whole test run, started by the first test that needs it.
+"""One PostgreSQL, Redis, NATS and S3-compatible storage for a whole test run, each started by the first test that needs it.
 
-A URL setting (`INGOT_TEST_POSTGRES_URL`, `INGOT_TEST_REDIS_URL`, `INGOT_TEST_NATS_URL`) names a server that
-runs already; it must be there for tests only, because tests empty what they use.
+A URL setting (`INGOT_TEST_POSTGRES_URL`, `INGOT_TEST_REDIS_URL`, `INGOT_TEST_NATS_URL`, `INGOT_TEST_S3_URL`) names a
+server that runs already; it must be there for tests only, because tests empty what they use.
 """
 
 import asyncio
@@ -14,16 +14,24 @@ import signal
 import socket
 import subprocess
 import tempfile
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import IO, TypeVar
 
-from ingot_chassis.testing.binaries import nats_programs, postgres_owner, postgres_programs, redis_programs
+from ingot_chassis.testing.binaries import (
+    nats_programs,
+    postgres_owner,
+    postgres_programs,
+    redis_programs,
+    s3_programs,
+)
 from ingot_chassis.testing.processes import (
     SESSION_LOCK,
-    KeptProcess,
+    GuardedProcess,
     Owner,
     ServerError,
     file_lock,
@@ -63,7 +71,9 @@ class NatsServer:
     def __init__(self, *, session: Path, folder: Path) -> None:
         self._session = session
         self._folder = folder
-        self._process: KeptProcess | None = None
+        self._process: GuardedProcess | None = None
+        self.max_payload = 1024 * 1024
+        """In bytes, from the next start on."""
         folder.mkdir(parents=True)
         self._program, self._port = _first_usable("nats-server", nats_programs(), self._try_program)
 
@@ -102,12 +112,13 @@ class NatsServer:
         settings = {
             "server_name": name,
             "listen": f"127.0.0.1:{port}",
+            "max_payload": self.max_payload,
             # An acknowledged message survives a kill: what production promises is what tests rely on.
             "jetstream": {"store_dir": str(self._folder), "sync_interval": "always"},
         }
         configuration = self._folder / "nats.conf"
         configuration.write_text(json.dumps(settings))
-        process = KeptProcess(
+        process = GuardedProcess(
             [str(program), "-c", str(configuration)], session=self._session, folder=self._folder
         )
         process.wait_until(partial(_nats_answers, port, name))
@@ -151,28 +162,32 @@ class SessionServers:
     def nats(self) -> str:
         return self._url("nats", self._start_nats)
 
+    def s3(self) -> str:
+        """`http://key:secret@host:port`; a bucket is made by the first object that is put into it."""
+        return self._url("s3", self._start_s3)
+
     def own_nats(self) -> NatsServer:
         """A private nats-server; whoever asks for it stops it."""
         return NatsServer(session=self.folder, folder=self.folder / f"nats-{secrets.token_hex(4)}")
 
     def _url(self, name: str, start: Callable[[], str]) -> str:
-        given = os.environ.get(f"INGOT_TEST_{name.upper()}_URL")
-        if given:
-            return given
+        url = os.environ.get(f"INGOT_TEST_{name.upper()}_URL")
+        if url:
+            return url
         with file_lock(self.folder / f"{name}.lock"):
-            url = self.folder / f"{name}.url"
+            file = self.folder / f"{name}.url"
             failure = self.folder / f"{name}.failure"
             if failure.exists():
                 raise ServerError(failure.read_text())
-            if not url.exists():
+            if not file.exists():
                 try:
                     started = start()
                 except ServerError as error:
                     failure.write_text(str(error))
                     raise
-                url.touch(mode=0o600)
-                url.write_text(started)
-            return url.read_text()
+                file.touch(mode=0o600)
+                file.write_text(started)
+            return file.read_text()
 
     def _start_nats(self) -> str:
         server = NatsServer(session=self.folder, folder=self.folder / "nats")
@@ -192,10 +207,56 @@ class SessionServers:
             f"bind 127.0.0.1\nport {port}\nrequirepass {password}\ndatabases {REDIS_DATABASES}\n"
             f'dir {folder}\nsave ""\nappendonly no\n'
         )
-        process = KeptProcess([str(program), str(configuration)], session=self.folder, folder=folder)
+        process = GuardedProcess([str(program), str(configuration)], session=self.folder, folder=folder)
         process.wait_until(partial(_redis_answers, port, password))
         process.let_go()
         return f"redis://:{password}@127.0.0.1:{port}"
+
+    def _start_s3(self) -> str:
+        folder = self.folder / "s3"
+        folder.mkdir()
+        return _first_usable("weed (SeaweedFS)", s3_programs(), partial(self._try_s3, folder))
+
+    def _try_s3(self, folder: Path, program: Path) -> str:
+        data = folder / secrets.token_hex(4)
+        data.mkdir()
+        key, secret = secrets.token_hex(10), secrets.token_hex(20)
+        identity = {
+            "name": "tests",
+            "credentials": [{"accessKey": key, "secretKey": secret}],
+            "actions": ["Admin", "Read", "Write", "List"],
+        }
+        configuration = folder / "identities.json"
+        configuration.touch(mode=0o600)
+        configuration.write_text(json.dumps({"identities": [identity]}))
+        ports = {
+            f"{part}.{kind}": free_port()
+            for part in ("master", "volume", "filer", "s3")
+            for kind in ("port", "port.grpc")
+        }
+        options = ports | {
+            "dir": data,
+            "ip": "127.0.0.1",
+            "ip.bind": "127.0.0.1",
+            "master.electionTimeout": "1s",
+            "master.volumeSizeLimitMB": 128,
+            "volume.max": 20,
+            "s3": "true",
+            "s3.config": configuration,
+            "s3.autoCreateBucket": "true",
+            "s3.iam": "false",
+            "s3.port.iceberg": 0,
+            "s3.port.lance": 0,
+        }
+        process = GuardedProcess(
+            [str(program), "server", *(f"-{name}={value}" for name, value in options.items())],
+            session=self.folder,
+            folder=folder,
+            stop_signal=signal.SIGKILL,  # it would wait ten seconds for others that might still read
+        )
+        process.wait_until(partial(_s3_answers, ports["s3.port"]))
+        process.let_go()
+        return f"http://{key}:{secret}@127.0.0.1:{ports['s3.port']}"
 
     def _start_postgres(self) -> str:
         owner = postgres_owner()
@@ -219,7 +280,7 @@ class SessionServers:
             configuration.writelines(
                 f"{name} = '{value}'\n" for name, value in (POSTGRES_SETTINGS | {"port": str(port)}).items()
             )
-        process = KeptProcess(
+        process = GuardedProcess(
             [str(programs / "postgres"), "-D", str(data)],
             session=self.folder,
             folder=folder,
@@ -299,6 +360,14 @@ def _redis_answers(port: int, password: str) -> bool:
     with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
         connection.sendall(f"AUTH {password}\r\n".encode())
         return connection.recv(64).startswith(b"+OK")
+
+
+def _s3_answers(port: int) -> bool:
+    try:
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5).close()
+    except urllib.error.HTTPError as refusal:
+        return refusal.code == 403
+    return False
 
 
 def _postgres_answers(url: str) -> bool:

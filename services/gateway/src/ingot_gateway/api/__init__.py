@@ -1,1 +1,1 @@
-"""What the gateway answers by itself."""
+"""The routes that the gateway answers itself: the version, the API description and its page."""

@@ -1,35 +1,32 @@
-"""The description of the API for programs, and the page that shows it to people."""
+"""The description of the API: an OpenAPI document for programs, and a page for people who want to try it."""
 
-import base64
-import hashlib
-import re
-from pathlib import Path
+from functools import cache, partial
+from urllib.parse import urlsplit
 
 from litestar import Response, get
-from litestar.response import Redirect
 
-from ingot_chassis.app import described
-from ingot_chassis.body import ApiRequest
-from ingot_chassis.policy import anyone
-
-PAGE = Path(__file__).with_name("page.html").read_bytes()
-
-
-def _allowed(tag: bytes) -> str:
-    """The one inline ``tag`` of the page as a source of a Content-Security-Policy."""
-    found = re.search(rb"<%b>(.*?)</%b>" % (tag, tag), PAGE, re.DOTALL)
-    digest = hashlib.sha256(found[1] if found else b"").digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
-
+from ingot_chassis.errors import NotFound
+from ingot_chassis.http.openapi import openapi_description
+from ingot_chassis.http.policy import anyone
+from ingot_gateway.api import viewer_files
+from ingot_gateway.api.request import GatewayRequest
+from ingot_gateway.compression import takes_gzip
 
 PAGE_HEADERS = {
     "Content-Security-Policy": (
-        f"default-src 'none'; script-src {_allowed(b'script')}; style-src {_allowed(b'style')}; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
+FILE_HEADERS = {
+    "Cache-Control": "public, max-age=31536000, immutable",
+    "X-Content-Type-Options": "nosniff",
+    "Vary": "Accept-Encoding",
+}
+
+_page = cache(viewer_files.page)
 
 
 @get(
@@ -39,27 +36,34 @@ PAGE_HEADERS = {
     tags=["miscellaneous"],
     media_type="application/json",
 )
-async def describe(request: ApiRequest) -> bytes:
+async def describe(request: GatewayRequest) -> bytes:
     """The description of this API (OpenAPI 3.1)."""
-    return await request.app.state.merged.encoded(described(request.app))  # type: ignore[no-any-return]
+    return await request.components.description.encoded(partial(openapi_description, request.app))
 
 
 @get("/swagger.v1.json", policy=anyone(), include_in_schema=False, media_type="application/json")
-async def describe_at_old_place(request: ApiRequest) -> bytes:
-    """The same, where clients of 2017 look for it."""
-    return await request.app.state.merged.encoded(described(request.app))  # type: ignore[no-any-return]
+async def describe_at_old_path(request: GatewayRequest) -> bytes:
+    """The same document, at the path that clients of 2017 use."""
+    return await request.components.description.encoded(partial(openapi_description, request.app))
 
 
 @get(["/api/v1/swagger", "/api/swagger"], policy=anyone(), include_in_schema=False)
-async def show_page() -> Response[bytes]:
-    """The page: it reads the description and lists its operations."""
-    return Response(PAGE, media_type="text/html", headers=PAGE_HEADERS)
+async def show_page(request: GatewayRequest) -> Response[bytes]:
+    """The page: it shows the description, and sends requests with the credential that one enters there."""
+    page = _page(urlsplit(request.public_url).path)
+    return Response(page, media_type="text/html", headers=PAGE_HEADERS)
 
 
-@get("/", policy=anyone(), include_in_schema=False)
-async def lead_to_page() -> Redirect:
-    """There is no other page for people yet."""
-    return Redirect("/api/v1/swagger")
+@get("/api/v1/swagger/{name:str}", policy=anyone(), include_in_schema=False)
+async def show_file(request: GatewayRequest, name: str) -> Response[bytes]:
+    """A file of the page."""
+    file = viewer_files.FILES.get(name)
+    if file is None:
+        raise NotFound
+    if takes_gzip(request.headers.get("accept-encoding", "").encode("latin-1")):
+        headers = FILE_HEADERS | {"Content-Encoding": "gzip"}
+        return Response(file.packed, media_type=file.media_type, headers=headers)
+    return Response(file.plain, media_type=file.media_type, headers=FILE_HEADERS)
 
 
-routes = [lead_to_page, describe, describe_at_old_place, show_page]
+routes = [describe, describe_at_old_path, show_page, show_file]

@@ -1,36 +1,42 @@
-"""``/version``: what clients look at to learn what they may ask for."""
+"""``/version``: clients read from it which operations they may use."""
 
+from functools import partial
 from importlib.metadata import version
 
 import msgspec
 from litestar import get
 
-from ingot_chassis.policy import anyone
+from ingot_chassis.http.openapi import openapi_description
+from ingot_chassis.http.policy import anyone
+from ingot_gateway.api.request import GatewayRequest
+from ingot_gateway.interface_version import served_version
 
-INTERFACE = "1.11.0"
-"""Current clients refuse less. It rises when the operations behind it exist."""
+OWN = version("ingot-gateway")
 
 
 class ServerVersion(msgspec.Struct, frozen=True):
-    """The version of the interface, and behind the plus that of Ingot."""
+    """The version of the interface, then a plus sign and the version of Ingot."""
 
     version: str
 
 
-CURRENT = ServerVersion(f"{INTERFACE}+ingot-{version('ingot-gateway')}")
+async def current(request: GatewayRequest) -> str:
+    """The version of this server; it follows from the operations that the services serve."""
+    operations = await request.components.description.operations(partial(openapi_description, request.app))
+    return f"{served_version(operations)}+ingot-{OWN}"
 
 
 @get("/api/v1/version", policy=anyone(), operation_id="getVersion", tags=["miscellaneous"])
-async def show_version() -> ServerVersion:
+async def show_version(request: GatewayRequest) -> ServerVersion:
     """Show the version of this server."""
-    return CURRENT
+    return ServerVersion(await current(request))
 
 
-# The official client of 2017 doubles the prefix.
+# The official client of 2017 sends the prefix twice.
 @get("/api/v1/api/v1/version", policy=anyone(), include_in_schema=False)
-async def show_version_at_doubled_prefix() -> ServerVersion:
-    """The same."""
-    return CURRENT
+async def show_version_at_doubled_prefix(request: GatewayRequest) -> ServerVersion:
+    """The same version."""
+    return ServerVersion(await current(request))
 
 
 routes = [show_version, show_version_at_doubled_prefix]

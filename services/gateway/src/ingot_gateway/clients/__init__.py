@@ -1,1 +1,1 @@
-"""The calls the gateway makes by itself."""
+"""The requests that the gateway itself makes to services."""

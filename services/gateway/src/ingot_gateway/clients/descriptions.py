@@ -1,21 +1,15 @@
-"""The description that each service gives of its public routes."""
+"""Requests to every service for the OpenAPI document of its public routes."""
 
-from typing import Any, Protocol
+from typing import Any
 
-from ingot_chassis.peers import Peers
-
-
-class Descriptions(Protocol):
-    """Raises ApiError when ``service`` gives none."""
-
-    async def of(self, service: str) -> dict[str, Any]: ...
+from ingot_chassis.peers.peers import Peers
 
 
-class DescriptionsOfPeers:
-    """The real ones."""
+class HttpDescriptions:
+    """Raises ApiError if a service gives no description."""
 
     def __init__(self, peers: Peers) -> None:
         self._peers = peers
 
-    async def of(self, service: str) -> dict[str, Any]:
+    async def description(self, service: str) -> dict[str, Any]:
         return await self._peers[service].get("/internal/openapi.json", dict[str, Any])

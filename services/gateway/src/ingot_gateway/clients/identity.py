@@ -1,19 +1,11 @@
-"""identity, as the gateway needs it: whose credential is this?"""
+"""Requests to identity: which account does a credential belong to?"""
 
-from typing import Protocol
-
-from ingot_chassis.peers import Peer
+from ingot_chassis.peers.peers import Peer
 from ingot_contracts.identity import Authenticate, Authenticated
 
 
-class Identity(Protocol):
-    """Raises the ApiError that identity answered, or Unavailable."""
-
-    async def authenticate(self, credential: Authenticate) -> Authenticated: ...
-
-
-class IdentityOverPeer:
-    """The real one."""
+class HttpIdentity:
+    """identity's internal API. Raises the ApiError that identity answered, or Unavailable."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer

@@ -1,1 +1,1 @@
-"""HTTP routes of hooks, with the shapes of their requests and answers."""
+"""HTTP routes of hooks, with the structs of their requests and answers."""

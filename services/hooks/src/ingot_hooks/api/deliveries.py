@@ -1,26 +1,25 @@
-"""The history of a hook: what was sent, what came back, and sending it once more.
+"""The history of a hook: what was sent, what the endpoint answered, and sending it again.
 
-It may tell of private repositories, so that of an organization is for its owners.
+A payload may describe a private repository, so the history of a hook of an organization is for its owners.
 """
 
 import json
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import msgspec
 from litestar import Response, get, post
+from litestar.handlers import HTTPRouteHandler
 
-from ingot_chassis.errors import Invalid, NotFound
-from ingot_chassis.policy import resource
-from ingot_hooks.api.call import Call
-from ingot_hooks.api.paths import named
-from ingot_hooks.core import hooks
+from ingot_chassis.errors import NotFound
+from ingot_chassis.http.policy import Policy
+from ingot_hooks.api.policies import in_organization, in_own_account, in_repository, of_server
+from ingot_hooks.api.request import HooksRequest
+from ingot_hooks.core import deliveries
+from ingot_hooks.core.access import HOOK_LEVEL
 from ingot_hooks.store import deliveries as store
-from ingot_hooks.store.deliveries import DeliveryRow
-
-EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
-OF_HOOK = "/hooks/{hook_id:int}/deliveries"
-READ, WRITE = resource("write", "read:hook"), resource("write", "write:hook")
+from ingot_hooks.store.deliveries import DeliveryRow, DeliverySummaryRow
+from ingot_hooks.store.tables import DeliveryState
 
 
 class Delivery(msgspec.Struct, kw_only=True):
@@ -42,46 +41,47 @@ class Delivery(msgspec.Struct, kw_only=True):
 
 
 class RedeliverFailed(msgspec.Struct, kw_only=True):
-    """`since` is held against the time at which a delivery was queued."""
+    """`since` is compared with the time at which a delivery was queued."""
 
     since: datetime
 
 
-class Redelivering(msgspec.Struct, kw_only=True):
-    """How many deliveries are sent once more."""
+class RedeliveredCount(msgspec.Struct, kw_only=True):
+    """How many deliveries are sent again."""
 
     count: int
 
 
-class Sent(msgspec.Struct, kw_only=True):
+class SentRequest(msgspec.Struct, kw_only=True):
     payload: Any
 
 
-class Answered(msgspec.Struct, kw_only=True):
+class ReceivedResponse(msgspec.Struct, kw_only=True):
     headers: dict[str, str]
     body: str
 
 
-class DeliveryInFull(Delivery, kw_only=True):
-    request: Sent
-    response: Answered
+class DeliveryDetails(Delivery, kw_only=True):
+    request: SentRequest
+    response: ReceivedResponse
 
 
-def view(row: DeliveryRow) -> Delivery:
+def present(row: DeliverySummaryRow) -> Delivery:
     return Delivery(**_fields(row))
 
 
-def view_in_full(row: DeliveryRow) -> DeliveryInFull:
-    return DeliveryInFull(
+def present_details(row: DeliveryRow) -> DeliveryDetails:
+    return DeliveryDetails(
         **_fields(row),
-        request=Sent(payload=json.loads(row.body)),
-        response=Answered(
+        request=SentRequest(payload=json.loads(row.body)),
+        response=ReceivedResponse(
             headers=json.loads(row.response_headers), body=row.response_body.decode("utf-8", "replace")
         ),
     )
 
 
-def _fields(row: DeliveryRow) -> dict[str, Any]:
+def _fields(row: DeliverySummaryRow) -> dict[str, Any]:
+    is_pending = row.state == DeliveryState.PENDING
     return {
         "id": row.id,
         "event": row.event,
@@ -92,68 +92,86 @@ def _fields(row: DeliveryRow) -> dict[str, Any]:
         "status_code": row.status,
         "error": row.error,
         "sequence": row.sequence,
-        "created_at": row.created_at,
-        "attempted_at": row.attempted_at,
-        "next_attempt_at": row.next_attempt_at if row.state == "pending" else None,
-        "finished_at": row.finished_at,
+        "created_at": _whole_seconds(row.created_at),
+        "attempted_at": _whole_seconds(row.attempted_at),
+        "next_attempt_at": _whole_seconds(row.next_attempt_at) if is_pending else None,
+        "finished_at": _whole_seconds(row.finished_at),
     }
 
 
-@get(OF_HOOK, policy=READ, operation_id=named("ListHookDeliveries"))
-async def list_deliveries(request: Call, hook_id: int) -> Response[list[Delivery]]:
+def _whole_seconds(time: datetime | None) -> datetime | None:
+    return time.replace(microsecond=0) if time is not None else None
+
+
+async def list_deliveries(request: HooksRequest, hook_id: int) -> Response[list[Delivery]]:
     """Deliveries of a hook, newest first."""
     await request.hook(hook_id)
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_page(db, hook_id, page)
-    return Response([view(row) for row in rows], headers=request.page_headers(page, total))
+    return Response([present(row) for row in rows], headers=request.page_headers(page, total))
 
 
-@get(OF_HOOK + "/{delivery_id:str}", policy=READ, operation_id=named("GetHookDelivery"))
-async def get_delivery(request: Call, hook_id: int, delivery_id: str) -> DeliveryInFull:
+async def get_delivery(request: HooksRequest, hook_id: int, delivery_id: str) -> DeliveryDetails:
     """One delivery with its payload and the answer."""
     await request.hook(hook_id)
     async with request.db.read() as db:
         row = await store.get(db, hook_id, delivery_id)
     if row is None:
         raise NotFound
-    return view_in_full(row)
+    return present_details(row)
 
 
-@post(
-    OF_HOOK + "/{delivery_id:str}/attempts",
-    policy=WRITE,
-    operation_id=named("RedeliverHookDelivery"),
-    status_code=202,
-)
-async def redeliver(request: Call, hook_id: int, delivery_id: str) -> Delivery:
+async def redeliver(request: HooksRequest, hook_id: int, delivery_id: str) -> Delivery:
     """Send an ended delivery once more, under the same id."""
     await request.hook(hook_id)
     async with request.db.transaction() as tx:
-        row = await hooks.redeliver(tx, hook_id, delivery_id)
-    request.bell.ring()
-    return view(row)
+        row = await deliveries.redeliver(tx, hook_id, delivery_id)
+    request.components.delivery_wakeup.notify()
+    return present(row)
 
 
-@post(
-    OF_HOOK + "/attempts",
-    policy=WRITE,
-    operation_id=named("RedeliverFailedHookDeliveries"),
-    status_code=202,
-)
-async def redeliver_failed(request: Call, hook_id: int, data: RedeliverFailed) -> Redelivering:
+async def redeliver_failed(request: HooksRequest, hook_id: int, data: RedeliverFailed) -> RedeliveredCount:
     """Send once more, under the same ids, all that failed since a time.
 
     That includes what waited for a hook when it was switched off because its endpoint failed.
     """
     await request.hook(hook_id)
-    since = data.since if data.since.tzinfo else data.since.replace(tzinfo=UTC)
-    if not EARLIEST < since < LATEST:
-        raise Invalid.field("since", "range", "is out of range")
     async with request.db.transaction() as tx:
-        count = await store.failed_again(tx, hook_id, since)
-    request.bell.ring()
-    return Redelivering(count=count)
+        count = await deliveries.redeliver_failed(tx, hook_id, data.since)
+    request.components.delivery_wakeup.notify()
+    return RedeliveredCount(count=count)
 
 
-routes = [list_deliveries, get_delivery, redeliver, redeliver_failed]
+DELIVERIES = "/hooks/{hook_id:int}/deliveries"
+DELIVERY = DELIVERIES + "/{delivery_id:str}"
+
+
+def _routes(owner: str, read: Policy, write: Policy) -> list[HTTPRouteHandler]:
+    """The routes of one kind of owner, whose operations begin with ``owner``."""
+    return [
+        get(DELIVERIES, policy=read, operation_id=f"{owner}ListHookDeliveries")(list_deliveries),
+        get(DELIVERY, policy=read, operation_id=f"{owner}GetHookDelivery")(get_delivery),
+        post(
+            DELIVERY + "/attempts",
+            policy=write,
+            operation_id=f"{owner}RedeliverHookDelivery",
+            status_code=202,
+        )(redeliver),
+        post(
+            DELIVERIES + "/attempts",
+            policy=write,
+            operation_id=f"{owner}RedeliverFailedHookDeliveries",
+            status_code=202,
+        )(redeliver_failed),
+    ]
+
+
+repository_routes = _routes(
+    "repo", in_repository(HOOK_LEVEL, "read:hook"), in_repository(HOOK_LEVEL, "write:hook")
+)
+organization_routes = _routes(
+    "org", in_organization("owner", "read:hook"), in_organization("owner", "write:hook")
+)
+own_routes = _routes("user", in_own_account("read:hook"), in_own_account("write:hook"))
+server_routes = _routes("admin", of_server("read:admin"), of_server("write:admin"))

@@ -1,109 +1,304 @@
-"""Hooks, of whatever is above them in the path.
+"""Hooks of repositories, of accounts and of the server: the same handlers, under policies of their own.
 
-Those of a repository are for people who may write to it. Members of an organization make and see its hooks, and its
-owners change them.
+Hooks of a repository are for its administrators. Members of an organization create and see its hooks, and its
+owners change them. Users have hooks for all their own repositories, and administrators have those of the server.
 """
 
+import json
 import uuid
+from datetime import datetime, timedelta
+from typing import Annotated
+from urllib.parse import urlsplit
 
+import msgspec
 from litestar import Response, delete, get, patch, post
+from msgspec import UNSET, UnsetType
 
-from ingot_chassis.policy import resource
-from ingot_chassis.tables import now
+from ingot_chassis.db.audit import Detail
+from ingot_chassis.db.tables import now
+from ingot_chassis.errors import Invalid, NotFound
+from ingot_chassis.http.patch import set_fields
+from ingot_contracts.identity import Account
+from ingot_contracts.limits import Description, Name
 from ingot_contracts.repos import NO_COMMIT, Repository
-from ingot_hooks.api.call import Call
-from ingot_hooks.api.paths import named
-from ingot_hooks.api.shapes import CreateHook, EditHook, Hook, given, view
-from ingot_hooks.core import fanout, hooks, payloads
-from ingot_hooks.core.payloads import Notice
+from ingot_hooks.api.policies import in_organization, in_own_account, in_repository, of_server
+from ingot_hooks.api.request import HooksRequest
+from ingot_hooks.core import fanout, hooks, notices
+from ingot_hooks.core.access import HOOK_LEVEL
+from ingot_hooks.core.hooks import MAX_URL
+from ingot_hooks.core.notices import Notice
 from ingot_hooks.store import hooks as store
+from ingot_hooks.store.hooks import DEFAULT_HOOKS, SERVER_HOOKS, SYSTEM_HOOKS, HookRow, Owner
+from ingot_hooks.store.tables import HookType
 
-READ, WRITE = resource("write", "read:hook"), resource("write", "write:hook")
+Names = Annotated[list[Name], msgspec.Meta(max_length=100)]
+Url = Annotated[str, msgspec.Meta(max_length=MAX_URL)]
 
 
-@get("/hooks", policy=READ, members=True, operation_id=named("ListHooks"))
-async def list_hooks(request: Call) -> Response[list[Hook]]:
-    """Hooks in the order in which they were made."""
+class HookConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """`channel` and `color` are for slack, `username` and `icon_url` for slack and discord. Other keys are ignored."""
+
+    url: Url | UnsetType = UNSET
+    content_type: Name | UnsetType = UNSET
+    secret: Name | UnsetType = UNSET
+    channel: Description | UnsetType = UNSET
+    username: Description | UnsetType = UNSET
+    icon_url: Description | UnsetType = UNSET
+    color: Description | UnsetType = UNSET
+
+
+class ServerHookConfig(HookConfig, frozen=True, kw_only=True):
+    """`is_system_webhook` is text or a boolean: true for a hook that gets the events of every repository.
+
+    Otherwise it is a default hook, which every new repository gets a copy of.
+    """
+
+    is_system_webhook: Name | bool = False
+
+
+class CreateHook(msgspec.Struct, kw_only=True):
+    """`config` needs `url` and `content_type` (json or form).
+
+    `secret` and `authorization_header` are optional and never shown again; the latter is sent as `Authorization`.
+    """
+
+    type: Name
+    config: HookConfig
+    events: Names = []
+    active: bool = False
+    branch_filter: Name = ""
+    authorization_header: Description = ""
+
+
+class CreateServerHook(CreateHook, kw_only=True):
+    config: ServerHookConfig
+
+
+class EditHook(msgspec.Struct, kw_only=True):
+    """A field that is absent stays as it is. An empty list of `events` means push alone.
+
+    A secret that is replaced goes on signing beside the new one for a while. `authorization_header` is dropped when
+    `config.url` changes and none is given.
+    """
+
+    config: HookConfig = HookConfig()
+    events: Names | UnsetType = UNSET
+    active: bool | UnsetType = UNSET
+    branch_filter: Name | UnsetType = UNSET
+    authorization_header: Description | UnsetType = UNSET
+
+
+class Hook(msgspec.Struct, kw_only=True):
+    """`disabled_reason` says why the server switched the hook off, and is empty otherwise."""
+
+    id: int
+    type: str
+    config: dict[str, str]
+    events: list[str]
+    active: bool
+    updated_at: datetime
+    created_at: datetime
+    branch_filter: str
+    disabled_reason: str
+
+
+def present(row: HookRow) -> Hook:
+    chat_settings = json.loads(row.settings) if row.type == HookType.SLACK else {}
+    return Hook(
+        id=row.id,
+        type=row.type,
+        config={"url": row.url, "content_type": row.content_type, **chat_settings},
+        events=json.loads(row.events),
+        active=row.active,
+        updated_at=row.updated_at.replace(microsecond=0),
+        created_at=row.created_at.replace(microsecond=0),
+        branch_filter=row.branch_filter,
+        disabled_reason=row.disabled_reason,
+    )
+
+
+async def list_hooks(request: HooksRequest) -> Response[list[Hook]]:
+    """Hooks in the order of their creation."""
+    return await _list(request, request.owner)
+
+
+async def _list(request: HooksRequest, owner: Owner) -> Response[list[Hook]]:
     page = request.page()
     async with request.db.read() as db:
-        rows, total = await store.list_page(db, request.owner, page)
-    return Response([view(row) for row in rows], headers=request.page_headers(page, total))
+        rows, total = await store.list_page(db, owner, page)
+    return Response([present(row) for row in rows], headers=request.page_headers(page, total))
 
 
-@post("/hooks", policy=WRITE, members=True, operation_id=named("CreateHook"), status_code=201)
-async def create_hook(request: Call, data: CreateHook) -> Hook:
+async def create_hook(request: HooksRequest, data: CreateHook) -> Hook:
     """Create a hook. It is inactive unless `active` is true."""
+    return await _create(request, data, request.owner)
+
+
+async def _create(request: HooksRequest, data: CreateHook, owner: Owner) -> Hook:
     async with request.db.transaction() as tx:
         row = await hooks.create(
             tx,
-            request.seal,
-            request.who,
-            request.owner,
+            request.components.seal,
+            request.principal,
+            owner,
             type_=data.type,
-            config=given(data.config),
+            config=set_fields(data.config),
             events=data.events,
             active=data.active,
             branch_filter=data.branch_filter,
             authorization=data.authorization_header,
         )
-    return view(row)
+        await request.audit(tx, "hook.create", _subject(request), id=row.id, **_shown(row))
+    return present(row)
 
 
-@get("/hooks/{hook_id:int}", policy=READ, members=True, operation_id=named("GetHook"))
-async def get_hook(request: Call, hook_id: int) -> Hook:
+async def create_server_hook(request: HooksRequest, data: CreateServerHook) -> Hook:
+    """Create a hook of the system, or a default hook. It is inactive unless `active` is true."""
+    is_system = _boolean("config.is_system_webhook", data.config.is_system_webhook)
+    return await _create(request, data, SYSTEM_HOOKS if is_system else DEFAULT_HOOKS)
+
+
+def _boolean(field: str, value: str | bool) -> bool:
+    """Raises Invalid."""
+    text = str(value).lower()
+    if text not in ("true", "1", "t", "false", "0", "f", ""):
+        raise Invalid.field(field, "invalid", "is neither true nor false")
+    return text in ("true", "1", "t")
+
+
+async def list_server_hooks(request: HooksRequest) -> Response[list[Hook]]:
+    """Hooks of the system, default hooks, or all of both, in the order of their creation."""
+    kind = request.query_params.get("type") or "system"
+    if kind not in SERVER_HOOKS_BY_TYPE:
+        raise Invalid.field("type", "unsupported", f"is not one of {', '.join(SERVER_HOOKS_BY_TYPE)}")
+    return await _list(request, SERVER_HOOKS_BY_TYPE[kind])
+
+
+async def get_hook(request: HooksRequest, hook_id: int) -> Hook:
     """A hook."""
-    return view(await request.hook(hook_id))
+    return present(await request.hook(hook_id))
 
 
-@patch("/hooks/{hook_id:int}", policy=WRITE, operation_id=named("EditHook"))
-async def edit_hook(request: Call, hook_id: int, data: EditHook) -> Hook:
+async def edit_hook(request: HooksRequest, hook_id: int, data: EditHook) -> Hook:
     """Change a hook."""
     async with request.db.transaction() as tx:
         row = await hooks.edit(
             tx,
-            request.seal,
-            request.who,
+            request.components.seal,
+            request.principal,
             request.owner,
             hook_id,
-            config=given(data.config),
-            events=data.events,
-            active=data.active,
-            branch_filter=data.branch_filter,
-            authorization=data.authorization_header,
-            rotation=request.rotation,
+            set_fields(data),
+            set_fields(data.config),
+            rotation=timedelta(hours=request.settings.rotation_hours),
         )
-    return view(row)
+        fields = sorted({*set_fields(data), *set_fields(data.config)} - {"config"})
+        await request.audit(tx, "hook.edit", _subject(request), id=row.id, fields=fields, **_shown(row))
+    return present(row)
 
 
-@delete("/hooks/{hook_id:int}", policy=WRITE, operation_id=named("DeleteHook"))
-async def delete_hook(request: Call, hook_id: int) -> None:
-    """Delete a hook; what waits for it is not sent."""
+async def delete_hook(request: HooksRequest, hook_id: int) -> None:
+    """Delete a hook and cancel its pending deliveries."""
     async with request.db.transaction() as tx:
         await hooks.remove(tx, request.owner, hook_id)
+        await request.audit(tx, "hook.delete", _subject(request), id=hook_id)
 
 
-@post("/hooks/{hook_id:int}/tests", policy=WRITE, operation_id=named("TestHook"), status_code=204)
-async def try_hook(request: Call, hook_id: int) -> None:
+def _subject(request: HooksRequest) -> str:
+    """Whose hook it is, for the audit log."""
+    owner = request.resource
+    if isinstance(owner, Repository):
+        return f"repository {owner.full_name}"
+    if isinstance(owner, Account):
+        return f"{owner.kind} {owner.login}"
+    return f"user {request.principal.name}" if owner.organization_id == request.principal.id else "server"
+
+
+def _shown(row: HookRow) -> dict[str, Detail]:
+    """What the audit log has of a hook: of the URL the host alone, since the rest may be a secret of the receiver."""
+    return {"type": row.type, "host": urlsplit(row.url).hostname or "", "active": row.active}
+
+
+async def try_hook(request: HooksRequest, hook_id: int) -> None:
     """Send a push that did not happen, also to an inactive hook.
 
-    The default branch of the repository stays where it is; a hook of an organization hears of a repository that
-    does not exist.
+    The default branch of the repository stays where it is. The test of any other hook names a repository that does not
+    exist.
     """
     row = await request.hook(hook_id)
-    notice = await _of_test(request)
+    notice = await _test_notice(request)
     async with request.db.transaction() as tx:
-        await fanout.queue(tx, [row], notice, event_id=str(uuid.uuid4()), manual=True)
-    request.bell.ring()
+        await fanout.queue_deliveries(tx, [row], notice, event_id=str(uuid.uuid4()), manual=True)
+    request.components.delivery_wakeup.notify()
 
 
-async def _of_test(request: Call) -> Notice:
-    sender = (await request.identity.account(request.who.id)).user()
-    of = request.hooked
-    if isinstance(of, Repository):
-        tip = await request.repos.tip(of.id, of.default_branch, principal=request.statement)
-        return payloads.notice_of_test(of, sender, tip)
-    example = payloads.example_repository(of.user(), request.public_url, now())
-    return payloads.notice_of_test(example, sender, NO_COMMIT)
+async def _test_notice(request: HooksRequest) -> Notice:
+    sender = (await request.components.identity.account(request.principal.id)).user()
+    owner = request.resource
+    if isinstance(owner, Repository):
+        return notices.notice_of_test(owner, sender, await _default_branch_tip(request, owner))
+    example_owner = owner.user() if isinstance(owner, Account) else sender
+    example = notices.example_repository(example_owner, request.public_url, now())
+    return notices.notice_of_test(example, sender, NO_COMMIT)
 
 
-routes = [list_hooks, create_hook, get_hook, edit_hook, delete_hook, try_hook]
+async def _default_branch_tip(request: HooksRequest, repository: Repository) -> str:
+    """The commit of the default branch; forty zeros if there is no such branch."""
+    if not repository.default_branch:
+        return NO_COMMIT
+    try:
+        return await request.components.repos.branch_tip(
+            repository.id, repository.default_branch, request.principal_token
+        )
+    except NotFound:
+        return NO_COMMIT
+
+
+SERVER_HOOKS_BY_TYPE = {"system": SYSTEM_HOOKS, "default": DEFAULT_HOOKS, "all": SERVER_HOOKS}
+
+HOOKS, HOOK = "/hooks", "/hooks/{hook_id:int}"
+
+READ, WRITE = in_repository(HOOK_LEVEL, "read:hook"), in_repository(HOOK_LEVEL, "write:hook")
+repository_routes = [
+    get(HOOKS, policy=READ, operation_id="repoListHooks")(list_hooks),
+    post(HOOKS, policy=WRITE, operation_id="repoCreateHook", status_code=201)(create_hook),
+    get(HOOK, policy=READ, operation_id="repoGetHook")(get_hook),
+    patch(HOOK, policy=WRITE, operation_id="repoEditHook")(edit_hook),
+    delete(HOOK, policy=WRITE, operation_id="repoDeleteHook")(delete_hook),
+    post(HOOK + "/tests", policy=WRITE, operation_id="repoTestHook", status_code=204)(try_hook),
+]
+
+MEMBER_READ, MEMBER_WRITE = in_organization("member", "read:hook"), in_organization("member", "write:hook")
+OWNER_WRITE = in_organization("owner", "write:hook")
+organization_routes = [
+    get(HOOKS, policy=MEMBER_READ, operation_id="orgListHooks")(list_hooks),
+    post(HOOKS, policy=MEMBER_WRITE, operation_id="orgCreateHook", status_code=201)(create_hook),
+    get(HOOK, policy=MEMBER_READ, operation_id="orgGetHook")(get_hook),
+    patch(HOOK, policy=OWNER_WRITE, operation_id="orgEditHook")(edit_hook),
+    delete(HOOK, policy=OWNER_WRITE, operation_id="orgDeleteHook")(delete_hook),
+    post(HOOK + "/tests", policy=OWNER_WRITE, operation_id="orgTestHook", status_code=204)(try_hook),
+]
+
+organization_alias_routes = [
+    delete(HOOK, policy=OWNER_WRITE, operation_id="orgDeleteHookAlias")(delete_hook),
+]
+
+OWN_READ, OWN_WRITE = in_own_account("read:hook"), in_own_account("write:hook")
+own_routes = [
+    get(HOOKS, policy=OWN_READ, operation_id="userListHooks")(list_hooks),
+    post(HOOKS, policy=OWN_WRITE, operation_id="userCreateHook", status_code=201)(create_hook),
+    get(HOOK, policy=OWN_READ, operation_id="userGetHook")(get_hook),
+    patch(HOOK, policy=OWN_WRITE, operation_id="userEditHook")(edit_hook),
+    delete(HOOK, policy=OWN_WRITE, operation_id="userDeleteHook")(delete_hook),
+    post(HOOK + "/tests", policy=OWN_WRITE, operation_id="userTestHook", status_code=204)(try_hook),
+]
+
+ADMIN_READ, ADMIN_WRITE = of_server("read:admin"), of_server("write:admin")
+server_routes = [
+    get(HOOKS, policy=ADMIN_READ, operation_id="adminListHooks")(list_server_hooks),
+    post(HOOKS, policy=ADMIN_WRITE, operation_id="adminCreateHook", status_code=201)(create_server_hook),
+    get(HOOK, policy=ADMIN_READ, operation_id="adminGetHook")(get_hook),
+    patch(HOOK, policy=ADMIN_WRITE, operation_id="adminEditHook")(edit_hook),
+    delete(HOOK, policy=ADMIN_WRITE, operation_id="adminDeleteHook")(delete_hook),
+    post(HOOK + "/tests", policy=ADMIN_WRITE, operation_id="adminTestHook", status_code=204)(try_hook),
+]

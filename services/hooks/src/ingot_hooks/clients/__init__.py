@@ -1,1 +1,1 @@
-"""What hooks calls: its sister services, and the endpoints of the world."""
+"""What hooks calls: identity and repos, and the endpoints of webhooks."""

@@ -1,36 +1,54 @@
-"""The endpoints of the world: one POST each, to an address that was judged before anything was sent.
+"""Sends one request to an endpoint, and only to an address that the egress guard has checked before.
 
-A name is resolved once per attempt, every answer is judged, and only those addresses are connected to. Connections
-are kept for the next attempt at the same host, whose addresses are judged none the less.
-Redirects are not followed and proxies of the environment not used, since both would lead elsewhere.
+A host is resolved once for each attempt. The guard checks all its addresses, and only those are connected to.
+Connections are reused for the next attempt at the same host; its addresses are checked again all the same.
+Redirects are not followed and proxies of the environment are not used: both would lead to unchecked addresses.
 """
 
 import asyncio
+import errno
 import socket
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial
 from types import SimpleNamespace
-from typing import Protocol
 
 import aiohttp
 import msgspec
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from ingot_chassis.egress import Resolve, resolved
-from ingot_hooks.clients.names import Names
+from ingot_chassis.security.egress import Egress, Resolve, resolve_host
+from ingot_hooks.clients.dns import HostResolver
+from ingot_hooks.clients.own_servers import OwnServers
 
-MOST_BYTES = 64 * 1024
-MOST_HEADERS = 100
-MOST_TEXT = 2000
+MAX_BODY_BYTES = 64 * 1024
+MAX_HEADERS = 100
+MAX_TEXT = 2000
 BODY_SECONDS = 3.0
-KEEP_SECONDS = 15.0
+KEEPALIVE_SECONDS = 15.0
+CERTIFICATE_FAULTS = {
+    9: "is not valid yet",
+    10: "has expired",
+    18: "is signed by itself",
+    19: "is signed by an authority that is not trusted",
+    20: "is signed by an authority that is not trusted",
+    21: "is signed by an authority that is not trusted",
+    62: "is for another host",
+    64: "is for another address",
+}
+"""By the codes of OpenSSL (``X509_V_ERR_…``)."""
+CONNECTION_FAULTS = {
+    errno.ECONNREFUSED: "it was refused",
+    errno.ECONNRESET: "it was closed without an answer",
+    errno.EHOSTUNREACH: "the host cannot be reached",
+    errno.ENETUNREACH: "the host cannot be reached",
+}
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """What an endpoint did. ``status`` 0: there was no answer, and ``error`` says why in words."""
+    """The answer of an endpoint. ``status`` 0: there was no answer, and ``error`` says why."""
 
     status: int = 0
     headers: Mapping[str, str] = {}
@@ -38,65 +56,51 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
 
 
-Refusal = Callable[[str, int, Sequence[str]], str]
-"""``(host, port, addresses)``: why nothing may be sent there, in words; empty when it may."""
+_checked_addresses: ContextVar[Sequence[ResolveResult]] = ContextVar("checked_addresses", default=())
+"""The addresses that the current attempt may connect to."""
 
 
-class Endpoints(Protocol):
-    async def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
-        """Send once. Never raises for what the other side does."""
-
-    async def close(self) -> None: ...
-
-
-_judged: ContextVar[Sequence[ResolveResult]] = ContextVar("judged", default=())
-"""The addresses that the attempt under way may connect to."""
-
-
-class Judged(AbstractResolver):
-    """Answers with the addresses that were judged for this attempt, and without them with none."""
+class CheckedResolver(AbstractResolver):
+    """Gives the connector the checked addresses of the current attempt, and no others."""
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
         del port, family
-        if not _judged.get():
-            raise OSError(f"{host} was not looked up")
-        return list(_judged.get())
+        if not _checked_addresses.get():
+            raise OSError(f"the addresses of {host} were not checked")
+        return list(_checked_addresses.get())
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """There is nothing to close."""
 
 
 class HttpEndpoints:
-    """Over sockets, within ``seconds`` from looking up the name to the head of the answer."""
+    """``seconds`` is the time from the lookup of the host to the head of the answer."""
 
-    def __init__(self, refusal: Refusal, seconds: float, *, resolve: Resolve | None = None) -> None:
-        self._refusal, self._seconds = refusal, seconds
-        self._names = Names()
-        self._resolve = resolve or partial(resolved, look_up=self._names.look_up)
+    def __init__(
+        self, egress: Egress, own_servers: OwnServers, seconds: float, *, resolve: Resolve | None = None
+    ) -> None:
+        self._egress, self._own_servers, self._seconds = egress, own_servers, seconds
+        self._hosts = HostResolver()
+        self._resolve = resolve or partial(resolve_host, look_up=self._hosts.look_up)
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
-        """Close what is kept."""
-        self._names.close()
+        """Close all connections, and stop the threads that resolve hosts."""
+        self._hosts.close()
         if self._session is not None:
             await self._session.close()
             self._session = None
 
     async def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        """Send one request. Whatever the endpoint does is a ``Reply``, never an exception."""
         try:
             return await self._send(method, URL(url), headers, body)
         except TimeoutError:
             return Reply(error=f"no answer within {self._seconds:g} s")
-        except ssl.SSLError as error:
-            return Reply(error=_words(f"TLS failed: {error}"))
-        except (aiohttp.ClientResponseError, aiohttp.ClientPayloadError) as error:
-            return Reply(error=_words(f"the answer cannot be read: {error}"))
-        except (aiohttp.ClientError, OSError) as error:
-            return Reply(error=_words(f"no connection: {error}"))
-        except ValueError as error:
-            return Reply(error=_words(f"the URL cannot be used: {error}"))
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            return Reply(error=_words(error))
 
     async def _send(self, method: str, url: URL, headers: Mapping[str, str], body: bytes) -> Reply:
         host, port = url.raw_host, url.port
@@ -104,48 +108,52 @@ class HttpEndpoints:
             return Reply(error="the URL is not one of http or https")
         async with asyncio.timeout(self._seconds) as limit:
             addresses = await self._resolve(host, port)
-            refusal = self._refusal(host, port, [address["host"] for address in addresses])
-            if refusal:
+            texts = [address["host"] for address in addresses]
+            refusal = self._egress.refusal(host, port, texts)
+            if refusal := refusal or await self._own_servers.refusal(host, port, texts):
                 return Reply(error=refusal)
-            _judged.set(addresses)
-            kept = SimpleNamespace(used=False)
+            _checked_addresses.set(addresses)
+            connection = SimpleNamespace(reused=False)
             try:
-                return await self._exchange(method, url, headers, body, limit, kept)
+                return await self._request(method, url, headers, body, limit, connection)
             except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-                if not kept.used:
+                if not connection.reused:
                     raise
-            # A kept connection may close in the moment in which it is used again; that is nobody's failure.
-            return await self._exchange(method, url, headers, body, limit, kept)
+            # An endpoint may close an idle connection just when it is reused. That is not a failed attempt.
+            return await self._request(method, url, headers, body, limit, connection)
 
-    async def _exchange(
+    async def _request(
         self,
         method: str,
         url: URL,
         headers: Mapping[str, str],
         body: bytes,
         limit: asyncio.Timeout,
-        kept: SimpleNamespace,
+        connection: SimpleNamespace,
     ) -> Reply:
-        """One request. ``kept`` is told when it goes over a connection that was used before."""
-        async with self._open().request(
-            method, url, headers=headers, data=body, allow_redirects=False, trace_request_ctx=kept
+        """One request. It sets ``connection.reused`` when the connection was used before."""
+        async with self._client_session().request(
+            method, url, headers=headers, data=body, allow_redirects=False, trace_request_ctx=connection
         ) as response:
-            limit.reschedule(None)  # The status decides; the body may not turn a success into a failure.
+            limit.reschedule(None)  # The status decides. A slow body must not make a failure of a success.
             return Reply(
                 status=response.status,
                 headers={
-                    name: _words(value) for name, value in list(response.headers.items())[:MOST_HEADERS]
+                    name: _storable(value) for name, value in list(response.headers.items())[:MAX_HEADERS]
                 },
-                body=await _beginning(response),
+                body=await _read_start(response),
             )
 
-    def _open(self) -> aiohttp.ClientSession:
+    def _client_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             reuse = aiohttp.TraceConfig()
-            reuse.on_connection_reuseconn.append(_note_reuse)
+            reuse.on_connection_reuseconn.append(_mark_reused)
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
-                    resolver=Judged(), use_dns_cache=False, limit=0, keepalive_timeout=KEEP_SECONDS
+                    resolver=CheckedResolver(),
+                    use_dns_cache=False,
+                    limit=0,
+                    keepalive_timeout=KEEPALIVE_SECONDS,
                 ),
                 auto_decompress=False,
                 trust_env=False,
@@ -156,17 +164,17 @@ class HttpEndpoints:
         return self._session
 
 
-async def _note_reuse(_session: object, context: SimpleNamespace, _parameters: object) -> None:
-    context.trace_request_ctx.used = True
+async def _mark_reused(_session: object, context: SimpleNamespace, _parameters: object) -> None:
+    context.trace_request_ctx.reused = True
 
 
-async def _beginning(response: aiohttp.ClientResponse) -> bytes:
-    """The first bytes of the body, as far as they come soon."""
+async def _read_start(response: aiohttp.ClientResponse) -> bytes:
+    """The first bytes of the body: at most ``MAX_BODY_BYTES``, and those that arrive in ``BODY_SECONDS``."""
     received = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS):
-            while len(received) < MOST_BYTES and (
-                chunk := await response.content.read(MOST_BYTES - len(received))
+            while len(received) < MAX_BODY_BYTES and (
+                chunk := await response.content.read(MAX_BODY_BYTES - len(received))
             ):
                 received += chunk
     except (TimeoutError, aiohttp.ClientError, OSError):
@@ -174,7 +182,31 @@ async def _beginning(response: aiohttp.ClientResponse) -> bytes:
     return bytes(received)
 
 
-def _words(text: str) -> str:
-    """Text from outside as it can be stored and shown."""
+def _words(error: Exception) -> str:
+    """What failed, in words of ours: those of the other side may be the greeting of something that is no endpoint."""
+    match error:
+        case ssl.SSLCertVerificationError():
+            verification = getattr(error, "certificate_error", error)  # aiohttp's has the one of ssl
+            code = getattr(verification, "verify_code", 0)
+            words = f"TLS failed: the certificate {CERTIFICATE_FAULTS.get(code, 'is not valid')}"
+        case ssl.SSLError():
+            words = "TLS failed: the endpoint does not speak it, or not in a way that is known"
+        case aiohttp.ClientResponseError() | aiohttp.ClientPayloadError():
+            words = "the answer cannot be read: it is not HTTP"
+        case socket.gaierror():
+            words = "no connection: the host name cannot be resolved"
+        case aiohttp.ServerDisconnectedError():
+            words = "no connection: it was closed without an answer"
+        case OSError():
+            words = f"no connection: {CONNECTION_FAULTS.get(error.errno or 0, 'it failed')}"
+        case ValueError():
+            words = "the URL cannot be used"
+        case _:
+            words = "no connection: it failed"
+    return words
+
+
+def _storable(text: str) -> str:
+    """``text`` without the characters that no column holds, cut at ``MAX_TEXT``."""
     readable = text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
-    return readable[:MOST_TEXT]
+    return readable[:MAX_TEXT]

@@ -1,45 +1,26 @@
-"""What hooks asks repos: what the caller may do to a repository, and where a branch stands."""
+"""Calls to repos: access to a repository, and the tip of a branch."""
 
-from typing import Protocol
-
-from ingot_chassis.errors import NotFound
-from ingot_chassis.peers import Peer, segment
-from ingot_contracts.repos import NO_COMMIT, BranchTip, HeldLevel, Level, RepositoryAccess
+from ingot_chassis.peers.peers import Peer, segment
+from ingot_contracts.repos import AccessLevel, BranchTip, Level, RepositoryAccess
 
 
-class Repos(Protocol):
-    async def access(self, owner: str, name: str, *, principal: str) -> RepositoryAccess:
-        """Raises NotFound when the caller may not know of it."""
-
-    async def tip(self, repository_id: int, branch: str, *, principal: str) -> str:
-        """The commit that a branch points to; 40 zeros when there is no such branch."""
-
-    async def level(self, repository_id: int, user_id: int) -> Level:
-        """What somebody may do who is not calling now."""
-
-
-class PeerRepos:
-    """Repos through its internal API."""
+class HttpRepos:
+    """Repos through its internal API. What does not exist, or is hidden from the caller, is NotFound."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
 
-    async def access(self, owner: str, name: str, *, principal: str) -> RepositoryAccess:
-        path = f"/internal/repositories/{segment(owner)}/{segment(name)}/access"
-        return await self._peer.get(path, RepositoryAccess, principal=principal)
+    async def access(self, owner: str, name: str, principal_token: str) -> RepositoryAccess:
+        """The repository of that name, and the level at which the caller may use it."""
+        path = f"/internal/repositories/by-name/{segment(owner)}/{segment(name)}/access"
+        return await self._peer.get(path, RepositoryAccess, principal=principal_token)
 
-    async def tip(self, repository_id: int, branch: str, *, principal: str) -> str:
-        if not branch:
-            return NO_COMMIT
+    async def level(self, repository_id: int, account_id: int) -> Level:
+        """The level at which a user may use a repository, without a request of that user."""
+        path = f"/internal/repositories/{repository_id}/level?user={account_id}"
+        return (await self._peer.get(path, AccessLevel)).level
+
+    async def branch_tip(self, repository_id: int, branch: str, principal_token: str) -> str:
+        """The commit that a branch points to."""
         path = f"/internal/repositories/{repository_id}/branches/{segment(branch)}"
-        try:
-            return (await self._peer.get(path, BranchTip, principal=principal)).sha
-        except NotFound:
-            return NO_COMMIT
-
-    async def level(self, repository_id: int, user_id: int) -> Level:
-        path = f"/internal/repositories/by-id/{repository_id}/level?user={user_id}"
-        try:
-            return (await self._peer.get(path, HeldLevel)).level
-        except NotFound:
-            return "none"
+        return (await self._peer.get(path, BranchTip, principal=principal_token)).sha

@@ -1,1 +1,1 @@
-"""Rules of hooks: what may be set, what fires, what is sent, when again, and where to never."""
+"""Rules of hooks: settings and secrets, subscriptions, payloads, signatures, the retry schedule, and access."""

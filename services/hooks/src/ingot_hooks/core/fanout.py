@@ -1,77 +1,81 @@
-"""From a notice to deliveries: one for each hook that wants it, in the transaction that learns of the event."""
+"""From an event to deliveries: one for each subscribed hook, in the transaction that applies the event."""
 
 import json
 import uuid
 from collections.abc import Sequence
-from typing import Any
 
-from ingot_chassis.database import Executor
-from ingot_hooks.core import bodies
-from ingot_hooks.core.payloads import Notice
-from ingot_hooks.core.subscriptions import wanted
+from ingot_chassis.db.driver import Executor
+from ingot_hooks.core import body_formats
+from ingot_hooks.core.notices import Notice
+from ingot_hooks.core.subscriptions import is_subscribed
 from ingot_hooks.store import deliveries
 from ingot_hooks.store import hooks as store
-from ingot_hooks.store.hooks import HookRow
+from ingot_hooks.store.deliveries import NewDelivery
+from ingot_hooks.store.hooks import RecipientRow
 
 
-async def tell(
+async def queue_notices(
     db: Executor, notices: Sequence[Notice], *, event_id: str, traceparent: str | None = None
 ) -> int:
-    """Queue what follows from one event, in the order of ``notices``; how many deliveries that are."""
+    """Queue the deliveries of one event, in the order of ``notices``; how many."""
     if not notices:
         return 0
     hooks = await store.list_active(db, notices[0].repository_id, notices[0].owner_id)
     count = 0
     for notice in notices:
-        told = [hook for hook in hooks if fires(hook, notice)]
-        count += len(await queue(db, told, notice, event_id=event_id, traceparent=traceparent))
+        recipients = [
+            hook
+            for hook in hooks
+            if is_subscribed(
+                json.loads(hook.events),
+                hook.branch_filter,
+                event=notice.event,
+                kind=notice.kind,
+                branch=notice.branch,
+            )
+        ]
+        await queue_deliveries(db, recipients, notice, event_id=event_id, traceparent=traceparent)
+        count += len(recipients)
     return count
 
 
-def fires(hook: HookRow, notice: Notice) -> bool:
-    return wanted(
-        json.loads(hook.events),
-        hook.branch_filter,
-        event=notice.event,
-        kind=notice.kind,
-        branch=notice.branch,
-    )
-
-
-async def queue(
+async def queue_deliveries(
     db: Executor,
-    hooks: Sequence[HookRow],
+    recipients: Sequence[RecipientRow],
     notice: Notice,
     *,
     event_id: str,
     traceparent: str | None = None,
     manual: bool = False,
-) -> list[str]:
-    """Queue ``notice`` for these hooks; the ids of the deliveries. ``manual``: sent even by inactive hooks."""
-    if not hooks:
-        return []
-    numbers = await store.next_sequences(db, [hook.id for hook in hooks], notice.repository_id)
-    bodies_of: dict[tuple[str, str], bytes] = {}
-    for hook in hooks:
-        looks = (hook.type, hook.settings)
-        if looks not in bodies_of:
-            bodies_of[looks] = bodies.body_for(hook.type, json.loads(hook.settings), notice)
-    rows: list[dict[str, Any]] = [
-        {
-            "id": str(uuid.uuid4()),
-            "hook_id": hook.id,
-            "repository_id": notice.repository_id,
-            "event_id": event_id,
-            "event": notice.event,
-            "kind": notice.kind,
-            "action": notice.action,
-            "manual": manual,
-            "endpoint": hook.endpoint,
-            "body": bodies_of[hook.type, hook.settings],
-            "sequence": numbers[hook.id],
-            "traceparent": traceparent,
-        }
-        for hook in hooks
+) -> None:
+    """Queue one delivery of ``notice`` for each of these hooks that still exists.
+
+    A ``manual`` one is sent also by an inactive hook.
+    """
+    if not recipients:
+        return
+    sequences = await store.next_sequences(db, [hook.id for hook in recipients], notice.repository_id)
+    bodies_by_format: dict[tuple[str, str], bytes] = {}
+    remaining = [hook for hook in recipients if hook.id in sequences]
+    for hook in remaining:
+        format_ = (hook.type, hook.settings)
+        if format_ not in bodies_by_format:
+            bodies_by_format[format_] = body_formats.body_for(hook.type, json.loads(hook.settings), notice)
+    rows = [
+        NewDelivery(
+            id=str(uuid.uuid4()),
+            hook_id=hook.id,
+            repository_id=notice.repository_id,
+            event_id=event_id,
+            event=notice.event,
+            kind=notice.kind,
+            action=notice.action,
+            manual=manual,
+            endpoint=hook.endpoint,
+            body=bodies_by_format[hook.type, hook.settings],
+            sequence=sequences[hook.id],
+            traceparent=traceparent,
+        )
+        for hook in remaining
     ]
     await deliveries.add(db, rows)
-    return [row["id"] for row in rows]

@@ -2,9 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import Literal
 
 import msgspec
+
+from ingot_hooks.store.tables import DeliveryState
 
 PAUSES = (
     timedelta(0),
@@ -21,43 +22,49 @@ PAUSES = (
 """Before each attempt; there are as many attempts as pauses."""
 
 JITTER = 0.1
-LONGEST_WAIT = timedelta(hours=24)
-GONE = 410
+MAX_RETRY_AFTER = timedelta(hours=24)
+ENDPOINT_REMOVED = 410
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What follows from an attempt. ``again_at`` belongs to pending; ``gone``: the endpoint wants no more."""
+class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What follows from an attempt. Only a delivery that stays pending has ``next_attempt_at``.
 
-    state: Literal["delivered", "pending", "failed"]
-    again_at: datetime | None = None
-    gone: bool = False
+    ``endpoint_removed``: the endpoint refuses all further deliveries.
+    """
+
+    state: DeliveryState
+    next_attempt_at: datetime | None = None
+    endpoint_removed: bool = False
 
 
-def judge(status: int, retry_after: str, *, attempts: int, at: datetime, jitter: float) -> Verdict:
-    """What follows from attempt number ``attempts`` that was answered with ``status`` (0: not at all).
+def attempt_result(
+    status: int, retry_after: str, *, attempts: int, at: datetime, jitter: float
+) -> AttemptResult:
+    """What follows from attempt number ``attempts``, whose answer had ``status``; 0 means no answer.
 
     ``jitter``, from -1 to 1, moves the next attempt by up to a tenth of the pause.
     """
     if 200 <= status < 300:
-        return Verdict(state="delivered")
-    if status == GONE:
-        return Verdict(state="failed", gone=True)
+        return AttemptResult(state=DeliveryState.DELIVERED)
+    if status == ENDPOINT_REMOVED:
+        return AttemptResult(state=DeliveryState.FAILED, endpoint_removed=True)
     if attempts >= len(PAUSES):
-        return Verdict(state="failed")
+        return AttemptResult(state=DeliveryState.FAILED)
     pause = PAUSES[attempts] * (1 + JITTER * jitter)
-    return Verdict(state="pending", again_at=at + max(pause, asked_pause(retry_after, at)))
+    next_attempt_at = at + max(pause, retry_after_pause(retry_after, at))
+    return AttemptResult(state=DeliveryState.PENDING, next_attempt_at=next_attempt_at)
 
 
-def asked_pause(retry_after: str, at: datetime) -> timedelta:
-    """What a ``Retry-After`` header (RFC 9110: seconds or a date) asks for, within a day; else nothing."""
+def retry_after_pause(retry_after: str, at: datetime) -> timedelta:
+    """The pause of a ``Retry-After`` header (RFC 9110: seconds or a date), at most a day; zero if it is neither."""
     text = retry_after.strip()
     if text.isascii() and text.isdigit():
         seconds = int(text[:9])
-        return min(timedelta(seconds=seconds), LONGEST_WAIT)
+        return min(timedelta(seconds=seconds), MAX_RETRY_AFTER)
     try:
         until = parsedate_to_datetime(text)
     except (ValueError, TypeError, IndexError, OverflowError):
         return timedelta(0)
     if until.tzinfo is None:
         until = until.replace(tzinfo=UTC)
-    return min(max(until - at, timedelta(0)), LONGEST_WAIT)
+    return min(max(until - at, timedelta(0)), MAX_RETRY_AFTER)

@@ -1,7 +1,7 @@
-"""The headers of a delivery: names that receivers of several systems look for, and signatures over the body.
+"""The headers of a delivery, with the names that receivers of several systems know, and its signatures.
 
-The older signatures cover the JSON text with the secret as it was typed. The one of Standard Webhooks covers
-the body as sent; its secret may be written as ``whsec_`` and base64.
+The older signatures cover the JSON text, with the secret as the user typed it. The signature of Standard Webhooks
+covers the body as it is sent; its secret may be written as ``whsec_`` and base64.
 """
 
 import base64
@@ -14,13 +14,18 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from ingot_hooks.store.tables import ContentType
+
 USER_AGENT = "Ingot"
-CONTENT_TYPES = {"json": "application/json", "form": "application/x-www-form-urlencoded"}
+MEDIA_TYPES = {
+    ContentType.JSON: "application/json",
+    ContentType.FORM: "application/x-www-form-urlencoded",
+}
 PREFIX = "whsec_"
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """What one delivery says, the same in every attempt."""
+    """What a delivery says; it is the same in every attempt."""
 
     id: str
     event: str
@@ -29,56 +34,62 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     text: bytes
 
 
-class Post(msgspec.Struct, frozen=True, kw_only=True):
-    """One request, ready to be sent."""
+class SignedRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Headers and body of one attempt."""
 
     headers: dict[str, str]
     body: bytes
 
 
-def prepared(
-    message: Message, *, content_type: str, secrets: Sequence[str], at: datetime, authorization: str = ""
-) -> Post:
+def signed_request(
+    message: Message,
+    *,
+    content_type: ContentType,
+    secrets: Sequence[str],
+    at: datetime,
+    authorization: str = "",
+) -> SignedRequest:
     """The request of an attempt at ``at``.
 
-    ``secrets``, newest first, are those that are valid: all sign for Standard Webhooks, whose header has room
-    for them, and the newest signs for the others.
+    ``secrets`` are the valid ones, newest first. All of them sign for Standard Webhooks, whose header holds several
+    signatures. The newest one signs for the other headers.
     """
     secret = secrets[0] if secrets else ""
     body = message.text
-    if content_type == "form":
+    if content_type == ContentType.FORM:
         body = urlencode({"payload": message.text.decode()}).encode()
     timestamp = str(int(at.timestamp()))
     key = secret.encode()
     sha256 = hmac.new(key, message.text, hashlib.sha256).hexdigest() if secret else ""
     headers = {
-        "Content-Type": CONTENT_TYPES[content_type],
+        "Content-Type": MEDIA_TYPES[content_type],
         "User-Agent": USER_AGENT,
         "Accept-Encoding": "identity",
         "X-Ingot-Sequence": str(message.sequence),
         "webhook-id": message.id,
         "webhook-timestamp": timestamp,
     }
-    for system in ("Gitea", "Gogs", "GitHub"):
+    for system in ("Gitea", "Gogs", "GitHub", "Forgejo"):
         headers[f"X-{system}-Delivery"] = message.id
         headers[f"X-{system}-Event"] = message.event
         headers[f"X-{system}-Event-Type"] = message.kind
-    headers["X-Gitea-Signature"] = headers["X-Gogs-Signature"] = sha256
+    for system in ("Gitea", "Gogs", "Forgejo"):
+        headers[f"X-{system}-Signature"] = sha256
     if secret:
         headers["X-Hub-Signature"] = "sha1=" + hmac.new(key, message.text, hashlib.sha1).hexdigest()
         headers["X-Hub-Signature-256"] = "sha256=" + sha256
         signed = f"{message.id}.{timestamp}.".encode() + body
-        digests = [hmac.new(standard_key(each), signed, hashlib.sha256).digest() for each in secrets]
+        digests = [hmac.new(standard_webhooks_key(each), signed, hashlib.sha256).digest() for each in secrets]
         headers["webhook-signature"] = " ".join(
             "v1," + base64.b64encode(digest).decode() for digest in digests
         )
     if authorization:
         headers["Authorization"] = authorization
-    return Post(headers=headers, body=body)
+    return SignedRequest(headers=headers, body=body)
 
 
-def standard_key(secret: str) -> bytes:
-    """The bytes that Standard Webhooks signs with."""
+def standard_webhooks_key(secret: str) -> bytes:
+    """The key of a Standard Webhooks signature."""
     if secret.startswith(PREFIX):
         coded = secret.removeprefix(PREFIX)
         try:

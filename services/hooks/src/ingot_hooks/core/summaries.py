@@ -1,4 +1,4 @@
-"""What a person reads in a chat about a notice, before the chat's own markup."""
+"""The few lines that a chat shows for a notice, before they are written in the markup of the chat."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,15 +6,13 @@ import msgspec
 
 from ingot_contracts.identity import User
 from ingot_contracts.repos import NO_COMMIT, Commit, Repository
+from ingot_hooks.core.notices import BRANCHES, TAGS, Notice
 from ingot_hooks.core.payloads import (
-    BRANCHES,
-    TAGS,
     CreatePayload,
     DeletePayload,
     ForkPayload,
     IssueCommentPayload,
     IssuePayload,
-    Notice,
     PullRequestPayload,
     PushPayload,
     ReleasePayload,
@@ -22,12 +20,14 @@ from ingot_hooks.core.payloads import (
     StatusPayload,
 )
 
+_REVIEWS = {"pull_request_review_approved": "approved", "pull_request_review_rejected": "rejected"}
+"""What a chat calls a review; any other is a comment."""
 SUCCESS, WARNING, FAILURE = "1ac600", "ffd930", "ff3232"
-MOST_TEXT = 2000
+MAX_TEXT = 2000
 
 
 class Link(msgspec.Struct, frozen=True):
-    """Text that leads somewhere."""
+    """Text with a URL."""
 
     url: str
     text: str
@@ -37,7 +37,7 @@ Line = Sequence[str | Link]
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """``color`` is six hex digits; ``url`` is where the thing can be seen, empty when it is gone."""
+    """``color`` is six hex digits. ``url`` is the page of the subject, empty for a deleted one."""
 
     headline: Line
     detail: list[Line] = []
@@ -48,10 +48,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summary_of(notice: Notice) -> Summary:
-    """The few lines that tell of ``notice``."""
+    """The summary of ``notice``."""
     payload = notice.payload
     repository = Link(payload.repository.html_url, payload.repository.full_name)
-    headline, detail, url, color = _told(payload, repository)
+    headline, detail, url, color = _describe(payload, repository)
     return Summary(
         headline=[*headline, f" by {payload.sender.login}"],
         detail=detail,
@@ -62,21 +62,21 @@ def summary_of(notice: Notice) -> Summary:
     )
 
 
-def rendered(line: Line, escape: Callable[[str], str], link: Callable[[str, str], str]) -> str:
+def render_line(line: Line, escape: Callable[[str], str], link: Callable[[str, str], str]) -> str:
     """``line`` in the markup of a chat: ``link`` gets a URL and its escaped text."""
     return "".join(
         link(part.url, escape(part.text)) if isinstance(part, Link) else escape(part) for part in line
     )
 
 
-def clipped(text: str, most: int = MOST_TEXT) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+def clip(text: str, max_length: int = MAX_TEXT) -> str:
+    return text if len(text) <= max_length else text[: max_length - 1] + "…"
 
 
-_Told = tuple[Line, list[Line], str, str]
+_Description = tuple[Line, list[Line], str, str]
 
 
-def _told(payload: object, repository: Link) -> _Told:  # noqa: C901, PLR0911 - one return per kind of payload
+def _describe(payload: object, repository: Link) -> _Description:  # noqa: C901, PLR0911 - one return per kind of payload
     headline: Line
     match payload:
         case CreatePayload():
@@ -101,7 +101,7 @@ def _told(payload: object, repository: Link) -> _Told:  # noqa: C901, PLR0911 - 
         case RepositoryPayload():
             return ["[", repository, f"] repository {payload.action}"], [], repository.url, SUCCESS
         case PushPayload():
-            return _told_push(payload, repository)
+            return _describe_push(payload, repository)
         case IssuePayload(issue=issue):
             url = f"{repository.url}/issues/{issue.number}"
             headline = [
@@ -115,24 +115,40 @@ def _told(payload: object, repository: Link) -> _Told:  # noqa: C901, PLR0911 - 
         case IssueCommentPayload(issue=issue, comment=comment):
             subject = Link(comment.html_url, f"#{issue.number} {issue.title}")
             headline = ["[", repository, "] comment on ", subject, f" {payload.action}"]
-            detail: list[Line] = [[clipped(comment.body)]] if payload.action != "deleted" else []
+            detail: list[Line] = [[clip(comment.body)]] if payload.action != "deleted" else []
             return headline, detail, comment.html_url, _color(payload.action)
-        case PullRequestPayload(pull_request=pull):
-            action = "merged" if payload.action == "closed" and pull.merged else payload.action
-            subject = Link(pull.html_url, f"#{pull.number} {pull.title}")
-            headline = ["[", repository, "] pull request ", subject, f" {action}"]
-            return headline, _quoted(pull.body, action), pull.html_url, _color(action)
+        case PullRequestPayload():
+            return _describe_pull_request(payload, repository)
         case StatusPayload():
-            return _told_status(payload, repository)
+            return _describe_status(payload, repository)
         case ReleasePayload(release=release):
             name = Link(release.html_url, release.name or release.tag_name)
-            detail = [[clipped(release.body)]] if release.body and payload.action == "published" else []
+            detail = [[clip(release.body)]] if release.body and payload.action == "published" else []
             headline = ["[", repository, "] release ", name, f" {payload.action}"]
             return headline, detail, release.html_url, _color(payload.action)
-    raise TypeError(f"nothing to say about {type(payload).__name__}")
+    raise TypeError(f"there is no summary of {type(payload).__name__}")
 
 
-def _told_push(payload: PushPayload, repository: Link) -> _Told:
+def _describe_pull_request(payload: PullRequestPayload, repository: Link) -> _Description:
+    pull, review, reviewer = payload.pull_request, payload.review, payload.requested_reviewer
+    subject = Link(pull.html_url, f"#{pull.number} {pull.title}")
+    headline: Line
+    if review is not None:
+        verb = _REVIEWS.get(review.type, "commented")
+        detail: list[Line] = [[clip(review.content)]] if review.content else []
+        color = FAILURE if verb == "rejected" else SUCCESS
+        headline = ["[", repository, "] pull request ", subject, f" {verb}"]
+        return headline, detail, pull.html_url, color
+    if reviewer is not None:
+        verb = "requested" if payload.action == "review_requested" else "no longer requested"
+        headline = ["[", repository, "] review of ", subject, f" {verb} from {reviewer.login}"]
+        return headline, [], pull.html_url, SUCCESS
+    action = "merged" if payload.action == "closed" and pull.merged else payload.action
+    headline = ["[", repository, "] pull request ", subject, f" {action}"]
+    return headline, _quoted(pull.body, action), pull.html_url, _color(action)
+
+
+def _describe_push(payload: PushPayload, repository: Link) -> _Description:
     ref = payload.ref.removeprefix(BRANCHES).removeprefix(TAGS)
     if payload.after == NO_COMMIT:
         return ["[", repository, f"] {ref} removed by a push"], [], repository.url, FAILURE
@@ -142,22 +158,22 @@ def _told_push(payload: PushPayload, repository: Link) -> _Told:
     return ["[", repository, f":{ref}] {what}"], detail, payload.compare_url or repository.url, SUCCESS
 
 
-def _told_status(payload: StatusPayload, repository: Link) -> _Told:
+def _describe_status(payload: StatusPayload, repository: Link) -> _Description:
     commit = Link(f"{repository.url}/commit/{payload.sha}", payload.sha[:7])
     color = {"success": SUCCESS, "pending": WARNING, "warning": WARNING}.get(payload.state, FAILURE)
-    detail: list[Line] = [[clipped(payload.description)]] if payload.description else []
+    detail: list[Line] = [[clip(payload.description)]] if payload.description else []
     headline: Line = ["[", repository, "] ", payload.context, " of ", commit, f": {payload.state}"]
     return headline, detail, payload.target_url or commit.url, color
 
 
 def _commit_line(commit: Commit) -> Line:
     subject = commit.message.split("\n", 1)[0]
-    return [Link(commit.url, commit.id[:7]), f": {clipped(subject, 200)} - {commit.author.name}"]
+    return [Link(commit.url, commit.id[:7]), f": {clip(subject, 200)} - {commit.author.name}"]
 
 
 def _quoted(body: str, action: str) -> list[Line]:
-    """The text of an issue, when it is new."""
-    return [[clipped(body)]] if body and action in ("opened", "edited") else []
+    """The text of an issue or pull request, if it is new."""
+    return [[clip(body)]] if body and action in ("opened", "edited") else []
 
 
 def _color(action: str) -> str:

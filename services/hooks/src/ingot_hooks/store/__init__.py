@@ -1,1 +1,1 @@
-"""SQL of hooks."""
+"""Tables of hooks, their rows, and the SQL that reads and writes them."""

@@ -1,9 +1,9 @@
-"""SQL for workers: finding what is due, taking it with a lease, and recording what became of it."""
+"""SQL for workers: find due deliveries, claim them with a lease, and record their outcomes."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from datetime import timedelta
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple, TypedDict
 
 from sqlalchemy import (
     ColumnElement,
@@ -22,32 +22,69 @@ from sqlalchemy import (
     update,
 )
 
-from ingot_chassis.database import Executor
-from ingot_chassis.lookup import Lookup
-from ingot_chassis.tables import UtcDateTime, now
-from ingot_hooks.store.deliveries import AIMED_AT, PENDING, UNDER_WAY, DeliveryRow
-from ingot_hooks.store.tables import delivery, hook
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.rows import TypedRow, fetch_all
+from ingot_chassis.db.tables import UtcDateTime, now
+from ingot_hooks.store.deliveries import CURRENT_ENDPOINT, PENDING, UNDER_WAY, DeliveryRow
+from ingot_hooks.store.tables import DeliveryState, delivery, hook
 
-OLDEST = 200
-"""As many of what is due are looked at first, and as many are found at most."""
-FEW = 20
-"""As few of them that can be taken mean that the others are in the way of younger ones."""
+MAX_DUE = 200
+"""So many of the oldest due deliveries are looked at first, and at most so many are found."""
+TOO_FEW = 20
+"""When fewer of the oldest can be claimed, the others of them hide younger ones, and all lanes are looked at."""
 RUNNING: ColumnElement[str] = literal_column("'running'")
 
 Lane = tuple[int, int]
-"""A hook and a repository."""
+"""A hook and a repository: their deliveries are sent one at a time, in order."""
 
 
-class Claimable(NamedTuple):
-    """What may be claimed: up to ``per_endpoint`` per host and port, and deliveries of hooks that fail or none."""
+class ClaimLimits(NamedTuple):
+    """At most ``per_endpoint`` deliveries for one host and port; those of failing hooks only if they are included.
+
+    Nothing of the lanes in ``paused_lanes`` is found.
+    """
 
     per_endpoint: int
-    of_failing: bool = True
+    include_failing: bool = True
+    paused_lanes: Collection[Lane] = ()
 
 
-def _due(*conditions: ColumnElement[bool]) -> Lookup:
-    """The ``first`` that are due."""
-    return Lookup(
+class LaneRow(TypedRow):
+    """Where something waits."""
+
+    hook_id: int
+    repository_id: int
+    endpoint: str
+
+
+class DueDelivery(LaneRow):
+    """A delivery that could be claimed."""
+
+    number: int
+
+
+class RunningLane(LaneRow):
+    """A lane with running deliveries. ``leased_until``: when the first of their leases ends."""
+
+    running: int
+    leased_until: datetime
+
+
+class HookId(TypedRow):
+    id: int
+
+
+class ClaimRow(TypedRow):
+    """Which claim of a delivery is the last one."""
+
+    number: int
+    fence: int
+
+
+def _due(*conditions: ColumnElement[bool]) -> PreparedQuery[DueDelivery]:
+    """The first deliveries that are due, as many as ``first`` says."""
+    return PreparedQuery(
         select(delivery.c.number, delivery.c.hook_id, delivery.c.repository_id, delivery.c.endpoint)
         .where(
             UNDER_WAY,
@@ -56,26 +93,31 @@ def _due(*conditions: ColumnElement[bool]) -> Lookup:
             *conditions,
         )
         .order_by(delivery.c.next_attempt_at, delivery.c.number)
-        .limit(bindparam("first", type_=Integer))
+        .limit(bindparam("first", type_=Integer)),
+        DueDelivery,
     )
 
 
-def _heads() -> Lookup:
-    """The first of each lane in which something is due: goes from lane to lane in the index, past what waits there."""
+def _lane_heads() -> PreparedQuery[LaneRow]:
+    """Each lane in which something is due, by its first delivery.
+
+    The query goes from lane to lane in the index. So it does not read the other deliveries of a lane.
+    """
 
     def next_lane(waiting: FromClause, *conditions: ColumnElement[bool]) -> ScalarSelect[int]:
         by_lane = (waiting.c.hook_id, waiting.c.repository_id, waiting.c.next_attempt_at, waiting.c.number)
-        found = select(waiting.c.number).where(waiting.c.state == PENDING, *conditions)
-        return found.order_by(*by_lane).limit(literal_column("1")).correlate_except(waiting).scalar_subquery()
+        numbers = select(waiting.c.number).where(waiting.c.state == PENDING, *conditions)
+        first = numbers.order_by(*by_lane).limit(literal_column("1"))
+        return first.correlate_except(waiting).scalar_subquery()
 
     head, after = delivery.alias("head"), delivery.alias("after")
-    shown = ("hook_id", "repository_id", "endpoint", "next_attempt_at")
-    # Each step tells of one head and names the next one.
-    nothing = (cast(null(), delivery.c[name].type).label(name) for name in shown)
-    steps = select(next_lane(after).label("following"), *nothing).cte("steps", recursive=True)
+    names = ("hook_id", "repository_id", "endpoint", "next_attempt_at")
+    # Each step shows one head and names the next one.
+    no_head = (cast(null(), delivery.c[name].type).label(name) for name in names)
+    steps = select(next_lane(after).label("following"), *no_head).cte("steps", recursive=True)
 
-    def of_head(name: str) -> ScalarSelect[Any]:
-        """Looked up, not joined: a join that was planned when the table was empty would read all of it."""
+    def of_head(name: str) -> ScalarSelect[object]:
+        """A subquery, not a join: a join that was planned for an empty table would read the whole table."""
         return (
             select(head.c[name])
             .where(head.c.number == steps.c.following)
@@ -86,19 +128,64 @@ def _heads() -> Lookup:
     here = tuple_(of_head("hook_id"), of_head("repository_id"))
     beyond = tuple_(after.c.hook_id, after.c.repository_id) > here
     steps = steps.union_all(
-        select(next_lane(after, beyond), *(of_head(name).label(name) for name in shown)).where(
+        select(next_lane(after, beyond), *(of_head(name).label(name) for name in names)).where(
             steps.c.following.is_not(None)
         )
     )
-    return Lookup(
+    return PreparedQuery(
         select(*(steps.c[name].label(name) for name in ("hook_id", "repository_id", "endpoint")))
         .where(steps.c.next_attempt_at <= bindparam("at", type_=UtcDateTime))
-        .order_by(steps.c.next_attempt_at)
+        .order_by(steps.c.next_attempt_at),
+        LaneRow,
     )
 
 
-# Built once: workers look all the time.
-_RUNNING = Lookup(
+class DueDeliveries(NamedTuple):
+    """``numbers``: deliveries that can be claimed. ``abandoned``: whether a running one has lost its worker."""
+
+    numbers: list[int]
+    abandoned: bool
+
+
+class _Selection:
+    """The due deliveries that are selected so far, within the limits."""
+
+    def __init__(
+        self,
+        running: Sequence[RunningLane],
+        failing_hooks: set[int],
+        max_count: int,
+        limits: ClaimLimits,
+        per_lane: int,
+    ) -> None:
+        self._failing_hooks, self._max_count = failing_hooks, max_count
+        self._limits, self._per_lane = limits, per_lane
+        self._by_endpoint: Counter[str] = Counter()
+        self._by_lane: Counter[Lane] = Counter()
+        for row in running:
+            self._by_endpoint[row.endpoint] += row.running
+            self._by_lane[row.hook_id, row.repository_id] = per_lane
+        self.numbers: dict[int, None] = {}
+
+    def has_room_for(self, row: LaneRow) -> bool:
+        return (
+            len(self.numbers) < self._max_count
+            and self._by_endpoint[row.endpoint] < self._limits.per_endpoint
+            and self._by_lane[row.hook_id, row.repository_id] < self._per_lane
+            and row.hook_id not in self._failing_hooks
+            and (row.hook_id, row.repository_id) not in self._limits.paused_lanes
+        )
+
+    def add(self, rows: Iterable[DueDelivery]) -> None:
+        for row in rows:
+            if self.has_room_for(row) and row.number not in self.numbers:
+                self._by_endpoint[row.endpoint] += 1
+                self._by_lane[row.hook_id, row.repository_id] += 1
+                self.numbers[row.number] = None
+
+
+# Prepared: every worker runs these several times a second.
+_RUNNING = PreparedQuery(
     select(
         delivery.c.endpoint,
         delivery.c.hook_id,
@@ -107,28 +194,62 @@ _RUNNING = Lookup(
         func.min(delivery.c.lease_until).label("leased_until"),
     )
     .where(delivery.c.state == RUNNING)
-    .group_by(delivery.c.endpoint, delivery.c.hook_id, delivery.c.repository_id)
+    .group_by(delivery.c.endpoint, delivery.c.hook_id, delivery.c.repository_id),
+    RunningLane,
 )
-_FAILING = Lookup(select(hook.c.id).where(hook.c.failing_since.is_not(None)))
-_DUE, _HEADS = _due(), _heads()
+_FAILING = PreparedQuery(select(hook.c.id).where(hook.c.failing_since.is_not(None)), HookId)
+_DUE, _LANE_HEADS = _due(), _lane_heads()
 _DUE_IN_LANE = _due(
     delivery.c.hook_id == bindparam("hook_id"), delivery.c.repository_id == bindparam("repository_id")
 )
+
+
+async def find_due(db: Executor, limit: int, limits: ClaimLimits, *, per_lane: int = 1) -> DueDeliveries:
+    """Up to ``limit`` due deliveries, ``per_lane`` of each hook and repository. It only reads, so it may run often.
+
+    A lane with a running delivery is left out, which keeps the order per repository. The limit per endpoint keeps one
+    endpoint from taking all claims; two processes that claim at the same time may exceed it together. The time to
+    find a delivery does not depend on how many others wait in its lane.
+    """
+    at = now()
+    running = await _RUNNING.all(db)
+    failing_hooks = set() if limits.include_failing else {row.id for row in await _FAILING.all(db)}
+    selection = _Selection(running, failing_hooks, min(limit, MAX_DUE), limits, per_lane)
+    oldest = await _DUE.all(db, at=at, first=MAX_DUE)
+    selection.add(oldest)
+    if len(oldest) == MAX_DUE and len(selection.numbers) < TOO_FEW:
+        for head in filter(selection.has_room_for, await _LANE_HEADS.all(db, at=at)):
+            lane = {"hook_id": head.hook_id, "repository_id": head.repository_id}
+            selection.add(await _DUE_IN_LANE.all(db, at=at, first=per_lane, **lane))
+    return DueDeliveries(list(selection.numbers), abandoned=any(row.leased_until < at for row in running))
+
+
 _other = delivery.alias("other")
 _LANE_IS_FREE = ~exists().where(
     _other.c.state == RUNNING,
     _other.c.hook_id == delivery.c.hook_id,
     _other.c.repository_id == delivery.c.repository_id,
 )
-_TAKE = (
+_earlier = delivery.alias("earlier")
+_IS_NEXT = ~exists().where(
+    _earlier.c.state == PENDING,
+    _earlier.c.hook_id == delivery.c.hook_id,
+    _earlier.c.repository_id == delivery.c.repository_id,
+    tuple_(_earlier.c.next_attempt_at, _earlier.c.number)
+    < tuple_(delivery.c.next_attempt_at, delivery.c.number),
+    _earlier.c.number.not_in(bindparam("numbers", expanding=True)),
+)
+"""Nothing of the lane is left before it: another worker may have handed that back since ``find_due``."""
+_CLAIM = (
     update(delivery)
     .where(
         delivery.c.number.in_(bindparam("numbers", expanding=True)),
         delivery.c.state == PENDING,
         _LANE_IS_FREE,
+        _IS_NEXT,
     )
     .values(
-        state="running",
+        state=DeliveryState.RUNNING,
         lease_until=bindparam("leased_until", type_=UtcDateTime),
         fence=delivery.c.fence + 1,
         attempts=delivery.c.attempts + 1,
@@ -138,101 +259,94 @@ _TAKE = (
 )
 
 
-class Found(NamedTuple):
-    """``numbers``: deliveries that may be taken. ``abandoned``: whether a worker died that had some."""
+async def claim(db: Executor, numbers: Sequence[int], *, lease: timedelta) -> list[DeliveryRow]:
+    """Claim those of ``numbers`` that no other worker has claimed meanwhile; the rows in their order."""
+    if not numbers:
+        return []
+    at = now()
+    rows = await fetch_all(db, _CLAIM, DeliveryRow, numbers=numbers, at=at, leased_until=at + lease)
+    if len(rows) < len(numbers):
+        rows = await _without_shared_lanes(db, rows)
+    return sorted(rows, key=lambda row: row.number)
 
-    numbers: list[int]
-    abandoned: bool
+
+class _ClaimedLane(TypedRow):
+    hook_id: int
+    repository_id: int
 
 
-class _Choice:
-    """What is chosen so far, beside what is under way."""
-
-    def __init__(
-        self, under_way: Sequence[Any], failing: set[int], limit: int, wanted: Claimable, per_lane: int
-    ) -> None:
-        self._failing, self._limit, self._wanted, self._per_lane = failing, limit, wanted, per_lane
-        self._running: Counter[str] = Counter()
-        self._lanes: Counter[Lane] = Counter()
-        for row in under_way:
-            self._running[row.endpoint] += row.running
-            self._lanes[row.hook_id, row.repository_id] = per_lane
-        self.numbers: dict[int, None] = {}
-
-    def has_room_for(self, row: Any) -> bool:
-        return (
-            len(self.numbers) < self._limit
-            and self._running[row.endpoint] < self._wanted.per_endpoint
-            and self._lanes[row.hook_id, row.repository_id] < self._per_lane
-            and row.hook_id not in self._failing
+async def _without_shared_lanes(db: Executor, rows: Sequence[DeliveryRow]) -> Sequence[DeliveryRow]:
+    """Hand back what is in a lane of which another worker claimed the beginning at the same moment."""
+    if not rows:
+        return rows
+    own = [row.number for row in rows]
+    of_others = select(delivery.c.hook_id, delivery.c.repository_id).where(
+        delivery.c.state == RUNNING,
+        delivery.c.hook_id.in_({row.hook_id for row in rows}),
+        delivery.c.number.not_in(own),
+    )
+    shared = {(lane.hook_id, lane.repository_id) for lane in await fetch_all(db, of_others, _ClaimedLane)}
+    returned = [row.number for row in rows if (row.hook_id, row.repository_id) in shared]
+    if returned:
+        await db.execute(
+            update(delivery)
+            .where(delivery.c.number.in_(returned))
+            .values(state=DeliveryState.PENDING, lease_until=None, attempts=delivery.c.attempts - 1)
         )
-
-    def add(self, rows: Iterable[Any]) -> None:
-        for row in rows:
-            if self.has_room_for(row) and row.number not in self.numbers:
-                self._running[row.endpoint] += 1
-                self._lanes[row.hook_id, row.repository_id] += 1
-                self.numbers[row.number] = None
+    return [row for row in rows if row.number not in returned]
 
 
-async def find(db: Executor, limit: int, wanted: Claimable, *, per_lane: int = 1) -> Found:
-    """Up to ``limit`` due deliveries, ``per_lane`` per hook and repository; only reads, so that it may run often.
-
-    A lane of which something is under way is left alone: that keeps the order per repository as far as it can be
-    kept. The bound per endpoint keeps one from taking all that is claimed. Two processes that claim in the same
-    moment may together exceed it. However much waits in a lane, finding what waits in others takes no longer.
-    """
-    at = now()
-    under_way = await _RUNNING.all(db)
-    failing = set() if wanted.of_failing else {row.id for row in await _FAILING.all(db)}
-    choice = _Choice(under_way, failing, min(limit, OLDEST), wanted, per_lane)
-    oldest = await _DUE.all(db, at=at, first=OLDEST)
-    choice.add(oldest)
-    if len(oldest) == OLDEST and len(choice.numbers) < FEW:
-        for head in filter(choice.has_room_for, await _HEADS.all(db, at=at)):
-            lane = {"hook_id": head.hook_id, "repository_id": head.repository_id}
-            choice.add(await _DUE_IN_LANE.all(db, at=at, first=per_lane, **lane))
-    return Found(list(choice.numbers), abandoned=any(row.leased_until < at for row in under_way))
+_RENEW = (
+    update(delivery)
+    .where(
+        delivery.c.state == RUNNING,
+        tuple_(delivery.c.number, delivery.c.fence).in_(bindparam("claims", expanding=True)),
+    )
+    .values(lease_until=bindparam("leased_until", type_=UtcDateTime))
+    .returning(delivery.c.number)
+)
 
 
-async def take(db: Executor, numbers: Sequence[int], *, lease: timedelta) -> list[DeliveryRow]:
-    """Those of ``numbers`` that nobody has taken meanwhile, in their order."""
-    at = now()
-    taken = await db.execute(_TAKE, {"numbers": numbers, "at": at, "leased_until": at + lease})
-    return sorted(taken.all(), key=lambda row: row.number)
+async def renew(db: Executor, fences: Mapping[int, int], *, lease: timedelta) -> set[int]:
+    """Renew the leases of claims, by number and fence; the numbers of those that no other worker has claimed since."""
+    values = {"claims": list(fences.items()), "leased_until": now() + lease}
+    return set((await db.execute(_RENEW, values)).scalars())
 
 
 async def release_abandoned(db: Executor) -> None:
-    """Let what is under way with a worker that is dead be found again."""
+    """Make deliveries pending again whose lease has ended: their worker is dead."""
     await db.execute(
         update(delivery)
         .where(delivery.c.state == RUNNING, delivery.c.lease_until < now())
-        .values(state="pending", lease_until=None)
+        .values(state=DeliveryState.PENDING, lease_until=None)
     )
 
 
-async def held(db: Executor, claimed: Sequence[DeliveryRow]) -> set[int]:
-    """The numbers of those of ``claimed`` that nobody else holds by now; they are locked."""
-    found = await db.execute(
+async def lock_claimed(db: Executor, rows: Sequence[DeliveryRow]) -> set[int]:
+    """Lock those of ``rows`` that no other worker has claimed since; their numbers."""
+    statement = (
         select(delivery.c.number, delivery.c.fence)
-        .where(delivery.c.number.in_([row.number for row in claimed]), delivery.c.state == RUNNING)
+        .where(delivery.c.number.in_([row.number for row in rows]), delivery.c.state == RUNNING)
         .order_by(delivery.c.number)
         .with_for_update()
     )
-    fences = {row.number: row.fence for row in found}
-    return {row.number for row in claimed if fences.get(row.number) == row.fence}
+    fences = {claim_row.number: claim_row.fence for claim_row in await fetch_all(db, statement, ClaimRow)}
+    return {row.number for row in rows if fences.get(row.number) == row.fence}
 
 
-RECORDED = (
-    "state",
-    "attempts",
-    "next_attempt_at",
-    "status",
-    "response_headers",
-    "response_body",
-    "error",
-    "finished_at",
-)
+class OutcomeColumns(TypedDict, total=False):
+    """The columns that the outcome of an attempt sets; the others keep their values."""
+
+    state: DeliveryState
+    attempts: int
+    next_attempt_at: datetime
+    status: int
+    response_headers: str
+    response_body: bytes
+    error: str
+    finished_at: datetime | None
+
+
 _RECORD = (
     update(delivery)
     .where(
@@ -242,21 +356,24 @@ _RECORD = (
     )
     .values(
         lease_until=None,
-        # The hook may be aimed elsewhere by now: what goes on waiting waits for that endpoint.
-        endpoint=case((bindparam("new_state") == PENDING, AIMED_AT), else_=delivery.c.endpoint),
-        **{name: bindparam(f"new_{name}") for name in RECORDED},
+        # The hook may have another URL by now: a delivery that stays pending waits for the new endpoint.
+        endpoint=case((bindparam("new_state") == PENDING, CURRENT_ENDPOINT), else_=delivery.c.endpoint),
+        **{name: bindparam(f"new_{name}") for name in OutcomeColumns.__annotations__},
     )
 )
 
 
-async def record(db: Executor, results: Sequence[tuple[DeliveryRow, dict[str, Any]]]) -> None:
-    """Write what became of attempts, unless somebody else holds them by now; what is not named stays."""
-    if results:
+async def record(db: Executor, outcomes: Sequence[tuple[DeliveryRow, OutcomeColumns]]) -> None:
+    """Record the outcomes of attempts, except of deliveries that another worker has claimed since."""
+    if outcomes:
         await db.execute(
             _RECORD,
             [
                 {"of_number": row.number, "of_fence": row.fence}
-                | {f"new_{name}": values.get(name, getattr(row, name)) for name in RECORDED}
-                for row, values in results
+                | {
+                    f"new_{name}": columns.get(name, getattr(row, name))
+                    for name in OutcomeColumns.__annotations__
+                }
+                for row, columns in outcomes
             ],
         )

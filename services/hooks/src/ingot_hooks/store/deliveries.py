@@ -1,41 +1,91 @@
-"""SQL for deliveries: queued by fan-out, ended with their hook, shown, sent once more, dropped by age."""
+"""SQL for deliveries: queue them, end them with their hook, list them, send them again, drop old ones."""
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal, TypedDict
 
-from sqlalchemy import ColumnElement, Row, bindparam, func, literal_column, select, text, update
+from sqlalchemy import ColumnElement, bindparam, func, literal_column, select, text, update
 from sqlalchemy import delete as delete_from
 from sqlalchemy.dialects import postgresql
 
-from ingot_chassis.change import Change
-from ingot_chassis.database import Executor
-from ingot_chassis.paging import Page
-from ingot_chassis.tables import now
-from ingot_hooks.store.tables import delivery, hook
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedWrite
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_first, fetch_page
+from ingot_chassis.db.tables import now
+from ingot_hooks.store.tables import FINAL_STATES, DeliveryState, delivery, hook
 
-DeliveryRow = Row[Any]
-# Written out, not bound: databases use a partial index only for a condition that they can read.
+# Written out, not bound: a database uses a partial index only for a condition that it can read.
 UNDER_WAY = text("delivery.state IN ('pending', 'running')")
 PENDING: ColumnElement[str] = literal_column("'pending'")
-LARGE = ("body", "response_headers", "response_body")
-ENDED = ("delivered", "failed", "cancelled")
-AIMED_AT: ColumnElement[str] = func.coalesce(
+LARGE_COLUMNS = ("body", "response_headers", "response_body")
+CURRENT_ENDPOINT: ColumnElement[str] = func.coalesce(
     select(hook.c.endpoint).where(hook.c.id == delivery.c.hook_id).correlate(delivery).scalar_subquery(),
     delivery.c.endpoint,
 )
-"""Where the hook of a delivery is aimed now; as it was when there is no hook any more."""
+"""The endpoint that the hook of a delivery has now; that of the delivery when the hook was deleted."""
 
 
-_QUEUED = (
-    *("id", "hook_id", "repository_id", "event_id", "event", "kind", "action", "manual", "endpoint", "body"),
-    *("sequence", "traceparent", "next_attempt_at", "created_at"),
-)
-_ADD = Change(
+CancelledOrFailed = Literal[DeliveryState.CANCELLED, DeliveryState.FAILED]
+"""How a delivery ends that is not sent."""
+
+
+class DeliverySummaryRow(TypedRow):
+    """A delivery without its large columns."""
+
+    number: int
+    id: str
+    hook_id: int
+    repository_id: int
+    event_id: str
+    event: str
+    kind: str
+    action: str
+    manual: bool
+    endpoint: str
+    sequence: int
+    state: DeliveryState
+    attempts: int
+    next_attempt_at: datetime
+    fence: int
+    lease_until: datetime | None
+    status: int
+    error: str
+    traceparent: str | None
+    created_at: datetime
+    attempted_at: datetime | None
+    finished_at: datetime | None
+
+
+class DeliveryRow(DeliverySummaryRow):
+    """A delivery. ``response_headers`` is a JSON object."""
+
+    body: bytes
+    response_headers: str
+    response_body: bytes
+
+
+class NewDelivery(TypedDict):
+    """The columns of a delivery that is queued."""
+
+    id: str
+    hook_id: int
+    repository_id: int
+    event_id: str
+    event: str
+    kind: str
+    action: str
+    manual: bool
+    endpoint: str
+    body: bytes
+    sequence: int
+    traceparent: str | None
+
+
+_ADD = PreparedWrite(
     postgresql.insert(delivery)
     .values(
-        **{name: bindparam(name) for name in _QUEUED},
-        state="pending",
+        **{name: bindparam(name) for name in (*NewDelivery.__annotations__, "next_attempt_at", "created_at")},
+        state=DeliveryState.PENDING.value,
         attempts=0,
         fence=0,
         status=0,
@@ -47,13 +97,13 @@ _ADD = Change(
 )
 
 
-async def add(db: Executor, rows: Sequence[dict[str, Any]]) -> None:
-    """Queue deliveries, due at once. One that is there for the same hook and event stays as it is."""
-    await _ADD.each(db, [row | {"next_attempt_at": now(), "created_at": now()} for row in rows])
+async def add(db: Executor, rows: Sequence[NewDelivery]) -> None:
+    """Queue deliveries, due at once. If one exists for the same hook and event, it stays as it is."""
+    await _ADD.each(db, [{**row, "next_attempt_at": now(), "created_at": now()} for row in rows])
 
 
 async def due_since(db: Executor) -> datetime | None:
-    """When the delivery became due that waits for longest; None where none is due."""
+    """Since when the delivery is due that waits longest; None when none is due."""
     due = select(func.min(delivery.c.next_attempt_at)).where(
         UNDER_WAY, delivery.c.state == PENDING, delivery.c.next_attempt_at <= now()
     )
@@ -62,81 +112,89 @@ async def due_since(db: Executor) -> datetime | None:
 
 
 async def end_pending(
-    db: Executor, hook_ids: Sequence[int], reason: str, *, state: Literal["cancelled", "failed"] = "cancelled"
+    db: Executor,
+    hook_ids: Sequence[int],
+    reason: str,
+    *,
+    state: CancelledOrFailed = DeliveryState.CANCELLED,
 ) -> None:
-    """End what waits for these hooks, as ``state``. What is under way ends when its attempt does."""
+    """End the pending deliveries of these hooks, as ``state``. A running delivery ends with its attempt."""
     if hook_ids:
         await db.execute(
             update(delivery)
-            .where(delivery.c.hook_id.in_(hook_ids), delivery.c.state == "pending")
+            .where(delivery.c.hook_id.in_(hook_ids), delivery.c.state == DeliveryState.PENDING)
             .values(state=state, error=reason, finished_at=now())
         )
 
 
-async def aim_pending(db: Executor, hook_id: int) -> None:
-    """Let what waits for a hook wait for the endpoint that the hook has now. What is under way follows when recorded."""
+async def move_pending(db: Executor, hook_id: int) -> None:
+    """Let the pending deliveries of a hook wait for the endpoint that the hook has now.
+
+    A running delivery gets the new endpoint when its outcome is recorded.
+    """
     await db.execute(
         update(delivery)
-        .where(delivery.c.hook_id == hook_id, delivery.c.state == "pending")
-        .values(endpoint=AIMED_AT)
+        .where(delivery.c.hook_id == hook_id, delivery.c.state == DeliveryState.PENDING)
+        .values(endpoint=CURRENT_ENDPOINT)
     )
 
 
 async def get(db: Executor, hook_id: int, delivery_id: str) -> DeliveryRow | None:
-    return (
-        await db.execute(select(delivery).where(delivery.c.hook_id == hook_id, delivery.c.id == delivery_id))
-    ).first()
+    statement = select(delivery).where(delivery.c.hook_id == hook_id, delivery.c.id == delivery_id)
+    return await fetch_first(db, statement, DeliveryRow)
 
 
-async def list_page(db: Executor, hook_id: int, page: Page) -> tuple[list[DeliveryRow], int]:
-    """Newest first, without what was sent and answered; and how many there are."""
-    mine = delivery.c.hook_id == hook_id
-    shown = [column for column in delivery.c if column.name not in LARGE]
-    rows = await db.execute(
-        select(*shown).where(mine).order_by(delivery.c.number.desc()).limit(page.limit).offset(page.offset)
-    )
-    total = await db.execute(select(func.count()).select_from(delivery).where(mine))
-    return list(rows.all()), int(total.scalar_one())
+async def list_page(db: Executor, hook_id: int, page: Slice) -> tuple[Sequence[DeliverySummaryRow], int]:
+    """The deliveries of a hook, newest first; and how many there are."""
+    columns = [column for column in delivery.c if column.name not in LARGE_COLUMNS]
+    statement = select(*columns).where(delivery.c.hook_id == hook_id).order_by(delivery.c.number.desc())
+    return await fetch_page(db, statement, page, DeliverySummaryRow)
 
 
-def _from_the_start() -> dict[str, Any]:
-    """The columns of what an owner has sent once more."""
+def _redelivery() -> dict[str, object]:
+    """The columns of a delivery that an owner has sent again, from the first attempt."""
     return {
-        "state": "pending",
+        "state": DeliveryState.PENDING,
         "attempts": 0,
         "next_attempt_at": now(),
         "manual": True,
-        "endpoint": AIMED_AT,
+        "endpoint": CURRENT_ENDPOINT,
         "finished_at": None,
         "error": "",
     }
 
 
-async def again(db: Executor, hook_id: int, delivery_id: str) -> DeliveryRow | None:
-    """Put an ended delivery back to the start of its schedule; None when it is not ended."""
+async def redeliver(db: Executor, hook_id: int, delivery_id: str) -> DeliveryRow | None:
+    """Start a delivery in a final state again; None when it is in no final state."""
     statement = (
         update(delivery)
-        .where(delivery.c.hook_id == hook_id, delivery.c.id == delivery_id, delivery.c.state.in_(ENDED))
-        .values(_from_the_start())
+        .where(
+            delivery.c.hook_id == hook_id, delivery.c.id == delivery_id, delivery.c.state.in_(FINAL_STATES)
+        )
+        .values(_redelivery())
     )
-    return (await db.execute(statement.returning(delivery))).first()
+    return await fetch_first(db, statement.returning(delivery), DeliveryRow)
 
 
-async def failed_again(db: Executor, hook_id: int, since: datetime) -> int:
-    """Put what failed for good of all that was queued since back to the start of its schedule; how many."""
+async def redeliver_failed(db: Executor, hook_id: int, since: datetime) -> int:
+    """Start all failed deliveries again that were queued since then; how many."""
     statement = (
         update(delivery)
-        .where(delivery.c.hook_id == hook_id, delivery.c.state == "failed", delivery.c.created_at >= since)
-        .values(_from_the_start())
+        .where(
+            delivery.c.hook_id == hook_id,
+            delivery.c.state == DeliveryState.FAILED,
+            delivery.c.created_at >= since,
+        )
+        .values(_redelivery())
     )
     return (await db.execute(statement)).rowcount
 
 
 async def drop_older(db: Executor, than: datetime, limit: int) -> int:
-    """Drop up to ``limit`` ended deliveries; how many there were."""
+    """Delete up to ``limit`` deliveries in a final state; how many were deleted."""
     old = (
         select(delivery.c.number)
-        .where(delivery.c.created_at < than, delivery.c.state.in_(ENDED))
+        .where(delivery.c.created_at < than, delivery.c.state.in_(FINAL_STATES))
         .order_by(delivery.c.created_at)
         .limit(limit)
     )

@@ -1,90 +1,169 @@
-"""SQL for hooks. A hook is only ever looked up together with its repository or organization."""
+"""SQL for hooks. A request looks a hook up only together with its repository or organization."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Row, bindparam, delete, func, literal, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    bindparam,
+    delete,
+    func,
+    literal,
+    literal_column,
+    null,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.dialects import postgresql
 
-from ingot_chassis.database import Executor, insert
-from ingot_chassis.lookup import Lookup
-from ingot_chassis.paging import Page
-from ingot_chassis.tables import UtcDateTime, now
-from ingot_hooks.store.tables import hook, sequence
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_count, fetch_first, fetch_page
+from ingot_chassis.db.tables import UtcDateTime, now
+from ingot_chassis.db.transaction import insert
+from ingot_hooks.store.tables import DEFAULT, SYSTEM, ContentType, HookType, hook, sequence
 
-HookRow = Row[Any]
+
+class RecipientRow(TypedRow):
+    """The columns of a hook that decide whether it gets an event, and what is queued for it."""
+
+    id: int
+    type: HookType
+    settings: str
+    events: str
+    branch_filter: str
+    endpoint: str
+
+
+class HookRow(RecipientRow):
+    """A hook. ``creator_id`` is the responsible user; see ``tables.hook``."""
+
+    repository_id: int | None
+    organization_id: int | None
+    url: str
+    content_type: ContentType
+    sealed_secret: bytes | None
+    sealed_former_secret: bytes | None
+    former_until: datetime | None
+    sealed_authorization: bytes | None
+    active: bool
+    creator_id: int
+    doubted_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+    failing_since: datetime | None
+    disabled_reason: str
+
+
+class SequenceRow(TypedRow):
+    """The last number that a hook was given for a repository."""
+
+    hook_id: int
+    last: int
 
 
 class Owner(NamedTuple):
-    """Whose hooks: one of the two is set."""
+    """The repository, or the account (an organization or a user) that hooks belong to: one of the two ids is set.
+
+    Both are None for all hooks of the server.
+    """
 
     repository_id: int | None = None
     organization_id: int | None = None
 
 
-def _owned(owner: Owner) -> ColumnElement[bool]:
+SYSTEM_HOOKS, DEFAULT_HOOKS = Owner(organization_id=SYSTEM), Owner(organization_id=DEFAULT)
+SERVER_HOOKS = Owner()
+"""Both kinds; a new hook is of one of them."""
+
+
+def _belongs_to(owner: Owner) -> ColumnElement[bool]:
     if owner.repository_id is not None:
         return hook.c.repository_id == owner.repository_id
-    return hook.c.organization_id == owner.organization_id
+    if owner.organization_id is not None:
+        return hook.c.organization_id == owner.organization_id
+    return hook.c.organization_id.in_((SYSTEM, DEFAULT))
 
 
 async def add(db: Executor, owner: Owner, **values: Any) -> HookRow:
     values |= owner._asdict() | {"created_at": now(), "updated_at": now()}
-    return (await db.execute(insert(db, hook).values(values).returning(hook))).one()
+    row = await fetch_first(db, insert(db, hook).values(values).returning(hook), HookRow)
+    assert row is not None  # noqa: S101 - an INSERT without a conflict returns its row
+    return row
 
 
 async def get(db: Executor, owner: Owner, hook_id: int) -> HookRow | None:
-    return (await db.execute(select(hook).where(_owned(owner), hook.c.id == hook_id))).first()
+    return await fetch_first(db, select(hook).where(_belongs_to(owner), hook.c.id == hook_id), HookRow)
 
 
-async def get_for_delivery(db: Executor, hook_id: int) -> HookRow | None:
-    """Whoever owns it: for workers, which hold a delivery of that hook."""
-    return (await db.execute(select(hook).where(hook.c.id == hook_id))).first()
+async def get_by_id(db: Executor, hook_id: int) -> HookRow | None:
+    """For workers, which hold a delivery of that hook and do not know its owner."""
+    return await fetch_first(db, select(hook).where(hook.c.id == hook_id), HookRow)
 
 
-async def list_page(db: Executor, owner: Owner, page: Page) -> tuple[list[HookRow], int]:
-    """In the order in which they were made; and how many there are."""
-    rows = await db.execute(
-        select(hook).where(_owned(owner)).order_by(hook.c.id).limit(page.limit).offset(page.offset)
-    )
-    return list(rows.all()), await count(db, owner)
+async def get_many(db: Executor, hook_ids: Collection[int]) -> dict[int, HookRow]:
+    """For workers: hooks of any owner, by id."""
+    rows = await fetch_all(db, select(hook).where(hook.c.id.in_(hook_ids)), HookRow)
+    return {row.id: row for row in rows}
+
+
+async def list_page(db: Executor, owner: Owner, page: Slice) -> tuple[Sequence[HookRow], int]:
+    """In the order of their creation; and how many there are."""
+    return await fetch_page(db, select(hook).where(_belongs_to(owner)).order_by(hook.c.id), page, HookRow)
 
 
 async def count(db: Executor, owner: Owner) -> int:
-    counted = await db.execute(select(func.count()).select_from(hook).where(_owned(owner)))
-    return int(counted.scalar_one())
+    return await fetch_count(db, select(hook.c.id).where(_belongs_to(owner)))
 
 
-# Built once: every event of every repository runs it.
-_ACTIVE = Lookup(
+# Prepared: every event of every repository runs it.
+_ACTIVE = PreparedQuery(
     select(hook.c.id, hook.c.type, hook.c.settings, hook.c.events, hook.c.branch_filter, hook.c.endpoint)
     .where(
         hook.c.active,
         or_(
             hook.c.repository_id == bindparam("repository"),
             hook.c.organization_id == bindparam("organization"),
+            hook.c.organization_id == literal_column(str(SYSTEM)),
         ),
     )
-    .order_by(hook.c.id)
+    .order_by(hook.c.id),
+    RecipientRow,
 )
 
 
-async def list_active(db: Executor, repository_id: int, owner_id: int) -> list[HookRow]:
-    """Active hooks that events of a repository concern: its own, and those of the owning organization.
+async def list_active(db: Executor, repository_id: int, owner_id: int) -> Sequence[RecipientRow]:
+    """The active hooks of a repository, of the account that owns it, and of the system."""
+    return await _ACTIVE.all(db, repository=repository_id, organization=owner_id)
 
-    Of each as much as it takes to queue deliveries.
-    """
-    return list(await _ACTIVE.all(db, repository=repository_id, organization=owner_id))
+
+async def copy_defaults(db: Executor, repository_id: int) -> int:
+    """Give a new repository a copy of each default hook; how many."""
+    columns = [column for column in hook.c if column.name != "id"]
+    copied = {
+        "repository_id": literal(repository_id, BigInteger),
+        "organization_id": null(),
+        "created_at": literal(now(), UtcDateTime),
+        "updated_at": literal(now(), UtcDateTime),
+    }
+    defaults = select(*(copied.get(column.name, column) for column in columns)).where(
+        hook.c.organization_id == DEFAULT
+    )
+    names = [column.name for column in columns]
+    return (await db.execute(insert(db, hook).from_select(names, defaults.order_by(hook.c.id)))).rowcount
 
 
 async def change(db: Executor, hook_id: int, **values: Any) -> HookRow | None:
-    """Change what people set; the new row."""
+    """Change what users set; the new row."""
     statement = update(hook).where(hook.c.id == hook_id).values(updated_at=now(), **values)
-    return (await db.execute(statement.returning(hook))).first()
+    return await fetch_first(db, statement.returning(hook), HookRow)
 
 
 async def mark_failing(db: Executor, hook_id: int) -> datetime | None:
-    """Note a failure; when the first one after the last success was, None when the hook is gone."""
+    """Record a failure; the time of the first failure after the last success. None when the hook was deleted."""
     statement = (
         update(hook)
         .where(hook.c.id == hook_id)
@@ -97,75 +176,72 @@ async def mark_healthy(db: Executor, hook_id: int) -> None:
     await db.execute(update(hook).where(hook.c.id == hook_id).values(failing_since=None))
 
 
-async def get_many(db: Executor, hook_ids: Collection[int]) -> dict[int, HookRow]:
-    """Whoever owns them, by id."""
-    rows = await db.execute(select(hook).where(hook.c.id.in_(hook_ids)))
-    return {row.id: row for row in rows}
-
-
-async def doubt(db: Executor, *, repository_id: int | None = None, creator_id: int | None = None) -> int:
-    """Note that those who answer for these hooks may have lost their right; how many hooks that concerns."""
-    concerned: list[ColumnElement[bool]] = [hook.c.active]
+async def request_permission_check(
+    db: Executor, *, repository_id: int | None = None, creator_id: int | None = None
+) -> int:
+    """Record that the responsible users of these active hooks may have lost their permission; how many hooks."""
+    conditions: list[ColumnElement[bool]] = [hook.c.active]
     if repository_id is not None:
-        concerned.append(hook.c.repository_id == repository_id)
+        conditions.append(hook.c.repository_id == repository_id)
     if creator_id is not None:
-        concerned.append(hook.c.creator_id == creator_id)
-    return (await db.execute(update(hook).where(*concerned).values(doubted_at=now()))).rowcount
+        conditions.append(hook.c.creator_id == creator_id)
+    return (await db.execute(update(hook).where(*conditions).values(doubted_at=now()))).rowcount
 
 
-async def list_doubted(db: Executor, limit: int) -> list[HookRow]:
-    """Those doubted longest first."""
-    rows = await db.execute(
-        select(hook).where(hook.c.doubted_at.is_not(None)).order_by(hook.c.doubted_at).limit(limit)
-    )
-    return list(rows.all())
+async def list_awaiting_permission_check(db: Executor, limit: int) -> Sequence[HookRow]:
+    """Those that wait longest first."""
+    statement = select(hook).where(hook.c.doubted_at.is_not(None)).order_by(hook.c.doubted_at).limit(limit)
+    return await fetch_all(db, statement, HookRow)
 
 
-async def trust(db: Executor, doubted: HookRow) -> None:
-    """End the doubt, unless there is a newer one or somebody else answers for the hook by now."""
+async def end_permission_check(db: Executor, checked: HookRow) -> None:
+    """Record that the permission exists, unless a newer check is due or the responsible user is another by now."""
     await db.execute(
         update(hook)
         .where(
-            hook.c.id == doubted.id,
-            hook.c.doubted_at == doubted.doubted_at,
-            hook.c.creator_id == doubted.creator_id,
+            hook.c.id == checked.id,
+            hook.c.doubted_at == checked.doubted_at,
+            hook.c.creator_id == checked.creator_id,
         )
         .values(doubted_at=None)
     )
 
 
-async def switch_off(db: Executor, known: HookRow, reason: str) -> bool:
-    """Switch a hook off unless somebody changed it since it was read; whether it is off now."""
-    switched = await db.execute(
+async def deactivate(db: Executor, row: HookRow, reason: str) -> bool:
+    """Switch a hook off, unless somebody changed it since ``row`` was read; whether it was switched off."""
+    result = await db.execute(
         update(hook)
-        .where(hook.c.id == known.id, hook.c.updated_at == known.updated_at)
+        .where(hook.c.id == row.id, hook.c.updated_at == row.updated_at)
         .values(active=False, disabled_reason=reason, doubted_at=None, updated_at=now())
     )
-    return switched.rowcount == 1
+    return result.rowcount == 1
 
 
 async def remove(db: Executor, owner: Owner, hook_id: int | None = None) -> list[int]:
-    """Delete all hooks of an owner, or the one; the ids of those that were there."""
-    condition = _owned(owner) if hook_id is None else _owned(owner) & (hook.c.id == hook_id)
+    """Delete one hook of an owner, or all of them; the ids of the deleted hooks."""
+    condition = _belongs_to(owner) if hook_id is None else _belongs_to(owner) & (hook.c.id == hook_id)
     removed = (await db.execute(delete(hook).where(condition).returning(hook.c.id))).scalars().all()
     if removed:
         await db.execute(delete(sequence).where(sequence.c.hook_id.in_(removed)))
     return list(removed)
 
 
-_next: dict[str, Any] = {}
-"""The statement by dialect, built once."""
+_NEXT_SEQUENCES = (
+    postgresql.insert(sequence)
+    .from_select(
+        ["hook_id", "repository_id", "last"],
+        # In the order in which other processes lock the same hooks.
+        select(hook.c.id, bindparam("of_repository", type_=BigInteger), literal_column("1"))
+        .where(hook.c.id.in_(bindparam("hook_ids", expanding=True)))
+        .order_by(hook.c.id),
+    )
+    .on_conflict_do_update(index_elements=["hook_id", "repository_id"], set_={"last": sequence.c.last + 1})
+    .returning(sequence.c.hook_id, sequence.c.last)
+)
+"""SQLite understands it, too."""
 
 
 async def next_sequences(db: Executor, hook_ids: Sequence[int], repository_id: int) -> dict[int, int]:
-    """The next number of each hook for that repository, counted from 1 and never given twice."""
-    if db.dialect_name not in _next:
-        counting = insert(db, sequence).on_conflict_do_update(
-            index_elements=["hook_id", "repository_id"], set_={"last": sequence.c.last + 1}
-        )
-        _next[db.dialect_name] = counting.returning(sequence.c.hook_id, sequence.c.last)
-    counted = await db.execute(
-        _next[db.dialect_name],
-        [{"hook_id": hook_id, "repository_id": repository_id, "last": 1} for hook_id in hook_ids],
-    )
-    return {row.hook_id: row.last for row in counted}
+    """The next number of each hook that exists, for that repository, counted from 1; no number is used twice."""
+    rows = await fetch_all(db, _NEXT_SEQUENCES, SequenceRow, hook_ids=hook_ids, of_repository=repository_id)
+    return {row.hook_id: row.last for row in rows}

@@ -1,9 +1,11 @@
-"""Tables of hooks.
+"""Tables of hooks, and the values of their columns that are one of a few.
 
-A delivery is a leased row of its own: it carries the body as it is sent, and its id stays the same over all
-attempts. Neither the repository nor the hook of a delivery is a foreign key, because history may outlive both; hence
-ids must never be given twice, which SQLite promises only for AUTOINCREMENT.
+A delivery is a row with a lease. It holds the body that is sent, and its id is the same in every attempt. Neither the
+repository nor the hook of a delivery is a foreign key, because the history may outlive both. So an id must never be
+used twice, which SQLite promises only for AUTOINCREMENT.
 """
+
+from enum import StrEnum
 
 from sqlalchemy import (
     BigInteger,
@@ -21,18 +23,59 @@ from sqlalchemy import (
     text,
 )
 
-from ingot_chassis.tables import NAMING, BigId, UtcDateTime, chassis_tables
+from ingot_chassis.db.audit import audit_table
+from ingot_chassis.db.tables import NAMING, BigId, UtcDateTime, chassis_tables
 
 metadata = MetaData(naming_convention=NAMING)
 chassis_tables(metadata)
+audit_table(metadata)
 
-DOUBTED = text("doubted_at IS NOT NULL")
+
+class HookType(StrEnum):
+    """What receives the deliveries of a hook, and so what they look like."""
+
+    GITEA = "gitea"
+    GOGS = "gogs"
+    SLACK = "slack"
+    DISCORD = "discord"
+    DINGTALK = "dingtalk"
+    TELEGRAM = "telegram"
+    MSTEAMS = "msteams"
+    FEISHU = "feishu"
+    MATRIX = "matrix"
+
+
+class ContentType(StrEnum):
+    """How the JSON text of a delivery is sent."""
+
+    JSON = "json"
+    FORM = "form"
+
+
+class DeliveryState(StrEnum):
+    """``running`` is leased by a worker; the last three are final, until somebody asks for a redelivery."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+FINAL_STATES = (DeliveryState.DELIVERED, DeliveryState.FAILED, DeliveryState.CANCELLED)
+
+SYSTEM, DEFAULT = 0, -1
+"""``organization_id`` of the hooks of the server, for no account has such an id: those that get the events of every
+repository, and those that every new repository gets a copy of."""
+
+AWAITS_PERMISSION_CHECK = text("doubted_at IS NOT NULL")
 
 hook = Table(
     "hook",
     metadata,
     Column("id", BigId, primary_key=True, autoincrement=True),
     Column("repository_id", BigInteger, index=True),
+    # The account whose repositories it is for, an organization or a user; or SYSTEM or DEFAULT.
     Column("organization_id", BigInteger, index=True),
     Column("type", String(20), nullable=False),
     Column("url", Text, nullable=False),
@@ -46,15 +89,21 @@ hook = Table(
     Column("events", Text, nullable=False),
     Column("branch_filter", String(255), nullable=False),
     Column("active", Boolean, nullable=False),
-    # Who answers for it: whoever made it, aimed it elsewhere or switched it on last.
+    # The responsible user: the last one who created the hook, changed its URL or activated it.
     Column("creator_id", BigInteger, nullable=False, index=True),
+    # Since when the permission of that user awaits a check, because an event may have changed it.
     Column("doubted_at", UtcDateTime),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
     Column("failing_since", UtcDateTime),
     Column("disabled_reason", Text, nullable=False, default=""),
     CheckConstraint("(repository_id IS NULL) <> (organization_id IS NULL)", name="one_owner"),
-    Index("ix_hook_doubted", "doubted_at", postgresql_where=DOUBTED, sqlite_where=DOUBTED),
+    Index(
+        "ix_hook_doubted",
+        "doubted_at",
+        postgresql_where=AWAITS_PERMISSION_CHECK,
+        sqlite_where=AWAITS_PERMISSION_CHECK,
+    ),
     sqlite_autoincrement=True,
 )
 

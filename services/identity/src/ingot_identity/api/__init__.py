@@ -1,1 +1,1 @@
-"""HTTP: routes and the shapes of their requests and answers."""
+"""HTTP: routes, their policies, and the shapes of requests and answers."""

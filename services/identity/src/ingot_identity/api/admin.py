@@ -1,128 +1,188 @@
 """What site administrators do for others."""
 
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any
 
 import msgspec
 from litestar import delete, patch, post
 from msgspec import UNSET, UnsetType
 
-from ingot_chassis.policy import admin
-from ingot_contracts.identity import User
-from ingot_identity.api.call import Call
-from ingot_identity.api.changes import Text50, Text100, Text255, given
-from ingot_identity.api.organizations import CreateOrganization, Organization, view
-from ingot_identity.core import accounts, departures, organizations
-from ingot_identity.core.passwords import Passwords
+from ingot_chassis.http.patch import set_fields
+from ingot_chassis.http.policy import admin
+from ingot_contracts.identity import Visibility
+from ingot_contracts.limits import Name
+from ingot_identity.api.fields import Text50, Text100
+from ingot_identity.api.organizations import CreateOrganization, Organization, present_organization
+from ingot_identity.api.policies import of_user
+from ingot_identity.api.request import IdentityRequest
+from ingot_identity.core import account_deletion, accounts, members, organizations
+from ingot_identity.core.access import SignIn
+from ingot_identity.core.passwords import LONGEST, Passwords
+from ingot_identity.core.presenter import UserProfile
+
+Password = Annotated[str, msgspec.Meta(max_length=LONGEST)]
+
+
+COLUMNS = {"prohibit_login": "login_prohibited", "allow_create_organization": "may_create_organizations"}
+"""Columns that have another name than their field."""
+SHOWN_CHANGES = {"admin", "active", "login_prohibited", "email"}
+"""Changes whose new value the audit log has; of the others it has the name of the field."""
 
 
 class CreateUser(msgspec.Struct, kw_only=True):
-    """A user who may sign in at once."""
+    """A user who may sign in at once. No mail is sent, whatever `send_notify` says.
 
-    username: str
-    email: str
-    password: str
+    `must_change_password` is kept for clients. Accounts sign in here and nowhere else, and there are no restricted or
+    hidden ones: another `source_id`, `restricted` or `visibility` is refused.
+    """
+
+    username: Name
+    email: Name
+    password: Password
     full_name: Text100 = ""
-    login_name: str = ""
+    login_name: Name = ""
     source_id: int = 0
     send_notify: bool = False
+    must_change_password: bool = False
+    restricted: bool = False
+    visibility: Visibility = "public"
+    created_at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
 
 
 class EditUser(msgspec.Struct, kw_only=True):
     """What is absent stays; so does the password when it is empty.
 
-    Accounts sign in here and nowhere else, so `login_name` and `source_id` change nothing.
+    What this server does not have is refused: another `source_id`, `restricted`, hidden accounts, hooks that run on
+    the server, imports from its disk, a limit of repositories for one user.
     """
 
-    email: str | UnsetType = UNSET
+    email: Name | UnsetType = UNSET
     full_name: Text100 | UnsetType = UNSET
-    password: str | UnsetType = UNSET
+    password: Password | UnsetType = UNSET
     website: Text50 | UnsetType = UNSET
     location: Text50 | UnsetType = UNSET
-    description: Text255 | UnsetType = UNSET
+    description: Name | UnsetType = UNSET
     active: bool | UnsetType = UNSET
     admin: bool | UnsetType = UNSET
     prohibit_login: bool | UnsetType = UNSET
-    login_name: str | UnsetType = UNSET
+    login_name: Name | UnsetType = UNSET
     source_id: int | UnsetType = UNSET
+    must_change_password: bool | UnsetType = UNSET
+    restricted: bool | UnsetType = UNSET
+    visibility: Visibility | UnsetType = UNSET
+    allow_create_organization: bool | UnsetType = UNSET
+    allow_git_hook: bool | UnsetType = UNSET
+    allow_import_local: bool | UnsetType = UNSET
+    max_repo_creation: int | UnsetType = UNSET
 
     async def columns(self, passwords: Passwords) -> dict[str, Any]:
         """The changes, as the use case takes them. Raises Invalid."""
-        changes = given(self)
-        changes.pop("login_name", None)
-        changes.pop("source_id", None)
-        if "prohibit_login" in changes:
-            changes["login_prohibited"] = changes.pop("prohibit_login")
+        changes = accounts.require_supported(set_fields(self))
+        for field, column in COLUMNS.items():
+            if field in changes:
+                changes[column] = changes.pop(field)
         if password := changes.pop("password", ""):
             changes["password_hash"] = await passwords.hash(password)
         return changes
 
 
 class RenameUser(msgspec.Struct):
-    new_username: str
+    new_username: Name
 
 
 @post("/api/v1/admin/users", policy=admin(), operation_id="adminCreateUser", tags=["admin"], status_code=201)
-async def create_user(request: Call, data: CreateUser) -> User:
+async def create_user(request: IdentityRequest, data: CreateUser) -> UserProfile:
     """Create a user."""
-    password_hash = await request.passwords.hash(data.password)
+    accounts.require_supported(set_fields(data))
+    password_hash = await request.components.sign_ins.passwords.hash(data.password)
     async with request.db.transaction() as tx:
         row = await accounts.create_user(
             tx,
-            request.viewing,
+            request.components.presenter,
             login=data.username,
             email=data.email,
             password_hash=password_hash,
             full_name=data.full_name,
+            login_name=data.login_name,
+            must_change_password=data.must_change_password,
+            created_at=data.created_at,
         )
-    return request.viewing.user(row)
+        await request.audit(tx, "user.create", f"user {row.login}", id=row.id)
+        return await request.present_user(tx, row)
 
 
 @post(
     "/api/v1/admin/users/{username:str}/orgs",
-    policy=admin(),
+    policy=of_user(SignIn.ADMINISTRATOR, "write:admin"),
     operation_id="adminCreateOrg",
     tags=["admin"],
     status_code=201,
 )
-async def create_organization(request: Call, username: str, data: CreateOrganization) -> Organization:
+async def create_organization(request: IdentityRequest, data: CreateOrganization) -> Organization:
     """Create an organization that a user owns."""
-    owner = await request.user(username)
     async with request.db.transaction() as tx:
-        row = await organizations.create(tx, request.viewing, owner_id=owner.id, **data.details())
-    return view(request, row)
+        row = await organizations.create(
+            tx, request.components.presenter, owner_id=request.account.id, **data.details()
+        )
+        await request.audit(
+            tx, "organization.create", f"organization {row.login}", id=row.id, owner=request.account.login
+        )
+    return present_organization(request, row)
 
 
-@patch("/api/v1/admin/users/{username:str}", policy=admin(), operation_id="adminEditUser", tags=["admin"])
-async def edit_user(request: Call, username: str, data: EditUser) -> User:
+@patch(
+    "/api/v1/admin/users/{username:str}",
+    policy=of_user(SignIn.ADMINISTRATOR, "write:admin"),
+    operation_id="adminEditUser",
+    tags=["admin"],
+)
+async def edit_user(request: IdentityRequest, data: EditUser) -> UserProfile:
     """Change a user; what is absent stays."""
-    user = await request.user(username)
-    changes = await data.columns(request.passwords)
+    changes = await data.columns(request.components.sign_ins.passwords)
     async with request.db.transaction() as tx:
-        row = await accounts.edit_user(tx, request.viewing, user.id, changes)
-    return request.viewing.user(row)
+        row = await accounts.edit_user(tx, request.components.presenter, request.account.id, changes)
+        details = {name: changes[name] for name in SHOWN_CHANGES & changes.keys()}
+        await request.audit(tx, "user.edit", f"user {row.login}", fields=sorted(set_fields(data)), **details)
+        return await request.present_user(tx, row)
 
 
 @post(
     "/api/v1/admin/users/{username:str}/rename",
-    policy=admin(),
+    policy=of_user(SignIn.ADMINISTRATOR, "write:admin"),
     operation_id="adminRenameUser",
     tags=["admin"],
     status_code=204,
 )
-async def rename_user(request: Call, username: str, data: RenameUser) -> None:
-    """Give a user another name."""
-    user = await request.user(username)
+async def rename_user(request: IdentityRequest, data: RenameUser) -> None:
+    """Give a user another name. The old one stays reserved for them for a time, and leads to them."""
     async with request.db.transaction() as tx:
-        await accounts.rename_user(tx, request.viewing, user.id, data.new_username)
+        await accounts.rename_user(
+            tx,
+            request.components.presenter,
+            request.account.id,
+            data.new_username,
+            reserved_for=request.former_names_reserved_for,
+        )
+        await request.audit(tx, "user.rename", f"user {request.account.login}", to=data.new_username)
 
 
-@delete("/api/v1/admin/users/{username:str}", policy=admin(), operation_id="adminDeleteUser", tags=["admin"])
-async def delete_user(request: Call, username: str) -> None:
-    """Delete a user who owns no repositories and belongs to no organization."""
-    user = await request.user(username)
-    await departures.wait_for_news(request.db, user.id, request.settings.deletion_patience)
+@delete(
+    "/api/v1/admin/users/{username:str}",
+    policy=of_user(SignIn.ADMINISTRATOR, "write:admin"),
+    operation_id="adminDeleteUser",
+    tags=["admin"],
+)
+async def delete_user(request: IdentityRequest, purge: bool = False) -> None:
+    """Delete a user who owns no repositories and belongs to no organization.
+
+    With `purge` the user leaves organizations first, unless the user is the last owner of one.
+    """
+    await account_deletion.wait_for_events(request.db, request.account.id, request.settings.deletion_patience)
     async with request.db.transaction() as tx:
-        await departures.delete_user(tx, user.id)
+        if purge:
+            await members.leave_all(tx, request.account.id)
+        await account_deletion.delete_user(tx, request.account.id)
+        await request.audit(tx, "user.delete", f"user {request.account.login}", id=request.account.id)
 
 
 routes = [create_user, edit_user, rename_user, delete_user, create_organization]

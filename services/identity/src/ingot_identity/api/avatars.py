@@ -1,25 +1,106 @@
-"""Pictures for accounts: a pattern drawn from the digest in the address, so that nobody's e-mail is asked for abroad."""
+"""Pictures of accounts: uploaded, or a pattern drawn from the digest in the URL.
+
+No service outside learns of e-mail addresses.
+"""
 
 import hashlib
+from typing import Annotated, Any
 
-from litestar import Response, get
+import msgspec
+from litestar import Response, delete, get, post
 
 from ingot_chassis.errors import NotFound
-from ingot_chassis.policy import anyone
+from ingot_chassis.http.downloads import INERT
+from ingot_chassis.http.policy import anyone, signed_in
+from ingot_chassis.http.ranges import has_etag
+from ingot_identity.api.policies import in_organization
+from ingot_identity.api.request import IdentityRequest
+from ingot_identity.core import access, accounts, organizations
+from ingot_identity.core.access import Level
+from ingot_identity.core.avatars import Picture, read_picture
+from ingot_identity.settings import MOST_AVATAR_BYTES
+from ingot_identity.store import avatars as store
 
 CELLS = 5
+DIGEST_LENGTH = 64
+HEADERS = INERT | {"Cache-Control": "public, max-age=86400"}
+
+
+class UploadAvatar(msgspec.Struct):
+    """`image` is a PNG, JPEG, GIF or WebP in base64, also as a data URL."""
+
+    image: Annotated[str, msgspec.Meta(max_length=MOST_AVATAR_BYTES * 3 // 2)] = ""
 
 
 @get("/avatars/{digest:str}", policy=anyone(), include_in_schema=False)
-async def avatar(digest: str) -> Response[bytes]:
-    """An SVG of 5 by 5 cells, the same for the same digest."""
-    if len(digest) > 64 or not digest.isalnum():
+async def avatar(request: IdentityRequest, digest: str) -> Response[Any]:
+    """The uploaded picture, or else an SVG of 5 by 5 cells, the same for the same digest."""
+    if len(digest) > DIGEST_LENGTH or not digest.isalnum():
         raise NotFound
-    return Response(
-        _drawn(hashlib.sha256(digest.encode()).digest()),
-        media_type="image/svg+xml",
-        headers={"Cache-Control": "public, max-age=86400", "Content-Security-Policy": "sandbox"},
-    )
+    row = None
+    if len(digest) == DIGEST_LENGTH:
+        async with request.db.read() as db:
+            row = await store.get(db, digest)
+    headers = HEADERS | {"ETag": f'"{digest}"' if row is not None else f'"drawn-{digest}"'}
+    if has_etag(request.headers, headers["ETag"]):
+        return Response(None, status_code=304, headers=headers)
+    if row is not None:
+        return Response(row.content, media_type=row.media_type, headers=headers)
+    content = _drawn(hashlib.sha256(digest.encode()).digest())
+    return Response(content, media_type="image/svg+xml", headers=headers)
+
+
+@post(
+    "/api/v1/user/avatar",
+    policy=signed_in("write:user"),
+    operation_id="userUpdateAvatar",
+    tags=["user"],
+    status_code=204,
+)
+async def upload_own_avatar(request: IdentityRequest, data: UploadAvatar) -> None:
+    """Upload a picture of the caller; it takes the place of the earlier one."""
+    await _save_own(request, read_picture(data.image, request.settings.avatar_bytes))
+
+
+@delete("/api/v1/user/avatar", policy=signed_in("write:user"), operation_id="userDeleteAvatar", tags=["user"])
+async def delete_own_avatar(request: IdentityRequest) -> None:
+    """Delete the uploaded picture; a drawn one takes its place."""
+    await _save_own(request, None)
+
+
+@post(
+    "/api/v1/orgs/{org:str}/avatar",
+    policy=in_organization(Level.OWNER, "write:organization"),
+    operation_id="orgUpdateAvatar",
+    tags=["organization"],
+    status_code=204,
+)
+async def upload_avatar(request: IdentityRequest, data: UploadAvatar) -> None:
+    """Upload a picture of the organization; it takes the place of the earlier one."""
+    await _save(request, read_picture(data.image, request.settings.avatar_bytes))
+
+
+@delete(
+    "/api/v1/orgs/{org:str}/avatar",
+    policy=in_organization(Level.OWNER, "write:organization"),
+    operation_id="orgDeleteAvatar",
+    tags=["organization"],
+)
+async def delete_avatar(request: IdentityRequest) -> None:
+    """Delete the uploaded picture; a drawn one takes its place."""
+    await _save(request, None)
+
+
+async def _save_own(request: IdentityRequest, picture: Picture | None) -> None:
+    async with request.db.transaction() as tx:
+        await accounts.save_avatar(tx, request.components.presenter, request.principal.id, picture)
+
+
+async def _save(request: IdentityRequest, picture: Picture | None) -> None:
+    organization_id = request.organization.id
+    async with request.db.transaction() as tx:
+        await access.require_owner(tx, request.principal, organization_id)
+        await organizations.save_avatar(tx, request.components.presenter, organization_id, picture)
 
 
 def _drawn(seed: bytes) -> bytes:
@@ -37,4 +118,4 @@ def _drawn(seed: bytes) -> bytes:
     ).encode()
 
 
-routes = [avatar]
+routes = [avatar, upload_own_avatar, delete_own_avatar, upload_avatar, delete_avatar]

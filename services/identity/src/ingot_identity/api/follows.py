@@ -1,15 +1,14 @@
 """Following people."""
 
-from typing import Any
-
 from litestar import Response, delete, get, put
 
-from ingot_chassis.errors import NotFound
-from ingot_chassis.paging import Page
-from ingot_chassis.policy import signed_in
-from ingot_contracts.identity import User
-from ingot_identity.api.call import Call
-from ingot_identity.core.holding import kept
+from ingot_chassis.http.policy import signed_in
+from ingot_identity.api.checks import check_answer
+from ingot_identity.api.policies import of_user, own_relation_to_user
+from ingot_identity.api.request import IdentityRequest
+from ingot_identity.core import blocks
+from ingot_identity.core.access import SignIn
+from ingot_identity.core.presenter import UserProfile
 from ingot_identity.store import follows
 
 
@@ -19,12 +18,13 @@ from ingot_identity.store import follows
     operation_id="userCurrentListFollowers",
     tags=["user"],
 )
-async def list_own_followers(request: Call) -> Response[list[User]]:
+async def list_own_followers(request: IdentityRequest) -> Response[list[UserProfile]]:
     """Who follows the caller."""
     page = request.page()
     async with request.db.read() as db:
-        rows, total = await follows.followers_of(db, request.who.id, page)
-    return _users(request, rows, page, total)
+        rows, total = await follows.list_followers(db, request.principal.id, page)
+        users = await request.present_users(db, rows)
+    return Response(users, headers=request.page_headers(page, total))
 
 
 @get(
@@ -33,109 +33,98 @@ async def list_own_followers(request: Call) -> Response[list[User]]:
     operation_id="userCurrentListFollowing",
     tags=["user"],
 )
-async def list_own_following(request: Call) -> Response[list[User]]:
+async def list_own_following(request: IdentityRequest) -> Response[list[UserProfile]]:
     """Whom the caller follows."""
     page = request.page()
     async with request.db.read() as db:
-        rows, total = await follows.followed_by(db, request.who.id, page)
-    return _users(request, rows, page, total)
+        rows, total = await follows.list_following(db, request.principal.id, page)
+        users = await request.present_users(db, rows)
+    return Response(users, headers=request.page_headers(page, total))
 
 
 @get(
     "/api/v1/user/following/{username:str}",
-    policy=signed_in("read:user"),
+    policy=own_relation_to_user("read:user"),
     operation_id="userCurrentCheckFollowing",
     tags=["user"],
     status_code=204,
 )
-async def check_own_following(request: Call, username: str) -> None:
+async def check_own_following(request: IdentityRequest) -> Response[None]:
     """204 if the caller follows that user, else 404."""
-    followed = await request.user(username)
-    await _require_following(request, request.who.id, followed.id)
+    return await _answer_check(request, request.principal.id, request.account.id)
 
 
 @put(
     "/api/v1/user/following/{username:str}",
-    policy=signed_in("write:user"),
+    policy=own_relation_to_user("write:user"),
     operation_id="userCurrentPutFollow",
     tags=["user"],
     status_code=204,
 )
-async def start_following(request: Call, username: str) -> None:
-    """Follow a user. Nobody follows themselves, which is no error."""
-    followed = await request.user(username)
-    if followed.id == request.who.id:
-        return
+async def start_following(request: IdentityRequest) -> None:
+    """Follow a user. To follow oneself has no effect."""
     async with request.db.transaction() as tx:
-        for account_id in (request.who.id, followed.id):
-            await kept(tx, account_id)
-        await follows.add(tx, request.who.id, followed.id)
+        await blocks.follow(tx, request.principal.id, request.account.id)
 
 
 @delete(
     "/api/v1/user/following/{username:str}",
-    policy=signed_in("write:user"),
+    policy=own_relation_to_user("write:user"),
     operation_id="userCurrentDeleteFollow",
     tags=["user"],
 )
-async def stop_following(request: Call, username: str) -> None:
-    """Follow a user no more."""
-    followed = await request.user(username)
+async def stop_following(request: IdentityRequest) -> None:
+    """Stop following a user."""
     async with request.db.transaction() as tx:
-        await follows.remove(tx, request.who.id, followed.id)
+        await follows.remove(tx, request.principal.id, request.account.id)
 
 
 @get(
     "/api/v1/users/{username:str}/followers",
-    policy=signed_in("read:user"),
+    policy=of_user(SignIn.REQUIRED, "read:user"),
     operation_id="userListFollowers",
     tags=["user"],
 )
-async def list_followers(request: Call, username: str) -> Response[list[User]]:
+async def list_followers(request: IdentityRequest) -> Response[list[UserProfile]]:
     """Who follows a user."""
-    user = await request.user(username)
     page = request.page()
     async with request.db.read() as db:
-        rows, total = await follows.followers_of(db, user.id, page)
-    return _users(request, rows, page, total)
+        rows, total = await follows.list_followers(db, request.account.id, page)
+        users = await request.present_users(db, rows)
+    return Response(users, headers=request.page_headers(page, total))
 
 
 @get(
     "/api/v1/users/{username:str}/following",
-    policy=signed_in("read:user"),
+    policy=of_user(SignIn.REQUIRED, "read:user"),
     operation_id="userListFollowing",
     tags=["user"],
 )
-async def list_following(request: Call, username: str) -> Response[list[User]]:
+async def list_following(request: IdentityRequest) -> Response[list[UserProfile]]:
     """Whom a user follows."""
-    user = await request.user(username)
     page = request.page()
     async with request.db.read() as db:
-        rows, total = await follows.followed_by(db, user.id, page)
-    return _users(request, rows, page, total)
+        rows, total = await follows.list_following(db, request.account.id, page)
+        users = await request.present_users(db, rows)
+    return Response(users, headers=request.page_headers(page, total))
 
 
 @get(
     "/api/v1/users/{username:str}/following/{followee:str}",
-    policy=signed_in("read:user"),
+    policy=of_user(SignIn.REQUIRED, "read:user"),
     operation_id="userCheckFollowing",
     tags=["user"],
     status_code=204,
 )
-async def check_following(request: Call, username: str, followee: str) -> None:
-    """204 if the one follows the other, else 404."""
-    follower, followed = await request.user(username), await request.user(followee)
-    await _require_following(request, follower.id, followed.id)
+async def check_following(request: IdentityRequest, followee: str) -> Response[None]:
+    """204 if the first user follows the second, else 404."""
+    followed = await request.user(followee)
+    return await _answer_check(request, request.account.id, followed.id)
 
 
-async def _require_following(request: Call, follower_id: int, followed_id: int) -> None:
+async def _answer_check(request: IdentityRequest, follower_id: int, followed_id: int) -> Response[None]:
     async with request.db.read() as db:
-        if not await follows.exists(db, follower_id, followed_id):
-            raise NotFound
-
-
-def _users(request: Call, rows: list[Any], page: Page, total: int) -> Response[list[User]]:
-    return Response([request.viewing.user(row) for row in rows], headers=request.page_headers(page, total))
+        return check_answer(await follows.exists(db, follower_id, followed_id))
 
 
 routes = [

@@ -2,27 +2,32 @@
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated
 
 import msgspec
 from litestar import Response, delete, get, post
 
-from ingot_chassis.database import Executor
-from ingot_chassis.errors import Denied, NotFound
-from ingot_chassis.policy import signed_in
-from ingot_identity.api.call import Call
-from ingot_identity.core import gpg_keys
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.errors import NotFound
+from ingot_chassis.http.policy import signed_in
+from ingot_identity.api.policies import of_user
+from ingot_identity.api.request import IdentityRequest
+from ingot_identity.core import access, gpg_keys
+from ingot_identity.core.access import SignIn
 from ingot_identity.store import gpg_keys as store
+from ingot_identity.store.tables import GpgKeyRow
 
 NEVER = datetime(1, 1, 1, tzinfo=UTC)
+Armored = Annotated[str, msgspec.Meta(max_length=gpg_keys.LONGEST)]
 
 
 class CreateGPGKey(msgspec.Struct):
     """Forms may call it `armored_key`."""
 
-    armored_public_key: str = ""
-    armored_key: str = ""
+    armored_public_key: Armored = ""
+    armored_key: Armored = ""
 
 
 class GPGKeyEmail(msgspec.Struct):
@@ -31,7 +36,7 @@ class GPGKeyEmail(msgspec.Struct):
 
 
 class GPGKey(msgspec.Struct, kw_only=True):
-    """`emails` are those of the owner's, none for others if the owner hides them.
+    """`emails` are addresses of the owner; empty for others if the owner hides them.
 
     `expires_at` is in the year 1 for a key that never does.
     """
@@ -56,20 +61,20 @@ class GPGKey(msgspec.Struct, kw_only=True):
     operation_id="userCurrentListGPGKeys",
     tags=["user"],
 )
-async def list_own_gpg_keys(request: Call) -> Response[list[GPGKey]]:
+async def list_own_gpg_keys(request: IdentityRequest) -> Response[list[GPGKey]]:
     """The caller's OpenPGP keys."""
-    return await _list(request, request.who.id)
+    return await _list(request, request.principal.id)
 
 
 @get(
     "/api/v1/users/{username:str}/gpg_keys",
-    policy=signed_in("read:user"),
+    policy=of_user(SignIn.REQUIRED, "read:user"),
     operation_id="userListGPGKeys",
     tags=["user"],
 )
-async def list_gpg_keys(request: Call, username: str) -> Response[list[GPGKey]]:
+async def list_gpg_keys(request: IdentityRequest) -> Response[list[GPGKey]]:
     """The OpenPGP keys of a user."""
-    return await _list(request, (await request.user(username)).id)
+    return await _list(request, request.account.id)
 
 
 @post(
@@ -79,12 +84,13 @@ async def list_gpg_keys(request: Call, username: str) -> Response[list[GPGKey]]:
     tags=["user"],
     status_code=201,
 )
-async def add_gpg_key(request: Call, data: CreateGPGKey) -> GPGKey:
+async def add_gpg_key(request: IdentityRequest, data: CreateGPGKey) -> GPGKey:
     """Add an OpenPGP key that names an address of the caller's."""
     keys = await asyncio.to_thread(gpg_keys.read, data.armored_public_key or data.armored_key)
     async with request.db.transaction() as tx:
-        row = await gpg_keys.add(tx, request.who.id, keys)
-        return (await _views(tx, [row], request.who.id))[0]
+        row = await gpg_keys.add(tx, request.principal.id, keys)
+        await request.audit(tx, "gpg_key.add", f"user {request.principal.name}", key_id=row.key_id)
+        return (await _present_keys(tx, [row], request.principal.id))[0]
 
 
 @get(
@@ -93,13 +99,13 @@ async def add_gpg_key(request: Call, data: CreateGPGKey) -> GPGKey:
     operation_id="userCurrentGetGPGKey",
     tags=["user"],
 )
-async def get_gpg_key(request: Call, key_id: int) -> GPGKey:
-    """An OpenPGP key. They are public, so it may be anybody's."""
+async def get_gpg_key(request: IdentityRequest, key_id: int) -> GPGKey:
+    """An OpenPGP key of any user; these keys are public."""
     async with request.db.read() as db:
         row = await store.get(db, key_id)
         if row is None:
             raise NotFound
-        return (await _views(db, [row], request.who.id))[0]
+        return (await _present_keys(db, [row], request.principal.id))[0]
 
 
 @delete(
@@ -108,38 +114,38 @@ async def get_gpg_key(request: Call, key_id: int) -> GPGKey:
     operation_id="userCurrentDeleteGPGKey",
     tags=["user"],
 )
-async def delete_gpg_key(request: Call, key_id: int) -> None:
-    """Delete an OpenPGP key of one's own; one that is not there is no error."""
+async def delete_gpg_key(request: IdentityRequest, key_id: int) -> None:
+    """Delete an OpenPGP key of one's own. A key that does not exist is no error."""
     async with request.db.transaction() as tx:
         row = await store.get(tx, key_id)
         if row is None:
             return
-        if row.account_id != request.who.id and not request.who.admin:
-            raise Denied("the key is somebody else's")
+        access.require_own_key(request.principal, row.account_id)
         await store.remove(tx, row.key_id)
+        await request.audit(tx, "gpg_key.delete", f"user {request.principal.name}", key_id=row.key_id)
 
 
-async def _list(request: Call, account_id: int) -> Response[list[GPGKey]]:
+async def _list(request: IdentityRequest, account_id: int) -> Response[list[GPGKey]]:
     page = request.page()
     async with request.db.read() as db:
-        rows, total = await store.list_of(db, account_id, page)
-        views = await _views(db, rows, request.who.id)
-    return Response(views, headers=request.page_headers(page, total))
+        rows, total = await store.list_page(db, account_id, page)
+        keys = await _present_keys(db, rows, request.principal.id)
+    return Response(keys, headers=request.page_headers(page, total))
 
 
-async def _views(db: Executor, rows: list[Any], seen_by: int) -> list[GPGKey]:
-    """Primary keys with their subkeys and the addresses that are their owner's now, as ``seen_by`` may see them."""
-    held = await store.addresses_of(db, {row.account_id for row in rows}, seen_by)
+async def _present_keys(db: Executor, rows: Sequence[GpgKeyRow], viewer_id: int) -> list[GPGKey]:
+    """Primary keys with their subkeys and the addresses that belong to their owner now, for ``viewer_id``."""
+    own = await store.addresses_of(db, {row.account_id for row in rows}, viewer_id)
     subkeys: dict[str, list[GPGKey]] = defaultdict(list)
     for subkey in await store.subkeys_of(db, {row.key_id for row in rows}):
-        subkeys[subkey.primary_key_id].append(_view(subkey, None, None))
+        subkeys[subkey.primary_key_id].append(_present_key(subkey, None, None))
     return [
-        _view(
+        _present_key(
             row,
             [
                 GPGKeyEmail(email=address, verified=True)
                 for address in row.addresses.split()
-                if (row.account_id, address) in held
+                if (row.account_id, address) in own
             ],
             subkeys[row.key_id],
         )
@@ -147,7 +153,7 @@ async def _views(db: Executor, rows: list[Any], seen_by: int) -> list[GPGKey]:
     ]
 
 
-def _view(row: Any, emails: list[GPGKeyEmail] | None, subkeys: list[GPGKey] | None) -> GPGKey:
+def _present_key(row: GpgKeyRow, emails: list[GPGKeyEmail] | None, subkeys: list[GPGKey] | None) -> GPGKey:
     return GPGKey(
         id=row.id,
         primary_key_id=row.primary_key_id,

@@ -1,80 +1,129 @@
-"""For sister services only: who is this, which keys sign, what is the account of that name, who owns something."""
+"""For other services: principals of credentials, public keys, accounts, memberships, teams, owners of repositories."""
 
-from litestar import get, post, put
+import msgspec
+from litestar import delete, get, post, put
 
 from ingot_chassis.errors import NotFound
-from ingot_chassis.keys import Jwks
-from ingot_chassis.policy import anyone, services
-from ingot_chassis.principal import Membership, sign_principal
+from ingot_chassis.http.policy import anyone, services
+from ingot_chassis.security.keys import Jwks
+from ingot_chassis.security.principal import Membership, Principal, sign_principal
 from ingot_contracts.identity import Account, Authenticate, Authenticated, Ownership, Team
 from ingot_contracts.topology import AUDIENCE
-from ingot_identity.api.call import Call
-from ingot_identity.core import departures, organizations
-from ingot_identity.core.credentials import identify
-from ingot_identity.store import accounts
-from ingot_identity.store import organizations as store
+from ingot_identity.api.request import IdentityRequest
+from ingot_identity.core import account_deletion, members
+from ingot_identity.core.credentials import CodeRequired, identify, principal_of_ssh_key
+from ingot_identity.core.teams import all_units
+from ingot_identity.store import accounts, former_names, repositories, teams
+from ingot_identity.store.tables import TeamRow
 
-SISTERS = services("repos", "issues", "hooks")
+PEERS = services("repos", "issues", "hooks")
+
+
+class SshKeyOwner(msgspec.Struct, kw_only=True):
+    """Whose SSH key it is, and its title."""
+
+    principal: Principal
+    title: str
 
 
 @post("/internal/authenticate", policy=services("gateway"), include_in_schema=False, status_code=200)
-async def authenticate(request: Call, data: Authenticate) -> Authenticated:
-    """Swap a credential for a signed principal."""
-    principal = await identify(request.db, request.passwords, request.sign_ins, data)
+async def authenticate(request: IdentityRequest, data: Authenticate) -> Authenticated:
+    """Exchange a credential for a signed principal."""
+    components = request.components
+    try:
+        principal = await identify(request.db, components.sign_ins, data)
+    except CodeRequired:
+        return Authenticated(principal_token="", user_id=0, needs_code=True)
     if principal is None:
-        return Authenticated(statement="", user_id=0)
-    key = await request.signing_keys.current()
+        return Authenticated(principal_token="", user_id=0)
+    key = await components.signing_keys.current()
     return Authenticated(
-        statement=sign_principal(principal, key, audience=list(AUDIENCE)), user_id=principal.id
+        principal_token=sign_principal(principal, key, audience=list(AUDIENCE)), user_id=principal.id
     )
 
 
 @get("/internal/jwks", policy=anyone(), include_in_schema=False)
-async def jwks(request: Call) -> Jwks:
+async def jwks(request: IdentityRequest) -> Jwks:
     """The public keys of principals (RFC 7517)."""
-    return await request.signing_keys.published()
+    return await request.components.signing_keys.published()
 
 
-@get("/internal/accounts/by-name/{login:str}", policy=SISTERS, include_in_schema=False)
-async def account_by_name(request: Call, login: str) -> Account:
-    """A user or organization, whatever the caller's person may see of it."""
+@get("/internal/ssh-keys", policy=services("repos"), include_in_schema=False)
+async def owner_of_ssh_key(request: IdentityRequest, fingerprint: str) -> SshKeyOwner:
+    """The user whose key has this fingerprint (``SHA256:…``), as they are now. 403 when they may not sign in."""
+    owner = await principal_of_ssh_key(request.db, fingerprint)
+    if owner is None:
+        raise NotFound
+    principal, title = owner
+    return SshKeyOwner(principal=principal, title=title)
+
+
+@get("/internal/accounts/by-name/{login:str}", policy=PEERS, include_in_schema=False)
+async def account_by_name(request: IdentityRequest, login: str, former: bool = False) -> Account:
+    """A user or organization, also one that the person behind the request may not know of.
+
+    ``?former=true``: also one that had the name before, as long as the name is reserved for it.
+    """
     async with request.db.read() as db:
         row = await accounts.get_by_login(db, login)
+        if row is None and former:
+            row = await former_names.get_account(db, login)
     if row is None:
         raise NotFound
-    return request.viewing.account(row)
+    return request.components.presenter.account(row)
 
 
-@get("/internal/accounts/{account_id:int}", policy=SISTERS, include_in_schema=False)
-async def account_by_id(request: Call, account_id: int) -> Account:
-    """The same, by id."""
+@get("/internal/accounts/{account_id:int}", policy=PEERS, include_in_schema=False)
+async def account_by_id(request: IdentityRequest, account_id: int) -> Account:
+    """A user or organization, as by name."""
     async with request.db.read() as db:
         row = await accounts.get(db, account_id)
     if row is None:
         raise NotFound
-    return request.viewing.account(row)
+    return request.components.presenter.account(row)
 
 
-@get("/internal/accounts/{account_id:int}/organizations", policy=SISTERS, include_in_schema=False)
+@get("/internal/accounts/{account_id:int}/organizations", policy=PEERS, include_in_schema=False)
 async def organizations_of_account(
-    request: Call, account_id: int, public: bool = False
+    request: IdentityRequest, account_id: int, public: bool = False
 ) -> dict[int, Membership]:
-    """What a user is in each organization now. Asked before a *no* that rests on a principal.
+    """What a user is in each organization now. Peers ask it before they refuse what an older principal does not allow.
 
-    ``?public=true``: only where they show their membership, for what is told to others.
+    ``?public=true``: only where the user shows the membership, for answers to others.
     """
     async with request.db.read() as db:
-        return await organizations.held_by(db, account_id, public_only=public)
+        return await members.memberships_of(db, account_id, public_only=public)
 
 
 @get("/internal/teams/{team_id:int}", policy=services("repos"), include_in_schema=False)
-async def team_by_id(request: Call, team_id: int) -> Team:
-    """A team, whatever the caller's person may see of it."""
+async def team_by_id(request: IdentityRequest, team_id: int) -> Team:
+    """A team, also one that the person behind the request may not know of."""
     async with request.db.read() as db:
-        row = await store.get_team(db, team_id)
+        row = await teams.get(db, team_id)
     if row is None:
         raise NotFound
-    return Team(id=row.id, organization_id=row.organization_id, name=row.name, permission=row.permission)
+    return _team(row)
+
+
+@get("/internal/organizations/{organization_id:int}/teams", policy=services("repos"), include_in_schema=False)
+async def teams_of_organization(
+    request: IdentityRequest, organization_id: int, name: str = "", ids: list[int] | None = None
+) -> list[Team]:
+    """The team of that name, and those of these ids; also to be asked for one of the two. Owners first, then by name."""
+    async with request.db.read() as db:
+        rows = await teams.list_named(db, organization_id, name, ids or [])
+    return [_team(row) for row in rows]
+
+
+def _team(row: TeamRow) -> Team:
+    return Team(
+        id=row.id,
+        organization_id=row.organization_id,
+        name=row.name,
+        permission=row.permission,
+        description=row.description,
+        units=all_units(row),
+    )
 
 
 @put(
@@ -83,18 +132,28 @@ async def team_by_id(request: Call, team_id: int) -> Team:
     include_in_schema=False,
     status_code=204,
 )
-async def own_repository(request: Call, repository_id: int, data: Ownership) -> None:
-    """Note whose a repository is, so that its owner is not deleted. 404 when that has happened already."""
+async def save_ownership(request: IdentityRequest, repository_id: int, data: Ownership) -> None:
+    """Note the owner of a repository, so that the owner is not deleted. 404 when the owner is deleted already."""
     async with request.db.transaction() as tx:
-        await departures.repository_told(tx, repository_id, data)
+        await account_deletion.save_ownership(tx, repository_id, data)
+
+
+@delete("/internal/repositories/{repository_id:int}", policy=services("repos"), include_in_schema=False)
+async def remove_ownership(request: IdentityRequest, repository_id: int) -> None:
+    """Forget the owner of a repository that was just deleted, ahead of the event: its owner may be deleted now."""
+    async with request.db.transaction() as tx:
+        await repositories.remove(tx, repository_id)
 
 
 routes = [
     authenticate,
     jwks,
+    owner_of_ssh_key,
     account_by_name,
     account_by_id,
     organizations_of_account,
     team_by_id,
-    own_repository,
+    teams_of_organization,
+    save_ownership,
+    remove_ownership,
 ]

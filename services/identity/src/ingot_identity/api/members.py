@@ -1,132 +1,126 @@
-"""Members of organizations, and which of them the world may see."""
+"""Members of organizations, and who of them shows the membership."""
 
 from litestar import Response, delete, get, put
 
-from ingot_chassis.errors import NotFound
-from ingot_chassis.policy import anyone, signed_in
-from ingot_contracts.identity import User
-from ingot_identity.api.call import Call
-from ingot_identity.core import organizations
-from ingot_identity.store import organizations as store
+from ingot_identity.api.checks import check_answer
+from ingot_identity.api.policies import in_organization
+from ingot_identity.api.request import IdentityRequest
+from ingot_identity.core import access, members
+from ingot_identity.core.access import Level
+from ingot_identity.core.presenter import UserProfile
+from ingot_identity.store import members as store
 
 
 @get(
     "/api/v1/orgs/{org:str}/members",
-    policy=anyone("read:organization"),
+    policy=in_organization(Level.READ, "read:organization"),
     operation_id="orgListMembers",
     tags=["organization"],
 )
-async def list_members(request: Call, org: str) -> Response[list[User]]:
+async def list_members(request: IdentityRequest) -> Response[list[UserProfile]]:
     """Members by name; people outside see the public ones only."""
-    organization = await request.organization(org)
-    return await _list(request, organization.id, public_only=not await _inside(request, organization.id))
+    return await _list(request, public_only=not await _sees_concealed_members(request))
 
 
 @get(
     "/api/v1/orgs/{org:str}/public_members",
-    policy=anyone("read:organization"),
+    policy=in_organization(Level.READ, "read:organization"),
     operation_id="orgListPublicMembers",
     tags=["organization"],
 )
-async def list_public_members(request: Call, org: str) -> Response[list[User]]:
+async def list_public_members(request: IdentityRequest) -> Response[list[UserProfile]]:
     """Members who show that they are, by name."""
-    organization = await request.organization(org)
-    return await _list(request, organization.id, public_only=True)
+    return await _list(request, public_only=True)
 
 
 @get(
     "/api/v1/orgs/{org:str}/members/{username:str}",
-    policy=anyone("read:organization"),
+    policy=in_organization(Level.READ, "read:organization"),
     operation_id="orgIsMember",
     tags=["organization"],
     status_code=204,
 )
-async def check_member(request: Call, org: str, username: str) -> None:
+async def check_member(request: IdentityRequest, username: str) -> Response[None]:
     """204 if the user is a member that the caller may know of, else 404."""
-    organization = await request.organization(org)
     user = await request.user(username)
-    check = store.is_member if await _inside(request, organization.id) else store.is_public_member
-    async with request.db.read() as db:
-        if not await check(db, organization.id, user.id):
-            raise NotFound
+    return await _answer_check(request, user.id, public_only=not await _sees_concealed_members(request))
 
 
 @delete(
     "/api/v1/orgs/{org:str}/members/{username:str}",
-    policy=signed_in("write:organization"),
+    policy=in_organization(Level.OWNER, "write:organization"),
     operation_id="orgDeleteMember",
     tags=["organization"],
 )
-async def remove_member(request: Call, org: str, username: str) -> None:
+async def remove_member(request: IdentityRequest, username: str) -> None:
     """Take a user out of the organization and all its teams."""
-    organization = await request.organization(org)
-    async with request.db.read() as db:
-        await organizations.require_owner(db, request.who, organization.id)
+    organization_id = request.organization.id
     user = await request.user(username)
     async with request.db.transaction() as tx:
-        await organizations.require_owner(tx, request.who, organization.id)
-        await organizations.remove_member(tx, organization.id, user.id)
+        await access.require_owner(tx, request.principal, organization_id)
+        await members.remove(tx, organization_id, user.id)
+        subject = f"organization {request.organization.login}"
+        await request.audit(tx, "member.remove", subject, user=user.login)
 
 
 @get(
     "/api/v1/orgs/{org:str}/public_members/{username:str}",
-    policy=anyone("read:organization"),
+    policy=in_organization(Level.READ, "read:organization"),
     operation_id="orgIsPublicMember",
     tags=["organization"],
     status_code=204,
 )
-async def check_public_member(request: Call, org: str, username: str) -> None:
+async def check_public_member(request: IdentityRequest, username: str) -> Response[None]:
     """204 if the user is a member and shows it, else 404."""
-    organization = await request.organization(org)
     user = await request.user(username)
-    async with request.db.read() as db:
-        if not await store.is_public_member(db, organization.id, user.id):
-            raise NotFound
+    return await _answer_check(request, user.id, public_only=True)
 
 
 @put(
     "/api/v1/orgs/{org:str}/public_members/{username:str}",
-    policy=signed_in("write:organization"),
+    policy=in_organization(Level.READ, "write:organization"),
     operation_id="orgPublicizeMember",
     tags=["organization"],
     status_code=204,
 )
-async def publicize(request: Call, org: str, username: str) -> None:
+async def publicize(request: IdentityRequest, username: str) -> None:
     """Show one's own membership."""
-    await _set_public(request, org, username, public=True)
+    await _set_public(request, username, public=True)
 
 
 @delete(
     "/api/v1/orgs/{org:str}/public_members/{username:str}",
-    policy=signed_in("write:organization"),
+    policy=in_organization(Level.READ, "write:organization"),
     operation_id="orgConcealMember",
     tags=["organization"],
 )
-async def conceal(request: Call, org: str, username: str) -> None:
+async def conceal(request: IdentityRequest, username: str) -> None:
     """Conceal one's own membership."""
-    await _set_public(request, org, username, public=False)
+    await _set_public(request, username, public=False)
 
 
-async def _set_public(request: Call, org: str, username: str, *, public: bool) -> None:
-    organization = await request.organization(org)
+async def _set_public(request: IdentityRequest, username: str, *, public: bool) -> None:
     user = await request.user(username)
     async with request.db.transaction() as tx:
-        await organizations.set_public(tx, request.who, organization.id, user.id, public=public)
+        await members.set_public(tx, request.principal, request.organization.id, user.id, public=public)
 
 
-async def _inside(request: Call, organization_id: int) -> bool:
-    if request.who.admin:
-        return True
+async def _sees_concealed_members(request: IdentityRequest) -> bool:
     async with request.db.read() as db:
-        return await store.is_member(db, organization_id, request.who.id)
+        return await access.sees_concealed_members(db, request.principal, request.organization.id)
 
 
-async def _list(request: Call, organization_id: int, *, public_only: bool) -> Response[list[User]]:
+async def _answer_check(request: IdentityRequest, user_id: int, *, public_only: bool) -> Response[None]:
+    async with request.db.read() as db:
+        return check_answer(await store.exists(db, request.organization.id, user_id, public_only=public_only))
+
+
+async def _list(request: IdentityRequest, *, public_only: bool) -> Response[list[UserProfile]]:
     page = request.page()
     async with request.db.read() as db:
-        rows, total = await store.list_members(db, organization_id, page, public_only=public_only)
-    members = [request.viewing.user(row, show_email=request.who.signed_in) for row in rows]
-    return Response(members, headers=request.page_headers(page, total))
+        rows, total = await store.list_page(db, request.organization.id, page, public_only=public_only)
+        users = await request.present_users(db, rows)
+    return Response(users, headers=request.page_headers(page, total))
 
 
 routes = [

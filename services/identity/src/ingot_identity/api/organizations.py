@@ -7,26 +7,34 @@ import msgspec
 from litestar import Response, delete, get, patch, post
 from msgspec import UNSET, UnsetType
 
-from ingot_chassis.policy import anyone, signed_in
+from ingot_chassis.http.patch import set_fields
+from ingot_chassis.http.policy import signed_in
+from ingot_chassis.security.principal import Membership
 from ingot_contracts.identity import Visibility
-from ingot_identity.api.call import Call, enter_as_owner
-from ingot_identity.api.changes import Text50, Text100, Text255, given
-from ingot_identity.core import departures, organizations
+from ingot_contracts.limits import Name
+from ingot_identity.api.fields import Text50, Text100
+from ingot_identity.api.policies import in_organization, of_membership, of_user, public
+from ingot_identity.api.request import IdentityRequest
+from ingot_identity.core import access, account_deletion, members, organizations
+from ingot_identity.core.access import Level, SignIn
 from ingot_identity.store import organizations as store
+from ingot_identity.store.tables import AccountRow, TeamPermission
 
 
-def _named(_handler: Any, _method: Any, path: Sequence[Any]) -> str:
-    """The operation id of the route with two spellings: the interface has the singular one."""
+def _operation_id(_handler: Any, _method: Any, path: Sequence[Any]) -> str:
+    """Of a route with two paths: clients know the operation id of the one with ``user``."""
     return "orgListUserOrgs" if "user" in path else "orgListUserOrgsAlias"
 
 
 class CreateOrganization(msgspec.Struct, kw_only=True):
-    username: str
+    username: Name
     full_name: Text100 = ""
-    description: Text255 = ""
-    website: Text255 = ""
+    description: Name = ""
+    website: Name = ""
     location: Text50 = ""
+    email: Name = ""
     visibility: Visibility = "public"
+    repo_admin_change_team_access: bool = False
 
     def details(self) -> dict[str, Any]:
         """As the use case takes them."""
@@ -36,40 +44,64 @@ class CreateOrganization(msgspec.Struct, kw_only=True):
             "description": self.description,
             "website": self.website,
             "location": self.location,
+            "email": self.email,
             "visibility": self.visibility,
+            "repo_admin_change_team_access": self.repo_admin_change_team_access,
         }
 
 
 class EditOrganization(msgspec.Struct, kw_only=True):
     full_name: Text100 | UnsetType = UNSET
-    description: Text255 | UnsetType = UNSET
-    website: Text255 | UnsetType = UNSET
+    description: Name | UnsetType = UNSET
+    website: Name | UnsetType = UNSET
     location: Text50 | UnsetType = UNSET
+    email: Name | UnsetType = UNSET
     visibility: Visibility | UnsetType = UNSET
+    repo_admin_change_team_access: bool | UnsetType = UNSET
+
+
+class RenameOrganization(msgspec.Struct):
+    new_name: Name
 
 
 class Organization(msgspec.Struct, kw_only=True):
+    """`name` and `username` are the same. `email` is for everybody who sees the organization."""
+
     id: int
+    name: str
     username: str
     full_name: str
     avatar_url: str
     description: str
     website: str
     location: str
+    email: str
     visibility: str
+    repo_admin_change_team_access: bool
 
 
-def view(request: Call, row: Any) -> Organization:
+class OrganizationPermissions(msgspec.Struct, kw_only=True):
+    is_owner: bool
+    is_admin: bool
+    can_write: bool
+    can_read: bool
+    can_create_repository: bool
+
+
+def present_organization(request: IdentityRequest, row: AccountRow) -> Organization:
     """An organization as the API shows it."""
     return Organization(
         id=row.id,
+        name=row.login,
         username=row.login,
         full_name=row.full_name,
-        avatar_url=request.viewing.avatar(row),
+        avatar_url=request.components.presenter.avatar(row),
         description=row.description,
         website=row.website,
         location=row.location,
+        email=row.email,
         visibility=row.visibility,
+        repo_admin_change_team_access=row.repo_admin_change_team_access,
     )
 
 
@@ -80,52 +112,118 @@ def view(request: Call, row: Any) -> Organization:
     tags=["organization"],
     status_code=201,
 )
-async def create_organization(request: Call, data: CreateOrganization) -> Organization:
+async def create_organization(request: IdentityRequest, data: CreateOrganization) -> Organization:
     """Create an organization that the caller owns."""
     async with request.db.transaction() as tx:
-        row = await organizations.create(tx, request.viewing, owner_id=request.who.id, **data.details())
-    return view(request, row)
+        await access.require_organization_creator(tx, request.principal)
+        row = await organizations.create(
+            tx, request.components.presenter, owner_id=request.principal.id, **data.details()
+        )
+        await request.audit(tx, "organization.create", f"organization {row.login}", id=row.id)
+    return present_organization(request, row)
+
+
+@get("/api/v1/orgs", policy=public("read:organization"), operation_id="orgGetAll", tags=["organization"])
+async def list_all_organizations(request: IdentityRequest) -> Response[list[Organization]]:
+    """Organizations that the caller may know of, by name."""
+    page, viewer_id = request.page(), None if request.principal.admin else request.principal.id
+    async with request.db.read() as db:
+        rows, total = await store.list_visible(db, page, viewer_id=viewer_id)
+    listed = [present_organization(request, row) for row in rows]
+    return Response(listed, headers=request.page_headers(page, total))
 
 
 @get(
-    "/api/v1/orgs/{org:str}", policy=anyone("read:organization"), operation_id="orgGet", tags=["organization"]
+    "/api/v1/users/{username:str}/orgs/{org:str}/permissions",
+    policy=of_membership("read:organization"),
+    operation_id="orgGetUserPermissions",
+    tags=["organization"],
 )
-async def get_organization(request: Call, org: str) -> Organization:
+async def get_permissions(request: IdentityRequest) -> OrganizationPermissions:
+    """What a user may do in an organization, by the teams that the user is in."""
+    user, organization = request.user_in_organization
+    async with request.db.read() as db:
+        memberships = await members.memberships_of(db, user.id)
+    membership = memberships.get(organization.id, Membership())
+    permissions = set(membership.teams.values())
+    is_admin = membership.owner or TeamPermission.ADMIN in permissions
+    can_write = is_admin or TeamPermission.WRITE in permissions
+    return OrganizationPermissions(
+        is_owner=membership.owner,
+        is_admin=is_admin,
+        can_write=can_write,
+        can_read=can_write or TeamPermission.READ in permissions,
+        can_create_repository=membership.owner,
+    )
+
+
+@get(
+    "/api/v1/orgs/{org:str}",
+    policy=in_organization(Level.READ, "read:organization"),
+    operation_id="orgGet",
+    tags=["organization"],
+)
+async def get_organization(request: IdentityRequest) -> Organization:
     """An organization."""
-    return view(request, await request.organization(org))
+    return present_organization(request, request.organization)
 
 
 @patch(
     "/api/v1/orgs/{org:str}",
-    policy=signed_in("write:organization"),
-    guards=[enter_as_owner],
+    policy=in_organization(Level.OWNER, "write:organization"),
     operation_id="orgEdit",
     tags=["organization"],
 )
-async def edit_organization(request: Call, org: str, data: EditOrganization) -> Organization:
+async def edit_organization(request: IdentityRequest, data: EditOrganization) -> Organization:
     """Change an organization; what is absent stays."""
-    organization = await request.organization(org)
+    organization_id = request.organization.id
     async with request.db.transaction() as tx:
-        await organizations.require_owner(tx, request.who, organization.id)
-        row = await organizations.edit(tx, request.viewing, organization.id, given(data))
-    return view(request, row)
+        await access.require_owner(tx, request.principal, organization_id)
+        row = await organizations.edit(tx, request.components.presenter, organization_id, set_fields(data))
+        await request.audit(
+            tx, "organization.edit", f"organization {row.login}", fields=sorted(set_fields(data))
+        )
+    return present_organization(request, row)
+
+
+@post(
+    "/api/v1/orgs/{org:str}/rename",
+    policy=in_organization(Level.OWNER, "write:organization"),
+    operation_id="renameOrg",
+    tags=["organization"],
+    status_code=204,
+)
+async def rename_organization(request: IdentityRequest, data: RenameOrganization) -> None:
+    """Give an organization another name. The old one stays reserved for it for a time, and leads to it."""
+    organization_id = request.organization.id
+    async with request.db.transaction() as tx:
+        await access.require_owner(tx, request.principal, organization_id)
+        await organizations.rename_organization(
+            tx,
+            request.components.presenter,
+            organization_id,
+            data.new_name,
+            reserved_for=request.former_names_reserved_for,
+        )
+        subject = f"organization {request.organization.login}"
+        await request.audit(tx, "organization.rename", subject, to=data.new_name)
 
 
 @delete(
     "/api/v1/orgs/{org:str}",
-    policy=signed_in("write:organization"),
+    policy=in_organization(Level.OWNER, "write:organization"),
     operation_id="orgDelete",
     tags=["organization"],
 )
-async def delete_organization(request: Call, org: str) -> None:
+async def delete_organization(request: IdentityRequest) -> None:
     """Delete an organization that owns no repositories."""
-    organization = await request.organization(org)
-    async with request.db.read() as db:
-        await organizations.require_owner(db, request.who, organization.id)
-    await departures.wait_for_news(request.db, organization.id, request.settings.deletion_patience)
+    organization_id, patience = request.organization.id, request.settings.deletion_patience
+    await account_deletion.wait_for_events(request.db, organization_id, patience)
     async with request.db.transaction() as tx:
-        await organizations.require_owner(tx, request.who, organization.id)
-        await departures.delete_organization(tx, organization.id, by=request.who.id)
+        await access.require_owner(tx, request.principal, organization_id)
+        await account_deletion.delete_organization(tx, organization_id, deleted_by=request.principal.id)
+        subject = f"organization {request.organization.login}"
+        await request.audit(tx, "organization.delete", subject, id=organization_id)
 
 
 @get(
@@ -134,37 +232,42 @@ async def delete_organization(request: Call, org: str) -> None:
     operation_id="orgListCurrentUserOrgs",
     tags=["organization"],
 )
-async def list_own_organizations(request: Call) -> Response[list[Organization]]:
+async def list_own_organizations(request: IdentityRequest) -> Response[list[Organization]]:
     """Organizations the caller belongs to."""
-    return await _list_of(request, request.who.id)
+    return await _list_organizations(request, request.principal.id)
 
 
 @get(
     ["/api/v1/users/{username:str}/orgs", "/api/v1/user/{username:str}/orgs"],
-    policy=anyone("read:organization"),
-    operation_id=_named,
+    policy=of_user(SignIn.OPTIONAL, "read:organization"),
+    operation_id=_operation_id,
     tags=["organization"],
 )
-async def list_organizations_of(request: Call, username: str) -> Response[list[Organization]]:
+async def list_organizations(request: IdentityRequest) -> Response[list[Organization]]:
     """Organizations a user belongs to, as far as the caller may know."""
-    return await _list_of(request, (await request.user(username)).id)
+    return await _list_organizations(request, request.account.id)
 
 
-async def _list_of(request: Call, user_id: int) -> Response[list[Organization]]:
+async def _list_organizations(request: IdentityRequest, user_id: int) -> Response[list[Organization]]:
     page = request.page()
-    everything = request.who.admin or request.who.id == user_id
+    everything = request.principal.admin or request.principal.id == user_id
     async with request.db.read() as db:
-        rows, total = await store.organizations_of(
-            db, user_id, page, seen_by=None if everything else request.who.id
+        rows, total = await store.list_page(
+            db, user_id, page, viewer_id=None if everything else request.principal.id
         )
-    return Response([view(request, row) for row in rows], headers=request.page_headers(page, total))
+    return Response(
+        [present_organization(request, row) for row in rows], headers=request.page_headers(page, total)
+    )
 
 
 routes = [
     create_organization,
+    list_all_organizations,
+    get_permissions,
     get_organization,
     edit_organization,
+    rename_organization,
     delete_organization,
     list_own_organizations,
-    list_organizations_of,
+    list_organizations,
 ]

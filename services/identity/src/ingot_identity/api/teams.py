@@ -1,211 +1,270 @@
-"""Teams and their members. To people outside the organization a team does not exist."""
+"""Teams and their members. A team answers 404 to everybody outside its organization."""
 
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import msgspec
 from litestar import Response, delete, get, patch, post, put
-from litestar.connection import ASGIConnection
-from litestar.handlers.base import BaseRouteHandler
 from msgspec import UNSET, UnsetType
 
-from ingot_chassis.database import Executor
-from ingot_chassis.errors import NotFound
-from ingot_chassis.policy import signed_in
-from ingot_contracts.identity import User
-from ingot_identity.api.call import Call, enter_as_owner
-from ingot_identity.api.changes import Text255, given
-from ingot_identity.core import organizations, teams
-from ingot_identity.store import organizations as store
+from ingot_chassis.http.patch import set_fields
+from ingot_chassis.http.policy import signed_in
+from ingot_contracts.limits import Name
+from ingot_identity.api.checks import check_answer
+from ingot_identity.api.organizations import Organization, present_organization
+from ingot_identity.api.policies import in_organization, of_team
+from ingot_identity.api.request import IdentityRequest
+from ingot_identity.core import access, teams
+from ingot_identity.core.access import Level
+from ingot_identity.core.presenter import UserProfile
+from ingot_identity.store import accounts
+from ingot_identity.store import teams as store
+from ingot_identity.store.tables import TeamPermission, TeamRow
+
+Units = Annotated[list[Name], msgspec.Meta(max_length=100)]
 
 
 class CreateTeam(msgspec.Struct, kw_only=True):
     """`permission` is read, write or admin; anything else counts as read. No `units` means all."""
 
-    name: str
-    description: Text255 = ""
-    permission: str = "read"
-    units: list[str] = []
+    name: Name
+    description: Name = ""
+    permission: Name = "read"
+    units: Units = []
 
 
 class EditTeam(msgspec.Struct, kw_only=True):
-    name: str | UnsetType = UNSET
-    description: Text255 | UnsetType = UNSET
-    permission: str | UnsetType = UNSET
-    units: list[str] | UnsetType = UNSET
+    name: Name | UnsetType = UNSET
+    description: Name | UnsetType = UNSET
+    permission: Name | UnsetType = UNSET
+    units: Units | UnsetType = UNSET
 
     def columns(self) -> dict[str, Any]:
         """The changes, as the use case takes them. Raises Invalid."""
-        changes = given(self)
+        changes = set_fields(self)
         if "units" in changes:
             changes["units"] = teams.checked(changes["units"])
         return changes
 
 
 class Team(msgspec.Struct, kw_only=True):
+    """`organization` is there where the teams of several organizations are listed.
+
+    Only the team Owners has all repositories of the organization and creates more.
+    """
+
     id: int
     name: str
     description: str
     permission: str
     units: list[str]
+    units_map: dict[str, str]
+    includes_all_repositories: bool
+    can_create_org_repo: bool
+    organization: Organization | None = None
 
 
-def view(row: Any) -> Team:
+class TeamSearchResults(msgspec.Struct):
+    ok: bool
+    data: list[Team]
+
+
+def present_team(row: TeamRow, organization: Organization | None = None) -> Team:
+    units = teams.all_units(row)
+    is_owners = row.permission == TeamPermission.OWNER
     return Team(
         id=row.id,
         name=row.name,
         description=row.description,
         permission=row.permission,
-        units=row.units.split(",") if row.units else [f"repo.{unit}" for unit in teams.UNITS],
+        units=units,
+        units_map=dict.fromkeys(units, row.permission),
+        includes_all_repositories=is_owners,
+        can_create_org_repo=is_owners,
+        organization=organization,
     )
-
-
-async def enter_owned_team(
-    connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler
-) -> None:
-    """The guard of what owners do to the team in the path, before the body or another name is looked at."""
-    request = cast("Call", connection)
-    async with request.db.read() as db:
-        await _require_owned(db, request, connection.path_params["team_id"])
 
 
 @get(
     "/api/v1/orgs/{org:str}/teams",
-    policy=signed_in("read:organization"),
+    policy=in_organization(Level.MEMBER, "read:organization"),
     operation_id="orgListTeams",
     tags=["organization"],
 )
-async def list_teams(request: Call, org: str) -> Response[list[Team]]:
+async def list_teams(request: IdentityRequest) -> Response[list[Team]]:
     """Teams of an organization, Owners first."""
-    organization = await request.organization(org)
     page = request.page()
     async with request.db.read() as db:
-        await organizations.require_member(db, request.who, organization.id)
-        rows, total = await store.list_teams(db, organization.id, page)
-    return Response([view(row) for row in rows], headers=request.page_headers(page, total))
+        rows, total = await store.list_page(db, request.organization.id, page)
+    return Response([present_team(row) for row in rows], headers=request.page_headers(page, total))
+
+
+@get(
+    "/api/v1/orgs/{org:str}/teams/search",
+    policy=in_organization(Level.MEMBER, "read:organization"),
+    operation_id="teamSearch",
+    tags=["organization"],
+)
+async def search_teams(
+    request: IdentityRequest, q: str = "", include_desc: bool = True
+) -> Response[TeamSearchResults]:
+    """Teams whose name contains `q`, or unless `include_desc` is false their description."""
+    page = request.page()
+    async with request.db.read() as db:
+        rows, total = await store.search(
+            db, request.organization.id, q.strip(), page, in_description=include_desc
+        )
+    results = TeamSearchResults(ok=True, data=[present_team(row) for row in rows])
+    return Response(results, headers=request.page_headers(page, total))
+
+
+@get(
+    "/api/v1/user/teams",
+    policy=signed_in("read:organization"),
+    operation_id="userListTeams",
+    tags=["user"],
+)
+async def list_own_teams(request: IdentityRequest) -> Response[list[Team]]:
+    """Teams that the caller is in, each with its organization."""
+    page = request.page()
+    async with request.db.read() as db:
+        rows, total = await store.list_of_user(db, request.principal.id, page)
+        organizations = await accounts.list_by_id(db, {row.organization_id for row in rows})
+    by_id = {row.id: present_organization(request, row) for row in organizations}
+    listed = [present_team(row, by_id.get(row.organization_id)) for row in rows]
+    return Response(listed, headers=request.page_headers(page, total))
 
 
 @post(
     "/api/v1/orgs/{org:str}/teams",
-    policy=signed_in("write:organization"),
-    guards=[enter_as_owner],
+    policy=in_organization(Level.OWNER, "write:organization"),
     operation_id="orgCreateTeam",
     tags=["organization"],
     status_code=201,
 )
-async def create_team(request: Call, org: str, data: CreateTeam) -> Team:
+async def create_team(request: IdentityRequest, data: CreateTeam) -> Team:
     """Create a team."""
-    organization = await request.organization(org)
+    organization_id = request.organization.id
     async with request.db.transaction() as tx:
-        await organizations.require_owner(tx, request.who, organization.id)
+        await access.require_owner(tx, request.principal, organization_id)
         row = await teams.create(
             tx,
-            organization.id,
+            organization_id,
             name=data.name,
             description=data.description,
             permission=data.permission,
             units=data.units,
         )
-    return view(row)
+        await request.audit(tx, "team.create", _subject(row), permission=row.permission, units=data.units)
+    return present_team(row)
 
 
 @get(
     "/api/v1/teams/{team_id:int}",
-    policy=signed_in("read:organization"),
+    policy=of_team(Level.MEMBER, "read:organization"),
     operation_id="orgGetTeam",
     tags=["organization"],
 )
-async def get_team(request: Call, team_id: int) -> Team:
+async def get_team(request: IdentityRequest) -> Team:
     """A team."""
-    return view(await _visible_team(request, team_id))
+    return present_team(request.team)
 
 
 @patch(
     "/api/v1/teams/{team_id:int}",
-    policy=signed_in("write:organization"),
-    guards=[enter_owned_team],
+    policy=of_team(Level.OWNER, "write:organization"),
     operation_id="orgEditTeam",
     tags=["organization"],
 )
-async def edit_team(request: Call, team_id: int, data: EditTeam) -> Team:
+async def edit_team(request: IdentityRequest, team_id: int, data: EditTeam) -> Team:
     """Change a team; what is absent stays. Owners keeps its name, permission and units."""
     changes = data.columns()
     async with request.db.transaction() as tx:
-        await _require_owned(tx, request, team_id)
+        await access.require_team_owner(tx, request.principal, request.team)
         row = await teams.edit(tx, team_id, changes)
-    return view(row)
+        await request.audit(
+            tx, "team.edit", _subject(row), permission=row.permission, fields=sorted(set_fields(data))
+        )
+    return present_team(row)
 
 
 @delete(
     "/api/v1/teams/{team_id:int}",
-    policy=signed_in("write:organization"),
+    policy=of_team(Level.OWNER, "write:organization"),
     operation_id="orgDeleteTeam",
     tags=["organization"],
 )
-async def delete_team(request: Call, team_id: int) -> None:
+async def delete_team(request: IdentityRequest, team_id: int) -> None:
     """Delete a team; its members stay in the organization."""
     async with request.db.transaction() as tx:
-        await _require_owned(tx, request, team_id)
+        await access.require_team_owner(tx, request.principal, request.team)
         await teams.delete(tx, team_id)
+        await request.audit(tx, "team.delete", _subject(request.team))
 
 
 @get(
     "/api/v1/teams/{team_id:int}/members",
-    policy=signed_in("read:organization"),
+    policy=of_team(Level.MEMBER, "read:organization"),
     operation_id="orgListTeamMembers",
     tags=["organization"],
 )
-async def list_members(request: Call, team_id: int) -> Response[list[User]]:
+async def list_members(request: IdentityRequest, team_id: int) -> Response[list[UserProfile]]:
     """Members of a team."""
-    await _visible_team(request, team_id)
     page = request.page()
     async with request.db.read() as db:
-        rows, total = await store.list_team_members(db, team_id, page)
-    return Response([request.viewing.user(row) for row in rows], headers=request.page_headers(page, total))
+        rows, total = await store.list_members(db, team_id, page)
+        users = await request.present_users(db, rows)
+    return Response(users, headers=request.page_headers(page, total))
+
+
+@get(
+    "/api/v1/teams/{team_id:int}/members/{username:str}",
+    policy=of_team(Level.MEMBER, "read:organization"),
+    operation_id="orgListTeamMember",
+    tags=["organization"],
+)
+async def get_member(request: IdentityRequest, team_id: int, username: str) -> Response[UserProfile]:
+    """A member of a team; 404 for a user who is not in it."""
+    row = await request.user(username)
+    async with request.db.read() as db:
+        if not await store.has_member(db, team_id, row.id):
+            return cast("Response[UserProfile]", check_answer(False))
+        return Response(await request.present_user(db, row))
 
 
 @put(
     "/api/v1/teams/{team_id:int}/members/{username:str}",
-    policy=signed_in("write:organization"),
-    guards=[enter_owned_team],
+    policy=of_team(Level.OWNER, "write:organization"),
     operation_id="orgAddTeamMember",
     tags=["organization"],
     status_code=204,
 )
-async def add_member(request: Call, team_id: int, username: str) -> None:
+async def add_member(request: IdentityRequest, team_id: int, username: str) -> None:
     """Put a user into a team, and so into the organization."""
     user = await request.user(username)
     async with request.db.transaction() as tx:
-        await _require_owned(tx, request, team_id)
+        await access.require_team_owner(tx, request.principal, request.team)
         await teams.add_member(tx, team_id, user.id)
+        await request.audit(tx, "team.add_member", _subject(request.team), user=user.login)
 
 
 @delete(
     "/api/v1/teams/{team_id:int}/members/{username:str}",
-    policy=signed_in("write:organization"),
-    guards=[enter_owned_team],
+    policy=of_team(Level.OWNER, "write:organization"),
     operation_id="orgRemoveTeamMember",
     tags=["organization"],
 )
-async def remove_member(request: Call, team_id: int, username: str) -> None:
+async def remove_member(request: IdentityRequest, team_id: int, username: str) -> None:
     """Take a user out of a team."""
     user = await request.user(username)
     async with request.db.transaction() as tx:
-        await _require_owned(tx, request, team_id)
+        await access.require_team_owner(tx, request.principal, request.team)
         await teams.remove_member(tx, team_id, user.id)
+        await request.audit(tx, "team.remove_member", _subject(request.team), user=user.login)
 
 
-async def _visible_team(request: Call, team_id: int) -> Any:
-    async with request.db.read() as db:
-        team = await store.get_team(db, team_id)
-        if team is None or not await store.is_member(db, team.organization_id, request.who.id):
-            raise NotFound
-    return team
-
-
-async def _require_owned(db: Executor, request: Call, team_id: int) -> None:
-    team = await store.get_team(db, team_id)
-    if team is None or not await store.is_owner(db, team.organization_id, request.who.id):
-        raise NotFound
+def _subject(row: TeamRow) -> str:
+    """Of an entry in the audit log."""
+    return f"team {row.name} ({row.id}) of organization {row.organization_id}"
 
 
 routes = [
@@ -214,7 +273,10 @@ routes = [
     get_team,
     edit_team,
     delete_team,
+    search_teams,
+    list_own_teams,
     list_members,
+    get_member,
     add_member,
     remove_member,
 ]

@@ -1,18 +1,19 @@
-"""Access tokens of the caller. They are made, listed and deleted with the password only."""
+"""Access tokens of the caller. They are created, listed and deleted with the password only; a token may delete itself."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, cast
+from typing import Annotated
 
 import msgspec
 from litestar import Response, delete, get, post
-from litestar.connection import ASGIConnection
-from litestar.handlers.base import BaseRouteHandler
 
 from ingot_chassis.errors import Invalid, NotFound
-from ingot_chassis.policy import basic
-from ingot_identity.api.call import Call
+from ingot_contracts.limits import Name
+from ingot_identity.api.policies import own_tokens, present_token
+from ingot_identity.api.request import IdentityRequest
 from ingot_identity.core import tokens
+from ingot_identity.core.presenter import whole_seconds
 from ingot_identity.store import tokens as store
+from ingot_identity.store.tables import TokenRow
 
 MOST_REPOSITORIES = MOST_SCOPES = 100
 
@@ -20,13 +21,13 @@ MOST_REPOSITORIES = MOST_SCOPES = 100
 class CreateToken(msgspec.Struct):
     """`scopes` as read:… or write:… of a group; none means all. Without `expires_at` it works until deleted.
 
-    With `repositories` (`owner/name`) it is the caller's there, and elsewhere as good as no token.
+    With `repositories` (`owner/name`) it works there, and elsewhere like no token.
     """
 
-    name: Annotated[str, msgspec.Meta(max_length=tokens.LONGEST_NAME)] = ""
-    scopes: Annotated[list[str], msgspec.Meta(max_length=MOST_SCOPES)] = []
+    name: Name = ""
+    scopes: Annotated[list[Name], msgspec.Meta(max_length=MOST_SCOPES)] = []
     expires_at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
-    repositories: Annotated[list[str], msgspec.Meta(max_length=MOST_REPOSITORIES)] | None = None
+    repositories: Annotated[list[Name], msgspec.Meta(max_length=MOST_REPOSITORIES)] | None = None
 
     def expiry(self) -> datetime | None:
         """When it expires, in UTC. Raises Invalid."""
@@ -37,10 +38,10 @@ class CreateToken(msgspec.Struct):
 
 
 class AccessToken(msgspec.Struct, omit_defaults=True):
-    """`sha1` is the secret, once, when the token is made; afterwards `token_last_eight` tells them apart.
+    """`sha1` is the secret, which only the answer to its creation has; later `token_last_eight` tells tokens apart.
 
-    `repositories` are what it is restricted to, by their present names; absent without restriction. One that is
-    gone, or not for its owner to see any more, is not named.
+    `repositories` are the current names of those that it is restricted to; absent without restriction. A repository
+    that is deleted, or that the owner of the token may not see any more, is left out.
     """
 
     id: int
@@ -54,33 +55,35 @@ class AccessToken(msgspec.Struct, omit_defaults=True):
     repositories: list[str] | None = None
 
 
-async def enter_as_oneself(
-    connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler
-) -> None:
-    """The guard of all routes of tokens, whoever is in the path: other people have none."""
-    if connection.path_params["username"].lower() != cast("Call", connection).who.name.lower():
-        raise NotFound
-
-
 @post(
     "/api/v1/users/{username:str}/tokens",
-    policy=basic(),
-    guards=[enter_as_oneself],
+    policy=own_tokens(),
     operation_id="userCreateToken",
     tags=["user"],
     status_code=201,
 )
-async def create_token(request: Call, data: CreateToken) -> AccessToken:
-    """Make an access token; its secret is shown only now."""
+async def create_token(request: IdentityRequest, data: CreateToken) -> AccessToken:
+    """Create an access token; its secret is shown only now."""
     name = data.name or request.query_params.get("name", "")
     scopes = list(dict.fromkeys(data.scopes)) or ["all"]
     expires_at = data.expiry()
     restricted: dict[int, str] = {}
     if data.repositories is not None:
         patience = request.settings.deletion_patience
-        restricted = await tokens.named_repositories(request.db, request.who, data.repositories, patience)
+        restricted = await tokens.named_repositories(
+            request.db, request.principal, data.repositories, patience
+        )
     async with request.db.transaction() as tx:
-        token_id, secret = await tokens.create(tx, request.who.id, name, scopes, expires_at, restricted)
+        token_id, secret = await tokens.create(tx, request.principal.id, name, scopes, expires_at, restricted)
+        await request.audit(
+            tx,
+            "token.create",
+            f"user {request.principal.name}",
+            id=token_id,
+            name=name.strip(),
+            scopes=scopes,
+            repositories=sorted(restricted.values()),
+        )
     return AccessToken(
         id=token_id,
         name=name.strip(),
@@ -94,46 +97,70 @@ async def create_token(request: Call, data: CreateToken) -> AccessToken:
 
 @get(
     "/api/v1/users/{username:str}/tokens",
-    policy=basic(),
-    guards=[enter_as_oneself],
+    policy=own_tokens(),
     operation_id="userGetTokens",
     tags=["user"],
 )
-async def list_tokens(request: Call) -> Response[list[AccessToken]]:
+async def list_tokens(request: IdentityRequest) -> Response[list[AccessToken]]:
     """The caller's access tokens, newest first, without their secrets."""
     page = request.page()
     async with request.db.read() as db:
-        rows, total = await store.list_of(db, request.who.id, page)
-        restricted = await store.repositories_of(db, [row.id for row in rows], request.who)
+        rows, total = await store.list_page(db, request.principal.id, page)
+        restricted = await store.repositories_of(db, [row.id for row in rows], request.principal)
     return Response(
-        [_view(row, restricted.get(row.id)) for row in rows], headers=request.page_headers(page, total)
+        [_present_token(row, restricted.get(row.id)) for row in rows],
+        headers=request.page_headers(page, total),
     )
 
 
 @delete(
-    "/api/v1/users/{username:str}/tokens/{token_id:int}",
-    policy=basic(),
-    guards=[enter_as_oneself],
+    "/api/v1/users/{username:str}/tokens/{token:str}",
+    policy=own_tokens(),
     operation_id="userDeleteAccessToken",
     tags=["user"],
 )
-async def delete_token(request: Call, token_id: int) -> None:
-    """Delete an access token; it stops working everywhere within 5 seconds."""
+async def delete_token(request: IdentityRequest, token: str) -> None:
+    """Delete an access token, named by its id or, if it is the only one of that name, by its name.
+
+    It stops working everywhere within 5 seconds.
+    """
     async with request.db.transaction() as tx:
-        await tokens.delete(tx, request.who.id, token_id)
+        token_id = await tokens.find(tx, request.principal.id, token)
+        await tokens.delete(tx, request.principal.id, token_id)
+        await request.audit(tx, "token.delete", f"user {request.principal.name}", id=token_id)
 
 
-def _view(row: Any, repositories: list[str] | None) -> AccessToken:
+@get("/api/v1/token", policy=present_token(), operation_id="getCurrentToken", tags=["user"])
+async def get_current_token(request: IdentityRequest) -> AccessToken:
+    """The access token that the request came with, without its secret."""
+    async with request.db.read() as db:
+        row = await store.get(db, request.principal.id, request.principal.token_id)
+        if row is None:
+            raise NotFound
+        restricted = await store.repositories_of(db, [row.id], request.principal)
+    return _present_token(row, restricted.get(row.id))
+
+
+@delete("/api/v1/token", policy=present_token(), operation_id="deleteCurrentToken", tags=["user"])
+async def delete_current_token(request: IdentityRequest) -> None:
+    """Delete the access token that the request came with."""
+    async with request.db.transaction() as tx:
+        token_id = request.principal.token_id
+        await tokens.delete(tx, request.principal.id, token_id)
+        await request.audit(tx, "token.delete", f"user {request.principal.name}", id=token_id)
+
+
+def _present_token(row: TokenRow, repositories: list[str] | None) -> AccessToken:
     return AccessToken(
         id=row.id,
         name=row.name,
         token_last_eight=row.last_eight,
         scopes=row.scopes.split(","),
-        created_at=row.created_at,
-        last_used_at=row.last_used_at,
-        expires_at=row.expires_at,
+        created_at=whole_seconds(row.created_at),
+        last_used_at=whole_seconds(row.last_used_at) if row.last_used_at else None,
+        expires_at=whole_seconds(row.expires_at) if row.expires_at else None,
         repositories=repositories,
     )
 
 
-routes = [create_token, list_tokens, delete_token]
+routes = [create_token, list_tokens, delete_token, get_current_token, delete_current_token]

@@ -1,50 +1,48 @@
-"""Users, and oneself."""
+"""Users, and the caller's own account."""
 
 import msgspec
 from litestar import Response, get
 
-from ingot_chassis.errors import NotFound
-from ingot_chassis.policy import anyone, signed_in
-from ingot_contracts.identity import User
-from ingot_identity.api.call import Call
+from ingot_chassis.errors import Invalid, NotFound
+from ingot_chassis.http.policy import MAX_ID, signed_in
+from ingot_identity.api.policies import of_account, public
+from ingot_identity.api.request import IdentityRequest
+from ingot_identity.core.presenter import UserProfile
 from ingot_identity.store import accounts
 
 
 class UserSearchResults(msgspec.Struct):
     ok: bool
-    data: list[User]
+    data: list[UserProfile]
 
 
 @get("/api/v1/user", policy=signed_in("read:user"), operation_id="userGetCurrent", tags=["user"])
-async def get_current(request: Call) -> User:
+async def get_current(request: IdentityRequest) -> UserProfile:
     """The authenticated user."""
     async with request.db.read() as db:
-        row = await accounts.get(db, request.who.id)
-    if row is None:
-        raise NotFound
-    return request.viewing.user(row)
+        row = await accounts.get(db, request.principal.id)
+        if row is None:
+            raise NotFound
+        return await request.present_user(db, row)
 
 
-@get("/api/v1/users/search", policy=anyone("read:user"), operation_id="userSearch", tags=["user"])
-async def search(request: Call, q: str = "") -> Response[UserSearchResults]:
-    """Users whose name or full name contains `q`."""
+@get("/api/v1/users/search", policy=public("read:user"), operation_id="userSearch", tags=["user"])
+async def search(request: IdentityRequest, q: str = "", uid: int = 0) -> Response[UserSearchResults]:
+    """Users whose name, full name or visible address contains `q`; with `uid` only the one of that id."""
+    if not 0 <= uid <= MAX_ID:
+        raise Invalid.field("uid", "range", "is no id")
     page = request.page()
     async with request.db.read() as db:
-        rows, total = await accounts.search_users(db, q.strip(), page)
-    found = [request.viewing.user(row, show_email=request.who.signed_in) for row in rows]
-    return Response(UserSearchResults(ok=True, data=found), headers=request.page_headers(page, total))
+        rows, total = await accounts.search_users(db, q.strip(), page, request.principal, user_id=uid)
+        users = await request.present_users(db, rows)
+    return Response(UserSearchResults(ok=True, data=users), headers=request.page_headers(page, total))
 
 
-@get("/api/v1/users/{username:str}", policy=anyone("read:user"), operation_id="userGet", tags=["user"])
-async def get_user(request: Call, username: str) -> User:
-    """A user, or an organization seen as one."""
+@get("/api/v1/users/{username:str}", policy=of_account("read:user"), operation_id="userGet", tags=["user"])
+async def get_user(request: IdentityRequest) -> UserProfile:
+    """A user, or an organization in the form of one."""
     async with request.db.read() as db:
-        row = await accounts.get_by_login(db, username)
-    if row is None:
-        raise NotFound
-    if row.kind == "organization":
-        await request.organization(username)
-    return request.viewing.user(row, show_email=request.who.signed_in)
+        return await request.present_user(db, request.account)
 
 
 routes = [get_current, search, get_user]

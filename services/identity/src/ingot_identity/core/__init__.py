@@ -1,1 +1,1 @@
-"""Rules and decisions: plain functions, and use cases that take a transaction."""
+"""Rules and decisions: use cases that take a transaction, and plain functions. ``access`` decides who may do what."""

@@ -1,115 +1,159 @@
-"""Making and changing users."""
+"""Creating and changing users."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
-from ingot_chassis.database import Database, Tx
+import msgspec
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.tables import now
+from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_contracts.identity import CredentialsRevoked, UserCreated, UserEdited
-from ingot_identity.core import emails, names
-from ingot_identity.core.holding import held
+from ingot_identity.core import browser_sessions, emails, names
+from ingot_identity.core.avatars import Picture, save_picture
+from ingot_identity.core.former_names import rename, take_name
+from ingot_identity.core.locks import lock_for_update
 from ingot_identity.core.passwords import Passwords
-from ingot_identity.core.views import Viewing
+from ingot_identity.core.presenter import Presenter
 from ingot_identity.store import accounts as store
 from ingot_identity.store import emails as email_store
+from ingot_identity.store.tables import AccountKind, AccountRow, EmailRow
 
-SIGN_IN = {"password_hash", "active", "login_prohibited", "admin"}
-"""What a remembered sign-in rests on."""
+CREDENTIAL_COLUMNS = {"password_hash", "active", "login_prohibited", "admin"}
+"""The columns that a cached credential depends on: a change of one revokes it everywhere."""
+
+
+SUPPORTED: dict[str, object] = {
+    "visibility": "public",
+    "restricted": False,
+    "source_id": 0,
+    "allow_git_hook": False,
+    "allow_import_local": False,
+    "max_repo_creation": -1,
+}
+"""Fields that clients send of every user, and the one value that they can have here."""
+
+
+def require_supported(fields: dict[str, Any]) -> dict[str, Any]:
+    """``fields`` without those that can have one value only. Raises Invalid for another value."""
+    for field, value in SUPPORTED.items():
+        if fields.get(field, value) != value:
+            text = msgspec.json.encode(value).decode()
+            raise Invalid.field(field, "unsupported", f"can only be {text} on this server")
+    return {field: value for field, value in fields.items() if field not in SUPPORTED}
 
 
 async def create_user(
     tx: Tx,
-    viewing: Viewing,
+    presenter: Presenter,
     *,
     login: str,
     email: str,
     password_hash: str,
-    full_name: str = "",
-    admin: bool = False,
-) -> Any:
-    """Create a user who may sign in at once; the row. Raises Invalid."""
+    created_at: datetime | None = None,
+    **details: Any,
+) -> AccountRow:
+    """Create a user who may sign in at once; the row. ``details`` are further columns. Raises Invalid.
+
+    ``created_at`` is for users who come from another server.
+    """
+    if created_at is not None and created_at > now():
+        raise Invalid.field("created_at", "future", "is in the future")
     names.check_login(login)
     address = names.check_email(email)
     account_id = await store.add(
         tx,
-        kind="user",
+        kind=AccountKind.USER,
         login=login,
-        full_name=full_name,
         email=address,
         password_hash=password_hash,
-        admin=admin,
+        created_at=created_at or now(),
+        **details,
     )
     if account_id is None:
         raise Invalid.field("username", "taken", f"{login!r} is taken")
-    if not await email_store.add(tx, account_id, [address], is_primary=True):
+    await take_name(tx, login, account_id, field="username")
+    if not await email_store.add(tx, account_id, {address: email}, is_primary=True):
         raise Invalid.field("email", "taken", f"{address!r} is in use")
-    row = await existing(tx, account_id)
-    tx.emit(UserCreated(account=viewing.account(row)), key=account_id)
+    row = await get_account(tx, account_id)
+    tx.emit(UserCreated(account=presenter.account(row)), key=account_id)
     return row
 
 
 async def ensure_administrator(
-    db: Database, viewing: Viewing, passwords: Passwords, *, login: str, email: str, password: str
+    db: Database, presenter: Presenter, passwords: Passwords, *, login: str, email: str, password: str
 ) -> bool:
-    """Create the first administrator; False when there is one already, whoever that is. Raises Invalid."""
+    """Create an administrator unless there is any; whether one was created. Raises Invalid."""
     async with db.read() as reader:
         if await store.any_administrator(reader):
             return False
     password_hash = await passwords.hash(password)
     async with db.transaction() as tx:
+        await tx.advisory_lock("first administrator")  # replicas start at the same time
         if await store.any_administrator(tx):
             return False
-        await create_user(tx, viewing, login=login, email=email, password_hash=password_hash, admin=True)
+        await create_user(tx, presenter, login=login, email=email, password_hash=password_hash, admin=True)
     return True
 
 
-async def edit_user(tx: Tx, viewing: Viewing, account_id: int, changes: dict[str, Any]) -> Any:
+async def edit_user(tx: Tx, presenter: Presenter, account_id: int, changes: dict[str, Any]) -> AccountRow:
     """Change the columns named in ``changes`` and no others; the new row. Raises Invalid, NotFound."""
     if not (changes.get("admin", True) and changes.get("active", True)) or changes.get("login_prohibited"):
         await require_another_administrator(tx, account_id)
-    before = await held(tx, account_id)
+    before = await lock_for_update(tx, account_id)
     changes = dict(changes)
     if "email" in changes:
         changes["email"] = await emails.set_primary(tx, account_id, changes["email"])
     if changes:
         await store.change(tx, account_id, **changes)
-    return await _announce_edit(tx, viewing, before, revoked=bool(SIGN_IN & set(changes)))
+    if "password_hash" in changes:
+        await browser_sessions.end_all(tx, account_id)
+    return await _announce_edit(tx, presenter, before, revoked=bool(CREDENTIAL_COLUMNS & set(changes)))
 
 
-async def choose_primary_email(tx: Tx, viewing: Viewing, account_id: int, address: str) -> Any:
-    """Let one of a user's addresses be the one that others are shown; its row. Raises Invalid, NotFound."""
-    before = await held(tx, account_id)
-    chosen = await emails.choose_primary(tx, account_id, address)
-    await _announce_edit(tx, viewing, before, revoked=False)
-    return chosen
+async def save_avatar(tx: Tx, presenter: Presenter, account_id: int, picture: Picture | None) -> None:
+    """Replace the picture of a user; with None a drawn one takes its place. Raises NotFound."""
+    before = await lock_for_update(tx, account_id)
+    await store.change(tx, account_id, **await save_picture(tx, account_id, picture))
+    await _announce_edit(tx, presenter, before, revoked=False)
 
 
-async def rename_user(tx: Tx, viewing: Viewing, account_id: int, login: str) -> Any:
-    """Give a user another name; the new row. Raises Invalid, NotFound."""
-    before = await held(tx, account_id)
-    names.check_login(login, field="new_username")
-    if not await store.rename(tx, account_id, login):
-        raise Invalid.field("new_username", "taken", f"{login!r} is taken")
-    return await _announce_edit(tx, viewing, before, revoked=False)
+async def choose_primary_email(tx: Tx, presenter: Presenter, account_id: int, address: str) -> EmailRow:
+    """Make one of a user's addresses the primary one, which others see; its row. Raises Invalid, NotFound."""
+    before = await lock_for_update(tx, account_id)
+    row = await emails.choose_primary(tx, account_id, address)
+    await _announce_edit(tx, presenter, before, revoked=False)
+    return row
 
 
-async def _announce_edit(tx: Tx, viewing: Viewing, before: Any, *, revoked: bool) -> Any:
-    row = await existing(tx, before.id)
-    tx.emit(UserEdited(account=viewing.account(row), previous_login=before.login), key=row.id)
+async def rename_user(
+    tx: Tx, presenter: Presenter, account_id: int, login: str, *, reserved_for: timedelta
+) -> AccountRow:
+    """Give a user another name, and reserve the old one for that long; the new row. Raises Invalid, NotFound."""
+    before = await lock_for_update(tx, account_id)
+    await rename(tx, before, login, field="new_username", reserved_for=reserved_for)
+    return await _announce_edit(tx, presenter, before, revoked=False)
+
+
+async def _announce_edit(tx: Tx, presenter: Presenter, before: AccountRow, *, revoked: bool) -> AccountRow:
+    row = await get_account(tx, before.id)
+    tx.emit(UserEdited(account=presenter.account(row), previous_login=before.login), key=row.id)
     if revoked:
         tx.emit(CredentialsRevoked(user_id=row.id), key=row.id)
     return row
 
 
 async def require_another_administrator(tx: Tx, account_id: int) -> None:
-    """Somebody must be left who may administer the site. Raises Invalid for the last one.
+    """Raises Invalid for the last administrator who may sign in.
 
-    Holds all administrators, so it comes before anything else is held.
+    Locks all administrators, so it must come before any other lock.
     """
     if await store.lock_administrators(tx) == [account_id]:
         raise Invalid.field("username", "last_administrator", "is the last administrator")
 
 
-async def existing(tx: Tx, account_id: int) -> Any:
+async def get_account(tx: Tx, account_id: int) -> AccountRow:
     """The row. Raises NotFound."""
     row = await store.get(tx, account_id)
     if row is None:

@@ -1,106 +1,205 @@
-"""Who a credential belongs to: password or token in, principal out."""
+"""Finds the principal of a credential: a password, with a code if need be, a token, a session, or an SSH key."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from ingot_chassis.database import Database
-from ingot_chassis.errors import Denied, NotFound
-from ingot_chassis.principal import Principal
+from ingot_chassis.db.audit import Actor, add_entry
+from ingot_chassis.db.database import Database
+from ingot_chassis.errors import Denied, NotFound, Unauthenticated
+from ingot_chassis.security.principal import Principal
 from ingot_contracts.identity import Authenticate
-from ingot_identity.core import organizations, tokens
+from ingot_identity.core import members, tokens
+from ingot_identity.core.oauth2_secrets import looks_like_access_token
 from ingot_identity.core.passwords import Passwords
-from ingot_identity.core.sign_ins import SignIns
-from ingot_identity.store import accounts
+from ingot_identity.core.sign_in_throttle import SignInThrottle
+from ingot_identity.core.two_factors import TwoFactors
+from ingot_identity.core.use_times import is_outdated
+from ingot_identity.store import accounts, browser_sessions, oauth2_grants, ssh_keys, two_factors
 from ingot_identity.store import tokens as token_store
+from ingot_identity.store.tables import AccountKind, AccountRow
 
-ADMINISTERING = "write:admin"
-"""The scope without which a token does not make an administrator of its owner."""
+ADMIN_SCOPE = "write:admin"
+"""A token without this scope does not have the rights of an administrator, even if its owner is one."""
 
 
 class Holder(NamedTuple):
-    """Whose credential it is, and how far it reaches: as in Principal."""
+    """The account of a credential, and what the credential may do; the fields are those of Principal."""
 
-    account: Any
+    account: AccountRow
     via: str
     scopes: list[str] | None = None
-    confined_to: list[int] | None = None
+    restricted_to: list[int] | None = None
+    token_id: int = 0
+    session_id: int = 0
 
 
-async def identify(
-    db: Database, passwords: Passwords, sign_ins: SignIns, credential: Authenticate
-) -> Principal | None:
-    """The principal, or None when the credential is nobody's.
+class CodeRequired(Unauthenticated):
+    """Name and password are right; the code of the second factor is missing, wrong or used."""
 
-    Raises Denied for accounts that may not sign in, and for ``sudo`` by anybody but an administrator or with a
-    token that is restricted to repositories, TooManyRequests after too many wrong passwords.
+    def __init__(self, account: AccountRow, *, sent: bool) -> None:
+        super().__init__("The code is wrong, or it was used before." if sent else "A code is needed as well.")
+        self.account = account
+
+
+@dataclass(frozen=True)
+class SignIns:
+    """What a sign-in by password needs."""
+
+    passwords: Passwords
+    throttle: SignInThrottle
+    two_factors: TwoFactors
+
+
+async def identify(db: Database, sign_ins: SignIns, credential: Authenticate) -> Principal | None:
+    """The principal, or None when no account has that credential.
+
+    Raises Denied for an account that may not sign in, and for ``sudo`` unless the account is an administrator's and
+    the credential has full rights; CodeRequired; TooManyRequests after too many wrong passwords or codes.
     """
     holder = await _by_token(db, credential.token) if credential.token else None
+    if holder is None and credential.session:
+        holder = await _by_session(db, credential.session)
     if holder is None and credential.name:
-        holder = await _by_name(db, passwords, sign_ins, credential)
+        holder = await _by_name(db, sign_ins, credential)
     if holder is None:
         return None
     _require_active(holder.account)
+    if holder.via == "basic" and is_outdated(holder.account.last_login_at):
+        async with db.transaction() as tx:
+            await accounts.mark_signed_in(tx, holder.account.id)
     if not credential.sudo:
         return await _principal(db, holder)
     acting = await _acting_as(db, holder, credential.sudo)
     return await _principal(db, acting, sudo_by=holder.account.login)
 
 
-async def _by_name(
-    db: Database, passwords: Passwords, sign_ins: SignIns, credential: Authenticate
-) -> Holder | None:
+async def principal_of_ssh_key(db: Database, fingerprint: str) -> tuple[Principal, str] | None:
+    """The user whose key this is, and the title of the key; None when nobody has it.
+
+    The key proves itself to the SSH server. Raises Denied for an account that may not sign in.
+    """
+    async with db.read() as reader:
+        row = await ssh_keys.get_holder(reader, fingerprint)
+    if row is None:
+        return None
+    _require_active(row)
+    return await _principal(db, Holder(row, via="ssh")), row.title
+
+
+async def require_code(
+    db: Database, sign_ins: SignIns, account: AccountRow, code: str, *, address: str
+) -> None:
+    """Raises CodeRequired unless it is a code of the account, TooManyRequests after too many wrong ones."""
+    async with sign_ins.throttle.attempt(account.login, address) as attempt:
+        attempt.succeeded = await _use_code(db, sign_ins, account, code)
+    if not attempt.succeeded:
+        await _audit_failure(db, account, address, "code")
+        raise CodeRequired(account, sent=True)
+
+
+async def _use_code(db: Database, sign_ins: SignIns, account: AccountRow, code: str) -> bool:
+    async with db.transaction() as tx:
+        return await sign_ins.two_factors.use(tx, account.id, code)
+
+
+async def _by_name(db: Database, sign_ins: SignIns, credential: Authenticate) -> Holder | None:
     # git clients send a token where a password is asked for, or as the name with any password.
     for candidate in (credential.password, credential.name):
-        if tokens.looks_like_secret(candidate) and (found := await _by_token(db, candidate)):
-            return found
-    async with sign_ins.attempt(credential.name, credential.address) as attempt:
-        row = await _by_password(db, passwords, credential)
-        attempt.succeeded = row is not None
-    return None if row is None else Holder(row, via="basic")
+        if holder := await _by_token(db, candidate):
+            return holder
+    async with sign_ins.throttle.attempt(credential.name, credential.address) as attempt:
+        row = await _user_named(db, credential.name)
+        knows_password = await sign_ins.passwords.matches(
+            credential.password, row.password_hash if row else None
+        )
+        attempt.succeeded = knows_password
+        if row is not None and knows_password and await _has_second_factor(db, row.id):
+            if not credential.code:
+                # It must not clear the count of failures: who knows the password may be guessing codes.
+                raise CodeRequired(row, sent=False)
+            attempt.succeeded = await _use_code(db, sign_ins, row, credential.code)
+    if row is not None and attempt.succeeded:
+        return Holder(row, via="basic")
+    await _audit_failure(db, row, credential.address, "code" if knows_password else "password")
+    if row is not None and knows_password:
+        raise CodeRequired(row, sent=True)
+    return None
 
 
-async def _by_password(db: Database, passwords: Passwords, credential: Authenticate) -> Any:
+async def _audit_failure(db: Database, account: AccountRow | None, address: str, wrong: str) -> None:
+    """Without the name that was typed where no account has it: people type passwords there, too."""
+    async with db.transaction() as tx:
+        subject = f"user {account.login}" if account else "user"
+        await add_entry(tx, Actor(address=address), "sign_in.fail", subject, {"wrong": wrong})
+
+
+async def _has_second_factor(db: Database, account_id: int) -> bool:
     async with db.read() as reader:
-        row = await accounts.get_by_login(reader, credential.name)
-        if row is None and "@" in credential.name:
-            row = await accounts.get_by_email(reader, credential.name)
-    if row is not None and row.kind != "user":
-        row = None
-    right = await passwords.matches(credential.password, row.password_hash if row else None)
-    return row if right else None
+        row = await two_factors.get(reader, account_id)
+    return row is not None and row.confirmed_at is not None
+
+
+async def _user_named(db: Database, name: str) -> AccountRow | None:
+    """By the login or the primary address."""
+    async with db.read() as reader:
+        row = await accounts.get_by_login(reader, name)
+        if row is None and "@" in name:
+            row = await accounts.get_by_email(reader, name)
+    return row if row is not None and row.kind == AccountKind.USER else None
+
+
+async def _by_session(db: Database, secret: str) -> Holder | None:
+    async with db.read() as reader:
+        row = await browser_sessions.get(reader, tokens.digest(secret))
+    if row is None:
+        return None
+    if is_outdated(row.used_at):
+        async with db.transaction() as tx:
+            await browser_sessions.mark_used(tx, row.session_id)
+    return Holder(row, via="session", session_id=row.session_id)
 
 
 async def _by_token(db: Database, secret: str) -> Holder | None:
+    if looks_like_access_token(secret):
+        return await _by_oauth2_token(db, secret)
     if not tokens.looks_like_secret(secret):
         return None
     async with db.read() as reader:
-        row = await token_store.get_with_account(reader, tokens.digest(secret))
+        row = await token_store.get_holder(reader, tokens.digest(secret))
     if row is None:
         return None
-    if tokens.use_is_worth_noting(row.last_used_at):
+    if is_outdated(row.last_used_at):
         async with db.transaction() as tx:
             await token_store.mark_used(tx, row.token_id)
     scopes = row.scopes.split(",")
     return Holder(
         row,
         via="token",
+        token_id=row.token_id,
         scopes=None if "all" in scopes else scopes,
-        confined_to=[int(id_) for id_ in row.confined_to.split(",")] if row.confined_to else None,
+        restricted_to=[int(id_) for id_ in row.restricted_to.split(",")] if row.restricted_to else None,
     )
 
 
+async def _by_oauth2_token(db: Database, secret: str) -> Holder | None:
+    async with db.read() as reader:
+        row = await oauth2_grants.get_holder(reader, tokens.digest(secret))
+    return Holder(row, via="token", scopes=row.scopes.split()) if row else None
+
+
 async def _acting_as(db: Database, holder: Holder, login: str) -> Holder:
-    able = holder.scopes is None or "sudo" in holder.scopes
-    if not holder.account.admin or not able or holder.confined_to is not None:
+    has_scope = holder.scopes is None or "sudo" in holder.scopes
+    if not holder.account.admin or not has_scope or holder.restricted_to is not None:
         raise Denied("only site administrators may act as somebody else")
     async with db.read() as reader:
         row = await accounts.get_by_login(reader, login)
-    if row is None or row.kind != "user":
+    if row is None or row.kind != AccountKind.USER:
         raise NotFound(f"there is no user {login!r} to act as")
     _require_active(row)
     return holder._replace(account=row)
 
 
-def _require_active(row: Any) -> None:
+def _require_active(row: AccountRow) -> None:
     if row.login_prohibited or not row.active:
         raise Denied("this account may not sign in")
 
@@ -108,15 +207,17 @@ def _require_active(row: Any) -> None:
 async def _principal(db: Database, holder: Holder, *, sudo_by: str = "") -> Principal:
     row, scopes = holder.account, holder.scopes
     async with db.read() as reader:
-        held = await organizations.held_by(reader, row.id)
+        organizations = await members.memberships_of(reader, row.id)
     return Principal(
         id=row.id,
         name=row.login,
-        # Here for all services: with any other token an administrator sees and does what an ordinary user does.
-        admin=row.admin and (scopes is None or ADMINISTERING in scopes),
+        # Decided here for all services: with another token an administrator has the rights of an ordinary user.
+        admin=row.admin and (scopes is None or ADMIN_SCOPE in scopes),
         via=holder.via,
         scopes=scopes,
-        organizations=held,
+        organizations=organizations,
         sudo_by=sudo_by,
-        confined_to=holder.confined_to,
+        restricted_to=holder.restricted_to,
+        token_id=0 if sudo_by else holder.token_id,
+        session_id=0 if sudo_by else holder.session_id,
     )

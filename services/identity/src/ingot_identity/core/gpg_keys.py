@@ -3,15 +3,16 @@
 import base64
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pysequoia import Cert
 from pysequoia.packet import Packet, PacketPile, SignatureType, Tag
 
-from ingot_chassis.database import Tx
-from ingot_chassis.errors import Invalid
-from ingot_identity.core.holding import kept
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Invalid, NotFound
+from ingot_identity.core.locks import lock_for_share
 from ingot_identity.store import gpg_keys as store
+from ingot_identity.store.tables import GpgKeyRow
 
 FIELD = "armored_public_key"
 LONGEST = 200_000
@@ -35,23 +36,23 @@ class Key(NamedTuple):
 
 
 def read(armored: str) -> list[Key]:
-    """The primary key and its subkeys. Checks signatures, so it belongs off the event loop. Raises Invalid."""
+    """The primary key and its subkeys. Checks signatures, so run it in a thread. Raises Invalid."""
     if not armored.strip():
         raise Invalid.field(FIELD, "required", "is required")
     if len(armored) > LONGEST:
         raise Invalid.field(FIELD, "length", f"has more than {LONGEST} characters")
     text = armored.strip().encode()
     try:
-        # First, because it refuses what is no packet of a key; a pile would unpack compressed ones, however large.
+        # Before PacketPile, which unpacks compressed packets of any size: Cert refuses what is no packet of a key.
         cert = Cert.from_bytes(text)
         secret = any(packet.tag in SECRET for packet in PacketPile.from_bytes(text))
-        # Written anew, signatures that do not hold no longer stand behind what they seem to bind.
+        # Written anew, the key has only the signatures that are valid.
         packets = list(PacketPile.from_bytes(bytes(cert)))
         addresses = _addresses(cert, packets)
     except (RuntimeError, ValueError) as error:
         raise Invalid.field(FIELD, "format", "is no OpenPGP public key") from error
     if secret:
-        raise Invalid.field(FIELD, "secret", "is a private key, which belongs nowhere but with you")
+        raise Invalid.field(FIELD, "secret", "is a private key; send the public key")
     if cert.is_revoked:
         raise Invalid.field(FIELD, "revoked", "is revoked")
     keys = list(_keys(cert, packets, addresses))
@@ -60,22 +61,25 @@ def read(armored: str) -> list[Key]:
     return keys
 
 
-async def add(tx: Tx, account_id: int, keys: Sequence[Key]) -> Any:
+async def add(tx: Tx, account_id: int, keys: Sequence[Key]) -> GpgKeyRow:
     """Add a key, one of whose addresses must be the user's; the row of the primary key. Raises Invalid."""
-    await kept(tx, account_id)
+    await lock_for_share(tx, account_id)
     named = {(account_id, address) for address in keys[0].addresses.split()}
     if not named & await store.addresses_of(tx, [account_id], account_id):
         raise Invalid.field(FIELD, "email", "names no address of yours")
     if await store.add(tx, account_id, [key._asdict() for key in keys]) != len(keys):
         raise Invalid.field(FIELD, "taken", "is in use")
-    return await store.get_by_key_id(tx, keys[0].key_id)
+    row = await store.get_by_key_id(tx, keys[0].key_id)
+    if row is None:
+        raise NotFound
+    return row
 
 
 def _addresses(cert: Cert, packets: Sequence[Packet]) -> str:
-    """The addresses in user ids that the key itself vouches for."""
-    vouched = {str(user_id) for user_id in cert.user_ids}
-    found = [packet.user_id_email for packet in packets if packet.user_id in vouched and packet.user_id]
-    return " ".join(sorted({address.lower() for address in found if address and " " not in address}))
+    """The addresses in the user ids that the key itself has signed."""
+    verified = {str(user_id) for user_id in cert.user_ids}
+    addresses = [packet.user_id_email for packet in packets if packet.user_id in verified and packet.user_id]
+    return " ".join(sorted({address.lower() for address in addresses if address and " " not in address}))
 
 
 def _keys(cert: Cert, packets: Sequence[Packet], addresses: str) -> Iterator[Key]:
@@ -83,12 +87,12 @@ def _keys(cert: Cert, packets: Sequence[Packet], addresses: str) -> Iterator[Key
     primary_id = _key_id(primary)
     own = [signature for signature in _signatures(packets, 0) if _issuer(signature) == primary_id]
     yield _key(primary, own, "", addresses, cert.expiration)
-    for at, packet in enumerate(packets):
+    for position, packet in enumerate(packets):
         if packet.tag != Tag.PublicSubkey:
             continue
         binding = [
             signature
-            for signature in _signatures(packets, at)
+            for signature in _signatures(packets, position)
             if signature.signature_type == SignatureType.SubkeyBinding and _issuer(signature) == primary_id
         ]
         if binding:
@@ -96,15 +100,15 @@ def _keys(cert: Cert, packets: Sequence[Packet], addresses: str) -> Iterator[Key
             yield _key(packet, binding, primary_id, "", created + validity if created and validity else None)
 
 
-def _signatures(packets: Sequence[Packet], at: int) -> list[Packet]:
-    """The signatures that belong to the key at ``at``; of a primary key those over its user ids, too."""
-    found = []
-    for packet in packets[at + 1 :]:
-        if packet.tag in (Tag.PublicSubkey, Tag.PublicKey) or (at and packet.tag != Tag.Signature):
+def _signatures(packets: Sequence[Packet], position: int) -> list[Packet]:
+    """The signatures of the key at ``position``; for a primary key also those over its user ids."""
+    signatures = []
+    for packet in packets[position + 1 :]:
+        if packet.tag in (Tag.PublicSubkey, Tag.PublicKey) or (position and packet.tag != Tag.Signature):
             break
         if packet.tag == Tag.Signature:
-            found.append(packet)
-    return found
+            signatures.append(packet)
+    return signatures
 
 
 def _key(

@@ -1,4 +1,4 @@
-"""What an account, a team and an address may be called."""
+"""The rules for names of accounts and teams, and for addresses."""
 
 import re
 
@@ -14,6 +14,7 @@ _RESERVED = frozenset(
     [
         ".",
         "..",
+        ".well-known",
         "admin",
         "api",
         "assets",
@@ -32,6 +33,7 @@ _RESERVED = frozenset(
         "js",
         "less",
         "livez",
+        "login",
         "metrics",
         "migrate",
         "new",
@@ -68,7 +70,7 @@ def check_team(name: str) -> str:
 
 def check_email(address: str, *, field: str = "email") -> str:
     """``address`` in lower case. Raises Invalid unless it looks like local@domain.tld."""
-    # What is kept is what is measured: some letters are longer in lower case.
+    # The stored form is measured: some letters are longer in lower case.
     lower = address.lower()
     if len(lower) > EMAIL_LENGTH:
         raise Invalid.field(field, "length", f"has more than {EMAIL_LENGTH} characters")

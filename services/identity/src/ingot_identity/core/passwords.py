@@ -1,4 +1,4 @@
-"""Passwords: argon2id, off the event loop, and the same effort for people who do not exist."""
+"""Passwords: argon2id in threads, with the same effort for names that do not exist."""
 
 import asyncio
 import secrets
@@ -12,48 +12,52 @@ from ingot_chassis.errors import Invalid, Unavailable
 
 LONGEST = 255
 AT_ONCE = 2
-LONGEST_LINE = 100
+LONGEST_QUEUE = 100
 
 
 class Passwords:
-    """Hashes and checks. ``AT_ONCE`` at a time, because each takes ``memory_kib`` for its moment.
+    """Hashes and checks passwords, ``AT_ONCE`` at a time, because each needs ``memory_kib`` of memory.
 
-    Who comes while ``LONGEST_LINE`` others wait for theirs is sent away: both raise Unavailable.
+    Both raise Unavailable while ``LONGEST_QUEUE`` others wait.
     """
 
-    def __init__(self, *, memory_kib: int = 65_536, rounds: int = 3) -> None:
+    def __init__(self, *, memory_kib: int = 65_536, rounds: int = 3, length: int = 8) -> None:
+        """``length`` is the least length of new passwords, in characters."""
+        self._length = length
         self._hasher = PasswordHasher(memory_cost=memory_kib, time_cost=rounds)
-        self._room, self._inside = asyncio.Semaphore(AT_ONCE), 0
-        # Made at once: made when first needed, it would show that somebody does not exist.
+        self._slots, self._count = asyncio.Semaphore(AT_ONCE), 0
+        # Computed now: computed at the first use, the time it takes would show that an account does not exist.
         self._nobody = self._hasher.hash(secrets.token_hex())
 
     async def hash(self, password: str) -> str:
-        """The argon2id hash. Raises Invalid for a password that is empty or too long."""
+        """The argon2id hash of a new password. Raises Invalid for one that is empty, too short or too long."""
         if not password:
             raise Invalid.field("password", "required", "is required")
+        if len(password) < self._length:
+            raise Invalid.field("password", "length", f"has fewer than {self._length} characters")
         if len(password) > LONGEST:
             raise Invalid.field("password", "length", f"has more than {LONGEST} characters")
-        async with self._place():
+        async with self._acquire_slot():
             return await asyncio.to_thread(self._hasher.hash, password)
 
     async def matches(self, password: str, password_hash: str | None) -> bool:
-        """Whether ``password`` is right; ``None`` or empty stands for nobody's and costs the same time."""
-        async with self._place():
-            right = await asyncio.to_thread(
+        """Whether ``password`` is right. Without ``password_hash`` it is not, and that takes the same time."""
+        async with self._acquire_slot():
+            matches = await asyncio.to_thread(
                 self._verify, password_hash or self._nobody, password[: LONGEST + 1]
             )
-        return right and bool(password_hash)
+        return matches and bool(password_hash)
 
     @asynccontextmanager
-    async def _place(self) -> AsyncIterator[None]:
-        if self._inside >= AT_ONCE + LONGEST_LINE:
+    async def _acquire_slot(self) -> AsyncIterator[None]:
+        if self._count >= AT_ONCE + LONGEST_QUEUE:
             raise Unavailable("too many sign-ins at once; try again")
-        self._inside += 1
+        self._count += 1
         try:
-            async with self._room:
+            async with self._slots:
                 yield
         finally:
-            self._inside -= 1
+            self._count -= 1
 
     def _verify(self, password_hash: str, password: str) -> bool:
         try:
@@ -63,5 +67,5 @@ class Passwords:
 
 
 def generate() -> str:
-    """A password for somebody who was not asked for one."""
+    """A random password."""
     return secrets.token_urlsafe(15)

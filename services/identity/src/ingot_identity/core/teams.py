@@ -1,16 +1,17 @@
-"""Teams of an organization. The team Owners is made with it, and stays what it is."""
+"""Teams of an organization. The team Owners is created with the organization, and cannot be renamed or deleted."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from ingot_chassis.database import Tx
-from ingot_chassis.errors import Invalid, NotFound
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Conflict, Invalid, NotFound
 from ingot_contracts.identity import CredentialsRevoked, TeamDeleted
-from ingot_identity.core import names, organizations
-from ingot_identity.core.holding import held
-from ingot_identity.store import organizations as store
+from ingot_identity.core import members, names
+from ingot_identity.core.locks import lock_for_update
+from ingot_identity.store import teams as store
+from ingot_identity.store.tables import TeamPermission, TeamRow
 
-PERMISSIONS = ("read", "write", "admin")
+PERMISSIONS = (TeamPermission.READ, TeamPermission.WRITE, TeamPermission.ADMIN)
 UNITS = (
     "code",
     "issues",
@@ -23,16 +24,17 @@ UNITS = (
     "packages",
     "actions",
 )
-OWNER = "owner"
+MOST_TEAMS = 1_000
+"""The limit for one member in one organization: an event and a principal list all teams of a member."""
 
 
 async def create(
     tx: Tx, organization_id: int, *, name: str, description: str, permission: str, units: Sequence[str]
-) -> Any:
+) -> TeamRow:
     """Create a team; an unknown permission counts as read. Raises Invalid."""
     names.check_team(name)
-    await held(tx, organization_id)
-    team_id = await store.add_team(
+    await lock_for_update(tx, organization_id)
+    team_id = await store.add(
         tx,
         organization_id,
         name,
@@ -42,75 +44,85 @@ async def create(
     )
     if team_id is None:
         raise Invalid.field("name", "taken", f"there is a team {name!r}")
-    return await store.get_team(tx, team_id)
+    return await get_team(tx, team_id)
 
 
-async def edit(tx: Tx, team_id: int, changes: dict[str, Any]) -> Any:
+async def edit(tx: Tx, team_id: int, changes: dict[str, Any]) -> TeamRow:
     """Change the columns named in ``changes`` and no others; the new row. Raises Invalid, NotFound."""
-    team = await _locked(tx, team_id)
+    team = await lock_team(tx, team_id)
     changes = {column: value for column, value in changes.items() if value != getattr(team, column)}
-    if team.permission == OWNER and changes.keys() & {"name", "permission", "units"}:
+    if team.permission == TeamPermission.OWNER and changes.keys() & {"name", "permission", "units"}:
         raise Invalid.field("name", "owners", f"the team {team.name} keeps its name, permission and units")
     if "name" in changes:
         name = names.check_team(changes["name"])
-        if await store.team_named(tx, team.organization_id, name) not in (None, team_id):
+        if await store.id_by_name(tx, team.organization_id, name) not in (None, team_id):
             raise Invalid.field("name", "taken", f"there is a team {name!r}")
     if "permission" in changes:
         changes["permission"] = granted(changes["permission"])
-    await store.change_team(tx, team_id, **changes)
+    await store.change(tx, team_id, **changes)
     if "permission" in changes:
-        for user_id in await store.team_member_ids(tx, team_id):
+        for user_id in await store.member_ids(tx, team_id):
             tx.emit(CredentialsRevoked(user_id=user_id), key=team.organization_id)
-    return await store.get_team(tx, team_id)
+    return await get_team(tx, team_id)
 
 
 async def delete(tx: Tx, team_id: int) -> None:
     """Delete a team; its members stay in the organization. Raises Invalid for Owners, NotFound."""
-    team = await _locked(tx, team_id)
-    if team.permission == OWNER:
+    team = await lock_team(tx, team_id)
+    if team.permission == TeamPermission.OWNER:
         raise Invalid.field("name", "owners", f"the team {team.name} cannot be deleted")
-    await store.remove_team(tx, team_id)
+    await store.remove(tx, team_id)
     tx.emit(TeamDeleted(organization_id=team.organization_id, team_id=team_id), key=team.organization_id)
 
 
 async def add_member(tx: Tx, team_id: int, user_id: int) -> None:
-    """Put a user into a team, and so into the organization. Raises NotFound."""
-    team = await _locked(tx, team_id)
-    await organizations.join(tx, team.organization_id, user_id)
-    await store.add_team_member(tx, team_id, user_id)
-    await organizations.announce_membership(tx, team.organization_id, user_id)
+    """Put a user into a team, and so into the organization. Raises NotFound, or Conflict for one team too many."""
+    team = await lock_team(tx, team_id)
+    team_ids = await store.ids_of(tx, team.organization_id, user_id)
+    if team_id not in team_ids and len(team_ids) >= MOST_TEAMS:
+        raise Conflict(f"the user is in {MOST_TEAMS} teams, and nobody may be in more than that")
+    await members.join(tx, team.organization_id, user_id)
+    await store.add_member(tx, team_id, user_id)
+    await members.announce(tx, team.organization_id, user_id)
 
 
 async def remove_member(tx: Tx, team_id: int, user_id: int) -> None:
-    """Take a user out of a team; they stay in the organization. The last owner cannot leave: Invalid."""
-    team = await _locked(tx, team_id)
-    if team.permission == OWNER:
-        await organizations.require_another_owner(tx, team.organization_id, user_id)
-    await store.remove_team_member(tx, team_id, user_id)
-    await organizations.announce_membership(tx, team.organization_id, user_id)
+    """Take a user out of a team; they stay in the organization. Raises Invalid for the last owner, NotFound."""
+    team = await lock_team(tx, team_id)
+    if team.permission == TeamPermission.OWNER:
+        await members.require_another_owner(tx, team.organization_id, user_id)
+    await store.remove_member(tx, team_id, user_id)
+    await members.announce(tx, team.organization_id, user_id)
 
 
-def granted(permission: str) -> str:
-    """What a team gets that asks for ``permission``."""
-    return permission if permission in PERMISSIONS else "read"
+def granted(permission: str) -> TeamPermission:
+    """The permission of a team that is asked for as ``permission``: an unknown one counts as read."""
+    return TeamPermission(permission) if permission in PERMISSIONS else TeamPermission.READ
+
+
+def all_units(row: TeamRow) -> list[str]:
+    """The units of a team as the API names them; a row without any has all."""
+    return row.units.split(",") if row.units else [f"repo.{unit}" for unit in UNITS]
 
 
 def checked(units: Sequence[str]) -> str:
-    """``units`` such as repo.code, as the column keeps them: empty for all. Raises Invalid."""
+    """The value of the column for ``units`` such as repo.code: empty for all. Raises Invalid."""
     for unit in units:
         if unit.removeprefix("repo.") not in UNITS or not unit.startswith("repo."):
             raise Invalid.field("units", "unknown", f"{unit!r} is no unit")
-    wanted = dict.fromkeys(units)
-    return ",".join(wanted) if len(wanted) < len(UNITS) else ""
+    distinct = dict.fromkeys(units)
+    return ",".join(distinct) if len(distinct) < len(UNITS) else ""
 
 
-async def _locked(tx: Tx, team_id: int) -> Any:
-    """The team as it is while its organization is held: all changes of one organization go one by one."""
-    team = await store.get_team(tx, team_id)
-    if team is None:
-        raise NotFound
-    await held(tx, team.organization_id)
-    team = await store.get_team(tx, team_id)
+async def lock_team(tx: Tx, team_id: int) -> TeamRow:
+    """The team, read after its organization is locked: changes of one organization are serialized."""
+    team = await get_team(tx, team_id)
+    await lock_for_update(tx, team.organization_id)
+    return await get_team(tx, team_id)
+
+
+async def get_team(tx: Tx, team_id: int) -> TeamRow:
+    team = await store.get(tx, team_id)
     if team is None:
         raise NotFound
     return team

@@ -1,4 +1,4 @@
-"""Access tokens: 160 random bits in hex, shown once, kept as SHA-256."""
+"""Access tokens: 160 random bits in hex, shown once, stored as SHA-256."""
 
 import asyncio
 import hashlib
@@ -8,18 +8,20 @@ import time
 from collections.abc import Collection
 from datetime import datetime
 
-from ingot_chassis.database import Database, Tx
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.tables import now
+from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Invalid, NotFound
-from ingot_chassis.principal import Principal
-from ingot_chassis.tables import now
+from ingot_chassis.http.policy import MAX_ID
+from ingot_chassis.security.principal import Principal
 from ingot_contracts.identity import CredentialsRevoked
-from ingot_identity.core.holding import kept
+from ingot_contracts.limits import NAME_CHARACTERS
+from ingot_identity.core.locks import lock_for_share
 from ingot_identity.store import repositories
 from ingot_identity.store import tokens as store
 
 GROUPS = ("user", "organization", "repository", "issue", "hook", "admin", "misc")
 SCOPES = frozenset(["all", "sudo", *(f"{act}:{group}" for act in ("read", "write") for group in GROUPS)])
-LONGEST_NAME = 255
 _SECRET = re.compile(r"[0-9a-f]{40}")
 
 
@@ -29,29 +31,29 @@ def looks_like_secret(text: str) -> bool:
 
 
 def digest(secret: str) -> bytes:
-    """What is kept of a secret. It is random enough that a slow hash would protect nothing more."""
+    """What the database holds of a secret. The secret is random, so a slow hash would add no protection."""
     return hashlib.sha256(secret.encode()).digest()
 
 
 async def named_repositories(
-    db: Database, who: Principal, names: list[str], patience: float
+    db: Database, principal: Principal, names: list[str], patience: float
 ) -> dict[int, str]:
-    """The repositories that ``who`` names as ``owner/name``: id and present name of each. Raises Invalid.
+    """The repositories that ``names`` names as ``owner/name``: the current name of each by id. Raises Invalid.
 
-    What is not known here is waited for a moment: it may just have been made. Whether it is not there or not
-    for ``who`` to see is told in the same words.
+    Waits at most ``patience`` seconds for the events of repositories that were just created. The error is the same
+    for a repository that does not exist and for one that ``principal`` may not see.
     """
-    wanted = {_owner_and_name(name): name for name in names}
-    if not wanted:
+    by_pair = {_owner_and_name(name): name for name in names}
+    if not by_pair:
         raise Invalid.field("repositories", "required", "names no repository")
     end = time.monotonic() + patience
     while True:
         async with db.read() as reader:
-            found = await repositories.named(reader, list(wanted), who)
-        if len(found) == len(wanted):
-            return {row.repository_id: f"{row.login}/{row.name}" for row in found.values()}
+            rows = await repositories.named(reader, list(by_pair), principal)
+        if len(rows) == len(by_pair):
+            return {row.repository_id: f"{row.login}/{row.name}" for row in rows.values()}
         if time.monotonic() >= end:
-            missing = next(name for pair, name in wanted.items() if pair not in found)
+            missing = next(name for pair, name in by_pair.items() if pair not in rows)
             raise Invalid.field("repositories", "unknown", f"{missing!r} is no repository that you can see")
         await asyncio.sleep(patience / 20)
 
@@ -71,17 +73,17 @@ async def create(
     expires_at: datetime | None = None,
     repository_ids: Collection[int] = (),
 ) -> tuple[int, str]:
-    """Make a token; its id and secret. No scopes means all, no repositories no restriction. Raises Invalid."""
+    """Create a token; its id and secret. No scopes mean all, no repositories mean no restriction. Raises Invalid."""
     if not name.strip():
         raise Invalid.field("name", "required", "is required")
-    if len(name.strip()) > LONGEST_NAME:
-        raise Invalid.field("name", "length", f"has more than {LONGEST_NAME} characters")
+    if len(name.strip()) > NAME_CHARACTERS:
+        raise Invalid.field("name", "length", f"has more than {NAME_CHARACTERS} characters")
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown:
         raise Invalid.field("scopes", "unknown", f"{unknown[0]!r} is no scope")
     if expires_at is not None and expires_at <= now():
         raise Invalid.field("expires_at", "past", "has passed already")
-    await kept(tx, account_id)
+    await lock_for_share(tx, account_id)
     secret = secrets.token_hex(20)
     token_id = await store.add(
         tx,
@@ -96,13 +98,20 @@ async def create(
     return token_id, secret
 
 
+async def find(tx: Tx, account_id: int, text: str) -> int:
+    """The id of the account's token that ``text`` names by its id or its name. Raises NotFound, or Invalid for several."""
+    if text.isascii() and text.isdigit():
+        return min(int(text), MAX_ID)
+    ids = await store.list_ids_by_name(tx, account_id, text, limit=2)
+    if not ids:
+        raise NotFound
+    if len(ids) > 1:
+        raise Invalid.field("token", "ambiguous", f"several tokens have the name {text!r}; use the id")
+    return ids[0]
+
+
 async def delete(tx: Tx, account_id: int, token_id: int) -> None:
-    """Delete one of one's own, effective everywhere at once. Raises NotFound."""
+    """Delete a token of the account and revoke it everywhere. Raises NotFound."""
     if not await store.remove(tx, account_id, token_id):
         raise NotFound
     tx.emit(CredentialsRevoked(user_id=account_id), key=account_id)
-
-
-def use_is_worth_noting(last_used_at: datetime | None) -> bool:
-    """Last use is kept to the minute, so that reading does not write each time."""
-    return last_used_at is None or now() - last_used_at > store.USED_GRAIN

@@ -1,1 +1,1 @@
-"""SQL: tables, and one module of statements per aggregate."""
+"""Data: tables and rows, a module of SQL for each aggregate, and values that expire."""

@@ -1,57 +1,83 @@
 """SQL for the addresses of users. One of them is the primary one, which the account row repeats."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Row, delete, func, select, update
+from sqlalchemy import Select, delete, or_, select, update
 
-from ingot_chassis.database import Executor, insert
-from ingot_chassis.paging import Page
-from ingot_identity.store.tables import email
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice, fetch_all, fetch_page
+from ingot_chassis.db.transaction import insert
+from ingot_identity.store.tables import EmailRow, account, email
 
 
-async def add(db: Executor, account_id: int, addresses: Sequence[str], *, is_primary: bool) -> list[Row[Any]]:
-    """Insert addresses (lower-case); the rows of those that nobody has yet."""
+async def add(
+    db: Executor, account_id: int, spellings: Mapping[str, str], *, is_primary: bool
+) -> Sequence[EmailRow]:
+    """Insert addresses in lower case, each with its spelling; the rows of those that nobody had before."""
     statement = (
         insert(db, email)
         .values(
             [
-                {"account_id": account_id, "address": address, "is_primary": is_primary, "verified": True}
-                for address in addresses
+                {
+                    "account_id": account_id,
+                    "address": address,
+                    "spelling": spelling,
+                    "is_primary": is_primary,
+                    "verified": True,
+                }
+                for address, spelling in spellings.items()
             ]
         )
         .on_conflict_do_nothing()
         .returning(email)
     )
-    return list((await db.execute(statement)).all())
+    return await fetch_all(db, statement, EmailRow)
 
 
-async def list_of(db: Executor, account_id: int, page: Page) -> tuple[list[Row[Any]], int]:
+async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[EmailRow], int]:
     """The primary one first, then in the order in which they were added."""
-    mine = email.c.account_id == account_id
-    rows = await db.execute(
-        select(email)
-        .where(mine)
-        .order_by(email.c.is_primary.desc(), email.c.id)
-        .limit(page.limit)
-        .offset(page.offset)
-    )
-    total = await db.execute(select(func.count()).select_from(email).where(mine))
-    return list(rows.all()), int(total.scalar_one())
+    return await fetch_page(db, _of_account(account_id), page, EmailRow)
 
 
-async def among(db: Executor, account_id: int, addresses: Collection[str]) -> list[Row[Any]]:
+async def list_all(db: Executor, account_id: int) -> Sequence[EmailRow]:
+    """All of an account, in the same order."""
+    return await fetch_all(db, _of_account(account_id), EmailRow)
+
+
+def _of_account(account_id: int) -> Select[Any]:
+    own = select(email).where(email.c.account_id == account_id)
+    return own.order_by(email.c.is_primary.desc(), email.c.id)
+
+
+class OwnedEmailRow(EmailRow):
+    """An address, and the name of the account that has it."""
+
+    login: str
+
+
+async def search(db: Executor, text: str, page: Slice) -> tuple[Sequence[OwnedEmailRow], int]:
+    """Addresses that contain ``text``, or whose owner's name does, ignoring case; in order."""
+    statement = select(email, account.c.login).join(account, account.c.id == email.c.account_id)
+    if text:
+        parts = (
+            column.contains(text.lower(), autoescape=True)
+            for column in (email.c.address, account.c.lower_login)
+        )
+        statement = statement.where(or_(*parts))
+    return await fetch_page(db, statement.order_by(email.c.address), page, OwnedEmailRow)
+
+
+async def among(db: Executor, account_id: int, addresses: Collection[str]) -> Sequence[EmailRow]:
     """Those of ``addresses`` that the account has."""
-    rows = await db.execute(
-        select(email).where(email.c.account_id == account_id, email.c.address.in_(addresses))
-    )
-    return list(rows.all())
+    statement = select(email).where(email.c.account_id == account_id, email.c.address.in_(addresses))
+    return await fetch_all(db, statement, EmailRow)
 
 
 async def mark_primary(db: Executor, account_id: int, address: str) -> None:
-    """Let ``address`` be the primary one of those that the account has."""
-    mine = update(email).where(email.c.account_id == account_id)
-    await db.execute(mine.values(is_primary=email.c.address == address))
+    """Make ``address`` the primary one of the addresses of the account."""
+    own = update(email).where(email.c.account_id == account_id)
+    await db.execute(own.values(is_primary=email.c.address == address))
 
 
 async def remove(db: Executor, account_id: int, addresses: Collection[str]) -> None:

@@ -1,12 +1,38 @@
 """SQL for who follows whom."""
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import Column, Row, delete, func, select
+from sqlalchemy import Column, ScalarSelect, delete, func, select, tuple_
 
-from ingot_chassis.database import Executor, insert
-from ingot_chassis.paging import Page
-from ingot_identity.store.tables import account, follow
+from ingot_chassis.db.arrays import any_of
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_page
+from ingot_chassis.db.transaction import insert
+from ingot_identity.store.tables import AccountRow, account, follow
+
+
+class FollowCountsRow(TypedRow):
+    """Of an account."""
+
+    id: int
+    followers: int
+    following: int
+
+
+def _count(own: Column[Any]) -> ScalarSelect[int]:
+    return select(func.count()).where(own == account.c.id).correlate(account).scalar_subquery()
+
+
+_COUNTS = PreparedQuery(
+    select(
+        account.c.id,
+        _count(follow.c.followed_id).label("followers"),
+        _count(follow.c.follower_id).label("following"),
+    ).where(any_of(account.c.id, "account_ids")),
+    FollowCountsRow,
+)
 
 
 async def add(db: Executor, follower_id: int, followed_id: int) -> None:
@@ -22,32 +48,38 @@ async def remove(db: Executor, follower_id: int, followed_id: int) -> None:
 
 
 async def exists(db: Executor, follower_id: int, followed_id: int) -> bool:
-    found = await db.execute(
+    rows = await db.execute(
         select(follow.c.id).where(follow.c.follower_id == follower_id, follow.c.followed_id == followed_id)
     )
-    return found.first() is not None
+    return rows.first() is not None
 
 
-async def followers_of(db: Executor, account_id: int, page: Page) -> tuple[list[Row[Any]], int]:
-    """Accounts that follow, in the order in which they began."""
+async def list_followers(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[AccountRow], int]:
+    """Accounts that follow the account, in the order in which they began."""
     return await _accounts(db, follow.c.followed_id, account_id, follow.c.follower_id, page)
 
 
-async def followed_by(db: Executor, account_id: int, page: Page) -> tuple[list[Row[Any]], int]:
-    """Accounts that are followed, in the order in which that began."""
+async def list_following(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[AccountRow], int]:
+    """Accounts that the account follows, in the order in which that began."""
     return await _accounts(db, follow.c.follower_id, account_id, follow.c.followed_id, page)
 
 
+async def list_counts(db: Executor, account_ids: Collection[int]) -> dict[int, FollowCountsRow]:
+    """How many follow each of the accounts, and how many it follows."""
+    return {row.id: row for row in await _COUNTS.all(db, account_ids=list(account_ids))}
+
+
+async def remove_between(db: Executor, account_id: int, other_id: int) -> None:
+    """Neither of the two follows the other any more."""
+    pairs = [(account_id, other_id), (other_id, account_id)]
+    await db.execute(delete(follow).where(tuple_(follow.c.follower_id, follow.c.followed_id).in_(pairs)))
+
+
 async def _accounts(
-    db: Executor, mine: Column[Any], account_id: int, theirs: Column[Any], page: Page
-) -> tuple[list[Row[Any]], int]:
-    rows = await db.execute(
-        select(account)
-        .join(follow, theirs == account.c.id)
-        .where(mine == account_id)
-        .order_by(follow.c.id)
-        .limit(page.limit)
-        .offset(page.offset)
+    db: Executor, own: Column[Any], account_id: int, others: Column[Any], page: Slice
+) -> tuple[Sequence[AccountRow], int]:
+    statement = (
+        select(account).join(follow, others == account.c.id).where(own == account_id).order_by(follow.c.id)
     )
-    total = await db.execute(select(func.count()).select_from(follow).where(mine == account_id))
-    return list(rows.all()), int(total.scalar_one())
+    count = select(func.count()).select_from(follow).where(own == account_id)
+    return await fetch_page(db, statement, page, AccountRow, count=count)

@@ -3,55 +3,53 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, delete, func, or_, select
+from sqlalchemy import delete, or_, select
 
-from ingot_chassis.database import Executor, insert
-from ingot_chassis.paging import Page
-from ingot_identity.store.tables import account, email, gpg_key
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice, fetch_all, fetch_first, fetch_page
+from ingot_chassis.db.transaction import insert
+from ingot_identity.store.tables import EmailRow, GpgKeyRow, account, email, gpg_key
 
 
 async def add(db: Executor, account_id: int, keys: Sequence[dict[str, Any]]) -> int:
-    """Insert keys; how many of them nobody had yet."""
+    """Insert keys; how many of them nobody had before."""
     statement = insert(db, gpg_key).values([{"account_id": account_id, **key} for key in keys])
-    return len((await db.execute(statement.on_conflict_do_nothing().returning(gpg_key.c.id))).all())
+    return len((await db.execute(statement.on_conflict_do_nothing().returning(gpg_key.c.id))).scalars().all())
 
 
-async def get(db: Executor, id_: int) -> Row[Any] | None:
+async def get(db: Executor, id_: int) -> GpgKeyRow | None:
     """The primary key of that id."""
-    return (
-        await db.execute(select(gpg_key).where(gpg_key.c.id == id_, gpg_key.c.primary_key_id == ""))
-    ).first()
+    statement = select(gpg_key).where(gpg_key.c.id == id_, gpg_key.c.primary_key_id == "")
+    return await fetch_first(db, statement, GpgKeyRow)
 
 
-async def get_by_key_id(db: Executor, key_id: str) -> Row[Any] | None:
-    return (await db.execute(select(gpg_key).where(gpg_key.c.key_id == key_id))).first()
+async def get_by_key_id(db: Executor, key_id: str) -> GpgKeyRow | None:
+    return await fetch_first(db, select(gpg_key).where(gpg_key.c.key_id == key_id), GpgKeyRow)
 
 
-async def list_of(db: Executor, account_id: int, page: Page) -> tuple[list[Row[Any]], int]:
+async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[GpgKeyRow], int]:
     """Primary keys in the order in which they were added."""
-    mine: ColumnElement[bool] = (gpg_key.c.account_id == account_id) & (gpg_key.c.primary_key_id == "")
-    rows = await db.execute(
-        select(gpg_key).where(mine).order_by(gpg_key.c.id).limit(page.limit).offset(page.offset)
+    statement = (
+        select(gpg_key)
+        .where(gpg_key.c.account_id == account_id, gpg_key.c.primary_key_id == "")
+        .order_by(gpg_key.c.id)
     )
-    total = await db.execute(select(func.count()).select_from(gpg_key).where(mine))
-    return list(rows.all()), int(total.scalar_one())
+    return await fetch_page(db, statement, page, GpgKeyRow)
 
 
-async def subkeys_of(db: Executor, key_ids: Collection[str]) -> list[Row[Any]]:
-    rows = await db.execute(
-        select(gpg_key).where(gpg_key.c.primary_key_id.in_(key_ids)).order_by(gpg_key.c.id)
-    )
-    return list(rows.all())
+async def subkeys_of(db: Executor, key_ids: Collection[str]) -> Sequence[GpgKeyRow]:
+    statement = select(gpg_key).where(gpg_key.c.primary_key_id.in_(key_ids)).order_by(gpg_key.c.id)
+    return await fetch_all(db, statement, GpgKeyRow)
 
 
-async def addresses_of(db: Executor, account_ids: Collection[int], seen_by: int) -> set[tuple[int, str]]:
-    """(account, address) of all addresses of those accounts; of who hides theirs only if they ask themselves."""
-    rows = await db.execute(
-        select(email.c.account_id, email.c.address)
+async def addresses_of(db: Executor, account_ids: Collection[int], viewer_id: int) -> set[tuple[int, str]]:
+    """(account, address) of all addresses of those accounts. Only the viewer's own, where the owner hides them."""
+    statement = (
+        select(email)
         .join(account, account.c.id == email.c.account_id)
-        .where(email.c.account_id.in_(account_ids), or_(~account.c.email_private, account.c.id == seen_by))
+        .where(email.c.account_id.in_(account_ids), or_(~account.c.email_private, account.c.id == viewer_id))
     )
-    return {(row.account_id, row.address) for row in rows}
+    return {(row.account_id, row.address) for row in await fetch_all(db, statement, EmailRow)}
 
 
 async def remove(db: Executor, key_id: str) -> None:

@@ -1,13 +1,16 @@
-"""SQL for repositories, as far as repos has told: whose they are, how they are called, who may see them."""
+"""SQL for the copy of repositories: their owner, their name, and who may see them."""
 
 from collections.abc import Collection
-from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, delete, exists, or_, select, true, tuple_
+from sqlalchemy import ColumnElement, Table, and_, delete, exists, or_, select, true, tuple_
 
-from ingot_chassis.database import Executor, insert
-from ingot_chassis.principal import Principal
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import TypedRow, fetch_all
+from ingot_chassis.db.transaction import insert
+from ingot_chassis.security.principal import Principal
 from ingot_identity.store.tables import (
+    AccountVisibility,
+    TeamPermission,
     account,
     membership,
     owned_repository,
@@ -17,27 +20,36 @@ from ingot_identity.store.tables import (
     team_member,
 )
 
+
+class NamedRepositoryRow(TypedRow):
+    repository_id: int
+    name: str
+    lower_name: str
+    login: str
+    lower_login: str
+
+
 NAMED = owned_repository.join(account, account.c.id == owned_repository.c.owner_id)
 """Repositories beside the accounts that own them."""
 
 
-async def put(
+async def save(
     db: Executor, repository_id: int, *, owner_id: int, name: str, private: bool, before: int | None = None
 ) -> None:
-    """Insert or change a repository; with ``before`` change it only if it is still that account's."""
-    known = None if before is None else owned_repository.c.owner_id == before
+    """Insert or change a repository; with ``before`` change it only if that account owns it."""
+    condition = None if before is None else owned_repository.c.owner_id == before
     values = {"owner_id": owner_id, "name": name, "lower_name": name.lower(), "private": private}
     statement = insert(db, owned_repository).values(repository_id=repository_id, **values)
     await db.execute(
-        statement.on_conflict_do_update(index_elements=["repository_id"], set_=values, where=known)
+        statement.on_conflict_do_update(index_elements=["repository_id"], set_=values, where=condition)
     )
 
 
-async def put_access(
+async def save_access(
     db: Executor, repository_id: int, *, collaborators: Collection[int], teams: Collection[int]
 ) -> None:
-    """Who is let in by name: these and nobody else."""
-    await _forget_access(db, repository_id)
+    """Replace the collaborators and teams that have access."""
+    await _remove_access(db, repository_id)
     people = [{"repository_id": repository_id, "user_id": user} for user in set(collaborators)]
     granted = [{"repository_id": repository_id, "team_id": team_id} for team_id in set(teams)]
     if people:
@@ -47,57 +59,62 @@ async def put_access(
 
 
 async def remove(db: Executor, repository_id: int) -> None:
-    await _forget_access(db, repository_id)
+    await _remove_access(db, repository_id)
     await db.execute(delete(owned_repository).where(owned_repository.c.repository_id == repository_id))
 
 
-async def _forget_access(db: Executor, repository_id: int) -> None:
+async def _remove_access(db: Executor, repository_id: int) -> None:
     for table in (repository_collaborator, repository_team):
         await db.execute(delete(table).where(table.c.repository_id == repository_id))
 
 
 async def owned_by(db: Executor, account_id: int) -> bool:
     """Whether the account owns any."""
-    found = await db.execute(
+    rows = await db.execute(
         select(owned_repository.c.repository_id).where(owned_repository.c.owner_id == account_id).limit(1)
     )
-    return found.first() is not None
+    return rows.first() is not None
 
 
 async def named(
-    db: Executor, names: Collection[tuple[str, str]], who: Principal
-) -> dict[tuple[str, str], Row[Any]]:
-    """Those of ``names`` (owner and name in lower case) that ``who`` may see."""
-    wanted = tuple_(account.c.lower_login, owned_repository.c.lower_name).in_(list(names))
-    rows = await db.execute(
+    db: Executor, names: Collection[tuple[str, str]], principal: Principal
+) -> dict[tuple[str, str], NamedRepositoryRow]:
+    """Those of ``names`` (owner and name in lower case) that ``principal`` may see."""
+    statement = (
         select(owned_repository, account.c.login, account.c.lower_login)
         .select_from(NAMED)
-        .where(wanted, visible(who))
+        .where(
+            tuple_(account.c.lower_login, owned_repository.c.lower_name).in_(list(names)),
+            visible(principal),
+        )
     )
+    rows = await fetch_all(db, statement, NamedRepositoryRow)
     return {(row.lower_login, row.lower_name): row for row in rows}
 
 
-def visible(who: Principal) -> ColumnElement[bool]:
+def visible(principal: Principal) -> ColumnElement[bool]:
     """What a user may see, as a condition on ``NAMED``; repos decides by the same rules."""
-    if who.admin:
+    if principal.admin:
         return true()
-    user_id = who.id
+    user_id = principal.id
     organizations = select(membership.c.organization_id).where(membership.c.user_id == user_id)
     teams = select(team_member.c.team_id).where(team_member.c.user_id == user_id)
-    owning = select(team.c.organization_id).where(team.c.id.in_(teams), team.c.permission == "owner")
-    known_owner = or_(
-        account.c.visibility.in_(("public", "limited")),
+    owning = select(team.c.organization_id).where(
+        team.c.id.in_(teams), team.c.permission == TeamPermission.OWNER
+    )
+    visible_owner = or_(
+        account.c.visibility.in_((AccountVisibility.PUBLIC, AccountVisibility.LIMITED)),
         account.c.id == user_id,
         account.c.id.in_(organizations),
     )
     return or_(
-        and_(~owned_repository.c.private, known_owner),
+        and_(~owned_repository.c.private, visible_owner),
         account.c.id == user_id,
         account.c.id.in_(owning),
-        _let_in(repository_collaborator, repository_collaborator.c.user_id == user_id),
-        _let_in(repository_team, repository_team.c.team_id.in_(teams)),
+        _has_access(repository_collaborator, repository_collaborator.c.user_id == user_id),
+        _has_access(repository_team, repository_team.c.team_id.in_(teams)),
     )
 
 
-def _let_in(table: Any, whom: ColumnElement[bool]) -> ColumnElement[bool]:
-    return exists().where(table.c.repository_id == owned_repository.c.repository_id, whom)
+def _has_access(table: Table, condition: ColumnElement[bool]) -> ColumnElement[bool]:
+    return exists().where(table.c.repository_id == owned_repository.c.repository_id, condition)

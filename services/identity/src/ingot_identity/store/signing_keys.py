@@ -1,20 +1,23 @@
 """SQL for the sealed keys that sign principals."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, delete, select
+from sqlalchemy import delete, select
 
-from ingot_chassis.database import Executor, insert
-from ingot_identity.store.tables import signing_key
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import fetch_all
+from ingot_chassis.db.transaction import insert
+from ingot_identity.store.tables import SigningKeyRow, signing_key
 
 
-async def list_newest_first(db: Executor) -> list[Row[Any]]:
-    return list((await db.execute(select(signing_key).order_by(signing_key.c.version.desc()))).all())
+async def list_newest_first(db: Executor) -> Sequence[SigningKeyRow]:
+    return await fetch_all(db, select(signing_key).order_by(signing_key.c.version.desc()), SigningKeyRow)
 
 
 async def add(db: Executor, **values: Any) -> None:
-    """Insert one; nothing happens when another process has made that version."""
+    """Insert a key; without effect when another process has inserted that version."""
     await db.execute(insert(db, signing_key).values(values).on_conflict_do_nothing())
 
 

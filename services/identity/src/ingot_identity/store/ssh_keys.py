@@ -1,19 +1,26 @@
 """SQL for the SSH keys of users."""
 
-from typing import Any
+from collections.abc import Sequence
 
-from sqlalchemy import Row, delete, func, select
+from sqlalchemy import delete, select
 
-from ingot_chassis.database import Executor, insert
-from ingot_chassis.paging import Page
-from ingot_chassis.tables import now
-from ingot_identity.store.tables import ssh_key
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice, fetch_first, fetch_page
+from ingot_chassis.db.tables import now
+from ingot_chassis.db.transaction import insert
+from ingot_identity.store.tables import AccountRow, SshKeyRow, account, ssh_key
+
+
+class KeyHolderRow(AccountRow):
+    """The account that has a key, and the title of the key."""
+
+    title: str
 
 
 async def add(
     db: Executor, account_id: int, *, title: str, content: str, fingerprint: str
-) -> Row[Any] | None:
-    """Insert a key; None when anybody has the key, or its owner one of that title."""
+) -> SshKeyRow | None:
+    """Insert a key; None when anybody has the key, or its owner has one of that title."""
     statement = (
         insert(db, ssh_key)
         .values(
@@ -22,7 +29,7 @@ async def add(
         .on_conflict_do_nothing()
         .returning(ssh_key)
     )
-    return (await db.execute(statement)).first()
+    return await fetch_first(db, statement, SshKeyRow)
 
 
 async def exists(db: Executor, fingerprint: str) -> bool:
@@ -31,18 +38,23 @@ async def exists(db: Executor, fingerprint: str) -> bool:
     ).first() is not None
 
 
-async def get(db: Executor, key_id: int) -> Row[Any] | None:
-    return (await db.execute(select(ssh_key).where(ssh_key.c.id == key_id))).first()
-
-
-async def list_of(db: Executor, account_id: int, page: Page) -> tuple[list[Row[Any]], int]:
-    """In the order in which they were added."""
-    mine = ssh_key.c.account_id == account_id
-    rows = await db.execute(
-        select(ssh_key).where(mine).order_by(ssh_key.c.id).limit(page.limit).offset(page.offset)
+async def get_holder(db: Executor, fingerprint: str) -> KeyHolderRow | None:
+    statement = (
+        select(account, ssh_key.c.title)
+        .join(ssh_key, ssh_key.c.account_id == account.c.id)
+        .where(ssh_key.c.fingerprint == fingerprint)
     )
-    total = await db.execute(select(func.count()).select_from(ssh_key).where(mine))
-    return list(rows.all()), int(total.scalar_one())
+    return await fetch_first(db, statement, KeyHolderRow)
+
+
+async def get(db: Executor, key_id: int) -> SshKeyRow | None:
+    return await fetch_first(db, select(ssh_key).where(ssh_key.c.id == key_id), SshKeyRow)
+
+
+async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[SshKeyRow], int]:
+    """In the order in which they were added."""
+    statement = select(ssh_key).where(ssh_key.c.account_id == account_id).order_by(ssh_key.c.id)
+    return await fetch_page(db, statement, page, SshKeyRow)
 
 
 async def remove(db: Executor, key_id: int) -> None:

@@ -1,7 +1,10 @@
-"""Tables of identity.
+"""Tables of identity, and the types of their rows.
 
 Users and organizations share one table, hence one sequence of ids and one set of names.
 """
+
+from datetime import datetime
+from enum import StrEnum
 
 from sqlalchemy import (
     Boolean,
@@ -15,13 +18,40 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     true,
 )
 
-from ingot_chassis.tables import NAMING, BigId, UtcDateTime, chassis_tables
+from ingot_chassis.db.audit import audit_table
+from ingot_chassis.db.rows import TypedRow
+from ingot_chassis.db.tables import NAMING, BigId, UtcDateTime, chassis_tables
 
 metadata = MetaData(naming_convention=NAMING)
 chassis_tables(metadata)
+audit_table(metadata)
+
+
+class AccountKind(StrEnum):
+    USER = "user"
+    ORGANIZATION = "organization"
+
+
+class AccountVisibility(StrEnum):
+    """Of an organization. ``LIMITED``: for everybody who is signed in, ``PRIVATE``: for its members."""
+
+    PUBLIC = "public"
+    LIMITED = "limited"
+    PRIVATE = "private"
+
+
+class TeamPermission(StrEnum):
+    """``OWNER`` is for the team Owners alone."""
+
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+    OWNER = "owner"
+
 
 account = Table(
     "account",
@@ -41,11 +71,98 @@ account = Table(
     Column("admin", Boolean, nullable=False, default=False),
     Column("active", Boolean, nullable=False, default=True),
     Column("login_prohibited", Boolean, nullable=False, default=False),
+    Column("may_create_organizations", Boolean, nullable=False, default=True, server_default=true()),
+    # For clients that send and read it; nothing asks for it, as nobody changes a password without an administrator.
+    Column("must_change_password", Boolean, nullable=False, default=False, server_default=false()),
+    Column("login_name", String(255), nullable=False, default="", server_default=""),
+    Column("language", String(35), nullable=False, default="", server_default=""),
+    Column("theme", String(255), nullable=False, default="", server_default=""),
+    Column("diff_view_style", String(255), nullable=False, default="", server_default=""),
+    Column("hide_activity", Boolean, nullable=False, default=False, server_default=false()),
+    Column("repo_admin_change_team_access", Boolean, nullable=False, default=False, server_default=false()),
+    # SHA-256 of the uploaded picture, in hex; empty without one.
+    Column("avatar_digest", String(64), nullable=False, default="", server_default=""),
+    Column("last_login_at", UtcDateTime),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
     CheckConstraint("kind IN ('user', 'organization')", name="kind"),
     sqlite_autoincrement=True,
 )
+
+
+class AccountRow(TypedRow):
+    id: int
+    kind: AccountKind
+    login: str
+    lower_login: str
+    full_name: str
+    description: str
+    website: str
+    location: str
+    visibility: AccountVisibility
+    email: str
+    email_private: bool
+    password_hash: str
+    admin: bool
+    active: bool
+    login_prohibited: bool
+    may_create_organizations: bool
+    must_change_password: bool
+    login_name: str
+    language: str
+    theme: str
+    diff_view_style: str
+    hide_activity: bool
+    repo_admin_change_team_access: bool
+    avatar_digest: str
+    last_login_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+
+
+avatar = Table(
+    "avatar",
+    metadata,
+    Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), primary_key=True),
+    Column("digest", String(64), nullable=False, index=True),
+    Column("media_type", String(30), nullable=False),
+    Column("content", LargeBinary, nullable=False),
+)
+
+
+class AvatarRow(TypedRow):
+    digest: str
+    media_type: str
+    content: bytes
+
+
+block = Table(
+    "block",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    # A user or an organization.
+    Column("blocker_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False),
+    Column("blocked_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("note", String(255), nullable=False, default="", server_default=""),
+    Column("created_at", UtcDateTime, nullable=False),
+    UniqueConstraint("blocker_id", "blocked_id"),
+    sqlite_autoincrement=True,
+)
+
+former_name = Table(
+    "former_name",
+    metadata,
+    Column("lower_login", String(40), primary_key=True),
+    Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("reserved_until", UtcDateTime, nullable=False),
+)
+
+
+class FormerNameRow(TypedRow):
+    lower_login: str
+    account_id: int
+    reserved_until: datetime
+
 
 email = Table(
     "email",
@@ -53,10 +170,22 @@ email = Table(
     Column("id", BigId, primary_key=True, autoincrement=True),
     Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False, index=True),
     Column("address", String(254), nullable=False, unique=True),
+    # The address in the letter case in which it was added; the same as ``address`` where it is null.
+    Column("spelling", String(254)),
     Column("is_primary", Boolean, nullable=False, default=False),
     Column("verified", Boolean, nullable=False, default=True),
     sqlite_autoincrement=True,
 )
+
+
+class EmailRow(TypedRow):
+    id: int
+    account_id: int
+    address: str
+    spelling: str | None
+    is_primary: bool
+    verified: bool
+
 
 access_token = Table(
     "access_token",
@@ -73,10 +202,23 @@ access_token = Table(
     sqlite_autoincrement=True,
 )
 
+
+class TokenRow(TypedRow):
+    id: int
+    account_id: int
+    name: str
+    last_eight: str
+    scopes: str
+    created_at: datetime
+    last_used_at: datetime | None
+    expires_at: datetime | None
+
+
 token_repository = Table(
     "token_repository",
     metadata,
-    # What a token is restricted to; one without rows is not. A row outlives its repository, lest the token widen.
+    # What a token is restricted to; a token without rows is not restricted. A row outlives its repository: without it
+    # the token would no longer be restricted.
     Column("token_id", ForeignKey("access_token.id", ondelete="CASCADE"), primary_key=True),
     Column("repository_id", BigId, primary_key=True, autoincrement=False),
 )
@@ -98,11 +240,22 @@ team = Table(
     Column("lower_name", String(30), nullable=False),
     Column("description", String(255), nullable=False, default=""),
     Column("permission", String(10), nullable=False),
-    # By comma; empty means all of them.
+    # Separated by commas; empty means all units.
     Column("units", String(255), nullable=False, default="", server_default=""),
     UniqueConstraint("organization_id", "lower_name"),
     sqlite_autoincrement=True,
 )
+
+
+class TeamRow(TypedRow):
+    id: int
+    organization_id: int
+    name: str
+    lower_name: str
+    description: str
+    permission: TeamPermission
+    units: str
+
 
 team_member = Table(
     "team_member",
@@ -128,23 +281,33 @@ ssh_key = Table(
     Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False),
     Column("title", String(255), nullable=False),
     Column("content", Text, nullable=False),
-    # Made of the key alone, so the same key with another comment is still the same.
+    # Of the key alone: the same key with another comment has the same fingerprint.
     Column("fingerprint", String(64), nullable=False, unique=True),
     Column("created_at", UtcDateTime, nullable=False),
     UniqueConstraint("account_id", "title"),
     sqlite_autoincrement=True,
 )
 
+
+class SshKeyRow(TypedRow):
+    id: int
+    account_id: int
+    title: str
+    content: str
+    fingerprint: str
+    created_at: datetime
+
+
 gpg_key = Table(
     "gpg_key",
     metadata,
     Column("id", BigId, primary_key=True, autoincrement=True),
     Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False, index=True),
-    # Of a subkey; empty for a primary key.
+    # The primary key of a subkey; empty for a primary key.
     Column("primary_key_id", String(16), nullable=False, index=True),
     Column("key_id", String(16), nullable=False, unique=True),
     Column("content", Text, nullable=False),
-    # Addresses that the key names, by blanks; which of them are its owner's is seen when it is shown.
+    # Addresses that the key names, separated by blanks. Which of them belong to its owner is decided when it is read.
     Column("addresses", Text, nullable=False),
     Column("can_sign", Boolean, nullable=False),
     Column("can_encrypt_comms", Boolean, nullable=False),
@@ -155,10 +318,26 @@ gpg_key = Table(
     sqlite_autoincrement=True,
 )
 
+
+class GpgKeyRow(TypedRow):
+    id: int
+    account_id: int
+    primary_key_id: str
+    key_id: str
+    content: str
+    addresses: str
+    can_sign: bool
+    can_encrypt_comms: bool
+    can_encrypt_storage: bool
+    can_certify: bool
+    created_at: datetime
+    expires_at: datetime | None
+
+
 owned_repository = Table(
     "owned_repository",
     metadata,
-    # A copy from the events of repos: who is named as the owner, even of somebody just deleted, and how it is called.
+    # A copy from repos. The owner may be an account that was just deleted.
     Column("repository_id", BigId, primary_key=True, autoincrement=False),
     Column("owner_id", BigId, nullable=False, index=True),
     Column("name", String(100), nullable=False, default="", server_default=""),
@@ -180,16 +359,26 @@ repository_team = Table(
     Column("team_id", BigId, primary_key=True, autoincrement=False),
 )
 
-departed = Table(
+tombstone = Table(
     "departed",
     metadata,
-    # What brings an account back when a repository turns up that was created while it was deleted.
+    # What restores an account when the event of a repository arrives that was created while the account was deleted.
     Column("account_id", BigId, primary_key=True, autoincrement=False),
     Column("kind", String(12), nullable=False),
     Column("login", String(40), nullable=False),
     Column("heir_id", BigId, nullable=False),
     Column("deleted_at", UtcDateTime, nullable=False),
 )
+
+
+class TombstoneRow(TypedRow):
+    """Of a deleted account. ``fallback_owner_id`` (column ``heir_id``) is who deleted the organization."""
+
+    account_id: int
+    kind: AccountKind
+    login: str
+    fallback_owner_id: int
+
 
 signing_key = Table(
     "signing_key",
@@ -200,3 +389,11 @@ signing_key = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("version", Integer, nullable=False, unique=True),
 )
+
+
+class SigningKeyRow(TypedRow):
+    kid: str
+    sealed: bytes
+    x: str
+    created_at: datetime
+    version: int

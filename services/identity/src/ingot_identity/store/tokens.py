@@ -1,19 +1,45 @@
 """SQL for access tokens."""
 
-from collections.abc import Collection
-from datetime import timedelta
+from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, String, and_, cast, delete, func, insert, or_, select, update
+from sqlalchemy import String, and_, cast, delete, func, insert, or_, select, update
 
-from ingot_chassis.database import Executor
-from ingot_chassis.paging import Page
-from ingot_chassis.principal import Principal
-from ingot_chassis.tables import now
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
+from ingot_chassis.db.tables import now
+from ingot_chassis.security.principal import Principal
 from ingot_identity.store.repositories import NAMED, visible
-from ingot_identity.store.tables import access_token, account, owned_repository, token_repository
+from ingot_identity.store.tables import (
+    AccountRow,
+    TokenRow,
+    access_token,
+    account,
+    owned_repository,
+    token_repository,
+)
 
-USED_GRAIN = timedelta(minutes=1)
+
+class TokenHolderRow(AccountRow):
+    """The account that a token belongs to, and the token.
+
+    ``restricted_to`` are the ids of the repositories that the token is restricted to, separated by commas; None
+    without restriction.
+    """
+
+    token_id: int
+    scopes: str
+    last_used_at: datetime | None
+    restricted_to: str | None
+
+
+class TokenRepositoryRow(TypedRow):
+    """A repository that a token is restricted to; ``login`` and ``name`` are None where it may not be seen."""
+
+    token_id: int
+    login: str | None
+    name: str | None
 
 
 async def add(db: Executor, account_id: int, repository_ids: Collection[int] = (), **values: Any) -> int:
@@ -26,12 +52,9 @@ async def add(db: Executor, account_id: int, repository_ids: Collection[int] = (
     return token_id
 
 
-async def get_with_account(db: Executor, sha256: bytes) -> Row[Any] | None:
-    """The account that the token belongs to unless it has expired, with ``token_id``, ``scopes`` and ``last_used_at``.
-
-    ``confined_to`` are the ids of the repositories that it is restricted to, by comma; None without restriction.
-    """
-    confined_to = (
+async def get_holder(db: Executor, sha256: bytes) -> TokenHolderRow | None:
+    """Whose token it is; None when there is none or it has expired."""
+    restricted_to = (
         select(func.aggregate_strings(cast(token_repository.c.repository_id, String), ","))
         .where(token_repository.c.token_id == access_token.c.id)
         .correlate(access_token)
@@ -43,7 +66,7 @@ async def get_with_account(db: Executor, sha256: bytes) -> Row[Any] | None:
             access_token.c.id.label("token_id"),
             access_token.c.scopes,
             access_token.c.last_used_at,
-            confined_to.label("confined_to"),
+            restricted_to.label("restricted_to"),
         )
         .join(access_token, access_token.c.account_id == account.c.id)
         .where(
@@ -51,36 +74,49 @@ async def get_with_account(db: Executor, sha256: bytes) -> Row[Any] | None:
             or_(access_token.c.expires_at.is_(None), access_token.c.expires_at > now()),
         )
     )
-    return (await db.execute(statement)).first()
+    return await fetch_first(db, statement, TokenHolderRow)
 
 
-async def list_of(db: Executor, account_id: int, page: Page) -> tuple[list[Row[Any]], int]:
+async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[TokenRow], int]:
     """Newest first."""
-    mine = access_token.c.account_id == account_id
-    rows = await db.execute(
-        select(access_token)
-        .where(mine)
-        .order_by(access_token.c.id.desc())
-        .limit(page.limit)
-        .offset(page.offset)
+    statement = (
+        select(access_token).where(access_token.c.account_id == account_id).order_by(access_token.c.id.desc())
     )
-    total = await db.execute(select(func.count()).select_from(access_token).where(mine))
-    return list(rows.all()), int(total.scalar_one())
+    return await fetch_page(db, statement, page, TokenRow)
 
 
-async def repositories_of(db: Executor, token_ids: Collection[int], who: Principal) -> dict[int, list[str]]:
-    """The names of what each token is restricted to, as far as ``who`` may see it; others are not in it."""
+async def get(db: Executor, account_id: int, token_id: int) -> TokenRow | None:
+    statement = select(access_token).where(
+        access_token.c.account_id == account_id, access_token.c.id == token_id
+    )
+    return await fetch_first(db, statement, TokenRow)
+
+
+async def list_ids_by_name(db: Executor, account_id: int, name: str, *, limit: int) -> list[int]:
+    statement = select(access_token.c.id).where(
+        access_token.c.account_id == account_id, access_token.c.name == name
+    )
+    return list((await db.execute(statement.order_by(access_token.c.id).limit(limit))).scalars())
+
+
+async def repositories_of(
+    db: Executor, token_ids: Collection[int], principal: Principal
+) -> dict[int, list[str]]:
+    """By token the names of the repositories it is restricted to that ``principal`` may see.
+
+    Tokens without restriction are left out.
+    """
     joined = token_repository.outerjoin(
-        NAMED, and_(owned_repository.c.repository_id == token_repository.c.repository_id, visible(who))
+        NAMED, and_(owned_repository.c.repository_id == token_repository.c.repository_id, visible(principal))
     )
-    rows = await db.execute(
+    statement = (
         select(token_repository.c.token_id, account.c.login, owned_repository.c.name)
         .select_from(joined)
         .where(token_repository.c.token_id.in_(token_ids))
         .order_by(account.c.lower_login, owned_repository.c.lower_name)
     )
     names: dict[int, list[str]] = {}
-    for row in rows:
+    for row in await fetch_all(db, statement, TokenRepositoryRow):
         shown = names.setdefault(row.token_id, [])
         if row.name is not None:
             shown.append(f"{row.login}/{row.name}")

@@ -2,183 +2,186 @@
 
 import msgspec
 from litestar import Response, delete, get, patch, post
+from litestar.openapi import ResponseSpec
 
 from ingot_chassis.errors import Denied, NotFound
-from ingot_chassis.policy import resource
 from ingot_contracts.issues import Comment
 from ingot_issues.api import queries
-from ingot_issues.api.call import Call
-from ingot_issues.api.paths import named, on_issue
+from ingot_issues.api.issues import issue_of
+from ingot_issues.api.paths import on_issue, operation_ids
+from ingot_issues.api.policies import in_repository
+from ingot_issues.api.request import IssuesRequest
+from ingot_issues.api.texts import Markdown
 from ingot_issues.core import comments
 from ingot_issues.core.access import may_comment, may_edit_comment
 from ingot_issues.core.references import find_in_markdown
+from ingot_issues.store import accounts
 from ingot_issues.store import comments as store
-from ingot_issues.store.comments import PLAIN, CommentRow
-from ingot_issues.store.surroundings import people
+from ingot_issues.store.comments import CommentKind, CommentRow
 
 ONE_COMMENT = "/issues/comments/{comment_id:int}"
 ONE_COMMENT_DEPRECATED = on_issue("/comments/{comment_id:int}")
+NO_TEXT = {204: ResponseSpec(None, description="It has no text of its own that could be edited")}
 
 
 class WriteComment(msgspec.Struct):
-    body: str = ""
+    body: Markdown = ""
 
 
 @get(
     on_issue("/comments"),
-    policy=resource("read", "read:issue"),
-    unit="issues",
-    operation_id=named("issueGetComments", "issue"),
+    policy=in_repository("read", "read:issue", "issues"),
+    operation_id=operation_ids("issueGetComments", "issue"),
     tags=["issue"],
 )
 async def list_issue_comments(
-    request: Call, index: int, since: str = "", string: str = "", before: str = ""
+    request: IssuesRequest, index: int, since: str = "", string: str = "", before: str = ""
 ) -> Response[list[Comment]]:
     """Comments of an issue, oldest first; with `since` (or `string`) those updated at or after it."""
-    issue = await request.issue(index)
-    return await _listed(request, issue.id, since or string, before)
+    issue = await issue_of(request, index)
+    return await _list_page(request, issue.id, since or string, before)
 
 
 @get(
     "/issues/comments",
-    policy=resource("read", "read:issue"),
-    unit="issues",
+    policy=in_repository("read", "read:issue", "issues"),
     operation_id="issueGetRepoComments",
     tags=["issue"],
 )
 async def list_repository_comments(
-    request: Call, since: str = "", string: str = "", before: str = ""
+    request: IssuesRequest, since: str = "", string: str = "", before: str = ""
 ) -> Response[list[Comment]]:
     """Comments of all issues and pull requests, oldest first."""
-    return await _listed(request, None, since or string, before)
+    return await _list_page(request, None, since or string, before)
 
 
-async def _listed(request: Call, issue_id: int | None, since: str, before: str) -> Response[list[Comment]]:
+async def _list_page(
+    request: IssuesRequest, issue_id: int | None, since: str, before: str
+) -> Response[list[Comment]]:
     page = request.page()
     async with request.db.read() as db:
-        rows, total = await store.list_of(
+        rows, total = await store.list_page(
             db,
             request.repository_id,
             page,
             issue_id=issue_id,
             pulls=request.access.pulls_enabled,
             since=queries.moment(since),
-            before=queries.moment(before),
+            before=queries.end(before),
         )
-        around = await people(db, (row.author_id for row in rows))
-    viewing, repository = request.viewing, request.access.repository
-    found = [viewing.comment(row, repository, around) for row in rows]
-    return Response(found, headers=request.page_headers(page, total))
+        people = await accounts.get_people(db, (row.author_id for row in rows))
+    presenter, repository = request.presenter, request.access.repository
+    page_comments = [presenter.comment(row, repository, people) for row in rows]
+    return Response(page_comments, headers=request.page_headers(page, total))
 
 
 @post(
     on_issue("/comments"),
-    policy=resource("signed-in", "write:issue"),
-    unit="issues",
-    operation_id=named("issueCreateComment", "issues"),
+    policy=in_repository("signed-in", "write:issue", "issues"),
+    operation_id=operation_ids("issueCreateComment", "issues"),
     tags=["issue"],
     status_code=201,
 )
-async def create_comment(request: Call, index: int, data: WriteComment) -> Comment:
+async def create_comment(request: IssuesRequest, index: int, data: WriteComment) -> Comment:
     """Comment on an issue or pull request, open or closed; on a locked one only writers may."""
-    issue = await request.issue(index)
+    issue = await issue_of(request, index)
     if not await request.allowed(lambda access: may_comment(access, locked=issue.locked)):
         raise Denied("the conversation is locked")
-    body, site = comments.clean_body(data.body), await request.site()
-    found = await find_in_markdown(body)
+    await request.require_unblocked(issue.author_id)
+    body, context = comments.clean_body(data.body), await request.context()
+    references = await find_in_markdown(body)
     async with request.db.transaction() as tx:
-        return await comments.comment_on(tx, site, issue, body, found)
+        return await comments.write_comment(tx, context, issue, body, references)
 
 
 @get(
     ONE_COMMENT,
-    policy=resource("read", "read:issue"),
-    unit="issues",
+    policy=in_repository("read", "read:issue", "issues"),
     operation_id="issueGetComment",
     tags=["issue"],
 )
-async def get_comment(request: Call, comment_id: int) -> Comment:
+async def get_comment(request: IssuesRequest, comment_id: int) -> Comment:
     """One comment."""
-    row = await _comment(request, comment_id)
-    if row.kind != PLAIN:
+    row = await comment_of(request, comment_id)
+    if row.kind != CommentKind.COMMENT:
         raise NotFound
     async with request.db.read() as db:
-        around = await people(db, [row.author_id])
-    return request.viewing.comment(row, request.access.repository, around)
+        people = await accounts.get_people(db, [row.author_id])
+    return request.presenter.comment(row, request.access.repository, people)
 
 
 @patch(
     ONE_COMMENT,
-    policy=resource("signed-in", "write:issue"),
-    unit="issues",
+    policy=in_repository("signed-in", "write:issue", "issues"),
     operation_id="issueEditComment",
     tags=["issue"],
+    responses=NO_TEXT,
 )
-async def edit_comment(request: Call, comment_id: int, data: WriteComment) -> Response[Comment | None]:
-    """Replace what a comment says: its author and administrators of the repository may."""
-    return await _edited(request, comment_id, data)
+async def edit_comment(
+    request: IssuesRequest, comment_id: int, data: WriteComment
+) -> Response[Comment | None]:
+    """Replace the text of a comment: its author and administrators of the repository may."""
+    return await _edit(request, comment_id, data)
 
 
 @patch(
     ONE_COMMENT_DEPRECATED,
-    policy=resource("signed-in", "write:issue"),
-    unit="issues",
-    operation_id=named("issueEditCommentDeprecated", "issues"),
+    policy=in_repository("signed-in", "write:issue", "issues"),
+    operation_id=operation_ids("issueEditCommentDeprecated", "issues"),
     tags=["issue"],
     deprecated=True,
+    responses=NO_TEXT,
 )
 async def edit_comment_below_issue(
-    request: Call, comment_id: int, data: WriteComment
+    request: IssuesRequest, comment_id: int, data: WriteComment
 ) -> Response[Comment | None]:
     """The same; which issue is named does not matter."""
-    return await _edited(request, comment_id, data)
+    return await _edit(request, comment_id, data)
 
 
-async def _edited(request: Call, comment_id: int, data: WriteComment) -> Response[Comment | None]:
+async def _edit(request: IssuesRequest, comment_id: int, data: WriteComment) -> Response[Comment | None]:
     row = await _own_comment(request, comment_id)
-    if row.kind != PLAIN:
+    if row.kind != CommentKind.COMMENT:
         return Response(None, status_code=204)
-    body, site = comments.clean_body(data.body), await request.site()
-    found = await find_in_markdown(body)
+    body, context = comments.clean_body(data.body), await request.context()
+    references = await find_in_markdown(body)
     async with request.db.transaction() as tx:
-        return Response(await comments.change_comment(tx, site, row, body, found))
+        return Response(await comments.edit_comment(tx, context, row, body, references))
 
 
 @delete(
     ONE_COMMENT,
-    policy=resource("signed-in", "write:issue"),
-    unit="issues",
+    policy=in_repository("signed-in", "write:issue", "issues"),
     operation_id="issueDeleteComment",
     tags=["issue"],
 )
-async def delete_comment(request: Call, comment_id: int) -> None:
+async def delete_comment(request: IssuesRequest, comment_id: int) -> None:
     """Delete a comment: its author and administrators of the repository may."""
     await _delete(request, comment_id)
 
 
 @delete(
     ONE_COMMENT_DEPRECATED,
-    policy=resource("signed-in", "write:issue"),
-    unit="issues",
-    operation_id=named("issueDeleteCommentDeprecated", "issues"),
+    policy=in_repository("signed-in", "write:issue", "issues"),
+    operation_id=operation_ids("issueDeleteCommentDeprecated", "issues"),
     tags=["issue"],
     deprecated=True,
 )
-async def delete_comment_below_issue(request: Call, comment_id: int) -> None:
+async def delete_comment_below_issue(request: IssuesRequest, comment_id: int) -> None:
     """The same; which issue is named does not matter."""
     await _delete(request, comment_id)
 
 
-async def _delete(request: Call, comment_id: int) -> None:
-    """What people did not write themselves stays."""
+async def _delete(request: IssuesRequest, comment_id: int) -> None:
+    """Rows of the timeline that are no comments stay."""
     row = await _own_comment(request, comment_id)
-    if row.kind == PLAIN:
-        site = await request.site()
+    if row.kind == CommentKind.COMMENT:
+        context = await request.context()
         async with request.db.transaction() as tx:
-            await comments.delete_comment(tx, site, row)
+            await comments.delete_comment(tx, context, row)
 
 
-async def _comment(request: Call, comment_id: int) -> CommentRow:
+async def comment_of(request: IssuesRequest, comment_id: int) -> CommentRow:
     async with request.db.read() as db:
         row = await store.get(db, request.repository_id, comment_id)
     if row is None or (row.is_pull and not request.access.pulls_enabled):
@@ -186,10 +189,10 @@ async def _comment(request: Call, comment_id: int) -> CommentRow:
     return row
 
 
-async def _own_comment(request: Call, comment_id: int) -> CommentRow:
+async def _own_comment(request: IssuesRequest, comment_id: int) -> CommentRow:
     """The comment, if the caller may change it. Raises NotFound or Denied."""
-    row = await _comment(request, comment_id)
-    if not await request.allowed(lambda access: may_edit_comment(access, request.who, row.author_id)):
+    row = await comment_of(request, comment_id)
+    if not await request.allowed(lambda access: may_edit_comment(access, request.principal, row.author_id)):
         raise Denied("only its author and administrators of the repository may change it")
     return row
 

@@ -1,101 +1,104 @@
 """Labels on an issue or pull request."""
 
 import msgspec
-from litestar import delete, get, post, put
+from litestar import Response, delete, get, post, put
 
-from ingot_chassis.policy import resource
 from ingot_contracts.issues import Label
-from ingot_issues.api.call import Call
-from ingot_issues.api.paths import named, on_issue
+from ingot_issues.api.issues import issue_of
+from ingot_issues.api.paths import on_issue, operation_ids
+from ingot_issues.api.policies import in_repository
+from ingot_issues.api.request import IssuesRequest
+from ingot_issues.api.texts import Labels
 from ingot_issues.core import labels
-from ingot_issues.store import surroundings as store
-from ingot_issues.store.issues import IssueRow
+from ingot_issues.store import labels as store
+from ingot_issues.store.issues import IssueDetails
 
 
 class IssueLabels(msgspec.Struct):
-    """Ids or names; those that the repository does not have are ignored."""
+    """Ids or names. Labels that the repository does not have are ignored."""
 
-    labels: list[int | str] = []
+    labels: Labels = []
 
 
-async def labels_of(request: Call, issue: IssueRow) -> list[Label]:
+async def labels_of(request: IssuesRequest, issue: IssueDetails) -> list[Label]:
     """By name."""
     async with request.db.read() as db:
-        found = await store.labels_of(db, issue.id)
-    return [request.viewing.label(row, request.access.repository) for row in found]
+        rows = await store.list_on_issue(db, issue.id)
+    presenter, repository = request.presenter, request.access.repository
+    return [presenter.label(row, repository.full_name) for row in rows]
 
 
 @get(
     on_issue("/labels"),
-    policy=resource("read", "read:issue"),
-    unit="issues",
-    operation_id=named("issueGetLabels", "issues"),
+    policy=in_repository("read", "read:issue", "issues"),
+    operation_id=operation_ids("issueGetLabels", "issues"),
     tags=["issue"],
 )
-async def list_issue_labels(request: Call, index: int) -> list[Label]:
-    """Labels of an issue."""
-    return await labels_of(request, await request.issue(index))
+async def list_issue_labels(request: IssuesRequest, index: int) -> Response[list[Label]]:
+    """Labels of an issue by name."""
+    issue, page = await issue_of(request, index), request.page()
+    async with request.db.read() as db:
+        rows, total = await store.list_page_on_issue(db, issue.id, page)
+    presenter, repository = request.presenter, request.access.repository
+    page_labels = [presenter.label(row, repository.full_name) for row in rows]
+    return Response(page_labels, headers=request.page_headers(page, total))
 
 
 @post(
     on_issue("/labels"),
-    policy=resource("write", "write:issue"),
-    unit="issues",
-    operation_id=named("issueAddLabel", "issue"),
+    policy=in_repository("write", "write:issue", "issues"),
+    operation_id=operation_ids("issueAddLabel", "issue"),
     tags=["issue"],
     status_code=200,
 )
-async def add_issue_labels(request: Call, index: int, data: IssueLabels) -> list[Label]:
-    """Put labels on an issue; answers all it has."""
-    issue, site = await request.issue(index), await request.site()
+async def add_issue_labels(request: IssuesRequest, index: int, data: IssueLabels) -> list[Label]:
+    """Put labels on an issue; the answer is all labels that it has."""
+    issue, context = await issue_of(request, index), await request.context()
     ids, names = labels.ids_and_names(data.labels)
     async with request.db.transaction() as tx:
-        await labels.add_to_issue(tx, site, issue, ids, names)
+        await labels.add_to_issue(tx, context, issue, ids, names)
     return await labels_of(request, issue)
 
 
 @put(
     on_issue("/labels"),
-    policy=resource("write", "write:issue"),
-    unit="issues",
-    operation_id=named("issueReplaceLabels", "issue"),
+    policy=in_repository("write", "write:issue", "issues"),
+    operation_id=operation_ids("issueReplaceLabels", "issue"),
     tags=["issue"],
 )
-async def replace_issue_labels(request: Call, index: int, data: IssueLabels) -> list[Label]:
+async def replace_issue_labels(request: IssuesRequest, index: int, data: IssueLabels) -> list[Label]:
     """Leave exactly these labels on an issue."""
-    issue, site = await request.issue(index), await request.site()
+    issue, context = await issue_of(request, index), await request.context()
     ids, names = labels.ids_and_names(data.labels)
     async with request.db.transaction() as tx:
-        await labels.replace_on_issue(tx, site, issue, ids, names)
+        await labels.replace_on_issue(tx, context, issue, ids, names)
     return await labels_of(request, issue)
 
 
 @delete(
     on_issue("/labels"),
-    policy=resource("write", "write:issue"),
-    unit="issues",
-    operation_id=named("issueClearLabels", "issue"),
+    policy=in_repository("write", "write:issue", "issues"),
+    operation_id=operation_ids("issueClearLabels", "issue"),
     tags=["issue"],
 )
-async def clear_issue_labels(request: Call, index: int) -> None:
+async def clear_issue_labels(request: IssuesRequest, index: int) -> None:
     """Take all labels off an issue."""
-    issue, site = await request.issue(index), await request.site()
+    issue, context = await issue_of(request, index), await request.context()
     async with request.db.transaction() as tx:
-        await labels.clear_issue(tx, site, issue)
+        await labels.clear_issue(tx, context, issue)
 
 
 @delete(
     on_issue("/labels/{label_id:int}"),
-    policy=resource("write", "write:issue"),
-    unit="issues",
-    operation_id=named("issueRemoveLabel", "issue"),
+    policy=in_repository("write", "write:issue", "issues"),
+    operation_id=operation_ids("issueRemoveLabel", "issue"),
     tags=["issue"],
 )
-async def remove_issue_label(request: Call, index: int, label_id: int) -> None:
+async def remove_issue_label(request: IssuesRequest, index: int, label_id: int) -> None:
     """Take one label off an issue."""
-    issue, site = await request.issue(index), await request.site()
+    issue, context = await issue_of(request, index), await request.context()
     async with request.db.transaction() as tx:
-        await labels.take_off_issue(tx, site, issue, label_id)
+        await labels.take_off_issue(tx, context, issue, label_id)
 
 
 routes = [

@@ -1,59 +1,72 @@
-"""Issues; pull requests are seen here as issues, too."""
+"""Issues; a pull request is an issue here as well."""
 
 from datetime import datetime
 from typing import Annotated
 
 import msgspec
-from litestar import Response, get, patch, post
+from litestar import Response, delete, get, patch, post
 from litestar.params import QueryParameter
 from msgspec import UNSET, UnsetType
 
-from ingot_chassis.errors import Denied
-from ingot_chassis.policy import resource
+from ingot_chassis.errors import Denied, NotFound
+from ingot_chassis.http.patch import set_fields
 from ingot_contracts.issues import Issue
+from ingot_contracts.limits import Name
 from ingot_issues.api import queries
-from ingot_issues.api.call import Call
+from ingot_issues.api.assignees import resolve_assignees
+from ingot_issues.api.policies import in_repository
 from ingot_issues.api.queries import InState
-from ingot_issues.core import issues, references
-from ingot_issues.core import labels as labelling
-from ingot_issues.core.access import may_edit_issue, may_write
+from ingot_issues.api.request import IssuesRequest
+from ingot_issues.api.texts import Labels, Logins, Markdown
+from ingot_issues.core import issues
+from ingot_issues.core import labels as label_rules
+from ingot_issues.core.access import may_administer, may_edit_issue, may_write
+from ingot_issues.core.issues import IssueEdit, NewIssue
+from ingot_issues.store import issues as store
 from ingot_issues.store import searches
-from ingot_issues.store.issues import IssueRow
-from ingot_issues.store.searches import Wanted
-from ingot_issues.store.surroundings import Surroundings
+from ingot_issues.store.issues import IssueDetails
+from ingot_issues.store.searches import IssueFilter
+from ingot_issues.store.states import State, StateFilter
 
 
 class CreateIssue(msgspec.Struct, kw_only=True):
-    """All but title and body counts only with write access."""
+    """Fields beside title and body count only with write access."""
 
-    title: str
-    body: str = ""
-    assignee: str = ""
-    assignees: list[str] = []
+    title: Name
+    body: Markdown = ""
+    assignee: Name = ""
+    assignees: Logins = []
     milestone: int = 0
-    labels: list[int | str] = []
+    labels: Labels = []
     due_date: datetime | None = None
     closed: bool = False
+    ref: Name = ""
 
     @property
-    def people(self) -> list[str]:
+    def logins(self) -> list[str]:
+        """The names of all assignees."""
         return [login for login in dict.fromkeys([self.assignee, *self.assignees]) if login]
+
+    @property
+    def needs_write_access(self) -> bool:
+        return bool(self.logins or self.milestone or self.labels or self.due_date)
 
 
 class EditIssue(msgspec.Struct, kw_only=True):
-    """What is absent stays. An empty ``assignee`` and ``milestone`` 0 clear."""
+    """A field that is absent stays. An empty ``assignee`` and ``milestone`` 0 clear."""
 
-    title: str = ""
-    body: str | UnsetType = UNSET
-    assignee: str | UnsetType = UNSET
-    assignees: list[str] | UnsetType = UNSET
+    title: Name | UnsetType = UNSET
+    body: Markdown | UnsetType = UNSET
+    assignee: Name | UnsetType = UNSET
+    assignees: Logins | UnsetType = UNSET
     milestone: int | UnsetType = UNSET
-    state: str = ""
-    due_date: datetime | None = None
+    state: Name | UnsetType = UNSET
+    due_date: datetime | UnsetType = UNSET
     unset_due_date: bool = False
+    ref: Name | UnsetType = UNSET
 
     @property
-    def people(self) -> list[str] | None:
+    def logins(self) -> list[str] | None:
         """The names of all assignees, or None when they stay."""
         if self.assignees is not UNSET:
             return [login for login in self.assignees if login]
@@ -61,32 +74,50 @@ class EditIssue(msgspec.Struct, kw_only=True):
             return [self.assignee] if self.assignee else []
         return None
 
-    def edit(self) -> issues.Edit:
-        """As the use case takes it, without what only writers may change."""
-        return issues.Edit(
-            title=self.title,
-            body=None if self.body is UNSET else self.body,
-            state=None if not self.state else "closed" if self.state == "closed" else "open",
+    @property
+    def needs_write_access(self) -> bool:
+        return bool(
+            {"assignee", "assignees", "milestone", "due_date"} & set_fields(self).keys()
+            or self.unset_due_date
+        )
+
+    def text_edit(self) -> IssueEdit:
+        """The fields that the author may change too. An empty title or state stays."""
+        fields = set_fields(self)
+        state = fields.get("state")
+        return IssueEdit(
+            title=fields.get("title"),
+            body=fields.get("body"),
+            ref=fields.get("ref"),
+            state=None if not state else State.CLOSED if state == "closed" else State.OPEN,
         )
 
 
-def view(request: Call, row: IssueRow) -> Issue:
-    """One issue; its row has its surroundings."""
-    return request.viewing.issue(row, request.access.repository, Surroundings.of([row]))
+def present(request: IssuesRequest, issue: IssueDetails) -> Issue:
+    return request.presenter.issue(issue, request.access.repository)
 
 
-async def opening(request: Call, data: CreateIssue) -> issues.Opening:
-    """What the caller may start an issue with. Raises Invalid."""
-    title, body = issues.clean_title(data.title), references.clean_text(data.body)
-    found = await references.find_in_opened(title, body)
-    plain = issues.Opening(title=title, body=body, references=found)
-    beyond = data.people or data.milestone or data.labels or data.due_date
-    if not beyond or not await request.allowed(may_write):
-        return plain
-    ids, names = labelling.ids_and_names(data.labels)
+async def issue_of(request: IssuesRequest, number: int) -> IssueDetails:
+    """The issue or pull request of that number. Raises NotFound."""
+    async with request.db.read() as db:
+        issue = await store.get_details(db, request.repository_id, number)
+    if issue is None or (issue.is_pull and not request.access.pulls_enabled):
+        raise NotFound
+    return issue
+
+
+async def new_issue_of(request: IssuesRequest, data: CreateIssue) -> NewIssue:
+    """The fields of ``data`` that the caller may set. Raises Invalid."""
+    title, body = issues.clean_title(data.title), data.body
+    new_issue = NewIssue(
+        title=title, body=body, ref=data.ref, references=await issues.references_of(title, body)
+    )
+    if not data.needs_write_access or not await request.allowed(may_write):
+        return new_issue
+    ids, names = label_rules.ids_and_names(data.labels)
     return msgspec.structs.replace(
-        plain,
-        assignees=await request.assignable(data.people) if data.people else [],
+        new_issue,
+        assignees=await resolve_assignees(request, data.logins) if data.logins else [],
         milestone_id=data.milestone,
         labels=ids,
         label_names=names,
@@ -96,13 +127,12 @@ async def opening(request: Call, data: CreateIssue) -> issues.Opening:
 
 @get(
     "/issues",
-    policy=resource("read", "read:issue"),
-    unit="issues",
+    policy=in_repository("read", "read:issue", "issues"),
     operation_id="issueListIssues",
     tags=["issue"],
 )
 async def list_issues(
-    request: Call,
+    request: IssuesRequest,
     in_state: InState = "",
     labels: list[str] | None = None,
     milestones: list[str] | None = None,
@@ -126,93 +156,103 @@ async def list_issues(
         if is_pull:
             return Response([], headers=request.page_headers(page, 0))
         is_pull = False
-    wanted = Wanted(
+    filters = IssueFilter(
         is_pull=is_pull,
-        state=queries.state(in_state, "open"),
+        state=queries.state(in_state, StateFilter.OPEN),
         label_ids=label_ids,
         label_names=label_names,
         milestone_ids=milestone_ids,
         milestone_titles=milestone_titles,
         text=queries.storable(q).strip(),
         since=queries.moment(since),
-        before=queries.moment(before),
+        before=queries.end(before),
         created_by=queries.storable(created_by),
         assigned_by=queries.storable(assigned_by),
         sort=sort,
     )
     async with request.db.read() as db:
-        rows, total = await searches.search(db, request.repository_id, wanted, page)
-    around = Surroundings.of(rows)
-    viewing, repository = request.viewing, request.access.repository
-    found = [viewing.issue(row, repository, around) for row in rows]
-    return Response(found, headers=request.page_headers(page, total))
+        rows, total = await searches.list_page(db, request.repository_id, filters, page)
+    presenter, repository = request.presenter, request.access.repository
+    page_issues = [presenter.issue(row, repository) for row in rows]
+    return Response(page_issues, headers=request.page_headers(page, total))
 
 
 @post(
     "/issues",
-    policy=resource("signed-in", "write:issue"),
-    unit="issues",
+    policy=in_repository("signed-in", "write:issue", "issues"),
     operation_id="issueCreateIssue",
     tags=["issue"],
     status_code=201,
 )
-async def create_issue(request: Call, data: CreateIssue) -> Issue:
+async def create_issue(request: IssuesRequest, data: CreateIssue) -> Issue:
     """Open an issue."""
-    begun = await opening(request, data)
+    await request.require_unblocked()
+    new_issue = await new_issue_of(request, data)
     closed = data.closed and await request.allowed(may_write)
-    site = await request.site()
+    context = await request.context()
     async with request.db.transaction() as tx:
-        row = await issues.open_issue(tx, site, begun, closed=closed)
-    return view(request, row)
+        issue = await issues.open_issue(tx, context, new_issue, closed=closed)
+    return present(request, issue)
 
 
 @get(
     "/issues/{index:int}",
-    policy=resource("read", "read:issue"),
-    unit="issues",
+    policy=in_repository("read", "read:issue", "issues"),
     operation_id="issueGetIssue",
     tags=["issue"],
 )
-async def get_issue(request: Call, index: int) -> Issue:
+async def get_issue(request: IssuesRequest, index: int) -> Issue:
     """An issue or pull request by its number."""
-    return view(request, await request.issue(index))
+    return present(request, await issue_of(request, index))
 
 
 @patch(
     "/issues/{index:int}",
-    policy=resource("signed-in", "write:issue"),
-    unit="issues",
+    policy=in_repository("signed-in", "write:issue", "issues"),
     operation_id="issueEditIssue",
     tags=["issue"],
     status_code=201,
 )
-async def edit_issue(request: Call, index: int, data: EditIssue) -> Issue:
+async def edit_issue(request: IssuesRequest, index: int, data: EditIssue) -> Issue:
     """Change an issue: its author and writers may; only writers change assignees, milestone and due date."""
-    seen = await request.issue(index)
-    wanted, site = await allowed_edit(request, seen, data), await request.site()
+    issue = await issue_of(request, index)
+    edit, context = await allowed_edit(request, issue, data), await request.context()
     async with request.db.transaction() as tx:
-        row = await issues.edit(tx, site, seen, wanted)
-    return view(request, row)
+        edited = await issues.edit_issue(tx, context, issue, edit)
+    return present(request, edited)
 
 
-async def allowed_edit(request: Call, seen: IssueRow, data: EditIssue) -> issues.Edit:
-    """What of a wanted change the caller may make. Raises Denied or Invalid."""
-    if not await request.allowed(lambda access: may_edit_issue(access, request.who, seen.author_id)):
+@delete(
+    "/issues/{index:int}",
+    policy=in_repository("write", "write:issue", "issues"),
+    operation_id="issueDelete",
+    tags=["issue"],
+)
+async def delete_issue(request: IssuesRequest, index: int) -> None:
+    """Delete an issue or pull request for good: administrators of the repository may."""
+    issue = await issue_of(request, index)
+    if not await request.allowed(may_administer):
+        raise Denied("only administrators of the repository may delete it")
+    context = await request.context()
+    async with request.db.transaction() as tx:
+        await issues.delete_issue(tx, context, issue)
+
+
+async def allowed_edit(request: IssuesRequest, issue: IssueDetails, data: EditIssue) -> IssueEdit:
+    """The changes in ``data`` that the caller may make. Raises Denied or Invalid."""
+    if not await request.allowed(lambda access: may_edit_issue(access, request.principal, issue.author_id)):
         raise Denied("only its author and writers of the repository may edit it")
-    wanted = data.edit()
-    if wanted.title or wanted.body is not None:
-        title = issues.clean_title(wanted.title) if wanted.title else seen.title
-        body = seen.body if wanted.body is None else references.clean_text(wanted.body)
-        wanted.references = await references.find_in_opened(title, body)
-    people = data.people
-    beyond = people is not None or data.milestone is not UNSET or data.due_date or data.unset_due_date
-    if beyond and await request.allowed(may_write):
-        if people is not None:
-            held = Surroundings.of([seen]).assignees.get(seen.id, [])
-            wanted.assignees = await request.assignable(people, held)
-        wanted.milestone_id = None if data.milestone is UNSET else data.milestone
-        wanted.due_date, wanted.no_due_date = data.due_date, data.unset_due_date
-    return wanted
+    edit = data.text_edit()
+    if edit.title or edit.body is not None:
+        title = issues.clean_title(edit.title) if edit.title else issue.title
+        edit.references = await issues.references_of(title, issue.body if edit.body is None else edit.body)
+    if data.needs_write_access and await request.allowed(may_write):
+        if data.logins is not None:
+            edit.assignees = await resolve_assignees(request, data.logins, issue.assignee_ids)
+        edit.milestone_id = None if data.milestone is UNSET else data.milestone
+        edit.due_date = None if data.due_date is UNSET else data.due_date
+        edit.remove_due_date = data.unset_due_date
+    return edit
 
 
-routes = [list_issues, create_issue, get_issue, edit_issue]
+routes = [list_issues, create_issue, get_issue, edit_issue, delete_issue]

@@ -2,12 +2,15 @@
 
 import msgspec
 from litestar import Response, delete, get, patch, post
+from msgspec import UNSET, UnsetType
 
 from ingot_chassis.errors import NotFound
-from ingot_chassis.policy import resource
+from ingot_chassis.http.patch import set_fields
 from ingot_contracts.issues import Label
+from ingot_contracts.limits import Description, Name
 from ingot_issues.api import queries
-from ingot_issues.api.call import Call
+from ingot_issues.api.policies import in_repository
+from ingot_issues.api.request import IssuesRequest
 from ingot_issues.core import labels
 from ingot_issues.store import labels as store
 
@@ -15,46 +18,55 @@ from ingot_issues.store import labels as store
 class CreateLabel(msgspec.Struct):
     """``color`` with or without ``#``."""
 
-    name: str
-    color: str
+    name: Name
+    color: Name
+    description: Description = ""
+    exclusive: bool = False
+    is_archived: bool = False
 
 
 class EditLabel(msgspec.Struct):
-    name: str | None = None
-    color: str | None = None
+    """A field that is absent stays."""
+
+    name: Name | UnsetType = UNSET
+    color: Name | UnsetType = UNSET
+    description: Description | UnsetType = UNSET
+    exclusive: bool | UnsetType = UNSET
+    is_archived: bool | UnsetType = UNSET
 
 
-@get("/labels", policy=resource("read", "read:issue"), operation_id="issueListLabels", tags=["issue"])
-async def list_labels(request: Call) -> Response[list[Label]]:
+@get("/labels", policy=in_repository("read", "read:issue"), operation_id="issueListLabels", tags=["issue"])
+async def list_labels(request: IssuesRequest) -> Response[list[Label]]:
     """Labels by name."""
     page = request.page()
     async with request.db.read() as db:
-        rows, total = await store.list_of(db, request.repository_id, page)
-    found = [request.viewing.label(row, request.access.repository) for row in rows]
-    return Response(found, headers=request.page_headers(page, total))
+        rows, total = await store.list_page(db, request.repository_id, page)
+    presenter, repository = request.presenter, request.access.repository
+    page_labels = [presenter.label(row, repository.full_name) for row in rows]
+    return Response(page_labels, headers=request.page_headers(page, total))
 
 
 @post(
     "/labels",
-    policy=resource("write", "write:issue"),
+    policy=in_repository("write", "write:issue"),
     operation_id="issueCreateLabel",
     tags=["issue"],
     status_code=201,
 )
-async def create_label(request: Call, data: CreateLabel) -> Label:
-    """Make a label."""
-    site = await request.site()
+async def create_label(request: IssuesRequest, data: CreateLabel) -> Label:
+    """Create a label."""
+    context = await request.context()
     async with request.db.transaction() as tx:
-        return await labels.create_label(tx, site, data.name, data.color)
+        return await labels.create_label(tx, context, set_fields(data))
 
 
 @get(
     "/labels/{label_id:str}",
-    policy=resource("read", "read:issue"),
+    policy=in_repository("read", "read:issue"),
     operation_id="issueGetLabel",
     tags=["issue"],
 )
-async def get_label(request: Call, label_id: str) -> Label:
+async def get_label(request: IssuesRequest, label_id: str) -> Label:
     """A label by its id, or else by its name."""
     async with request.db.read() as db:
         row = None
@@ -64,33 +76,33 @@ async def get_label(request: Call, label_id: str) -> Label:
             row = await store.get_by_name(db, request.repository_id, label_id)
     if row is None:
         raise NotFound
-    return request.viewing.label(row, request.access.repository)
+    return request.presenter.label(row, request.access.repository.full_name)
 
 
 @patch(
     "/labels/{label_id:int}",
-    policy=resource("write", "write:issue"),
+    policy=in_repository("write", "write:issue"),
     operation_id="issueEditLabel",
     tags=["issue"],
 )
-async def edit_label(request: Call, label_id: int, data: EditLabel) -> Label:
-    """Rename or recolour a label."""
-    site = await request.site()
+async def edit_label(request: IssuesRequest, label_id: int, data: EditLabel) -> Label:
+    """Change a label."""
+    context = await request.context()
     async with request.db.transaction() as tx:
-        return await labels.change_label(tx, site, label_id, data.name, data.color)
+        return await labels.edit_label(tx, context, label_id, set_fields(data))
 
 
 @delete(
     "/labels/{label_id:int}",
-    policy=resource("write", "write:issue"),
+    policy=in_repository("write", "write:issue"),
     operation_id="issueDeleteLabel",
     tags=["issue"],
 )
-async def delete_label(request: Call, label_id: int) -> None:
-    """Delete a label, also from the issues it is on. There is no error when it does not exist."""
-    site = await request.site()
+async def delete_label(request: IssuesRequest, label_id: int) -> None:
+    """Delete a label, also from issues. There is no error when it does not exist."""
+    context = await request.context()
     async with request.db.transaction() as tx:
-        await labels.delete_label(tx, site, label_id)
+        await labels.delete_label(tx, context, label_id)
 
 
 routes = [list_labels, create_label, get_label, edit_label, delete_label]

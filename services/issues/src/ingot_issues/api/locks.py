@@ -1,44 +1,44 @@
-"""Locking the conversation of an issue or pull request: only writers go on commenting."""
+"""Locking the conversation of an issue or pull request: then only writers may comment."""
 
 import msgspec
 from litestar import delete, put
 
-from ingot_chassis.policy import resource
-from ingot_issues.api.call import Call
+from ingot_contracts.limits import Description
+from ingot_issues.api.issues import issue_of
+from ingot_issues.api.policies import in_repository
+from ingot_issues.api.request import IssuesRequest
 from ingot_issues.core import issues
 
 
 class LockIssue(msgspec.Struct):
-    lock_reason: str = ""
+    lock_reason: Description = ""
 
 
 @put(
     "/issues/{index:int}/lock",
-    policy=resource("write", "write:issue"),
-    unit="issues",
+    policy=in_repository("write", "write:issue", "issues"),
     operation_id="issueLockIssue",
     tags=["issue"],
     status_code=204,
 )
-async def lock_issue(request: Call, index: int, data: LockIssue) -> None:
-    """Leave the conversation to writers of the repository."""
-    issue, site = await request.issue(index), await request.site()
+async def lock_issue(request: IssuesRequest, index: int, data: LockIssue) -> None:
+    """Let only writers of the repository comment."""
+    issue, context = await issue_of(request, index), await request.context()
     async with request.db.transaction() as tx:
-        await issues.set_lock(tx, site, issue, locked=True, reason=data.lock_reason)
+        await issues.set_lock(tx, context, issue, locked=True, reason=data.lock_reason)
 
 
 @delete(
     "/issues/{index:int}/lock",
-    policy=resource("write", "write:issue"),
-    unit="issues",
+    policy=in_repository("write", "write:issue", "issues"),
     operation_id="issueUnlockIssue",
     tags=["issue"],
 )
-async def unlock_issue(request: Call, index: int) -> None:
+async def unlock_issue(request: IssuesRequest, index: int) -> None:
     """Let everybody comment again."""
-    issue, site = await request.issue(index), await request.site()
+    issue, context = await issue_of(request, index), await request.context()
     async with request.db.transaction() as tx:
-        await issues.set_lock(tx, site, issue, locked=False)
+        await issues.set_lock(tx, context, issue, locked=False)
 
 
 routes = [lock_issue, unlock_issue]

@@ -1,24 +1,30 @@
 """Markdown to HTML for anyone."""
 
+from dataclasses import replace
 from functools import partial
+from html import escape
 
 import msgspec
 from litestar import Response, post
 
 from ingot_chassis.errors import TooLarge
-from ingot_chassis.policy import anyone
-from ingot_issues.api.call import Call
-from ingot_issues.core.markdown import LARGEST, Context, parsed, render
+from ingot_chassis.http.policy import anyone, services
+from ingot_chassis.telemetry import client_address
+from ingot_contracts.issues import RenderedTexts, RenderTexts
+from ingot_contracts.limits import Description, Name
+from ingot_issues.api.request import IssuesRequest
+from ingot_issues.core.markdown import LARGEST, LinkContext, render, run_without_blocking
 
 MOST_BYTES = 1_000_000
+LARGEST_BODY = 10_000_000
 
 
 class RenderMarkdown(msgspec.Struct, kw_only=True):
     """Keys in any letter case. Modes other than ``gfm`` are plain markdown."""
 
     text: str = ""
-    mode: str = ""
-    context: str = ""
+    mode: Name = ""
+    context: Description = ""
     wiki: bool = False
 
 
@@ -28,13 +34,14 @@ class RenderMarkdown(msgspec.Struct, kw_only=True):
     operation_id="renderMarkdown",
     tags=["miscellaneous"],
     status_code=200,
+    media_type="text/html",
     request_max_body_size=MOST_BYTES,
 )
-async def render_markdown(request: Call, data: RenderMarkdown) -> Response[str]:
+async def render_markdown(request: IssuesRequest, data: RenderMarkdown) -> Response[str]:
     """Render markdown as HTML."""
     root = request.public_url.rstrip("/") + "/"
-    linking = Context.of(root, data.context, wiki=data.wiki) if data.mode == "gfm" else None
-    return await _answer(data.text, linking)
+    linking = LinkContext.of(root, data.context, wiki=data.wiki) if data.mode == "gfm" else None
+    return await _answer(request, data.text, linking)
 
 
 @post(
@@ -43,18 +50,46 @@ async def render_markdown(request: Call, data: RenderMarkdown) -> Response[str]:
     operation_id="renderMarkdownRaw",
     tags=["miscellaneous"],
     status_code=200,
+    media_type="text/html",
     request_max_body_size=MOST_BYTES,
 )
-async def render_markdown_raw(request: Call) -> Response[str]:
+async def render_markdown_raw(request: IssuesRequest) -> Response[str]:
     """Render the body, as it is, as HTML."""
-    return await _answer((await request.raw_body()).decode("utf-8", "replace"), None)
+    return await _answer(request, (await request.raw_body()).decode("utf-8", "replace"), None)
 
 
-async def _answer(text: str, linking: Context | None) -> Response[str]:
-    if len(text) > LARGEST:
-        raise TooLarge(f"the text has more than {LARGEST} characters")
-    html = await parsed(partial(render, context=linking), text)
+async def _answer(request: IssuesRequest, text: str, linking: LinkContext | None) -> Response[str]:
+    """Raises TooLarge, or TooManyRequests for a caller whose former texts are still being rendered."""
+    principal = request.principal
+    largest = LARGEST if principal.signed_in else min(request.settings.anonymous_markdown, LARGEST)
+    if len(text) > largest:
+        hint = "" if principal.signed_in else "; sign in to have longer ones rendered"
+        raise TooLarge(f"the text has more than {largest} characters{hint}")
+    caller = f"user {principal.id}" if principal.signed_in else client_address()
+    with request.components.markdown_limiter.slot(caller):
+        html = await run_without_blocking(partial(render, context=linking), text)
     return Response(html, media_type="text/html")
 
 
-routes = [render_markdown, render_markdown_raw]
+@post(
+    "/internal/markdown",
+    policy=services("web"),
+    include_in_schema=False,
+    status_code=200,
+    request_max_body_size=LARGEST_BODY,
+)
+async def render_texts(request: IssuesRequest, data: RenderTexts) -> RenderedTexts:
+    """Render the texts of a page."""
+    root = request.public_url.rstrip("/") + "/"
+    linking = LinkContext.of(root, data.context, wiki=False)
+    if data.images:
+        linking = replace(linking, images=LinkContext.of(root, data.images, wiki=False).base)
+    work = partial(_page_html, context=linking)
+    return RenderedTexts(html=[await run_without_blocking(work, text) for text in data.texts])
+
+
+def _page_html(text: str, context: LinkContext) -> str:
+    return render(text, context) if len(text) <= LARGEST else f"<pre>{escape(text)}</pre>"
+
+
+routes = [render_markdown, render_markdown_raw, render_texts]

@@ -1,151 +1,125 @@
-"""Merging a pull request.
+"""Merging a pull request, now or as soon as it is allowed."""
 
-Claimed first, so that one request merges; then repos merges, then that is recorded. If the last step is lost,
-the event of the push that repos made is recorded instead.
-"""
-
-import contextlib
-import uuid
+from typing import cast
 
 import msgspec
-from litestar import Response, get, post
+from litestar import Response, delete, get, post
+from msgspec import UNSET, UnsetType
 
-from ingot_chassis.errors import ApiError, Conflict, NotAllowed, NotFound, Unavailable
-from ingot_chassis.policy import resource
-from ingot_contracts.pulls import Compare, Comparison, Merged, MergeStyle
-from ingot_issues.api.call import Call
-from ingot_issues.api.pulls import pull_row
-from ingot_issues.core import checks, merges
-from ingot_issues.core.access import may_write
-from ingot_issues.core.references import find_in_opened
-from ingot_issues.core.site import Site
-from ingot_issues.store import pulls as store
-from ingot_issues.store.issues import IssueRow
+from ingot_chassis.errors import Denied, NotAllowed, NotFound
+from ingot_contracts.limits import Name, Text
+from ingot_contracts.pulls import MergeStyle
+from ingot_contracts.repos import Repository
+from ingot_issues.api.policies import in_repository
+from ingot_issues.api.pulls import pull_of
+from ingot_issues.api.request import IssuesRequest
+from ingot_issues.core.access import may_administer
+from ingot_issues.core.merge_options import MergeOptions
+from ingot_issues.core.merge_saga import merge_pull
+from ingot_issues.core.merges import MayCome
+from ingot_issues.core.scheduled_merges import cancel, schedule
+from ingot_issues.store import scheduled_merges
 
 
 class MergePullRequest(msgspec.Struct, kw_only=True):
     """Everything may be absent. ``head_commit_id`` is the commit that the caller wants to merge."""
 
-    style: MergeStyle = msgspec.field(name="do", default="merge")
-    head_commit_id: str = ""
-    merge_title_field: str = ""
-    merge_message_field: str = ""
-    title: str = msgspec.field(name="mergetitlefield", default="")
-    message: str = msgspec.field(name="mergemessagefield", default="")
-    headcommitid: str = ""
-    delete_branch_after_merge: bool = False
-    deletebranchaftermerge: bool = False
+    style: MergeStyle | UnsetType = msgspec.field(name="do", default=UNSET)
+    head_commit_id: Name = ""
+    merge_title_field: Name = ""
+    merge_message_field: Text = ""
+    title: Name = msgspec.field(name="mergetitlefield", default="")
+    message: Text = msgspec.field(name="mergemessagefield", default="")
+    headcommitid: Name = ""
+    delete_branch_after_merge: bool | UnsetType = UNSET
+    deletebranchaftermerge: bool | UnsetType = UNSET
+    merge_when_checks_succeed: bool = False
+    mergewhencheckssucceed: bool = False
+    force_merge: bool = False
+    forcemerge: bool = False
 
     @property
-    def takes_branch(self) -> bool:
-        return self.delete_branch_after_merge or self.deletebranchaftermerge
+    def waits(self) -> bool:
+        """Whether the merge is to wait until nothing refuses it any more."""
+        return self.merge_when_checks_succeed or self.mergewhencheckssucceed
+
+    def options(self, repository: Repository) -> MergeOptions:
+        """Of two spellings of a field, the one that is there."""
+        deletes = self.delete_branch_after_merge
+        if deletes is UNSET:
+            deletes = self.deletebranchaftermerge
+        return MergeOptions(
+            style=self.style or cast("MergeStyle", repository.default_merge_style),
+            head_sha=self.head_commit_id or self.headcommitid,
+            title=self.title or self.merge_title_field,
+            message=self.message or self.merge_message_field,
+            deletes_branch=repository.default_delete_branch_after_merge if deletes is UNSET else deletes,
+            overrides=self.force_merge or self.forcemerge,
+        )
 
 
 @get(
     "/pulls/{index:int}/merge",
-    policy=resource("read", "read:repository"),
-    unit="pulls",
+    policy=in_repository("read", "read:repository", "pulls"),
     operation_id="repoPullRequestIsMerged",
     tags=["repository"],
     status_code=204,
 )
-async def is_merged(request: Call, index: int) -> None:
-    """204 when the pull request is merged, else 404."""
-    row = await pull_row(request, index)
-    if not row.merged:
-        raise NotFound("the pull request is not merged")
+async def is_merged(request: IssuesRequest, index: int) -> Response[None]:
+    """204 when the pull request is merged, else 404; both without a body."""
+    pull = await pull_of(request, index)
+    return Response(None, status_code=204 if pull.merged else 404)
 
 
 @post(
     "/pulls/{index:int}/merge",
-    policy=resource("write", "write:repository"),
-    unit="pulls",
+    policy=in_repository("write", "write:repository", "pulls"),
     operation_id="repoMergePullRequest",
     tags=["repository"],
     status_code=200,
 )
-async def merge(request: Call, index: int, data: MergePullRequest) -> Response[bytes]:
-    """Merge a pull request; 405 without a body when that is not possible, 409 when a branch moved meanwhile."""
-    row = await pull_row(request, index)
+async def merge(request: IssuesRequest, index: int, data: MergePullRequest) -> Response[bytes]:
+    """Merge a pull request; 409 when a branch moved meanwhile.
+
+    405 says why when the repository does not allow the style, open issues block it, or the protection of the base
+    branch demands more; otherwise it has no body. With `merge_when_checks_succeed` the answer is then 201, and the
+    merge follows as soon as it is allowed.
+    """
+    pull, context = await pull_of(request, index), await request.context()
+    repos, principal_token = request.components.repos, request.principal_token
+    options = data.options(context.repository)
     try:
-        await _merge(request, row, data)
+        await merge_pull(request.db, repos, context, pull, options, principal_token)
     except NotAllowed:
         return Response(b"", status_code=405, media_type="text/plain")
+    except MayCome:
+        if not data.waits:
+            raise
+        async with request.db.transaction() as tx:
+            await schedule(tx, context, pull, options)
+        return Response(b"", status_code=201, media_type="text/plain")
     return Response(b"", media_type="text/plain")
 
 
-async def _merge(request: Call, row: IssueRow, data: MergePullRequest) -> None:
-    merges.refuse_ended(row)
-    site, claim = await request.site(), str(uuid.uuid4())
-    takes_branch = data.takes_branch and await _may_take_branch(request, row)
+@delete(
+    "/pulls/{index:int}/merge",
+    policy=in_repository("write", "write:repository", "pulls"),
+    operation_id="repoCancelScheduledAutoMerge",
+    tags=["repository"],
+    status_code=204,
+)
+async def cancel_merge(request: IssuesRequest, index: int) -> None:
+    """Cancel a scheduled merge: who scheduled it and administrators of the repository may."""
+    pull = await pull_of(request, index)
+    async with request.db.read() as db:
+        row = await scheduled_merges.get(db, pull.id)
+    if row is None:
+        raise NotFound("no merge is scheduled")
+    if row.account_id != request.principal.id and not await request.allowed(may_administer):
+        raise Denied("only who scheduled it and administrators of the repository may cancel it")
+    context = await request.context()
     async with request.db.transaction() as tx:
-        await merges.claim_merge(tx, row, claim, takes_branch=takes_branch)
-    try:
-        merged = await _joined(request, site, row, data)
-    except ApiError:
-        # Even when it is not known whether it was merged: repos merges a number once, so asking again is safe.
-        async with request.db.transaction() as tx:
-            await store.release_merge(tx, row.pull_id, claim)
-        raise
-    found = await find_in_opened(row.title, row.body)
-    async with request.db.transaction() as tx:
-        await merges.record_merge(tx, site, row, merged, found)
-    if takes_branch:
-        with contextlib.suppress(Unavailable):  # a job tries again
-            await merges.take_branch(request.db, request.repos, site, row.id, request.statement)
+        await cancel(tx, context, pull.id)
 
 
-async def _joined(request: Call, site: Site, row: IssueRow, data: MergePullRequest) -> Merged:
-    """Have repos merge the head as it is known here, or if it has moved since, as it is now."""
-    wanted_sha = data.head_commit_id or data.headcommitid
-    title, message = data.title or data.merge_title_field, data.message or data.merge_message_field
-
-    async def asked(head_sha: str) -> Merged:
-        wanted = merges.merge_of(row, head_sha, data.style, title, message)
-        try:
-            return await request.repos.merge(request.repository_id, wanted, request.statement)
-        except NotFound:
-            raise NotAllowed("the base branch is gone") from None
-
-    moved = Conflict("the head branch has moved")
-    if wanted_sha in ("", row.head_sha):
-        try:
-            return await asked(row.head_sha)
-        except Conflict as refusal:
-            moved = refusal
-    compared = await _compared(request, row)
-    if compared is None or compared.head_sha == row.head_sha or wanted_sha not in ("", compared.head_sha):
-        raise moved
-    try:
-        async with request.db.transaction() as tx:
-            await checks.note_comparisons(tx, site, [(row, compared)])
-    except checks.Outdated:
-        raise Conflict("a branch of the pull request moved; try again") from None
-    return await asked(compared.head_sha)
-
-
-async def _may_take_branch(request: Call, row: IssueRow) -> bool:
-    """Whether the caller may write where the head is; a worker that takes the branch away knows no token's limits."""
-    if row.head_repository_id == request.repository_id:
-        return True
-    try:
-        return may_write(await request.repos.access_by_id(row.head_repository_id, request.statement))
-    except NotFound:
-        return False
-
-
-async def _compared(request: Call, row: IssueRow) -> Comparison | None:
-    """How the branches stand now; None when the base is gone."""
-    wanted = Compare(
-        base_branch=row.base_branch,
-        head_repository_id=row.head_repository_id,
-        head_branch=row.head_branch,
-        number=row.number,
-    )
-    try:
-        return await request.repos.compare(request.repository_id, wanted, request.statement)
-    except NotFound:
-        return None
-
-
-routes = [is_merged, merge]
+routes = [is_merged, merge, cancel_merge]

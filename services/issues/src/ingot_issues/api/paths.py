@@ -1,4 +1,4 @@
-"""Paths below a repository: the interface spells some with ``issue``, clients use ``issues``; both are served."""
+"""Paths below a repository. The API description spells some with ``issue``, clients use ``issues``: both are served."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from litestar.handlers import HTTPRouteHandler
 
 REPOSITORY = "/api/v1/repos/{owner:str}/{repo:str}"
 PAGES = "/{owner:str}/{repo:str}"
-"""Where people look at a repository."""
+"""The page of a repository in a browser."""
 
 
 def on_issue(rest: str) -> list[str]:
@@ -15,8 +15,8 @@ def on_issue(rest: str) -> list[str]:
     return [f"/issues/{{index:int}}{rest}", f"/issue/{{index:int}}{rest}"]
 
 
-def named(operation_id: str, spelling: str) -> Callable[[HTTPRouteHandler, Any, Sequence[Any]], str]:
-    """The operation id of a route with both spellings: the interface's for its own ``spelling``."""
+def operation_ids(operation_id: str, spelling: str) -> Callable[[HTTPRouteHandler, Any, Sequence[Any]], str]:
+    """The operation id of a route with both spellings: that of the API description goes to its own ``spelling``."""
 
     def name(_handler: HTTPRouteHandler, _method: Any, path: Sequence[Any]) -> str:
         return operation_id if spelling in path else f"{operation_id}Alias"

@@ -1,4 +1,4 @@
-"""What a pull request is made of: its commits, its files, and both as text where people look at it."""
+"""The commits and files of a pull request, and its changes as text on the page of the repository."""
 
 from datetime import datetime
 from typing import Any
@@ -8,17 +8,17 @@ import msgspec
 from litestar import Response, get
 
 from ingot_chassis.errors import NotFound
-from ingot_chassis.policy import resource
 from ingot_contracts.identity import User
 from ingot_contracts.pulls import ChangedPath, HistoryCommit, Signature
-from ingot_issues.api.call import Call
-from ingot_issues.api.pulls import number_and_form, pull_row, text_of
+from ingot_issues.api.policies import in_repository
+from ingot_issues.api.pulls import number_and_form, pull_of, text_of
+from ingot_issues.api.request import IssuesRequest
 from ingot_issues.store import accounts
-from ingot_issues.store.surroundings import people
+from ingot_issues.store.issues import PullDetails
 
 
 class CommitUser(msgspec.Struct):
-    """As git has it."""
+    """A person in a commit."""
 
     name: str
     email: str
@@ -66,31 +66,31 @@ class ChangedFile(msgspec.Struct):
 
 @get(
     "/pulls/{index:int}/commits",
-    policy=resource("read", "read:repository"),
-    unit="pulls",
+    policy=in_repository("read", "read:repository", "pulls"),
     operation_id="repoGetPullRequestCommits",
     tags=["repository"],
 )
-async def list_commits(request: Call, index: int) -> Response[list[PullCommit]]:
+async def list_commits(request: IssuesRequest, index: int) -> Response[list[PullCommit]]:
     """Commits that the head has and the base had not, newest first."""
-    row, page = await pull_row(request, index), request.page()
-    found = await request.repos.history(
+    pull, page = await pull_of(request, index), request.page()
+    history = await request.components.repos.history(
         request.repository_id,
-        row.merge_base,
-        row.head_sha,
-        request.statement,
+        pull.merge_base,
+        pull.head_sha,
+        request.principal_token,
         offset=page.offset,
         limit=page.limit,
     )
-    logins = {side.login for commit in found.commits for side in (commit.author, commit.committer)}
+    logins = {side.login for commit in history.commits for side in (commit.author, commit.committer)}
     async with request.db.read() as db:
-        known = await accounts.users_by_login(db, sorted(logins - {""}))
-        around = await people(db, known.values())
-    users = {login: request.viewing.user(account_id, around) for login, account_id in known.items()}
-    root = f"{request.viewing.root}api/v1/repos/{request.access.repository.full_name}/git"
-    pages = f"{request.viewing.root}{request.access.repository.full_name}/commit"
-    shown = [_commit(commit, users, root, pages) for commit in found.commits]
-    return Response(shown, headers=request.page_headers(page, found.total))
+        ids_by_login = await accounts.user_ids_by_login(db, sorted(logins - {""}))
+        people = await accounts.get_people(db, ids_by_login.values())
+    presenter, full_name = request.presenter, request.access.repository.full_name
+    users = {login: presenter.user(people.get(account_id)) for login, account_id in ids_by_login.items()}
+    root = f"{presenter.root}api/v1/repos/{full_name}/git"
+    pages = f"{presenter.root}{full_name}/commit"
+    page_commits = [_commit(commit, users, root, pages) for commit in history.commits]
+    return Response(page_commits, headers=request.page_headers(page, history.total))
 
 
 def _commit(commit: HistoryCommit, users: dict[str, User], root: str, pages: str) -> PullCommit:
@@ -120,29 +120,28 @@ def _commit(commit: HistoryCommit, users: dict[str, User], root: str, pages: str
 
 @get(
     "/pulls/{index:int}/files",
-    policy=resource("read", "read:repository"),
-    unit="pulls",
+    policy=in_repository("read", "read:repository", "pulls"),
     operation_id="repoGetPullRequestFiles",
     tags=["repository"],
 )
-async def list_files(request: Call, index: int) -> Response[list[ChangedFile]]:
+async def list_files(request: IssuesRequest, index: int) -> Response[list[ChangedFile]]:
     """Files that the pull request changes, by path."""
-    row, page = await pull_row(request, index), request.page()
-    found = await request.repos.files(
+    pull, page = await pull_of(request, index), request.page()
+    changed = await request.components.repos.files(
         request.repository_id,
-        row.merge_base,
-        row.head_sha,
-        request.statement,
+        pull.merge_base,
+        pull.head_sha,
+        request.principal_token,
         offset=page.offset,
         limit=page.limit,
     )
-    shown = [_file(request, file, row) for file in found.files]
-    return Response(shown, headers=request.page_headers(page, found.total))
+    page_files = [_file(request, file, pull) for file in changed.files]
+    return Response(page_files, headers=request.page_headers(page, changed.total))
 
 
-def _file(request: Call, file: ChangedPath, row: Any) -> ChangedFile:
+def _file(request: IssuesRequest, file: ChangedPath, pull: PullDetails) -> ChangedFile:
     full_name, path = request.access.repository.full_name, quote(file.path)
-    sha = row.merge_base if file.status == "deleted" else row.head_sha
+    sha = pull.merge_base if file.status == "deleted" else pull.head_sha
     return ChangedFile(
         filename=file.path,
         previous_filename=file.previous,
@@ -150,24 +149,23 @@ def _file(request: Call, file: ChangedPath, row: Any) -> ChangedFile:
         additions=file.additions,
         deletions=file.deletions,
         changes=file.additions + file.deletions,
-        html_url=f"{request.viewing.root}{full_name}/src/commit/{sha}/{path}",
-        contents_url=f"{request.viewing.root}api/v1/repos/{full_name}/contents/{path}?ref={sha}",
-        raw_url=f"{request.viewing.root}api/v1/repos/{full_name}/raw/{sha}/{path}",
+        html_url=f"{request.presenter.root}{full_name}/src/commit/{sha}/{path}",
+        contents_url=f"{request.presenter.root}api/v1/repos/{full_name}/contents/{path}?ref={sha}",
+        raw_url=f"{request.presenter.root}api/v1/repos/{full_name}/raw/{sha}/{path}",
     )
 
 
 @get(
     "/pulls/{index:str}",
-    policy=resource("read", "read:repository"),
-    unit="pulls",
+    policy=in_repository("read", "read:repository", "pulls"),
     include_in_schema=False,
 )
-async def get_text(request: Call, index: str) -> Response[Any]:
-    """`7.diff` and `7.patch`: what `diff_url` and `patch_url` of a pull request lead to."""
+async def get_text(request: IssuesRequest, index: str) -> Response[Any]:
+    """`7.diff` and `7.patch`: the targets of `diff_url` and `patch_url`."""
     number, form = number_and_form(index)
     if form is None:
         raise NotFound
-    return await text_of(request, await pull_row(request, number), form)
+    return await text_of(request, await pull_of(request, number), form)
 
 
 routes = [list_commits, list_files]

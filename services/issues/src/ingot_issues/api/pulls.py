@@ -3,141 +3,147 @@
 import contextlib
 from typing import Literal
 
-import msgspec
 from litestar import Response, get, patch, post
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from ingot_chassis.errors import ApiError, Conflict, Denied, Invalid, NotFound
-from ingot_chassis.policy import resource
 from ingot_contracts.issues import PullRequest
+from ingot_contracts.limits import Name
 from ingot_contracts.pulls import Compare, Comparison
 from ingot_contracts.repos import RepositoryAccess
 from ingot_issues.api import queries
-from ingot_issues.api.call import Call
-from ingot_issues.api.issues import CreateIssue, EditIssue, allowed_edit, opening
+from ingot_issues.api.issues import CreateIssue, EditIssue, allowed_edit, issue_of, new_issue_of
+from ingot_issues.api.policies import in_repository
 from ingot_issues.api.queries import InState
-from ingot_issues.core import labels, pulls
+from ingot_issues.api.request import IssuesRequest
+from ingot_issues.api.texts import Head, Labels
+from ingot_issues.core import labels as label_rules
+from ingot_issues.core import pulls
 from ingot_issues.core.access import may_propose, may_write
+from ingot_issues.core.pulls import Retarget
 from ingot_issues.store import accounts, repositories, searches
-from ingot_issues.store.issues import IssueRow
-from ingot_issues.store.searches import Wanted
-from ingot_issues.store.surroundings import Surroundings
+from ingot_issues.store import pulls as store
+from ingot_issues.store.issues import IssueDetails, PullDetails
+from ingot_issues.store.pulls import Branches
+from ingot_issues.store.searches import IssueFilter
+from ingot_issues.store.states import State, StateFilter
 
 NO_HEAD = "the head does not exist"
-"""The one answer for no fork, none that the caller may see, and no such branch in it."""
+"""One answer for a fork that does not exist, a fork that the caller may not read, and a branch that does not exist."""
 
 
 class CreatePullRequest(CreateIssue, kw_only=True):
     """``head`` is ``branch``, or ``owner:branch`` for the fork of that owner."""
 
-    head: str
-    base: str
+    head: Head
+    base: Name
 
 
 class EditPullRequest(EditIssue, kw_only=True):
-    """What is absent or empty stays."""
+    """A field that is absent or empty stays."""
 
-    labels: list[int | str] = msgspec.field(default_factory=list)
-    base: str = ""
+    labels: Labels | UnsetType = UNSET
+    base: Name | UnsetType = UNSET
 
 
-async def pull_row(request: Call, number: int) -> IssueRow:
-    """Raises NotFound also for the number of a plain issue."""
-    row = await request.issue(number)
-    if not row.is_pull:
+async def pull_of(request: IssuesRequest, number: int) -> PullDetails:
+    """The pull request of that number. Raises NotFound, also for an issue."""
+    return as_pull(await issue_of(request, number))
+
+
+def as_pull(issue: IssueDetails) -> PullDetails:
+    """Raises NotFound for an issue that is no pull request."""
+    if not isinstance(issue, PullDetails):
         raise NotFound
-    return row
+    return issue
 
 
-def view(request: Call, row: IssueRow) -> PullRequest:
-    """One pull request; its row has its surroundings."""
-    around = Surroundings.of([row])
-    return request.viewing.pull(row, request.access.repository, around, reader=request.who.id)
+def present(request: IssuesRequest, pull: IssueDetails) -> PullRequest:
+    return request.presenter.pull(as_pull(pull), request.access.repository, reader=request.principal.id)
 
 
 @get(
     "/pulls",
-    policy=resource("read", "read:repository"),
-    unit="pulls",
+    policy=in_repository("read", "read:repository", "pulls"),
     operation_id="repoListPullRequests",
     tags=["repository"],
 )
 async def list_pulls(
-    request: Call,
+    request: IssuesRequest,
     in_state: InState = "",
     sort: str = "",
     labels: list[str] | None = None,
     milestone: list[str] | None = None,
+    base_branch: str = "",
+    poster: str = "",
 ) -> Response[list[PullRequest]]:
     """Pull requests in any state, newest first."""
     page = request.page()
     label_ids, label_names = queries.ids_and_names("labels", labels)
     milestone_ids, milestone_titles = queries.ids_and_names("milestone", milestone)
-    wanted = Wanted(
+    filters = IssueFilter(
         is_pull=True,
-        state=queries.state(in_state, "all"),
+        state=queries.state(in_state, StateFilter.ALL),
         sort=sort,
         label_ids=label_ids,
         label_names=label_names,
         milestone_ids=[number for number in milestone_ids if number],
         milestone_titles=milestone_titles,
+        base_branch=queries.storable(base_branch),
+        created_by=queries.storable(poster),
     )
     async with request.db.read() as db:
-        rows, total = await searches.search(db, request.repository_id, wanted, page)
-    around = Surroundings.of(rows)
-    viewing, repository, reader = request.viewing, request.access.repository, request.who.id
-    found = [viewing.pull(row, repository, around, reader=reader) for row in rows]
-    return Response(found, headers=request.page_headers(page, total))
+        rows, total = await searches.list_page(db, request.repository_id, filters, page)
+    presenter, repository, reader = request.presenter, request.access.repository, request.principal.id
+    page_pulls = [presenter.pull(as_pull(row), repository, reader=reader) for row in rows]
+    return Response(page_pulls, headers=request.page_headers(page, total))
 
 
 @post(
     "/pulls",
-    policy=resource("signed-in", "write:repository"),
-    unit="pulls",
+    policy=in_repository("signed-in", "write:repository", "pulls"),
     operation_id="repoCreatePullRequest",
     tags=["repository"],
     status_code=201,
 )
-async def create_pull(request: Call, data: CreatePullRequest) -> PullRequest:
-    """Propose to merge a branch: into a repository one may write to, or from one."""
-    head, branch = await head_of(request, data.head)
+async def create_pull(request: IssuesRequest, data: CreatePullRequest) -> PullRequest:
+    """Propose to merge a branch. The caller needs write access to the repository of the base or of the head."""
+    head, head_branch = await head_of(request, data.head)
     if not await request.allowed(lambda base: may_propose(base, head)):
         raise Denied("write access to the repository, or to the fork, is needed")
-    begun = await opening(request, data)
-    site = await request.site()
-    compared = await _compared(request, data.base, head.repository.id, branch)
-    proposal = pulls.Proposal(
-        base_branch=data.base, head_repository=head.repository, head_branch=branch, comparison=compared
-    )
-    for side in (site.repository, head.repository):
+    await request.require_unblocked()
+    new_issue = await new_issue_of(request, data)
+    context = await request.context()
+    branches = Branches(data.base, head.repository.id, head_branch)
+    comparison = await _compare(request, branches)
+    for repository in (context.repository, head.repository):
         async with request.db.transaction() as tx:
-            await repositories.save(tx, side)
+            await repositories.save(tx, repository)
     async with request.db.transaction() as tx:
-        row = await pulls.open_pull(tx, site, begun, proposal)
-    # A job has the commits kept under the number; those of a fork are not here until then, but may be read at once.
+        pull = await pulls.open_pull(tx, context, new_issue, branches, comparison)
+    # A job makes repos keep the commits under the number. Those of a fork may be read before that, so ask now.
     if head.repository.id != request.repository_id:
         with contextlib.suppress(ApiError):
-            await _compared(request, data.base, head.repository.id, branch, row.number)
-    return view(request, row)
+            await _compare(request, branches, pull.number)
+    return present(request, pull)
 
 
-async def _compared(
-    request: Call, base: str, head_repository_id: int, branch: str, number: int = 0
-) -> Comparison:
+async def _compare(request: IssuesRequest, branches: Branches, number: int = 0) -> Comparison:
     """How two branches compare now. Raises NotFound."""
-    wanted = Compare(
-        base_branch=base, head_repository_id=head_repository_id, head_branch=branch, number=number
-    )
     missing = NotFound("the base or the head branch does not exist")
-    if not 0 < len(base) <= pulls.LONGEST_BRANCH or len(branch) > pulls.LONGEST_BRANCH:
+    longest = max(len(branches.base_branch), len(branches.head_branch))
+    if not branches.base_branch or longest > pulls.LONGEST_BRANCH:
         raise missing
+    question = Compare(**branches._asdict(), number=number)
     try:
-        return await request.repos.compare(request.repository_id, wanted, request.statement)
+        return await request.components.repos.compare(
+            request.repository_id, question, request.principal_token
+        )
     except NotFound:
         raise missing from None
 
 
-async def head_of(request: Call, head: str) -> tuple[RepositoryAccess, str]:
+async def head_of(request: IssuesRequest, head: str) -> tuple[RepositoryAccess, str]:
     """The repository and the branch that ``head`` names. Raises NotFound."""
     owner, colon, branch = head.partition(":")
     base = request.access.repository
@@ -149,46 +155,62 @@ async def head_of(request: Call, head: str) -> tuple[RepositoryAccess, str]:
     if not owner or not branch or ":" in branch:
         raise NotFound(NO_HEAD)
     try:
-        return await _related(request, owner), branch
+        return await _fork_or_parent(request, owner), branch
     except NotFound:
         raise NotFound(NO_HEAD) from None
 
 
-async def _related(request: Call, owner: str) -> RepositoryAccess:
+async def _fork_or_parent(request: IssuesRequest, owner: str) -> RepositoryAccess:
     """The repository of ``owner`` that is a fork of this one, or that this one is a fork of. Raises NotFound."""
-    base = request.access.repository
+    base, repos = request.access.repository, request.components.repos
     if base.parent is not None and base.parent.owner.login.lower() == owner.lower():
-        return await request.repos.access_by_id(base.parent.id, request.statement)
+        return await repos.access_by_id(base.parent.id, request.principal_token)
     with contextlib.suppress(NotFound):  # a fork may have another name
-        namesake = await request.repos.access(owner, base.name, request.statement)
+        namesake = await repos.access(owner, base.name, request.principal_token)
         if namesake.repository.parent is not None and namesake.repository.parent.id == base.id:
             return namesake
     async with request.db.read() as db:
-        owner_id = await accounts.id_of(db, owner)
-        fork_id = await repositories.fork_of(db, base.id, owner_id) if owner_id else None
+        owner_id = await accounts.get_id(db, owner)
+        fork_id = await repositories.get_fork_id(db, base.id, owner_id) if owner_id else None
     if fork_id is None:
         raise NotFound(NO_HEAD)
-    return await request.repos.access_by_id(fork_id, request.statement)
+    return await repos.access_by_id(fork_id, request.principal_token)
+
+
+@get(
+    "/pulls/{base:str}/{head:path}",
+    policy=in_repository("read", "read:repository", "pulls"),
+    operation_id="repoGetPullRequestByBaseHead",
+    tags=["repository"],
+)
+async def get_pull_by_branches(request: IssuesRequest, base: str, head: str) -> PullRequest:
+    """The newest pull request between two branches; `head` is `branch` or `owner:branch`."""
+    head_access, head_branch = await head_of(request, head.removeprefix("/"))
+    branches = Branches(base, head_access.repository.id, head_branch)
+    async with request.db.read() as db:
+        pull = await store.get_newest_details(db, request.repository_id, branches)
+    if pull is None:
+        raise NotFound
+    return present(request, pull)
 
 
 @get(
     "/pulls/{index:str}",
-    policy=resource("read", "read:repository"),
-    unit="pulls",
+    policy=in_repository("read", "read:repository", "pulls"),
     operation_id="repoGetPullRequest",
     tags=["repository"],
 )
-async def get_pull(request: Call, index: str) -> Response[PullRequest | bytes]:
-    """A pull request by its number; with `.diff` or `.patch` behind it, what it changes as text."""
+async def get_pull(request: IssuesRequest, index: str) -> Response[PullRequest | bytes]:
+    """A pull request by its number; with `.diff` or `.patch` after it, its changes as text."""
     number, form = number_and_form(index)
-    row = await pull_row(request, number)
+    pull = await pull_of(request, number)
     if form is not None:
-        return await text_of(request, row, form)
-    return Response(view(request, row))
+        return await text_of(request, pull, form)
+    return Response(present(request, pull))
 
 
 def number_and_form(index: str) -> tuple[int, Literal["diff", "patch"] | None]:
-    """What `7`, `7.diff` or `7.patch` asks for. Raises NotFound for anything else."""
+    """The parts of `7`, `7.diff` or `7.patch`. Raises NotFound for anything else."""
     digits, dot, form = index.partition(".")
     number = queries.id_in(digits)
     if not number:
@@ -199,49 +221,50 @@ def number_and_form(index: str) -> tuple[int, Literal["diff", "patch"] | None]:
 
 
 async def text_of(
-    request: Call, row: IssueRow, form: Literal["diff", "patch"]
+    request: IssuesRequest, pull: PullDetails, form: Literal["diff", "patch"]
 ) -> Response[PullRequest | bytes]:
-    """What a pull request changes."""
-    text = await request.repos.diff(
-        request.repository_id, row.merge_base, row.head_sha, form, request.statement
+    """The changes of a pull request as text."""
+    text = await request.components.repos.diff(
+        request.repository_id, pull.merge_base, pull.head_sha, form, request.principal_token
     )
     return Response(text, media_type="text/plain")
 
 
 @patch(
     "/pulls/{index:int}",
-    policy=resource("signed-in", "write:repository"),
-    unit="pulls",
+    policy=in_repository("signed-in", "write:repository", "pulls"),
     operation_id="repoEditPullRequest",
     tags=["repository"],
     status_code=201,
 )
-async def edit_pull(request: Call, index: int, data: EditPullRequest) -> PullRequest:
-    """Change a pull request: its author and writers may; only writers change what is around the text."""
-    row = await pull_row(request, index)
+async def edit_pull(request: IssuesRequest, index: int, data: EditPullRequest) -> PullRequest:
+    """Change a pull request: its author and writers may; only writers change assignees, labels, milestone and due date."""
+    pull = await pull_of(request, index)
     data.body = data.body or UNSET
     data.milestone = data.milestone or UNSET
     data.assignee = data.assignee or UNSET
-    wanted = await allowed_edit(request, row, data)
-    retargeted = data.base if data.base != row.base_branch else ""
-    compared = await _compared_with(request, row, retargeted) if retargeted else None
-    relabelled = bool(data.labels) and await request.allowed(may_write)
-    ids, names = labels.ids_and_names(data.labels) if relabelled else ([], [])
-    site = await request.site()
+    edit = await allowed_edit(request, pull, data)
+    retarget = await _retarget_of(request, pull, data.base) if data.base else None
+    replaces_labels = bool(data.labels) and await request.allowed(may_write)
+    ids, names = label_rules.ids_and_names(data.labels or []) if replaces_labels else ([], [])
+    context = await request.context()
     async with request.db.transaction() as tx:
-        changed = await pulls.edit_pull(tx, site, row, wanted, retargeted, compared)
-        if relabelled:
-            changed = await labels.replace_on_issue(tx, site, row, ids, names) or changed
-    return view(request, changed)
+        edited = await pulls.edit_pull(tx, context, pull, edit, retarget)
+        if replaces_labels:
+            edited = await label_rules.replace_on_issue(tx, context, pull, ids, names) or edited
+    return present(request, edited)
 
 
-async def _compared_with(request: Call, row: IssueRow, base: str) -> Comparison:
-    """How the head compares with another base. Raises Conflict, Invalid or NotFound."""
-    if row.state != "open":
+async def _retarget_of(request: IssuesRequest, pull: PullDetails, base: str) -> Retarget | None:
+    """How the head compares with another base; None for the present base. Raises Conflict, Invalid or NotFound."""
+    if base == pull.base_branch:
+        return None
+    if pull.state != State.OPEN:
         raise Conflict("the pull request is merged or closed")
-    if (row.head_repository_id, row.head_branch) == (request.repository_id, base):
+    if (pull.head_repository_id, pull.head_branch) == (request.repository_id, base):
         raise Invalid.field("base", "same", "is the head branch")
-    return await _compared(request, base, row.head_repository_id, row.head_branch, row.number)
+    branches = Branches(base, pull.head_repository_id, pull.head_branch)
+    return Retarget(base_branch=base, comparison=await _compare(request, branches, pull.number))
 
 
-routes = [list_pulls, create_pull, get_pull, edit_pull]
+routes = [list_pulls, create_pull, get_pull, get_pull_by_branches, edit_pull]

@@ -1,44 +1,67 @@
-"""What was said and done about an issue, in order."""
+"""The timeline of an issue: its comments and what happened to it, in order."""
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
 from litestar import Response, get
 
-from ingot_chassis.policy import resource
+from ingot_chassis.db.driver import Executor
 from ingot_contracts.identity import User
 from ingot_contracts.issues import Comment, Issue, Label, Milestone, TrackedTime
+from ingot_contracts.repos import Repository
 from ingot_issues.api import queries
-from ingot_issues.api.call import Call
-from ingot_issues.core.views import Viewing
-from ingot_issues.store import comments, issues, labels, milestones, repositories, times
-from ingot_issues.store.comments import CommentRow, details_of
-from ingot_issues.store.surroundings import Surroundings, people
+from ingot_issues.api.issues import issue_of
+from ingot_issues.api.policies import in_repository
+from ingot_issues.api.request import IssuesRequest
+from ingot_issues.core.presenter import Presenter
+from ingot_issues.store import accounts, comments, labels, milestones, repositories, searches, times
+from ingot_issues.store.accounts import People
+from ingot_issues.store.comments import CommentKind, CommentRow, details_of
+from ingot_issues.store.issues import IssueDetails
+from ingot_issues.store.labels import LabelRow
+from ingot_issues.store.milestones import MilestoneRow
+from ingot_issues.store.times import TimeRow
 
 TYPES = {
-    comments.PLAIN: "comment",
-    comments.REOPENED: "reopen",
-    comments.CLOSED: "close",
-    comments.ISSUE_REF: "issue_ref",
-    comments.COMMIT_REF: "commit_ref",
-    comments.COMMENT_REF: "comment_ref",
-    comments.PULL_REF: "pull_ref",
-    comments.LABEL: "label",
-    comments.MILESTONE: "milestone",
-    comments.ASSIGNEES: "assignees",
-    comments.TITLE: "change_title",
-    comments.BRANCH_DELETED: "delete_branch",
-    comments.TIME_ADDED: "add_time_manual",
-    comments.DUE_SET: "added_deadline",
-    comments.DUE_CHANGED: "modified_deadline",
-    comments.DUE_UNSET: "removed_deadline",
-    comments.LOCKED: "lock",
-    comments.UNLOCKED: "unlock",
-    comments.BASE_CHANGED: "change_target_branch",
-    comments.MERGED: "merge_pull",
-    comments.PUSHED: "pull_push",
+    CommentKind.COMMENT: "comment",
+    CommentKind.REOPENED: "reopen",
+    CommentKind.CLOSED: "close",
+    CommentKind.ISSUE_REFERENCE: "issue_ref",
+    CommentKind.COMMIT_REFERENCE: "commit_ref",
+    CommentKind.COMMENT_REFERENCE: "comment_ref",
+    CommentKind.PULL_REFERENCE: "pull_ref",
+    CommentKind.LABEL: "label",
+    CommentKind.MILESTONE: "milestone",
+    CommentKind.ASSIGNEES: "assignees",
+    CommentKind.TITLE: "change_title",
+    CommentKind.BRANCH_DELETED: "delete_branch",
+    CommentKind.TRACKING_STARTED: "start_tracking",
+    CommentKind.TRACKING_STOPPED: "stop_tracking",
+    CommentKind.TRACKING_CANCELLED: "cancel_tracking",
+    CommentKind.TIME_ADDED: "add_time_manual",
+    CommentKind.DUE_DATE_SET: "added_deadline",
+    CommentKind.DUE_DATE_CHANGED: "modified_deadline",
+    CommentKind.DUE_DATE_REMOVED: "removed_deadline",
+    CommentKind.DEPENDENCY_ADDED: "add_dependency",
+    CommentKind.DEPENDENCY_REMOVED: "remove_dependency",
+    CommentKind.REVIEW: "review",
+    CommentKind.LOCKED: "lock",
+    CommentKind.UNLOCKED: "unlock",
+    CommentKind.BASE_CHANGED: "change_target_branch",
+    CommentKind.TIME_DELETED: "delete_time_manual",
+    CommentKind.REVIEW_REQUESTED: "review_request",
+    CommentKind.MERGED: "merge_pull",
+    CommentKind.COMMITS_ADDED: "pull_push",
+    CommentKind.REVIEW_DISMISSED: "dismiss_review",
+    CommentKind.REF: "change_issue_ref",
+    CommentKind.MERGE_SCHEDULED: "pull_scheduled_merge",
+    CommentKind.MERGE_CANCELLED: "pull_cancel_scheduled_merge",
+    CommentKind.PINNED: "pin",
+    CommentKind.UNPINNED: "unpin",
 }
+"""The kinds of rows as the API names them."""
 
 
 class TimelineComment(msgspec.Struct, kw_only=True):
@@ -69,131 +92,136 @@ class TimelineComment(msgspec.Struct, kw_only=True):
     removed_assignee: bool = False
     assignee_team: None = None
     resolve_doer: None = None
-    dependent_issue: None = None
+    dependent_issue: Issue | None = None
     project_id: int = 0
     old_project_id: int = 0
     review_id: int = 0
 
 
-class Mentioned(msgspec.Struct):
-    """The rows that a page of a timeline speaks of, by id. Where one is missing, it was deleted since."""
+class RelatedRows(msgspec.Struct):
+    """The rows that a page of a timeline refers to, by id. A deleted one is not in it."""
 
-    labels: dict[int, Any]
-    milestones: dict[int, Any]
-    times: dict[int, Any]
-    issues: dict[int, Any]
-    comments: dict[int, Any]
-    repositories: dict[int, Any]
-    around: Surroundings
+    labels: dict[int, LabelRow]
+    milestones: dict[int, MilestoneRow]
+    times: dict[int, TimeRow]
+    issues: dict[int, IssueDetails]
+    comments: dict[int, CommentRow]
+    repositories: dict[int, Repository]
+    people: People
 
     @classmethod
-    async def by(cls, db: Any, rows: list[CommentRow]) -> "Mentioned":
-        """In a number of statements that does not depend on how many rows there are."""
-        told = [details_of(row) for row in rows]
-        commented = await comments.list_by_id(db, _wanted(row.ref_comment_id for row in rows))
-        referring = await issues.list_whole(db, _wanted(row.ref_issue_id for row in rows))
-        assigned = (one.assignee for one in told)
-        around = Surroundings.of(referring)
-        shown = await people(
-            db,
-            _wanted([*assigned, *(row.author_id for row in rows), *(row.author_id for row in commented)]),
-        )
-        around.accounts |= shown.accounts
+    async def load(cls, db: Executor, rows: Sequence[CommentRow]) -> "RelatedRows":
+        """The number of statements does not depend on the number of rows."""
+        details = [details_of(row) for row in rows]
+        related_comments = await comments.list_by_id(db, _ids(row.ref_comment_id for row in rows))
+        account_ids = [
+            *(one.assignee for one in details),
+            *(row.author_id for row in rows),
+            *(row.author_id for row in related_comments),
+        ]
+        milestone_ids = [*(one.milestone for one in details), *(one.old_milestone for one in details)]
         return cls(
-            labels=await labels.get_many(db, _wanted(one.label for one in told)),
-            milestones=await milestones.get_many(
-                db, _wanted([*(one.milestone for one in told), *(one.old_milestone for one in told)])
-            ),
-            times=await times.get_many(db, _wanted(one.time for one in told)),
-            issues={row.id: row for row in referring},
-            comments={row.id: row for row in commented},
-            repositories=await repositories.get_many(db, _wanted(row.ref_repository_id for row in rows)),
-            around=around,
+            labels=await labels.get_many(db, _ids(one.label for one in details)),
+            milestones=await milestones.get_many(db, _ids(milestone_ids)),
+            times=await times.get_many(db, _ids(one.time for one in details)),
+            issues={
+                row.id: row for row in await searches.list_details(db, _ids(row.ref_issue_id for row in rows))
+            },
+            comments={row.id: row for row in related_comments},
+            repositories=await repositories.get_many(db, _ids(row.ref_repository_id for row in rows)),
+            people=await accounts.get_people(db, _ids(account_ids)),
         )
 
 
-def _wanted(ids: Any) -> list[int]:
-    return sorted({found for found in ids if found})
+def _ids(ids: Iterable[int | None]) -> list[int]:
+    """In order, each once, without 0 and None."""
+    return sorted({number for number in ids if number})
 
 
 @get(
     "/issues/{index:int}/timeline",
-    policy=resource("read", "read:issue"),
-    unit="issues",
+    policy=in_repository("read", "read:issue", "issues"),
     operation_id="issueGetCommentsAndTimeline",
     tags=["issue"],
 )
 async def list_timeline(
-    request: Call, index: int, since: str = "", before: str = ""
+    request: IssuesRequest, index: int, since: str = "", before: str = ""
 ) -> Response[list[TimelineComment]]:
-    """Comments and what happened, oldest first. What refers to it from elsewhere is for who may read there."""
-    issue, page = await request.issue(index), request.page()
+    """Comments and events, oldest first. References from another repository are only for its readers."""
+    issue, page = await issue_of(request, index), request.page()
     async with request.db.read() as db:
-        referring = set(await comments.referring_repositories(db, issue.id))
-    elsewhere = referring - {request.repository_id}
-    visible = await request.repos.seen(elsewhere, request.statement) if elsewhere else set()
+        referring = set(await comments.list_referring_repositories(db, issue.id))
+    others = referring - {request.repository_id}
+    readable = await request.components.repos.readable(others, request.principal_token)
     async with request.db.read() as db:
-        rows, total = await comments.timeline(
+        rows, total = await comments.list_timeline_page(
             db,
             issue.id,
             page,
-            visible=visible | {request.repository_id},
+            visible=readable | {request.repository_id},
             since=queries.moment(since),
-            before=queries.moment(before),
+            before=queries.end(before),
         )
-        mentioned = await Mentioned.by(db, rows)
-    shown = [_view(request, row, mentioned) for row in rows]
-    return Response(shown, headers=request.page_headers(page, total))
+        related = await RelatedRows.load(db, rows)
+    page_rows = [_present(request, row, related) for row in rows]
+    return Response(page_rows, headers=request.page_headers(page, total))
 
 
-def _view(request: Call, row: CommentRow, mentioned: Mentioned) -> TimelineComment:
-    viewing, repository = request.viewing, request.access.repository
-    plain = viewing.comment(row, repository, mentioned.around)
-    told = details_of(row)
-    label = mentioned.labels.get(told.label)
-    time = mentioned.times.get(told.time)
-    milestone, old_milestone = (
-        mentioned.milestones.get(found) for found in (told.milestone, told.old_milestone)
-    )
+def _present(request: IssuesRequest, row: CommentRow, related: RelatedRows) -> TimelineComment:
+    presenter, repository = request.presenter, request.access.repository
+    comment = presenter.comment(row, repository, related.people)
+    details = details_of(row)
+    label = related.labels.get(details.label)
+    time = related.times.get(details.time)
+    milestone = related.milestones.get(details.milestone)
+    old_milestone = related.milestones.get(details.old_milestone)
+    assignee = presenter.user(related.people.get(details.assignee)) if details.assignee else None
     return TimelineComment(
         id=row.id,
         type=TYPES[row.kind],
-        html_url=plain.html_url,
-        pull_request_url=plain.pull_request_url,
-        issue_url=plain.issue_url,
-        user=plain.user,
+        html_url=comment.html_url,
+        pull_request_url=comment.pull_request_url,
+        issue_url=comment.issue_url,
+        user=comment.user,
         body=row.body,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        old_milestone=viewing.milestone(old_milestone) if old_milestone is not None else None,
-        milestone=viewing.milestone(milestone) if milestone is not None else None,
-        tracked_time=viewing.time(time) if time is not None else None,
-        old_title=told.old_title,
-        new_title=told.new_title,
-        old_ref=told.old_ref,
-        new_ref=told.new_ref,
-        ref_action=told.action if row.ref_repository_id else "",
+        created_at=comment.created_at,
+        updated_at=comment.updated_at,
+        old_milestone=presenter.milestone(old_milestone) if old_milestone is not None else None,
+        milestone=presenter.milestone(milestone) if milestone is not None else None,
+        tracked_time=presenter.time(time) if time is not None else None,
+        old_title=details.old_title,
+        new_title=details.new_title,
+        old_ref=details.old_ref,
+        new_ref=details.new_ref,
+        ref_action=details.action if row.ref_repository_id else "",
         ref_commit_sha=row.ref_sha or "",
-        label=viewing.label(label, repository) if label is not None else None,
-        assignee=viewing.user(told.assignee, mentioned.around) if told.assignee else None,
-        removed_assignee=bool(told.assignee) and told.removed,
-        **_reference(viewing, row, mentioned, request),
+        label=presenter.label(label, repository.full_name) if label is not None else None,
+        assignee=assignee,
+        removed_assignee=bool(details.assignee) and details.removed,
+        review_id=details.review,
+        **_reference(presenter, row, related, request),
     )
 
 
-def _reference(viewing: Viewing, row: CommentRow, mentioned: Mentioned, request: Call) -> dict[str, Any]:
-    """What refers to the issue, in its own repository, unless its unit is off there."""
+def _reference(
+    presenter: Presenter, row: CommentRow, related: RelatedRows, request: IssuesRequest
+) -> dict[str, Any]:
+    """What refers to the issue, in its own repository, unless its unit is switched off there."""
     own = row.ref_repository_id == request.repository_id
-    at = request.access.repository if own else mentioned.repositories.get(row.ref_repository_id)
-    issue, comment = mentioned.issues.get(row.ref_issue_id), mentioned.comments.get(row.ref_comment_id)
-    if at is None or issue is None:
+    repository = request.access.repository if own else related.repositories.get(row.ref_repository_id or 0)
+    issue, comment = related.issues.get(row.ref_issue_id or 0), related.comments.get(row.ref_comment_id or 0)
+    if repository is None or issue is None:
         return {}
-    pulls_enabled = request.access.pulls_enabled if own else at.has_pull_requests
-    if not (pulls_enabled if issue.is_pull else at.has_issues):
+    pulls_enabled = request.access.pulls_enabled if own else repository.has_pull_requests
+    if not (pulls_enabled if issue.is_pull else repository.has_issues):
         return {}
+    if row.kind in (CommentKind.DEPENDENCY_ADDED, CommentKind.DEPENDENCY_REMOVED):
+        return {"dependent_issue": presenter.issue(issue, repository)}
     return {
-        "ref_issue": viewing.issue(issue, at, mentioned.around),
-        "ref_comment": viewing.comment(comment, at, mentioned.around) if comment is not None else None,
+        "ref_issue": presenter.issue(issue, repository),
+        "ref_comment": presenter.comment(comment, repository, related.people)
+        if comment is not None
+        else None,
     }
 
 

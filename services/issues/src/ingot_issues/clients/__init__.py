@@ -1,1 +1,1 @@
-"""Calls to other services: just the ones needed here."""
+"""Calls to other services."""

@@ -1,27 +1,40 @@
-"""What issues asks identity: who is behind an id or a name."""
+"""Calls to identity: accounts."""
 
-from typing import Protocol
-
-from ingot_chassis.peers import Peer, segment
+from ingot_chassis.peers.peers import Peer, segment
+from ingot_chassis.security.grants import GrantCache
+from ingot_chassis.security.principal import Membership
 from ingot_contracts.identity import Account
 
 
-class Identity(Protocol):
-    """Raises NotFound for nobody, Unavailable when identity does not answer."""
-
-    async def account(self, account_id: int) -> Account: ...
-
-    async def account_named(self, login: str) -> Account: ...
-
-
-class IdentityPeer:
-    """Asks over the internal API."""
+class HttpIdentity:
+    """Identity through its internal API. What does not exist is NotFound."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
+        self._unblocked: GrantCache[tuple[int, int], bool] = GrantCache()
+
+    async def is_blocked(self, account_id: int, user_id: int) -> bool:
+        """Whether the account blocks the user. That it does not is remembered as long as any grant."""
+        key, since = (account_id, user_id), self._unblocked.clock()
+        if self._unblocked.get(key) is not None:
+            return False
+        blocked = await self._peer.get(f"/internal/accounts/{account_id}/blocks/{user_id}", bool)
+        if not blocked:
+            self._unblocked.put(key, value=True, since=since)
+        return blocked
 
     async def account(self, account_id: int) -> Account:
         return await self._peer.get(f"/internal/accounts/{account_id}", Account)
 
-    async def account_named(self, login: str) -> Account:
+    async def membership(self, account_id: int, organization_id: int) -> Membership | None:
+        """What somebody is in an organization now; None for nothing."""
+        path = f"/internal/accounts/{account_id}/organizations"
+        return (await self._peer.get(path, dict[int, Membership])).get(organization_id)
+
+    async def team_ids(self, account_id: int, organization_id: int) -> list[int]:
+        """The teams of an organization in which somebody is."""
+        membership = await self.membership(account_id, organization_id)
+        return sorted(membership.teams) if membership is not None else []
+
+    async def account_by_name(self, login: str) -> Account:
         return await self._peer.get(f"/internal/accounts/by-name/{segment(login)}", Account)

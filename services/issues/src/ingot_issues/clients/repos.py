@@ -1,15 +1,12 @@
-"""What issues asks repos: what the caller may do to a repository, and the git work of pull requests.
-
-``statement`` is the caller's signed principal. A *yes* is remembered for at most 5 s, a *no* never.
-"""
+"""Calls to repos: what somebody may do to a repository, and the git work of pull requests."""
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Collection
-from typing import Literal, Protocol
+from typing import Literal
 from urllib.parse import quote
 
-from ingot_chassis.peers import Peer, segment
+from ingot_chassis.peers.peers import Peer, segment
+from ingot_chassis.security.grants import GrantCache
 from ingot_contracts.pulls import (
     ChangedPaths,
     Compare,
@@ -19,171 +16,169 @@ from ingot_contracts.pulls import (
     History,
     Merge,
     Merged,
+    UpdateBranch,
+    UpdatedBranch,
 )
-from ingot_contracts.repos import MOST_IDS, RepositoryAccess, Seen
+from ingot_contracts.repos import MOST_IDS, MergeRule, ReadableRepositories, RepositoryAccess, Watchers
 
-REMEMBERED_SECONDS = 5.0
-REMEMBERED = 10_000
 GIT_SECONDS = 130.0
+"""How long repos may take for git work."""
 
 
-class Repos(Protocol):
-    """Raises NotFound for what is not there or not for the caller, Conflict, or Unavailable."""
+class HttpRepos:
+    """Repos through its internal API. What does not exist, or is hidden from the caller, is NotFound.
 
-    def remembered(self, owner: str, name: str, statement: str) -> RepositoryAccess | None:
-        """What was answered lately, good for granting and never for refusing."""
-        ...
+    ``principal_token`` is the caller's. Where it may be None, a job calls.
+    """
 
-    def forget(self, repository_id: int) -> None:
-        """Drop what is remembered about a repository."""
-        ...
+    def __init__(self, peer: Peer, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._peer = peer
+        self._grants: GrantCache[tuple[str, str, str], RepositoryAccess] = GrantCache(clock=clock)
 
-    async def access(self, owner: str, name: str, statement: str) -> RepositoryAccess: ...
+    def granted(self, owner: str, name: str, principal_token: str) -> RepositoryAccess | None:
+        """The access that repos granted within the last seconds. It may allow; only a new question may refuse."""
+        return self._grants.get(_grant_key(owner, name, principal_token))
 
-    async def access_by_id(self, repository_id: int, statement: str) -> RepositoryAccess: ...
+    def drop_grants(self, repository_id: int) -> None:
+        """Forget the access that was granted to a repository."""
+        self._grants.drop_holder(repository_id)
 
-    async def access_of(self, account_id: int, owner: str, name: str) -> RepositoryAccess:
-        """What somebody may do who is not calling."""
-        ...
-
-    async def access_of_by_id(self, account_id: int, repository_id: int) -> RepositoryAccess: ...
-
-    async def seen(self, repository_ids: Collection[int], statement: str) -> set[int]:
-        """Those among them that the caller may read."""
-        ...
-
-    async def compare(self, repository_id: int, wanted: Compare, statement: str) -> Comparison: ...
-
-    async def compare_heads(self, repository_id: int, wanted: CompareHeads) -> list[Comparison | None]:
-        """One for each head, None for what is gone. A worker compares, for nobody in particular."""
-        ...
-
-    async def merge(self, repository_id: int, wanted: Merge, statement: str) -> Merged: ...
-
-    async def take_branch(
-        self, repository_id: int, branch: str, tip: str, statement: str | None, *, actor_id: int
-    ) -> None:
-        """Delete a branch that is still at ``tip``. Raises Denied too. ``statement`` None: a worker, for the actor."""
-        ...
-
-    async def diff(
-        self, repository_id: int, base: str, head: str, form: Literal["diff", "patch"], statement: str
-    ) -> bytes: ...
-
-    async def history(
-        self,
-        repository_id: int,
-        base: str,
-        head: str,
-        statement: str | None,
-        *,
-        offset: int = 0,
-        limit: int,
-    ) -> History:
-        """``statement`` None: a worker asks."""
-        ...
-
-    async def files(
-        self, repository_id: int, base: str, head: str, statement: str, *, offset: int, limit: int
-    ) -> ChangedPaths: ...
-
-
-class ReposPeer:
-    """Asks over the internal API."""
-
-    def __init__(
-        self,
-        peer: Peer,
-        *,
-        remembered_seconds: float = REMEMBERED_SECONDS,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._peer, self._remembered_seconds, self._clock = peer, remembered_seconds, clock
-        self._known: OrderedDict[tuple[str, str, str], tuple[RepositoryAccess, float]] = OrderedDict()
-
-    def remembered(self, owner: str, name: str, statement: str) -> RepositoryAccess | None:
-        known = self._known.get((statement, owner.lower(), name.lower()))
-        return known[0] if known and known[1] > self._clock() else None
-
-    def forget(self, repository_id: int) -> None:
-        for key, (access, _) in list(self._known.items()):
-            if access.repository.id == repository_id:
-                del self._known[key]
-
-    async def access(self, owner: str, name: str, statement: str) -> RepositoryAccess:
-        asked_at = self._clock()
-        key = (statement, owner.lower(), name.lower())
-        self._known.pop(key, None)
-        path = f"/internal/repositories/{segment(owner)}/{segment(name)}/access"
-        access = await self._peer.get(path, RepositoryAccess, principal=statement)
-        self._known[key] = (access, asked_at + self._remembered_seconds)
-        if len(self._known) > REMEMBERED:
-            self._known.popitem(last=False)
+    async def access(self, owner: str, name: str, principal_token: str) -> RepositoryAccess:
+        """What the caller may do to the repository of that name."""
+        since = self._grants.clock()
+        key = _grant_key(owner, name, principal_token)
+        self._grants.drop(key)
+        access = await self._peer.get(_access_path(owner, name), RepositoryAccess, principal=principal_token)
+        self._grants.put(key, access, since=since, holder=access.repository.id)
         return access
 
-    async def access_by_id(self, repository_id: int, statement: str) -> RepositoryAccess:
-        path = f"/internal/repositories/by-id/{repository_id}/access"
-        return await self._peer.get(path, RepositoryAccess, principal=statement)
+    async def access_by_id(self, repository_id: int, principal_token: str) -> RepositoryAccess:
+        """What the caller may do to a repository."""
+        path = f"/internal/repositories/{repository_id}/access"
+        return await self._peer.get(path, RepositoryAccess, principal=principal_token)
 
-    async def access_of(self, account_id: int, owner: str, name: str) -> RepositoryAccess:
-        path = f"/internal/repositories/{segment(owner)}/{segment(name)}/access?user={account_id}"
+    async def access_of_user(self, account_id: int, owner: str, name: str) -> RepositoryAccess:
+        """What a user may do, without a request of that user."""
+        return await self._peer.get(f"{_access_path(owner, name)}?user={account_id}", RepositoryAccess)
+
+    async def access_of_user_by_id(self, account_id: int, repository_id: int) -> RepositoryAccess:
+        """What a user may do, without a request of that user."""
+        path = f"/internal/repositories/{repository_id}/access?user={account_id}"
         return await self._peer.get(path, RepositoryAccess)
 
-    async def access_of_by_id(self, account_id: int, repository_id: int) -> RepositoryAccess:
-        path = f"/internal/repositories/by-id/{repository_id}/access?user={account_id}"
-        return await self._peer.get(path, RepositoryAccess)
+    async def watchers(self, repository_id: int) -> list[int]:
+        """Who watches a repository."""
+        return (await self._peer.get(f"/internal/repositories/{repository_id}/watchers", Watchers)).ids
 
-    async def seen(self, repository_ids: Collection[int], statement: str) -> set[int]:
-        ids, visible = sorted(repository_ids), set[int]()
+    async def readable(self, repository_ids: Collection[int], principal_token: str) -> set[int]:
+        """Those of these repositories that the caller may read."""
+        ids, readable_ids = sorted(repository_ids), set[int]()
         for start in range(0, len(ids), MOST_IDS):
-            asked = Seen(ids=ids[start : start + MOST_IDS])
-            visible |= set((await self._peer.post("/internal/seen", asked, Seen, principal=statement)).ids)
-        return visible
+            question = ReadableRepositories(ids=ids[start : start + MOST_IDS])
+            path = "/internal/readable-repositories"
+            answer = await self._peer.post(path, question, ReadableRepositories, principal=principal_token)
+            readable_ids |= set(answer.ids)
+        return readable_ids
 
-    async def compare(self, repository_id: int, wanted: Compare, statement: str) -> Comparison:
+    async def compare(self, repository_id: int, request: Compare, principal_token: str) -> Comparison:
         path = f"/internal/repositories/{repository_id}/compare"
-        return await self._peer.post(path, wanted, Comparison, principal=statement, timeout=GIT_SECONDS)
+        return await self._peer.post(
+            path, request, Comparison, principal=principal_token, timeout=GIT_SECONDS
+        )
 
-    async def compare_heads(self, repository_id: int, wanted: CompareHeads) -> list[Comparison | None]:
+    async def compare_heads(self, repository_id: int, request: CompareHeads) -> list[Comparison | None]:
+        """A comparison for each head, None where the head does not exist. A job compares, so no access is checked."""
         path = f"/internal/repositories/{repository_id}/comparisons?unattended=true"
-        return (await self._peer.post(path, wanted, Comparisons, timeout=GIT_SECONDS)).found
+        return (await self._peer.post(path, request, Comparisons, timeout=GIT_SECONDS)).comparisons
 
-    async def merge(self, repository_id: int, wanted: Merge, statement: str) -> Merged:
-        path = f"/internal/repositories/{repository_id}/merge"
-        return await self._peer.post(path, wanted, Merged, principal=statement, timeout=GIT_SECONDS)
+    async def merge_rule(
+        self, repository_id: int, branch: str, head_sha: str, principal_token: str | None, *, actor_id: int
+    ) -> MergeRule:
+        """What protects a branch from a merge by the caller or, in a job, by the actor."""
+        path = f"/internal/repositories/{repository_id}/merge-rule?branch={quote(branch, safe='')}&head={head_sha}"
+        if principal_token is None:
+            path += f"&user={actor_id}"
+        return await self._peer.get(path, MergeRule, principal=principal_token or "")
+
+    async def dismisses_approvals(self, repository_id: int, branch: str) -> bool:
+        """Whether a new commit of a head dismisses the approvals of pull requests into the branch."""
+        path = f"/internal/repositories/{repository_id}/merge-rule?branch={quote(branch, safe='')}&unattended=true"
+        return (await self._peer.get(path, MergeRule)).dismiss_stale_approvals
+
+    async def merge(
+        self,
+        repository_id: int,
+        request: Merge,
+        principal_token: str | None,
+        *,
+        actor_id: int,
+        restricted: bool = False,
+        overrides: bool = False,
+    ) -> Merged:
+        """As the caller or, in a job, as the actor. Raises Conflict and NotAllowed as well."""
+        path = f"/internal/repositories/{repository_id}/merge?override={'true' if overrides else 'false'}"
+        if principal_token is None:
+            path += f"&user={actor_id}&restricted={'true' if restricted else 'false'}"
+        return await self._peer.post(
+            path, request, Merged, principal=principal_token or "", timeout=GIT_SECONDS
+        )
+
+    async def update_branch(
+        self, repository_id: int, request: UpdateBranch, principal_token: str
+    ) -> UpdatedBranch:
+        """Bring a base branch into a branch of this repository. Raises Denied and Conflict as well."""
+        path = f"/internal/repositories/{repository_id}/update-branch"
+        return await self._peer.post(
+            path, request, UpdatedBranch, principal=principal_token, timeout=GIT_SECONDS
+        )
+
+    async def delete_branch(
+        self, repository_id: int, branch: str, tip: str, principal_token: str | None, *, actor_id: int
+    ) -> None:
+        """Delete a branch that is still at ``tip``, as the caller or, in a job, for the actor.
+
+        Raises Denied and Conflict as well.
+        """
+        path = f"/internal/repositories/{repository_id}/branches/{quote(branch)}?tip={tip}"
+        if principal_token is None:
+            path += f"&user={actor_id}"
+        await self._peer.call("DELETE", path, principal=principal_token or "", timeout=GIT_SECONDS)
 
     async def diff(
-        self, repository_id: int, base: str, head: str, form: Literal["diff", "patch"], statement: str
+        self, repository_id: int, base: str, head: str, form: Literal["diff", "patch"], principal_token: str
     ) -> bytes:
+        """The changes from ``base`` to ``head`` as a text."""
         path = f"/internal/repositories/{repository_id}/diff?base={base}&head={head}&format={form}"
-        answer = await self._peer.call("GET", path, principal=statement, timeout=GIT_SECONDS)
+        answer = await self._peer.call("GET", path, principal=principal_token, timeout=GIT_SECONDS)
         return answer.body
-
-    async def take_branch(
-        self, repository_id: int, branch: str, tip: str, statement: str | None, *, actor_id: int
-    ) -> None:
-        path = f"/internal/repositories/{repository_id}/branches/{quote(branch)}?tip={tip}"
-        if statement is None:
-            path += f"&user={actor_id}"
-        await self._peer.call("DELETE", path, principal=statement or "", timeout=GIT_SECONDS)
 
     async def history(
         self,
         repository_id: int,
         base: str,
         head: str,
-        statement: str | None,
+        principal_token: str | None,
         *,
         offset: int = 0,
         limit: int,
     ) -> History:
+        """The commits that ``head`` has and ``base`` has not."""
         path = f"/internal/repositories/{repository_id}/commits?base={base}&head={head}"
-        path += f"&offset={offset}&limit={limit}{'&unattended=true' if statement is None else ''}"
-        return await self._peer.get(path, History, principal=statement or "")
+        path += f"&offset={offset}&limit={limit}{'&unattended=true' if principal_token is None else ''}"
+        return await self._peer.get(path, History, principal=principal_token or "")
 
     async def files(
-        self, repository_id: int, base: str, head: str, statement: str, *, offset: int, limit: int
+        self, repository_id: int, base: str, head: str, principal_token: str, *, offset: int, limit: int
     ) -> ChangedPaths:
+        """The files that differ between ``base`` and ``head``."""
         path = f"/internal/repositories/{repository_id}/files?base={base}&head={head}"
         path += f"&offset={offset}&limit={limit}"
-        return await self._peer.get(path, ChangedPaths, principal=statement)
+        return await self._peer.get(path, ChangedPaths, principal=principal_token)
+
+
+def _grant_key(owner: str, name: str, principal_token: str) -> tuple[str, str, str]:
+    return principal_token, owner.lower(), name.lower()
+
+
+def _access_path(owner: str, name: str) -> str:
+    return f"/internal/repositories/by-name/{segment(owner)}/{segment(name)}/access"

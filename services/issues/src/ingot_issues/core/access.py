@@ -1,69 +1,84 @@
-"""Who may do what to the issues and pull requests of a repository. Repos says the level, this says what it opens."""
+"""Who may do what to the issues and pull requests of a repository. Repos says the level, this says what it allows."""
 
 from typing import Literal
 
-from ingot_chassis.errors import Denied, NotFound, Unauthenticated
-from ingot_chassis.principal import Principal
+from ingot_chassis.errors import ApiError, Denied, NotFound, Unauthenticated
+from ingot_chassis.security.principal import Principal
 from ingot_contracts.repos import RepositoryAccess, reaches
 
 Unit = Literal["", "issues", "pulls"]
-Asked = Literal["read", "signed-in", "write"]
-"""``signed-in`` is for whoever may read and has a name."""
+RequiredLevel = Literal["read", "own", "signed-in", "write"]
+"""``signed-in`` is for everybody who may read and is signed in; ``own`` too, for what concerns the caller alone."""
 
 
-def require(access: RepositoryAccess, who: Principal, asked: Asked, unit: Unit = "") -> None:
-    """Let through who may. Raises NotFound, Unauthenticated or Denied, in this order.
+def require(access: RepositoryAccess, principal: Principal, level: RequiredLevel, unit: Unit = "") -> None:
+    """Raises NotFound, Unauthenticated or Denied, in this order, for a caller who may not.
 
-    Nothing changes in an archived repository.
+    Nothing changes in an archived repository but what concerns the caller alone.
     """
-    if not reaches(access.level, "read") or not _unit_is_there(access, unit):
+    if not reaches(access.level, "read") or not _is_enabled(access, unit):
         raise NotFound
-    if asked != "read" and not who.signed_in:
+    if level != "read" and not principal.signed_in:
         raise Unauthenticated("sign in to do that")
-    if asked != "read" and not who.towards(access.repository.id).signed_in:
+    if level != "read" and not principal.towards(access.repository.id).signed_in:
         raise Denied("the token is restricted to other repositories")
-    if asked == "write" and not may_write(access):
+    if level == "write" and not may_write(access):
         raise Denied("write access to the repository is needed")
-    if asked != "read" and access.repository.archived:
+    if level in ("signed-in", "write") and access.repository.archived:
         raise Denied("the repository is archived")
+
+
+def allows(access: RepositoryAccess, principal: Principal, level: RequiredLevel, unit: Unit = "") -> bool:
+    """Whether ``require`` raises nothing."""
+    try:
+        require(access, principal, level, unit)
+    except ApiError:
+        return False
+    return True
 
 
 def may_write(access: RepositoryAccess) -> bool:
     return reaches(access.level, "write")
 
 
-def may_edit_issue(access: RepositoryAccess, who: Principal, author_id: int) -> bool:
+def may_administer(access: RepositoryAccess) -> bool:
+    return reaches(access.level, "admin")
+
+
+def may_edit_issue(access: RepositoryAccess, principal: Principal, author_id: int) -> bool:
     """The author and writers."""
-    return who.id == author_id or may_write(access)
+    return principal.id == author_id or may_write(access)
 
 
-def may_edit_by_id(access: RepositoryAccess, account_id: int, author_id: int) -> bool:
-    """The same, of somebody who is not calling; nobody in an archived repository."""
-    open_ = not access.repository.archived and access.issues_enabled
-    return open_ and (account_id == author_id or may_write(access))
+def may_close_by_reference(access: RepositoryAccess, account_id: int, author_id: int) -> bool:
+    """The author and writers, without a request of theirs; nobody in an archived repository."""
+    can_change = not access.repository.archived and access.issues_enabled
+    return can_change and (account_id == author_id or may_write(access))
 
 
 def may_comment(access: RepositoryAccess, *, locked: bool) -> bool:
-    """Whoever gets in, but only writers where the conversation is locked."""
+    """Readers, but only writers where the conversation is locked."""
     return not locked or may_write(access)
 
 
-def may_edit_comment(access: RepositoryAccess, who: Principal, author_id: int) -> bool:
+def may_edit_comment(access: RepositoryAccess, principal: Principal, author_id: int) -> bool:
     """The author and administrators of the repository."""
-    return who.id == author_id or reaches(access.level, "admin")
+    return principal.id == author_id or reaches(access.level, "admin")
 
 
-def may_track_time(access: RepositoryAccess, who: Principal, author_id: int, assignees: list[int]) -> bool:
+def may_track_time(
+    access: RepositoryAccess, principal: Principal, author_id: int, assignee_ids: list[int]
+) -> bool:
     """Writers, the author and assignees."""
-    return may_write(access) or who.id in (author_id, *assignees)
+    return may_write(access) or principal.id in (author_id, *assignee_ids)
 
 
 def may_propose(base: RepositoryAccess, head: RepositoryAccess) -> bool:
-    """A pull request: from a branch one may write to, or into a repository one may write to."""
+    """A pull request needs write access to the repository of the base or of the head."""
     return may_write(base) or may_write(head)
 
 
-def _unit_is_there(access: RepositoryAccess, unit: Unit) -> bool:
+def _is_enabled(access: RepositoryAccess, unit: Unit) -> bool:
     if unit == "issues":
         return access.issues_enabled
     if unit == "pulls":

@@ -1,52 +1,61 @@
 """Writing, changing and deleting comments."""
 
-from ingot_chassis.database import Tx
+from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_contracts.issues import ChangedText, Changes, Comment
 from ingot_issues.core import references
+from ingot_issues.core.events import announce_comment
+from ingot_issues.core.notifications import notify
 from ingot_issues.core.references import Reference, Source
-from ingot_issues.core.site import Site
+from ingot_issues.core.repository_context import RepositoryContext
 from ingot_issues.store import comments as store
-from ingot_issues.store import issues
-from ingot_issues.store.comments import CommentRow
-from ingot_issues.store.issues import IssueRow
+from ingot_issues.store import issue_rows
+from ingot_issues.store.comments import AnyComment, CommentRow
+from ingot_issues.store.issues import IssueDetails
 
 
 def clean_body(body: str) -> str:
-    """Raises Invalid for a comment that says nothing or too much."""
+    """Raises Invalid for a comment without text."""
     if not body.strip():
         raise Invalid.field("body", "required", "is required")
-    return references.clean_text(body)
+    return body
 
 
-async def comment_on(tx: Tx, site: Site, issue: IssueRow, body: str, found: list[Reference]) -> Comment:
-    """Write a comment, which is clean and refers to what was ``found``."""
-    await site.enter(tx)
-    row = await store.write(tx, issue, site.actor_id, body)
-    await issues.count_comments(tx, issue.id, 1)
-    await _note(tx, site, row, found)
-    return await site.announce_comment(tx, row, "created")
+async def write_comment(
+    tx: Tx, context: RepositoryContext, issue: IssueDetails, body: str, body_references: list[Reference]
+) -> Comment:
+    """Write a comment. ``body`` is clean, and ``body_references`` are its references."""
+    await context.lock(tx)
+    comment = await store.write(tx, issue, context.actor_id, body)
+    await issue_rows.count_comments(tx, issue.id, 1)
+    await _add_references(tx, context, comment, body_references)
+    await notify(tx, context, issue.id, comment_id=comment.id)
+    return await announce_comment(tx, context, comment, "created")
 
 
-async def change_comment(tx: Tx, site: Site, seen: CommentRow, body: str, found: list[Reference]) -> Comment:
-    """Replace what a comment says, likewise."""
-    await site.enter(tx)
-    row = await store.change(tx, seen, body)
-    if row is None:
+async def edit_comment(
+    tx: Tx, context: RepositoryContext, row: CommentRow, body: str, body_references: list[Reference]
+) -> Comment:
+    """Replace the text of a comment. Raises NotFound when the comment is deleted meanwhile."""
+    await context.lock(tx)
+    comment = await store.change(tx, row, body)
+    if comment is None:
         raise NotFound
-    await _note(tx, site, row, found)
-    changed = Changes(body=ChangedText(seen.body))
-    return await site.announce_comment(tx, row, "edited" if body != seen.body else None, changed)
+    await _add_references(tx, context, comment, body_references)
+    changes = Changes(body=ChangedText(row.body))
+    return await announce_comment(tx, context, comment, "edited" if body != row.body else None, changes)
 
 
-async def delete_comment(tx: Tx, site: Site, seen: CommentRow) -> None:
-    """Delete a comment with its references; nothing happens when it is gone already."""
-    await site.enter(tx)
-    if await store.remove(tx, seen.id):
-        await issues.count_comments(tx, seen.issue_id, -1)
-        await site.announce_comment(tx, seen, "deleted")
+async def delete_comment(tx: Tx, context: RepositoryContext, row: CommentRow) -> None:
+    """Delete a comment with its references; nothing happens when it is deleted already."""
+    await context.lock(tx)
+    if await store.remove(tx, row.id):
+        await issue_rows.count_comments(tx, row.issue_id, -1)
+        await announce_comment(tx, context, row, "deleted")
 
 
-async def _note(tx: Tx, site: Site, row: CommentRow, found: list[Reference]) -> None:
-    source = Source(repository_id=site.repository.id, issue_id=row.issue_id, comment_id=row.id)
-    await references.note_all(tx, site, source, found)
+async def _add_references(
+    tx: Tx, context: RepositoryContext, comment: AnyComment, body_references: list[Reference]
+) -> None:
+    source = Source(repository_id=context.repository.id, issue_id=comment.issue_id, comment_id=comment.id)
+    await references.add_all(tx, context, source, body_references)

@@ -1,65 +1,88 @@
-"""What messages of pushed commits refer to, and what they close."""
+"""The messages of pushed commits: what they refer to, and what they close."""
 
 from collections.abc import Iterable
 
 import msgspec
 
-from ingot_chassis.database import Tx
+from ingot_chassis.db.transaction import Tx
 from ingot_contracts.repos import NO_COMMIT, PushReceived
 from ingot_issues.core import references
-from ingot_issues.core.closing import act_on
-from ingot_issues.core.references import Source
-from ingot_issues.core.site import Site
-from ingot_issues.store import repositories
+from ingot_issues.core.closing import close_and_reopen
+from ingot_issues.core.markdown import LARGEST, run_without_blocking
+from ingot_issues.core.references import Reference, Source
+from ingot_issues.core.repository_context import RepositoryContext
+from ingot_issues.store import counters
 
-READ = "push.read"
+READ_MESSAGES = "push.read"
+"""The kind of the job."""
 MOST = 1000
-"""Commits of one push whose messages are read, the newest. Of a forced one only those that its event tells."""
+"""Commits of one push whose messages are read, the newest. Of a forced push only those that its event names."""
+
+CommitReferences = list[tuple[str, list[Reference]]]
+"""The references of commits, by their hashes, the newest first."""
 
 
-class ReadPush(msgspec.Struct, frozen=True, kw_only=True):
-    """The job: read the messages of a push that brought more than its event tells."""
+class ReadMessages(msgspec.Struct, frozen=True, kw_only=True):
+    """The job: read the messages of a push from repos, since its event has not all of them.
+
+    With ``among`` only those commits count.
+    """
 
     repository_id: int
     before: str
     after: str
     pusher_id: int
     closing: bool
-    confined: bool = False
+    restricted: bool = msgspec.field(default=False, name="confined")
+    among: list[str] = []
 
 
-async def follow_push(tx: Tx, site: Site, push: PushReceived) -> None:
-    """Note what the commits of a push refer to; on the default branch they also close and reopen.
+async def read_push(tx: Tx, context: RepositoryContext, push: PushReceived) -> None:
+    """Follow the references of the commits of a push; on the default branch the commits also close and reopen issues.
 
-    The commits of a mirror speak of another place. A forced push leaves commits that nobody may ask for any more, so
-    what is new since them cannot be asked for either.
+    The commits of a mirror do not count: they name issues of another forge. Repos cannot list the new commits of a
+    forced push, nor those of a new branch other than the default one: only the commits that the event names count.
     """
     if push.after == NO_COMMIT or push.repository.mirror:
         return
     closing = push.ref == f"refs/heads/{push.repository.default_branch}"
-    more = push.total_commits > len(push.commits) and not push.forced
-    if more and (closing or push.before != NO_COMMIT):
-        job = ReadPush(
+    only_named = push.forced or (push.before == NO_COMMIT and not closing)
+    is_long = push.total_commits > len(push.commits) and not only_named
+    if is_long or push.omitted.characters:
+        job = ReadMessages(
             repository_id=push.repository.id,
-            before="" if push.before == NO_COMMIT else push.before,
+            before="" if only_named or push.before == NO_COMMIT else push.before,
             after=push.after,
             pusher_id=push.pusher.id,
             closing=closing,
-            confined=push.confined,
+            restricted=push.restricted,
+            among=[commit.id for commit in push.commits] if only_named else [],
         )
-        await site.jobs.add(tx, READ, f"{push.repository.id}:{push.ref[:80]}:{push.after}", job)
+        key = f"{push.repository.id}:{push.ref[:80]}:{push.after}"
+        await context.jobs.add(tx, READ_MESSAGES, key, job)
         return
-    await follow(tx, site, [(commit.id, commit.message) for commit in push.commits], closing=closing)
+    commit_references = await find_in_messages((commit.id, commit.message) for commit in push.commits)
+    await add_references(tx, context, commit_references, closing=closing)
 
 
-async def follow(tx: Tx, site: Site, newest_first: Iterable[tuple[str, str]], *, closing: bool) -> None:
-    """The same for ids and messages of commits."""
-    told = [(sha, references.find(message)) for sha, message in newest_first if "#" in message]
-    told = [(sha, found) for sha, found in told if found]
-    if not told or not await repositories.lock(tx, site.repository.id):
+async def find_in_messages(newest_first: Iterable[tuple[str, str]]) -> CommitReferences:
+    """The references of commits, from their hashes and messages. Of a message only the first LARGEST characters count."""
+    commit_references = [
+        (sha, await run_without_blocking(references.find, message[:LARGEST]))
+        for sha, message in newest_first
+        if "#" in message
+    ]
+    return [(sha, own_references) for sha, own_references in commit_references if own_references]
+
+
+async def add_references(
+    tx: Tx, context: RepositoryContext, newest_first: CommitReferences, *, closing: bool
+) -> None:
+    """Add the references of commits, the oldest first; with ``closing`` they also close and reopen issues."""
+    if not newest_first or not await counters.lock(tx, context.repository.id):
         return
-    for sha, found in reversed(told):
-        source = Source(repository_id=site.repository.id, sha=sha)
-        await references.note_all(tx, site, source, found)
+    for sha, own_references in reversed(newest_first):
+        source = Source(repository_id=context.repository.id, sha=sha)
+        await references.add_all(tx, context, source, own_references)
         if closing:
-            await act_on(tx, site, source, found)
+            await close_and_reopen(tx, context, source, own_references)

@@ -1,27 +1,44 @@
-"""Opening, changing, closing issues; pull requests are changed the same way."""
+"""Opening, editing, closing and locking issues; pull requests are edited the same way."""
 
 from datetime import UTC, datetime
-from typing import Any, Literal
 
 import msgspec
 
-from ingot_chassis.database import Tx
+from ingot_chassis.db.tables import now
+from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid, NotFound
-from ingot_chassis.tables import now
 from ingot_contracts.issues import ChangedText, Changes, IssueAction
 from ingot_issues.core import references
+from ingot_issues.core.dependencies import refuse_blocked
+from ingot_issues.core.events import announce, announce_opened
+from ingot_issues.core.labels import list_ids_to_put
+from ingot_issues.core.notifications import notify
 from ingot_issues.core.references import Reference, Source
-from ingot_issues.core.site import Site
-from ingot_issues.store import comments, labels, milestones, pulls, repositories
+from ingot_issues.core.repository_context import RepositoryContext
+from ingot_issues.core.scheduled_merges import wake_blocked
+from ingot_issues.store import (
+    assignees,
+    comments,
+    counters,
+    issue_rows,
+    labels,
+    milestones,
+    pulls,
+    scheduled_merges,
+)
 from ingot_issues.store import issues as store
-from ingot_issues.store.comments import Details
-from ingot_issues.store.issues import IssueRow
+from ingot_issues.store.comments import CommentKind, Details
+from ingot_issues.store.issue_rows import AnyIssue, IssueRow
+from ingot_issues.store.issues import IssueDetails
+from ingot_issues.store.pulls import Branches
+from ingot_issues.store.states import State
 
-TITLE_LENGTH = 255
+NOTIFIED: frozenset[IssueAction] = frozenset(["closed", "reopened", "assigned"])
+"""The events of which participants are notified."""
 
 
-class Opening(msgspec.Struct, kw_only=True):
-    """What a new issue or pull request starts with. Ids that the repository does not have are left out.
+class NewIssue(msgspec.Struct, kw_only=True):
+    """What a new issue or pull request begins with. What is no label of the repository is left out.
 
     ``references`` are those of title and body.
     """
@@ -33,189 +50,253 @@ class Opening(msgspec.Struct, kw_only=True):
     labels: list[int] = []
     label_names: list[str] = []
     due_date: datetime | None = None
+    ref: str = ""
     references: list[Reference] = []
 
     @property
-    def has_more(self) -> bool:
-        """Whether there is to be anything around the issue from the start."""
-        return bool(self.assignees or self.milestone_id or self.labels or self.label_names)
+    def is_plain(self) -> bool:
+        """Whether it has neither assignees nor milestone nor labels."""
+        return not (self.assignees or self.milestone_id or self.labels or self.label_names)
 
 
-class Edit(msgspec.Struct, kw_only=True):
-    """What is to change; what is None stays. ``milestone_id`` 0 takes it off, ``due_date`` may be taken off, too.
+class IssueEdit(msgspec.Struct, kw_only=True):
+    """The fields to change; a field that is None stays. ``milestone_id`` 0 removes the milestone.
 
-    ``references`` are those of title and body as they will be.
+    ``references`` are those of the new title and body.
     """
 
     title: str | None = None
     body: str | None = None
-    state: Literal["open", "closed"] | None = None
+    state: State | None = None
     assignees: list[int] | None = None
     milestone_id: int | None = None
     due_date: datetime | None = None
-    no_due_date: bool = False
+    remove_due_date: bool = False
+    ref: str | None = None
     references: list[Reference] = []
 
 
 def clean_title(title: str) -> str:
-    """``title`` without space around it. Raises Invalid."""
+    """``title`` without surrounding space. Raises Invalid."""
     title = title.strip()
     if not title:
         raise Invalid.field("title", "required", "is required")
-    if len(title) > TITLE_LENGTH:
-        raise Invalid.field("title", "length", f"has more than {TITLE_LENGTH} characters")
     return title
 
 
 def due(moment: datetime | None) -> datetime | None:
-    """``moment`` in UTC, if it is one: clients write none as the first or the last year there is."""
+    """``moment`` in UTC. Clients write the first or the last possible year for no date."""
     if moment is None or not 1 < moment.year < 9999:
         return None
     return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-async def open_issue(tx: Tx, site: Site, opening: Opening, *, closed: bool = False) -> IssueRow:
-    """Open an issue, and close it at once if so wanted. Its row."""
-    row = await write_opened(tx, site, opening, is_pull=False)
-    if opening.has_more:
-        row = await site.announce(tx, row.id, "opened")
+async def references_of(title: str, body: str) -> list[Reference]:
+    """The references of an issue or pull request. Call it before the repository is locked."""
+    if "#" not in title and "#" not in body:
+        return []
+    return await references.find_in_markdown(f"{title}\n\n{body}")
+
+
+async def open_issue(
+    tx: Tx, context: RepositoryContext, new_issue: NewIssue, *, closed: bool = False
+) -> IssueDetails:
+    """Open an issue, and with ``closed`` close it at once. Raises Invalid."""
+    issue = await insert_issue(tx, context, new_issue, is_pull=False)
+    if new_issue.is_plain:
+        announce_opened(tx, context, issue)
     else:
-        site.tell(tx, row, "opened")
-    return await edit(tx, site, row, Edit(state="closed")) if closed else row
+        issue = await announce(tx, context, issue.id, "opened")
+    if (
+        context.repository.watchers_count
+        or new_issue.assignees
+        or "@" in f"{new_issue.title}{new_issue.body}"
+    ):
+        await notify(tx, context, issue.id, is_opened=True)
+    return await edit_issue(tx, context, issue, IssueEdit(state=State.CLOSED)) if closed else issue
 
 
-async def write_opened(tx: Tx, site: Site, opening: Opening, *, is_pull: bool) -> IssueRow:
-    """Insert the issue and what is on it from the start; its row, yet without what is around it."""
-    repository_id = site.repository.id
-    title = clean_title(opening.title)
-    number = await repositories.next_number(tx, repository_id, is_pull=is_pull)
+async def insert_issue(
+    tx: Tx, context: RepositoryContext, new_issue: NewIssue, *, is_pull: bool
+) -> IssueDetails:
+    """Insert an issue; its details are complete only if it ``is_plain``. Raises Invalid."""
+    repository_id = context.repository.id
+    title = clean_title(new_issue.title)
+    number = await store.take_number(tx, repository_id, is_pull=is_pull)
     if number is None:
         raise NotFound
-    milestone = (
-        await milestones.get(tx, repository_id, opening.milestone_id) if opening.milestone_id else None
-    )
-    row = await store.add(
+    milestone_id = new_issue.milestone_id or None
+    if milestone_id is not None:
+        await _require_milestone(tx, context, milestone_id)
+    issue = await store.add(
         tx,
         repository_id=repository_id,
         number=number,
         is_pull=is_pull,
-        author_id=site.actor_id,
+        author_id=context.actor_id,
         title=title,
-        body=opening.body,
-        state="open",
-        milestone_id=milestone.id if milestone else None,
-        due_date=due(opening.due_date),
+        body=new_issue.body,
+        state=State.OPEN.value,
+        milestone_id=milestone_id,
+        due_date=due(new_issue.due_date),
+        ref=new_issue.ref,
     )
-    if milestone is not None:
-        await milestones.count(tx, milestone.id, open_issues=1)
-        await site.note(tx, row.id, comments.MILESTONE, details=Details(milestone=milestone.id))
-    if opening.assignees:
-        await store.set_assignees(tx, row.id, opening.assignees)
-        for account_id in opening.assignees:
-            await site.note(tx, row.id, comments.ASSIGNEES, details=Details(assignee=account_id))
-    if opening.labels or opening.label_names:
-        known = await labels.known(tx, repository_id, opening.labels, opening.label_names)
-        for label_id in await store.add_labels(tx, row.id, known):
-            await site.note(tx, row.id, comments.LABEL, "1", Details(label=label_id))
-    source = Source(repository_id=repository_id, issue_id=row.id, is_pull=is_pull)
-    await references.note_all(tx, site, source, opening.references)
-    return row
+    if milestone_id is not None:
+        await milestones.count(tx, milestone_id, open_issues=1)
+        details = Details(milestone=milestone_id)
+        await context.add_to_timeline(tx, issue.id, CommentKind.MILESTONE, details=details)
+    if new_issue.assignees:
+        await assignees.replace(tx, issue.id, new_issue.assignees)
+        for account_id in new_issue.assignees:
+            details = Details(assignee=account_id)
+            await context.add_to_timeline(tx, issue.id, CommentKind.ASSIGNEES, details=details)
+    if new_issue.labels or new_issue.label_names:
+        label_ids = await list_ids_to_put(tx, context.repository, new_issue.labels, new_issue.label_names)
+        for label_id in await labels.put_on_issue(tx, issue.id, label_ids):
+            await context.add_to_timeline(tx, issue.id, CommentKind.LABEL, "1", Details(label=label_id))
+    if new_issue.references:
+        source = Source(repository_id=repository_id, issue_id=issue.id, is_pull=is_pull)
+        await references.add_all(tx, context, source, new_issue.references)
+    return issue
 
 
-async def edit(tx: Tx, site: Site, seen: IssueRow, wanted: Edit) -> IssueRow:
-    """Change an issue or pull request and tell what changed; the new row. Raises Invalid or Conflict."""
-    await site.enter(tx)
-    before = await store.get_by_id(tx, seen.id)
+async def edit_issue(tx: Tx, context: RepositoryContext, issue: AnyIssue, edit: IssueEdit) -> IssueDetails:
+    """Change an issue or pull request, and announce what changed. Raises Invalid, Conflict or NotFound."""
+    await context.lock(tx)
+    before = await issue_rows.get_by_id(tx, issue.id)
     if before is None:
         raise NotFound
-    values, actions, changes = await _change_text(tx, site, before, wanted)
-    actions += await _change_milestone(tx, site, before, wanted.milestone_id, values)
-    await _change_due_date(tx, site, before, wanted, values)
-    if wanted.assignees is not None:
-        actions += await _change_assignees(tx, site, before, wanted.assignees)
-    if wanted.state is not None and wanted.state != before.state:
-        actions.append(await _change_state(tx, site, before, wanted.state, values))
+    values, actions, changes = await _change_text(tx, context, before, edit)
+    actions += await _change_milestone(tx, context, before, edit.milestone_id, values)
+    await _change_due_date(tx, context, before, edit, values)
+    if edit.ref is not None and edit.ref != before.ref:
+        values["ref"] = edit.ref
+        details = Details(old_ref=before.ref, new_ref=edit.ref)
+        await context.add_to_timeline(tx, before.id, CommentKind.REF, details=details)
+    if edit.assignees is not None:
+        actions += await _change_assignees(tx, context, before, edit.assignees)
+    if edit.state is not None and edit.state != before.state:
+        actions.append(await _change_state(tx, context, before, edit.state, values))
     if values or actions:
-        await store.change(tx, before.id, **values)
-    return await site.announce(tx, before.id, *actions, changes=changes)
+        await issue_rows.change(tx, before.id, values)
+    if not NOTIFIED.isdisjoint(actions):
+        await notify(tx, context, before.id)
+    return await announce(tx, context, before.id, *actions, changes=changes)
 
 
-async def set_lock(tx: Tx, site: Site, seen: IssueRow, *, locked: bool, reason: str = "") -> None:
-    """Leave the conversation to writers, or open it again; nothing happens when it is so already."""
-    await site.enter(tx)
-    before = await store.get_by_id(tx, seen.id)
+async def delete_issue(tx: Tx, context: RepositoryContext, issue: AnyIssue) -> None:
+    """Delete an issue or pull request with all that belongs to it; nothing happens when it is deleted already.
+
+    Its number is not used again.
+    """
+    await context.lock(tx)
+    before = await issue_rows.get_by_id(tx, issue.id)
+    if before is None:
+        return
+    is_open = before.state == State.OPEN
+    if before.milestone_id:
+        counted = "open_issues" if is_open else "closed_issues"
+        await milestones.count(tx, before.milestone_id, **{counted: -1})
+    if is_open:
+        await counters.count_open(tx, context.repository.id, -1, is_pull=before.is_pull)
+    await comments.remove_of_issue(tx, before.id)
+    await issue_rows.remove(tx, before.id)
+    await counters.count_deleted(tx, context.repository.id)
+
+
+async def set_lock(
+    tx: Tx, context: RepositoryContext, issue: IssueDetails, *, locked: bool, reason: str = ""
+) -> None:
+    """Lock or unlock the conversation; nothing happens when that is done already."""
+    await context.lock(tx)
+    before = await issue_rows.get_by_id(tx, issue.id)
     if before is None or before.locked == locked:
         return
-    await store.change(tx, seen.id, locked=locked)
-    await site.note(tx, seen.id, comments.LOCKED if locked else comments.UNLOCKED, reason)
-    await site.announce(tx, seen.id, "locked" if locked else "unlocked")
+    await issue_rows.change(tx, issue.id, {"locked": locked})
+    kind = CommentKind.LOCKED if locked else CommentKind.UNLOCKED
+    await context.add_to_timeline(tx, issue.id, kind, reason)
+    await announce(tx, context, issue.id, "locked" if locked else "unlocked")
 
 
 async def _change_text(
-    tx: Tx, site: Site, before: IssueRow, wanted: Edit
+    tx: Tx, context: RepositoryContext, before: IssueRow, edit: IssueEdit
 ) -> tuple[dict[str, object], list[IssueAction], Changes | None]:
     values: dict[str, object] = {}
     former: dict[str, ChangedText] = {}
-    title = clean_title(wanted.title) if wanted.title else before.title
+    title = clean_title(edit.title) if edit.title else before.title
     if title != before.title:
         values["title"], former["title"] = title, ChangedText(before.title)
-        renamed = Details(old_title=before.title, new_title=title)
-        await site.note(tx, before.id, comments.TITLE, details=renamed)
-    if wanted.body is not None and wanted.body != before.body:
-        values["body"], former["body"] = wanted.body, ChangedText(before.body)
+        details = Details(old_title=before.title, new_title=title)
+        await context.add_to_timeline(tx, before.id, CommentKind.TITLE, details=details)
+    if edit.body is not None and edit.body != before.body:
+        values["body"], former["body"] = edit.body, ChangedText(before.body)
     if not former:
         return values, [], None
-    source = Source(repository_id=site.repository.id, issue_id=before.id, is_pull=before.is_pull)
-    await references.note_all(tx, site, source, wanted.references)
+    source = Source(repository_id=context.repository.id, issue_id=before.id, is_pull=before.is_pull)
+    await references.add_all(tx, context, source, edit.references)
     return values, ["edited"], Changes(title=former.get("title"), body=former.get("body"))
 
 
 async def _change_milestone(
-    tx: Tx, site: Site, before: IssueRow, milestone_id: int | None, values: dict[str, object]
+    tx: Tx,
+    context: RepositoryContext,
+    before: IssueRow,
+    milestone_id: int | None,
+    values: dict[str, object],
 ) -> list[IssueAction]:
-    held = before.milestone_id or 0
-    if milestone_id is None or milestone_id == held:
+    former_id = before.milestone_id or 0
+    if milestone_id is None or milestone_id == former_id:
         return []
-    if milestone_id and await milestones.get(tx, site.repository.id, milestone_id) is None:
-        raise Invalid.field("milestone", "unknown", "is no milestone of the repository")
+    if milestone_id:
+        await _require_milestone(tx, context, milestone_id)
     values["milestone_id"] = milestone_id or None
-    counted = "open_issues" if before.state == "open" else "closed_issues"
-    if held:
-        await milestones.count(tx, held, **{counted: -1})
+    counted = "open_issues" if before.state == State.OPEN else "closed_issues"
+    if former_id:
+        await milestones.count(tx, former_id, **{counted: -1})
     if milestone_id:
         await milestones.count(tx, milestone_id, **{counted: 1})
-    moved = Details(milestone=milestone_id, old_milestone=held)
-    await site.note(tx, before.id, comments.MILESTONE, details=moved)
+    details = Details(milestone=milestone_id, old_milestone=former_id)
+    await context.add_to_timeline(tx, before.id, CommentKind.MILESTONE, details=details)
     return ["milestoned" if milestone_id else "demilestoned"]
 
 
+async def _require_milestone(tx: Tx, context: RepositoryContext, milestone_id: int) -> None:
+    """Raises Invalid when the repository has no such milestone."""
+    if await milestones.get(tx, context.repository.id, milestone_id) is None:
+        raise Invalid.field("milestone", "unknown", "is no milestone of the repository")
+
+
 async def _change_due_date(
-    tx: Tx, site: Site, before: IssueRow, wanted: Edit, values: dict[str, object]
+    tx: Tx, context: RepositoryContext, before: IssueRow, edit: IssueEdit, values: dict[str, object]
 ) -> None:
-    """The text of the row in the timeline is the day, after a change also the former one."""
-    due_date = due(wanted.due_date)
-    if (due_date is None and not wanted.no_due_date) or due_date == before.due_date:
+    """The text of the row in the timeline is the new day, or the new and the former day."""
+    due_date = due(edit.due_date)
+    if (due_date is None and not edit.remove_due_date) or due_date == before.due_date:
         return
     values["due_date"] = due_date
     days = [f"{moment:%Y-%m-%d}" for moment in (due_date, before.due_date) if moment is not None]
-    kind = comments.DUE_CHANGED if len(days) == 2 else comments.DUE_SET if due_date else comments.DUE_UNSET
-    await site.note(tx, before.id, kind, "|".join(days))
+    if len(days) == 2:
+        kind = CommentKind.DUE_DATE_CHANGED
+    else:
+        kind = CommentKind.DUE_DATE_SET if due_date else CommentKind.DUE_DATE_REMOVED
+    await context.add_to_timeline(tx, before.id, kind, "|".join(days))
 
 
 async def _change_assignees(
-    tx: Tx, site: Site, before: IssueRow, account_ids: list[int]
+    tx: Tx, context: RepositoryContext, before: IssueRow, account_ids: list[int]
 ) -> list[IssueAction]:
-    held = await store.assignees_of(tx, before.id)
-    if held == account_ids:
+    former_ids = await assignees.list_ids(tx, before.id)
+    if former_ids == account_ids:
         return []
-    await store.set_assignees(tx, before.id, account_ids)
-    added = [account_id for account_id in account_ids if account_id not in held]
-    removed = [account_id for account_id in held if account_id not in account_ids]
+    await assignees.replace(tx, before.id, account_ids)
+    added = [account_id for account_id in account_ids if account_id not in former_ids]
+    removed = [account_id for account_id in former_ids if account_id not in account_ids]
     for account_id in removed:
-        taken = Details(assignee=account_id, removed=True)
-        await site.note(tx, before.id, comments.ASSIGNEES, details=taken)
+        details = Details(assignee=account_id, removed=True)
+        await context.add_to_timeline(tx, before.id, CommentKind.ASSIGNEES, details=details)
     for account_id in added:
-        await site.note(tx, before.id, comments.ASSIGNEES, details=Details(assignee=account_id))
+        details = Details(assignee=account_id)
+        await context.add_to_timeline(tx, before.id, CommentKind.ASSIGNEES, details=details)
     actions: list[IssueAction] = []
     if removed:
         actions.append("unassigned")
@@ -224,38 +305,47 @@ async def _change_assignees(
     return actions
 
 
-async def refuse_twin(tx: Tx, repository_id: int, branches: Any) -> None:
-    """Raises Conflict when a pull request between the same branches is open. ``branches`` has their columns."""
-    twin = await pulls.open_twin(
-        tx,
-        repository_id,
-        base_branch=branches.base_branch,
-        head_repository_id=branches.head_repository_id,
-        head_branch=branches.head_branch,
-    )
-    if twin is not None:
-        raise Conflict(f"pull request #{twin} between these branches is open")
+async def refuse_duplicate(tx: Tx, repository_id: int, branches: Branches) -> None:
+    """Raises Conflict when a pull request between the same branches is open."""
+    number = await pulls.get_open_duplicate(tx, repository_id, branches)
+    if number is not None:
+        raise Conflict(f"pull request #{number} between these branches is open")
+
+
+async def _refuse_reopening(tx: Tx, context: RepositoryContext, before: IssueRow) -> None:
+    """Raises Conflict for a merged pull request, and for one with an open duplicate."""
+    pull = await issue_rows.get_pull_by_id(tx, before.id)
+    if pull is None:
+        raise NotFound
+    if pull.merged:
+        raise Conflict("a merged pull request stays closed")
+    branches = Branches(pull.base_branch, pull.head_repository_id, pull.head_branch)
+    await refuse_duplicate(tx, context.repository.id, branches)
 
 
 async def _change_state(
-    tx: Tx, site: Site, before: IssueRow, state: Literal["open", "closed"], values: dict[str, object]
+    tx: Tx, context: RepositoryContext, before: IssueRow, state: State, values: dict[str, object]
 ) -> IssueAction:
-    if before.is_pull and before.merged:
-        raise Conflict("a merged pull request stays closed")
-    closing = state == "closed"
+    closing = state == State.CLOSED
+    if closing:
+        await refuse_blocked(tx, before.id)
+        await scheduled_merges.remove(tx, before.id)
+        await wake_blocked(tx, context.jobs, before.id)
     if before.is_pull and not closing:
-        await refuse_twin(tx, site.repository.id, before)
+        await _refuse_reopening(tx, context, before)
     values |= {"state": state, "closed_at": now() if closing else None}
-    await site.note(tx, before.id, comments.CLOSED if closing else comments.REOPENED)
-    # What edit has put it into counts, else what it was in.
-    await count_in_milestone(tx, values.get("milestone_id", before.milestone_id), closing=closing)
-    more = -1 if closing else 1
-    await repositories.count_open(tx, site.repository.id, more, is_pull=before.is_pull)
+    kind = CommentKind.CLOSED if closing else CommentKind.REOPENED
+    await context.add_to_timeline(tx, before.id, kind)
+    # The milestone that this edit sets has counted the issue already as it was before.
+    milestone_id = values.get("milestone_id", before.milestone_id)
+    if isinstance(milestone_id, int):
+        await count_in_milestone(tx, milestone_id, closing=closing)
+    difference = -1 if closing else 1
+    await counters.count_open(tx, context.repository.id, difference, is_pull=before.is_pull)
     return "closed" if closing else "reopened"
 
 
-async def count_in_milestone(tx: Tx, milestone_id: Any, *, closing: bool) -> None:
-    """An issue of the milestone was closed, or opened again."""
-    if milestone_id:
-        more = -1 if closing else 1
-        await milestones.count(tx, milestone_id, open_issues=more, closed_issues=-more)
+async def count_in_milestone(tx: Tx, milestone_id: int, *, closing: bool) -> None:
+    """Count that an issue of the milestone was closed, or reopened."""
+    difference = -1 if closing else 1
+    await milestones.count(tx, milestone_id, open_issues=difference, closed_issues=-difference)

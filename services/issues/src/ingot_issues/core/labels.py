@@ -1,36 +1,32 @@
-"""Labels of a repository, and putting them on issues."""
+"""Labels of a repository, and labels on an issue."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from ingot_chassis.database import Tx
+from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_contracts.issues import Label, LabelChanged
-from ingot_issues.core.site import Site
-from ingot_issues.store import comments, issues
+from ingot_contracts.repos import Repository
+from ingot_issues.core.events import Action, MakeEvent, announce, announce_in_repository
+from ingot_issues.core.repository_context import RepositoryContext
+from ingot_issues.store import issue_rows
 from ingot_issues.store import labels as store
-from ingot_issues.store.comments import Details
-from ingot_issues.store.issues import IssueRow
+from ingot_issues.store.comments import CommentKind, Details
+from ingot_issues.store.issues import IssueDetails
 from ingot_issues.store.labels import LabelRow
-from ingot_issues.store.repositories import plain
-from ingot_issues.store.surroundings import labels_of
 
-NAME_LENGTH = 255
-
-MOST_NAMED = 100
+MOST_LABELS = 100
 """Labels that one request puts on an issue."""
 
 _COLOR = re.compile(r"#?([0-9a-fA-F]{6}|[0-9a-fA-F]{3})")
 
 
 def clean_name(name: str) -> str:
-    """``name`` without space around it. Raises Invalid."""
+    """``name`` without surrounding space. Raises Invalid."""
     name = name.strip()
     if not name:
         raise Invalid.field("name", "required", "is required")
-    if len(name) > NAME_LENGTH:
-        raise Invalid.field("name", "length", f"has more than {NAME_LENGTH} characters")
     return name
 
 
@@ -38,111 +34,162 @@ def clean_color(color: str) -> str:
     """Six lower-case hex digits. Raises Invalid."""
     if not color:
         raise Invalid.field("color", "required", "is required")
-    found = _COLOR.fullmatch(color)
-    if found is None:
+    match = _COLOR.fullmatch(color)
+    if match is None:
         raise Invalid.field("color", "format", f"{color!r} is not '#' and six hex digits")
-    digits = found.group(1).lower()
+    digits = match.group(1).lower()
     return digits if len(digits) == 6 else "".join(digit * 2 for digit in digits)
 
 
-def ids_and_names(named: Iterable[int | str]) -> tuple[list[int], list[str]]:
-    """What a list of labels names, each once. Raises Invalid for more than MOST_NAMED."""
-    once = dict.fromkeys(named)
-    if len(once) > MOST_NAMED:
-        raise Invalid.field("labels", "length", f"are more than {MOST_NAMED}")
-    return [one for one in once if isinstance(one, int)], [one for one in once if isinstance(one, str)]
+def ids_and_names(labels: Iterable[int | str]) -> tuple[list[int], list[str]]:
+    """The ids and the names in a list of labels, each once. Raises Invalid for more than MOST_LABELS."""
+    distinct = dict.fromkeys(labels)
+    if len(distinct) > MOST_LABELS:
+        raise Invalid.field("labels", "length", f"are more than {MOST_LABELS}")
+    ids = [label for label in distinct if isinstance(label, int)]
+    return ids, [label for label in distinct if isinstance(label, str)]
 
 
-async def create_label(tx: Tx, site: Site, name: str, color: str) -> Label:
-    """Raises Invalid."""
-    await site.enter(tx)
-    values = {"name": clean_name(name), "color": clean_color(color)}
-    row = await store.add(tx, repository_id=site.repository.id, **values)
-    return await _told(tx, site, row, "created")
-
-
-async def change_label(tx: Tx, site: Site, label_id: int, name: str | None, color: str | None) -> Label:
-    """Rename or recolour. Raises NotFound or Invalid."""
-    await site.enter(tx)
-    row = await store.get(tx, site.repository.id, label_id)
-    if row is None:
-        raise NotFound
-    values: dict[str, Any] = {}
-    if name is not None:
-        values["name"] = clean_name(name)
-    if color is not None:
-        values["color"] = clean_color(color)
-    changed = {key: value for key, value in values.items() if value != getattr(row, key)}
-    if not changed:
-        return site.viewing.label(row, site.repository)
-    return await _told(tx, site, await store.change(tx, label_id, **changed), "edited")
-
-
-async def delete_label(tx: Tx, site: Site, label_id: int) -> None:
-    """Also from the issues it is on; nothing happens when there is none."""
-    await site.enter(tx)
-    row = await store.get(tx, site.repository.id, label_id)
-    if row is not None:
-        await store.remove(tx, label_id)
-        await _told(tx, site, row, "deleted")
-
-
-async def _told(tx: Tx, site: Site, row: LabelRow, action: Literal["created", "edited", "deleted"]) -> Label:
-    """Tell what happened to a label; its view."""
-    repository, sender = plain(site.repository), await site.sender(tx)
-    label = site.viewing.label(row, repository)
-    tx.emit(LabelChanged(action=action, label=label, repository=repository, sender=sender), key=repository.id)
+async def create_label(tx: Tx, context: RepositoryContext, fields: Mapping[str, Any]) -> Label:
+    """``fields`` has ``name`` and ``color``, and may have the others of a label. Raises Invalid."""
+    values = clean_fields(fields)
+    await context.lock(tx)
+    await _refuse_taken_name(tx, context, values["name"])
+    row = await store.add(tx, context.repository.id, values)
+    label = context.presenter.label(row, context.repository.full_name)
+    await announce_in_repository(tx, context, _event("created", label))
     return label
 
 
-async def add_to_issue(tx: Tx, site: Site, issue: IssueRow, ids: list[int], names: list[str]) -> None:
-    """Put the repository's own among ``ids`` and ``names`` on an issue."""
-    await site.enter(tx)
-    known = await store.known(tx, site.repository.id, ids, names)
-    await _changed(tx, site, issue, added=await issues.add_labels(tx, issue.id, known))
+async def edit_label(tx: Tx, context: RepositoryContext, label_id: int, fields: Mapping[str, Any]) -> Label:
+    """Change what ``fields`` has. Raises NotFound or Invalid."""
+    await context.lock(tx)
+    row = await store.get(tx, context.repository.id, label_id)
+    if row is None:
+        raise NotFound
+    changed = {name: value for name, value in clean_fields(fields).items() if value != getattr(row, name)}
+    if not changed:
+        return context.presenter.label(row, context.repository.full_name)
+    if changed.get("name", row.name).lower() != row.name.lower():
+        await _refuse_taken_name(tx, context, changed["name"])
+    row = await store.change(tx, label_id, changed)
+    label = context.presenter.label(row, context.repository.full_name)
+    await announce_in_repository(tx, context, _event("edited", label))
+    return label
+
+
+def clean_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a label as they are stored. Raises Invalid."""
+    clean = {"name": clean_name, "color": clean_color}
+    return {name: clean[name](value) if name in clean else value for name, value in fields.items()}
+
+
+async def _refuse_taken_name(tx: Tx, context: RepositoryContext, name: str) -> None:
+    """Raises Invalid when a label of the repository, which is locked, has that name in any case."""
+    if await store.get_by_name(tx, context.repository.id, name) is not None:
+        raise Invalid.field("name", "taken", "is the name of a label already")
+
+
+async def delete_label(tx: Tx, context: RepositoryContext, label_id: int) -> None:
+    """Delete a label, also from issues; nothing happens when there is none."""
+    await context.lock(tx)
+    row = await store.get(tx, context.repository.id, label_id)
+    if row is not None:
+        await store.remove(tx, label_id)
+        label = context.presenter.label(row, context.repository.full_name)
+        await announce_in_repository(tx, context, _event("deleted", label))
+
+
+def _event(action: Action, label: Label) -> MakeEvent:
+    return lambda repository, sender: LabelChanged(
+        action=action, label=label, repository=repository, sender=sender
+    )
+
+
+async def list_ids_to_put(tx: Tx, repository: Repository, ids: list[int], names: list[str]) -> list[int]:
+    """The ids of the labels with these ids or names that one issue of the repository may have together."""
+    rows = await store.list_by_ids_and_names(tx, repository.id, repository.owner.id, ids, names)
+    return [row.id for row in _one_of_each_scope(rows)]
+
+
+def _scope(label: LabelRow) -> str:
+    """The name of an exclusive label up to its last slash; empty for a label that excludes none."""
+    return label.name.rpartition("/")[0].lower() if label.exclusive else ""
+
+
+def _one_of_each_scope(labels: Iterable[LabelRow]) -> list[LabelRow]:
+    """Without the exclusive labels that a later one excludes."""
+    return list({_scope(label) or label.id: label for label in labels}.values())
+
+
+async def add_to_issue(
+    tx: Tx, context: RepositoryContext, issue: IssueDetails, ids: list[int], names: list[str]
+) -> None:
+    """Put labels on an issue; an exclusive one takes the others of its scope off.
+
+    What is no label of the repository is left out.
+    """
+    await context.lock(tx)
+    repository = context.repository
+    rows = await store.list_by_ids_and_names(tx, repository.id, repository.owner.id, ids, names)
+    added = _one_of_each_scope(rows)
+    scopes = {scope for row in added if (scope := _scope(row))}
+    former = await store.list_on_issue(tx, issue.id) if scopes else []
+    added_ids = [row.id for row in added]
+    displaced_ids = [row.id for row in former if _scope(row) in scopes and row.id not in added_ids]
+    removed = await store.take_off_issue(tx, issue.id, displaced_ids)
+    await _record(
+        tx, context, issue, added=await store.put_on_issue(tx, issue.id, added_ids), removed=removed
+    )
 
 
 async def replace_on_issue(
-    tx: Tx, site: Site, issue: IssueRow, ids: list[int], names: list[str]
-) -> IssueRow | None:
-    """Leave exactly the repository's own among ``ids`` and ``names`` on an issue; its row, if that changed it."""
-    await site.enter(tx)
-    wanted = set(await store.known(tx, site.repository.id, ids, names))
-    held = {row.id for row in await labels_of(tx, issue.id)}
-    removed = await issues.remove_labels(tx, issue.id, sorted(held - wanted))
-    added = await issues.add_labels(tx, issue.id, sorted(wanted - held))
-    return await _changed(tx, site, issue, added=added, removed=removed)
+    tx: Tx, context: RepositoryContext, issue: IssueDetails, ids: list[int], names: list[str]
+) -> IssueDetails | None:
+    """Leave exactly these labels on an issue; its details, if that changed it.
+
+    What is no label of the repository is left out.
+    """
+    await context.lock(tx)
+    label_ids = set(await list_ids_to_put(tx, context.repository, ids, names))
+    former_ids = {row.id for row in await store.list_on_issue(tx, issue.id)}
+    removed = await store.take_off_issue(tx, issue.id, sorted(former_ids - label_ids))
+    added = await store.put_on_issue(tx, issue.id, sorted(label_ids - former_ids))
+    return await _record(tx, context, issue, added=added, removed=removed)
 
 
-async def take_off_issue(tx: Tx, site: Site, issue: IssueRow, label_id: int) -> None:
-    """Take one label off, if it is on. Raises Invalid when the repository has no such label."""
-    await site.enter(tx)
-    if await store.get(tx, site.repository.id, label_id) is None:
+async def take_off_issue(tx: Tx, context: RepositoryContext, issue: IssueDetails, label_id: int) -> None:
+    """Take one label off, if the issue has it. Raises Invalid when the repository has no such label."""
+    await context.lock(tx)
+    repository = context.repository
+    if await store.get_usable(tx, repository.id, repository.owner.id, label_id) is None:
         raise Invalid.field("id", "unknown", "is no label of the repository")
-    await _changed(tx, site, issue, removed=await issues.remove_labels(tx, issue.id, [label_id]))
+    await _record(tx, context, issue, removed=await store.take_off_issue(tx, issue.id, [label_id]))
 
 
-async def clear_issue(tx: Tx, site: Site, issue: IssueRow) -> None:
+async def clear_issue(tx: Tx, context: RepositoryContext, issue: IssueDetails) -> None:
     """Take all labels off."""
-    await site.enter(tx)
-    removed = await issues.remove_labels(tx, issue.id)
-    await _changed(tx, site, issue, removed=removed, action="label_cleared")
+    await context.lock(tx)
+    removed = await store.take_off_issue(tx, issue.id)
+    await _record(tx, context, issue, removed=removed, action="label_cleared")
 
 
-async def _changed(
+async def _record(
     tx: Tx,
-    site: Site,
-    issue: IssueRow,
+    context: RepositoryContext,
+    issue: IssueDetails,
     *,
     added: Sequence[int] = (),
     removed: Sequence[int] = (),
     action: Literal["label_updated", "label_cleared"] = "label_updated",
-) -> IssueRow | None:
+) -> IssueDetails | None:
+    """Write into the timeline which labels were added and removed, and announce it; nothing when there are none."""
     if not added and not removed:
         return None
     for label_id in removed:
-        await site.note(tx, issue.id, comments.LABEL, "", Details(label=label_id, removed=True))
+        details = Details(label=label_id, removed=True)
+        await context.add_to_timeline(tx, issue.id, CommentKind.LABEL, "", details)
     for label_id in added:
-        await site.note(tx, issue.id, comments.LABEL, "1", Details(label=label_id))
-    await issues.change(tx, issue.id)
-    return await site.announce(tx, issue.id, action)
+        await context.add_to_timeline(tx, issue.id, CommentKind.LABEL, "1", Details(label=label_id))
+    await issue_rows.change(tx, issue.id)
+    return await announce(tx, context, issue.id, action)

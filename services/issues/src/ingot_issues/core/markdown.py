@@ -1,4 +1,4 @@
-"""Markdown to HTML that is safe to show: parsed, linked in mode gfm, highlighted, and sanitised in every mode."""
+"""Markdown to HTML that is safe to show: parsed, with links in mode gfm, highlighted, and sanitised in every mode."""
 
 import asyncio
 import itertools
@@ -15,6 +15,7 @@ from urllib.parse import urljoin, urlsplit
 import nh3
 import pygments  # type: ignore[import-untyped]
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
@@ -23,19 +24,22 @@ from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
 from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
+from ingot_issues.core.markdown_limits import OpenTags, limit_work
+
 LARGEST = 128 * 1024
-"""Characters. Nesting makes the time of some inputs grow faster than their length."""
+"""Characters."""
 HIGHLIGHTED = 32 * 1024
 """Characters of a block of code that is highlighted."""
 HIGHLIGHT_SECONDS = 0.5
-"""CPU that highlighting takes for one text. Some lexers need time that grows with the square of their input."""
+"""CPU time of highlighting for one text. Some lexers need time that grows with the square of their input."""
 MOST_TARGETS = 1024 * 1024
-"""Characters of the targets and titles of all links of a text; one definition may be used by very many."""
+"""Characters of the targets and titles of all links of a text; many links may use one definition."""
+TARGETS_PER_CHARACTER = 32
 LONGEST_CONTEXT = 255
 INLINE = 2048
-"""Characters that are parsed at once; longer texts leave the event loop to others."""
+"""Characters of a text that is parsed in the event loop. A longer text is parsed in a thread."""
 _Result = TypeVar("_Result")
-_ROOM = ThreadPoolExecutor(max_workers=2, thread_name_prefix="markdown")
+_THREADS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="markdown")
 
 _WEB = r"""(?P<url>(?:https?://|www\.)[^\s<>]*[^\s<>?!.,:;*_~'")\]])"""
 _REFERENCE = re.compile(
@@ -68,16 +72,20 @@ _ATTRIBUTES = {
 
 
 @dataclass(frozen=True)
-class Context:
-    """Where relative links lead: below ``base``, the root of all pages being ``root``. Both end with a slash."""
+class LinkContext:
+    """The targets of relative links are below ``base``; ``root`` is the root of all pages. Both end with a slash.
+
+    ``images`` is where pictures are, if they are elsewhere; it ends with a slash, too.
+    """
 
     root: str
     base: str
     wiki: bool = False
+    images: str = ""
 
     @classmethod
-    def of(cls, root: str, path: str, *, wiki: bool) -> "Context":
-        """``path`` is such as ``owner/name``, or a whole URL below ``root``; anything else is the root."""
+    def of(cls, root: str, path: str, *, wiki: bool) -> "LinkContext":
+        """For a ``path`` such as ``owner/name``, or a whole URL below ``root``; for anything else ``base`` is the root."""
         path = path.strip().removeprefix(root).strip("/")
         if (
             len(path) > LONGEST_CONTEXT
@@ -88,42 +96,42 @@ class Context:
         return cls(root, f"{root}{path}/" if path else root, wiki)
 
     def link(self, target: str) -> str:
-        return _below(self.base + ("wiki/" if self.wiki else ""), target)
+        return _join(self.base + ("wiki/" if self.wiki else ""), target)
 
     def image(self, target: str) -> str:
-        return _below(self.base + ("wiki/raw/" if self.wiki else ""), target)
+        return _join(self.images or self.base + ("wiki/raw/" if self.wiki else ""), target)
 
     def page(self, target: str) -> str:
         return f"{self.base}{'wiki/' if self.wiki else ''}{target.strip().replace(' ', '-')}"
 
 
-async def parsed(work: Callable[[str], _Result], text: str) -> _Result:
-    """``work(text)``, where it does not hold up the event loop."""
+async def run_without_blocking(work: Callable[[str], _Result], text: str) -> _Result:
+    """``work(text)``, in a thread when it would block the event loop."""
     if len(text) <= INLINE:
         return work(text)
-    return await asyncio.get_running_loop().run_in_executor(_ROOM, work, text)
+    return await asyncio.get_running_loop().run_in_executor(_THREADS, work, text)
 
 
-def render(text: str, context: Context | None = None) -> str:
+def render(text: str, context: LinkContext | None = None) -> str:
     """HTML for ``text``; with a context, references become links. Empty for empty text."""
     if not text.strip():
         return ""
     env: dict[str, Any] = {"context": context} if context else {}
-    return _sanitised(PARSER.render(text, env))
+    return _sanitise(PARSER.render(text, env))
 
 
-def words(text: str) -> str:
+def plain_text(text: str) -> str:
     """The plain text of markdown, without code and links."""
-    depth, found = 0, []
+    depth, parts = 0, []
     for block in PARSER.parse(text, {}):
         for token in block.children or ():
             depth += {"link_open": 1, "link_close": -1}.get(token.type, 0)
-            found.append(token.content if token.type == "text" and depth == 0 else " ")
-        found.append("\n")
-    return "".join(found)
+            parts.append(token.content if token.type == "text" and depth == 0 else " ")
+        parts.append("\n")
+    return "".join(parts)
 
 
-def _sanitised(html: str) -> str:
+def _sanitise(html: str) -> str:
     return nh3.clean(
         html,
         tags=_TAGS,
@@ -136,7 +144,7 @@ def _sanitised(html: str) -> str:
 
 
 def _attribute(tag: str, name: str, value: str) -> str | None:
-    """The value that may stay, if any: nothing of an author's reaches scripts or styles of the page."""
+    """The value that may stay, or None: no value of an author reaches scripts or styles of the page."""
     if name == "class":
         return " ".join(part for part in value.split() if _CLASSES.fullmatch(part)) or None
     if name == "id":
@@ -146,7 +154,7 @@ def _attribute(tag: str, name: str, value: str) -> str | None:
     return value
 
 
-def _below(base: str, target: str) -> str:
+def _join(base: str, target: str) -> str:
     parts = urlsplit(target)
     if parts.scheme or parts.netloc or target.startswith("#"):
         return target
@@ -154,54 +162,65 @@ def _below(base: str, target: str) -> str:
 
 
 class _Renderer(RendererHTML):
-    """Highlights code, within the time that one text has."""
+    """Highlights code, for at most HIGHLIGHT_SECONDS of a text. Shows HTML as text when it opens too many tags."""
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:
-        highlighting: Any = {**options, "highlight": partial(_highlighted, env)}
+        highlighting: Any = {**options, "highlight": partial(_highlight, env)}
         return super().fence(tokens, idx, OptionsDict(highlighting), env)
 
+    def html_block(self, tokens: Sequence[Token], idx: int, _options: OptionsDict, env: Any) -> str:
+        return _bounded_html(tokens[idx].content, env)
 
-class _Late(Exception):
+    def html_inline(self, tokens: Sequence[Token], idx: int, _options: OptionsDict, env: Any) -> str:
+        return _bounded_html(tokens[idx].content, env)
+
+
+def _bounded_html(html: str, env: Any) -> str:
+    open_tags = env.setdefault("open_tags", OpenTags())
+    return html if open_tags.accepts(html) else escapeHtml(html)
+
+
+class _OutOfTime(Exception):
     """The time for highlighting is used up."""
 
 
-def _highlighted(env: Any, code: str, language: str, _attributes: str) -> str:
-    """The inside of a code block; plain when the language is unknown, the block is long or takes long."""
+def _highlight(env: Any, code: str, language: str, _attributes: str) -> str:
+    """HTML of a code block; empty, so that the block stays plain, for an unknown language, a long block and after the time."""
     spent = env.setdefault("highlight_seconds", 0.0)
     if not language or len(code) > HIGHLIGHTED or spent >= HIGHLIGHT_SECONDS:
         return ""
     begun = time.thread_time()
     try:
         lexer = get_lexer_by_name(language)
-        found = _until(begun + HIGHLIGHT_SECONDS - spent, lexer.get_tokens(code))
-        return str(pygments.format(found, _FORMATTER))
-    except (ClassNotFound, _Late):
+        tokens = _within_time(begun + HIGHLIGHT_SECONDS - spent, lexer.get_tokens(code))
+        return str(pygments.format(tokens, _FORMATTER))
+    except (ClassNotFound, _OutOfTime):
         return ""
     finally:
         env["highlight_seconds"] = spent + time.thread_time() - begun
 
 
-def _until(moment: float, tokens: Iterable[Any]) -> Iterable[Any]:
+def _within_time(moment: float, tokens: Iterable[Any]) -> Iterable[Any]:
     for token in tokens:
         if time.thread_time() > moment:
-            raise _Late
+            raise _OutOfTime
         yield token
 
 
 def _resolve_links(state: Any) -> None:
     """The core rule of links: bare addresses; in mode gfm also relative targets, images and references."""
-    context: Context | None = state.env.get("context")
-    room = MOST_TARGETS
+    context: LinkContext | None = state.env.get("context")
+    room = min(MOST_TARGETS, TARGETS_PER_CHARACTER * len(state.src))
     for block in state.tokens:
         if block.type == "inline" and block.children:
             for token in block.children:
                 room -= sum(len(str(value)) for value in token.attrs.values())
                 if room < 0:
                     token.attrs = {}
-            block.children = list(_linked(block.children, context))
+            block.children = list(_link_tokens(block.children, context))
 
 
-def _linked(tokens: Sequence[Token], context: Context | None) -> Iterable[Token]:
+def _link_tokens(tokens: Sequence[Token], context: LinkContext | None) -> Iterable[Token]:
     depth = 0
     for token in tokens:
         depth += {"link_open": 1, "link_close": -1}.get(token.type, 0)
@@ -211,59 +230,59 @@ def _linked(tokens: Sequence[Token], context: Context | None) -> Iterable[Token]
                 continue
             yield from _short_links(token.content, context) if context else _references(token.content, None)
         elif token.type == "image" and context:
-            target = _resolved(context.image, str(token.attrGet("src") or ""))
+            target = _resolve(context.image, str(token.attrGet("src") or ""))
             token.attrSet("src", target)
             yield from _link(target, [token]) if depth == 0 else [token]
         else:
             if token.type == "link_open" and context:
-                token.attrSet("href", _resolved(context.link, str(token.attrGet("href") or "")))
+                token.attrSet("href", _resolve(context.link, str(token.attrGet("href") or "")))
             yield token
 
 
-def _resolved(resolve: Any, target: str) -> str:
+def _resolve(resolve: Any, target: str) -> str:
     try:
         return str(resolve(target))
     except ValueError:  # such as an unfinished IPv6 address
         return ""
 
 
-def _short_links(text: str, context: Context) -> Iterable[Token]:
-    """``text`` with links for ``[[pages]]`` and whatever else it refers to."""
+def _short_links(text: str, context: LinkContext) -> Iterable[Token]:
+    """``text`` with links for ``[[pages]]`` and for all other references."""
     position = 0
-    for found in _SHORT_LINK.finditer(text):
-        yield from _references(text[position : found.start()], context)
-        shown, target = found.group(1), found.group(2) or found.group(1)
+    for match in _SHORT_LINK.finditer(text):
+        yield from _references(text[position : match.start()], context)
+        shown, target = match.group(1), match.group(2) or match.group(1)
         yield from _link(context.page(target), [_text(shown)])
-        position = found.end()
+        position = match.end()
     yield from _references(text[position:], context)
 
 
-def _references(text: str, context: Context | None) -> Iterable[Token]:
+def _references(text: str, context: LinkContext | None) -> Iterable[Token]:
     """``text`` with links for addresses; with a context also for issues, people and commits."""
     position = 0
-    for found in (_REFERENCE if context else _ADDRESS).finditer(text):
-        if found.start() > position:
-            yield _text(text[position : found.start()])
-        yield from _link(_target(found, context), [_text(_shown(found))])
-        position = found.end()
+    for match in (_REFERENCE if context else _ADDRESS).finditer(text):
+        if match.start() > position:
+            yield _text(text[position : match.start()])
+        yield from _link(_target(match, context), [_text(_link_text(match))])
+        position = match.end()
     if position < len(text):
         yield _text(text[position:])
 
 
-def _target(found: re.Match[str], context: Context | None) -> str:
-    if context is None or found["url"]:
-        return found["url"] if "://" in found["url"] else f"http://{found['url']}"
-    if found["user"]:
-        return context.root + found["user"]
-    if found["sha"]:
-        return f"{context.base}commit/{found['sha']}"
-    base = f"{context.root}{found['repo']}/" if found["repo"] else context.base
-    return f"{base}issues/{found['number']}"
+def _target(match: re.Match[str], context: LinkContext | None) -> str:
+    if context is None or match["url"]:
+        return match["url"] if "://" in match["url"] else f"http://{match['url']}"
+    if match["user"]:
+        return context.root + match["user"]
+    if match["sha"]:
+        return f"{context.base}commit/{match['sha']}"
+    base = f"{context.root}{match['repo']}/" if match["repo"] else context.base
+    return f"{base}issues/{match['number']}"
 
 
-def _shown(found: re.Match[str]) -> str:
-    sha = found.groupdict().get("sha")
-    return sha[:10] if sha else found.group()
+def _link_text(match: re.Match[str]) -> str:
+    sha = match.groupdict().get("sha")
+    return sha[:10] if sha else match.group()
 
 
 def _link(target: str, inside: Iterable[Token]) -> Iterable[Token]:
@@ -284,19 +303,22 @@ def _parser() -> MarkdownIt:
     )
     parser.enable(["table", "strikethrough"])
     parser.use(footnote_plugin)
-    parser.core.ruler.push("ingot_marks", _mark_blocks)
+    limit_work(parser)
+    parser.core.ruler.push("ingot_block_attributes", _add_block_attributes)
     parser.core.ruler.push("ingot_links", _resolve_links)
     return parser
 
 
-def _mark_blocks(state: Any) -> None:
-    """The core rule of blocks: headings get ids of their own, cells say their alignment without a style."""
-    seen: Counter[str] = Counter()
+def _add_block_attributes(state: Any) -> None:
+    """The core rule of blocks: headings get ids, and cells the attribute ``align`` in place of a style."""
+    slugs: Counter[str] = Counter()
     for token, following in itertools.pairwise(state.tokens):
         if token.type == "heading_open":
             slug = re.sub(r"[^\w -]", "", following.content.strip().lower()).replace(" ", "-")[:180]
-            token.attrSet("id", f"user-content-{slug}-{seen[slug]}" if seen[slug] else f"user-content-{slug}")
-            seen[slug] += 1
+            token.attrSet(
+                "id", f"user-content-{slug}-{slugs[slug]}" if slugs[slug] else f"user-content-{slug}"
+            )
+            slugs[slug] += 1
         elif token.type in ("th_open", "td_open") and token.attrGet("style"):
             token.attrSet("align", str(token.attrGet("style")).removeprefix("text-align:"))
 

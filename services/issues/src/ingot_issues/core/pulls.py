@@ -1,112 +1,94 @@
-"""Proposing pull requests. Git itself is asked before, by the route."""
-
-from typing import NamedTuple
+"""Opening and editing pull requests. The route compares the branches before."""
 
 import msgspec
 
-from ingot_chassis.database import Tx
+from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid, NotFound
 from ingot_contracts.issues import ChangedText, Changes
 from ingot_contracts.pulls import Comparison
-from ingot_contracts.repos import Repository
-from ingot_issues.core.checks import CheckPulls, add_check
-from ingot_issues.core.issues import Edit, Opening, edit, refuse_twin, write_opened
-from ingot_issues.core.site import Site
-from ingot_issues.store import comments, issues
+from ingot_issues.core.events import announce
+from ingot_issues.core.issues import IssueEdit, NewIssue, edit_issue, insert_issue, refuse_duplicate
+from ingot_issues.core.mergeability import CheckMergeability, add_check
+from ingot_issues.core.notifications import notify
+from ingot_issues.core.repository_context import RepositoryContext
+from ingot_issues.store import issue_rows
 from ingot_issues.store import pulls as store
-from ingot_issues.store.comments import Details
-from ingot_issues.store.issues import IssueRow
+from ingot_issues.store.comments import CommentKind, Details
+from ingot_issues.store.issues import IssueDetails, PullDetails
+from ingot_issues.store.pulls import Branches
+from ingot_issues.store.states import State
 
 LONGEST_BRANCH = 255
-"""Characters; repos has no branch with a longer name either."""
+"""Characters. Repos has no branch with a longer name either."""
 
 
-class Proposal(msgspec.Struct, frozen=True, kw_only=True):
-    """Branches to be joined. ``number`` comes later."""
+class Retarget(msgspec.Struct, frozen=True, kw_only=True):
+    """Another base branch, and how the head compares with it."""
 
     base_branch: str
-    head_repository: Repository
-    head_branch: str
     comparison: Comparison
 
-    @property
-    def head_repository_id(self) -> int:
-        return self.head_repository.id
 
+async def open_pull(
+    tx: Tx, context: RepositoryContext, new_issue: NewIssue, branches: Branches, comparison: Comparison
+) -> IssueDetails:
+    """Open a pull request between repositories whose copies are saved. Raises Invalid or Conflict.
 
-class Branches(NamedTuple):
-    """What a pull request would join."""
-
-    base_branch: str
-    head_repository_id: int
-    head_branch: str
-
-
-async def open_pull(tx: Tx, site: Site, opening: Opening, proposal: Proposal) -> IssueRow:
-    """Open a pull request between repositories of which there are copies.
-
-    A job then has its commits kept in the base repository under its number.
+    A job then keeps its commits in the base repository under its number.
     """
-    compared = proposal.comparison
-    if compared.commits == 0:
+    if comparison.commits == 0:
         raise Invalid.field("head", "no_commits", "has no commits that the base lacks")
-    await site.enter(tx)
-    await refuse_twin(tx, site.repository.id, proposal)
-    issue_id = (await write_opened(tx, site, opening, is_pull=True)).id
-    await store.add(
-        tx,
-        issue_id=issue_id,
-        base_branch=proposal.base_branch,
-        base_sha=compared.base_sha,
-        head_repository_id=proposal.head_repository_id,
-        head_branch=proposal.head_branch,
-        head_sha=compared.head_sha,
-        merge_base=compared.merge_base,
-        mergeable=compared.mergeable,
-    )
-    check = CheckPulls(
-        repository_id=site.repository.id,
-        base_branch=proposal.base_branch,
+    await context.lock(tx)
+    await refuse_duplicate(tx, context.repository.id, branches)
+    issue_id = (await insert_issue(tx, context, new_issue, is_pull=True)).id
+    await store.add(tx, issue_id, branches, comparison)
+    check = CheckMergeability(
+        repository_id=context.repository.id,
+        base_branch=branches.base_branch,
         issue_ids=[issue_id],
-        pushed=compared.head_sha,
-        pusher_id=site.actor_id,
+        sha=comparison.head_sha,
+        pusher_id=context.actor_id,
         side="head",
-        confined=site.confined,
+        restricted=context.restricted,
     )
-    await add_check(tx, site.jobs, check)
-    return await site.announce(tx, issue_id, "opened")
+    await add_check(tx, context.jobs, check)
+    if (
+        context.repository.watchers_count
+        or new_issue.assignees
+        or "@" in f"{new_issue.title}{new_issue.body}"
+    ):
+        await notify(tx, context, issue_id, is_opened=True)
+    return await announce(tx, context, issue_id, "opened")
 
 
 async def edit_pull(
-    tx: Tx, site: Site, seen: IssueRow, wanted: Edit, base_branch: str, compared: Comparison | None
-) -> IssueRow:
-    """Change what issues have, too, and with a comparison also the base branch; the new row."""
-    row = await edit(tx, site, seen, wanted)
-    return row if compared is None else await retarget(tx, site, row, base_branch, compared)
+    tx: Tx,
+    context: RepositoryContext,
+    pull: PullDetails,
+    edit: IssueEdit,
+    retarget: Retarget | None,
+) -> IssueDetails:
+    """Change the fields of an issue, and with ``retarget`` the base branch. Raises Conflict, Invalid or NotFound."""
+    edited = await edit_issue(tx, context, pull, edit)
+    return edited if retarget is None else await _change_base(tx, context, pull, retarget)
 
 
-async def retarget(tx: Tx, site: Site, seen: IssueRow, base_branch: str, compared: Comparison) -> IssueRow:
-    """Propose it for another base branch. Raises Conflict or Invalid."""
-    row = await issues.get_by_id(tx, seen.id)
+async def _change_base(
+    tx: Tx, context: RepositoryContext, pull: PullDetails, retarget: Retarget
+) -> IssueDetails:
+    row = await issue_rows.get_pull_by_id(tx, pull.id)
     if row is None:
         raise NotFound
-    if row.state != "open":
+    if row.state != State.OPEN:
         raise Conflict("the pull request is merged or closed")
-    if compared.commits == 0:
+    if retarget.comparison.commits == 0:
         raise Invalid.field("base", "no_commits", "has all commits of the head")
-    proposed = Branches(base_branch, row.head_repository_id, row.head_branch)
-    await refuse_twin(tx, site.repository.id, proposed)
-    if not await store.move_base(
-        tx,
-        row.pull_id,
-        base_branch=base_branch,
-        base_sha=compared.base_sha,
-        head_sha=compared.head_sha,
-        merge_base=compared.merge_base,
-        mergeable=compared.mergeable,
-    ):
+    branches = Branches(retarget.base_branch, row.head_repository_id, row.head_branch)
+    await refuse_duplicate(tx, context.repository.id, branches)
+    if not await store.move_base(tx, row.pull_id, retarget.base_branch, retarget.comparison):
         raise Conflict("the pull request is being merged")
-    await issues.change(tx, row.id)
-    moved = Details(old_ref=row.base_branch, new_ref=base_branch)
-    await site.note(tx, row.id, comments.BASE_CHANGED, details=moved)
-    return await site.announce(tx, row.id, "edited", changes=Changes(ref=ChangedText(row.base_branch)))
+    await issue_rows.change(tx, row.id)
+    details = Details(old_ref=row.base_branch, new_ref=retarget.base_branch)
+    await context.add_to_timeline(tx, row.id, CommentKind.BASE_CHANGED, details=details)
+    changes = Changes(ref=ChangedText(row.base_branch))
+    return await announce(tx, context, row.id, "edited", changes=changes)

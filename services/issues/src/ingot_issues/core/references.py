@@ -1,31 +1,38 @@
-"""What texts refer to: ``#3`` and ``owner/name#3``, in issues, comments, pull requests and commits.
+"""References to issues: ``#3`` and ``owner/name#3`` in issues, comments, pull requests and commits.
 
-A reference within the repository is written at once. One to another repository is a job: repos is asked first
-whether its author may see what it leads to.
+A reference within the repository is written into the timeline at once. A reference to another repository is a job,
+which first asks repos whether the author of the text may read that repository.
 """
 
 import hashlib
 import re
 from collections.abc import Iterable
-from typing import Any, Literal
+from enum import StrEnum
 
 import msgspec
 
-from ingot_chassis.database import Tx
-from ingot_chassis.errors import Invalid
+from ingot_chassis.db.transaction import Tx
 from ingot_contracts.repos import RepositoryAccess
-from ingot_issues.core.access import may_edit_by_id
-from ingot_issues.core.markdown import LARGEST, parsed, words
-from ingot_issues.core.site import Site
-from ingot_issues.store import comments, issues, repositories
-from ingot_issues.store.comments import Details
-from ingot_issues.store.issues import IssueRow
+from ingot_issues.core.access import may_close_by_reference
+from ingot_issues.core.markdown import plain_text, run_without_blocking
+from ingot_issues.core.repository_context import RepositoryContext
+from ingot_issues.store import comments, counters, issue_rows, repositories
+from ingot_issues.store.comments import CommentKind, Details
+from ingot_issues.store.issue_rows import IssueRow
 
-REFER = "issue.refer"
+ADD_REFERENCE = "issue.refer"
+"""The kind of the job."""
 MOST = 50
-"""References of one text that are followed."""
+"""References of one text that count."""
 
-Action = Literal["none", "closes", "reopens"]
+
+class Action(StrEnum):
+    """What a reference does to the issue, when a commit reaches the default branch or a pull request is merged."""
+
+    NONE = "none"
+    CLOSES = "closes"
+    REOPENS = "reopens"
+
 
 _REFERENCE = re.compile(
     r"(?:\b(?P<closes>close[sd]?|fix(?:e[sd])?|resolve[sd]?)|\b(?P<reopens>reopen(?:s|ed)?))?:?[ \t]{0,8}"
@@ -35,7 +42,7 @@ _REFERENCE = re.compile(
 
 
 class Reference(msgspec.Struct, frozen=True, kw_only=True):
-    """``full_name`` is empty for the repository that the text is in."""
+    """``full_name`` is empty for the repository of the text."""
 
     full_name: str
     number: int
@@ -43,7 +50,7 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """What refers: a commit, a comment, or the text of an issue or pull request."""
+    """Where a reference stands: in a commit, a comment, or the text of an issue or pull request."""
 
     repository_id: int
     issue_id: int = 0
@@ -52,15 +59,15 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     sha: str = ""
 
     @property
-    def kind(self) -> int:
+    def kind(self) -> CommentKind:
         if self.sha:
-            return comments.COMMIT_REF
+            return CommentKind.COMMIT_REFERENCE
         if self.comment_id:
-            return comments.COMMENT_REF
-        return comments.PULL_REF if self.is_pull else comments.ISSUE_REF
+            return CommentKind.COMMENT_REFERENCE
+        return CommentKind.PULL_REFERENCE if self.is_pull else CommentKind.ISSUE_REFERENCE
 
     @property
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> dict[str, int | str | None]:
         return {
             "ref_repository_id": self.repository_id,
             "ref_issue_id": self.issue_id or None,
@@ -69,8 +76,11 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-class Refer(msgspec.Struct, frozen=True, kw_only=True):
-    """The job: note a reference to another repository. ``act``: and close or reopen as it says."""
+class AddReference(msgspec.Struct, frozen=True, kw_only=True):
+    """The job: write a reference to another repository into the timeline there.
+
+    ``act``: close or reopen the issue as well, as the reference says.
+    """
 
     source: Source
     reference: Reference
@@ -79,73 +89,74 @@ class Refer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find(text: str) -> list[Reference]:
-    """What a plain text refers to, each issue once, with what is to happen to it."""
-    found: dict[tuple[str, int], Reference] = {}
+    """The references of a plain text, one for each issue."""
+    references: dict[tuple[str, int], Reference] = {}
     for match in _REFERENCE.finditer(text):
-        action: Action = "closes" if match["closes"] else "reopens" if match["reopens"] else "none"
+        action = Action.CLOSES if match["closes"] else Action.REOPENS if match["reopens"] else Action.NONE
         full_name = (match["full_name"] or "").lower()
         key = full_name, int(match["number"])
-        if key not in found and len(found) == MOST:
+        if key not in references and len(references) == MOST:
             break
-        if key not in found or found[key].action == "none":
-            found[key] = Reference(full_name=full_name, number=key[1], action=action)
-    return list(found.values())
-
-
-def clean_text(body: str) -> str:
-    """The markdown of a person. Raises Invalid when it is too long to be parsed."""
-    if len(body) > LARGEST:
-        raise Invalid.field("body", "length", f"has more than {LARGEST} characters")
-    return body
+        if key not in references or references[key].action == Action.NONE:
+            references[key] = Reference(full_name=full_name, number=key[1], action=action)
+    return list(references.values())
 
 
 async def find_in_markdown(text: str) -> list[Reference]:
-    """The same; what stands in code or in a link does not count. To be called before the repository is locked."""
-    return await parsed(lambda markdown: find(words(markdown)), text) if "#" in text else []
+    """The references of a markdown text, without those in code and links. Call it before the repository is locked."""
+    return (
+        await run_without_blocking(lambda markdown: find(plain_text(markdown)), text) if "#" in text else []
+    )
 
 
-async def find_in_opened(title: str, body: str) -> list[Reference]:
-    """What an issue or pull request refers to."""
-    return await find_in_markdown(f"{title}\n\n{body}")
-
-
-async def note_all(tx: Tx, site: Site, source: Source, found: Iterable[Reference]) -> None:
-    """Note references that stand in the repository of ``site``, which is locked already."""
-    for reference in found:
-        if not is_own(site, reference):
-            await send_on(tx, site, source, reference)
+async def add_all(
+    tx: Tx, context: RepositoryContext, source: Source, references: Iterable[Reference]
+) -> None:
+    """Add references of a text in the repository of ``context``, which is locked already."""
+    for reference in references:
+        if not is_own(context, reference):
+            await add_to_other_repository(tx, context, source, reference)
             continue
-        target = await issues.get(tx, site.repository.id, reference.number)
+        target = await issue_rows.get(tx, context.repository.id, reference.number)
         if target is not None:
-            await note(tx, site, target, source, reference.action)
+            await _add(tx, context, target, source, reference.action)
 
 
-def is_own(site: Site, reference: Reference) -> bool:
-    return reference.full_name in ("", site.repository.full_name.lower())
+def is_own(context: RepositoryContext, reference: Reference) -> bool:
+    """Whether the reference is to the repository of ``context``."""
+    return reference.full_name in ("", context.repository.full_name.lower())
 
 
-async def note(tx: Tx, site: Site, target: IssueRow, source: Source, action: Action) -> None:
+async def _add(tx: Tx, context: RepositoryContext, target: IssueRow, source: Source, action: Action) -> None:
     """Write the reference into the timeline of ``target``, once."""
-    if target.id == source.issue_id or await comments.is_noted(tx, target.id, source.kind, **source.columns):
+    if target.id == source.issue_id:
         return
-    await site.note(tx, target.id, source.kind, details=Details(action=action), **source.columns)
-
-
-async def send_on(tx: Tx, site: Site, source: Source, reference: Reference, *, act: bool = False) -> None:
-    """Have a reference to another repository noted by a worker, unless it is out of the actor's reach."""
-    if site.confined:
+    if await comments.has_reference(tx, target.id, source.kind, source.columns):
         return
-    await repositories.add_missing(tx, site.repository)
-    job = Refer(source=source, reference=reference, actor_id=site.actor_id, act=act)
-    await site.jobs.add(tx, REFER, hashlib.sha256(msgspec.json.encode(job)).hexdigest(), job)
+    await context.add_to_timeline(
+        tx, target.id, source.kind, details=Details(action=action.value), reference=source.columns
+    )
 
 
-async def arrive(tx: Tx, site: Site, access: RepositoryAccess, job: Refer) -> IssueRow | None:
-    """Note a reference from another repository; its target, if the actor may close and reopen that."""
-    if site.repository.archived or not await repositories.lock(tx, site.repository.id):
+async def add_to_other_repository(
+    tx: Tx, context: RepositoryContext, source: Source, reference: Reference, *, act: bool = False
+) -> None:
+    """Add the job for a reference to another repository. A restricted token has no effect there."""
+    if context.restricted:
+        return
+    await repositories.add_missing(tx, context.repository)
+    job = AddReference(source=source, reference=reference, actor_id=context.actor_id, act=act)
+    await context.jobs.add(tx, ADD_REFERENCE, hashlib.sha256(msgspec.json.encode(job)).hexdigest(), job)
+
+
+async def receive(
+    tx: Tx, context: RepositoryContext, access: RepositoryAccess, job: AddReference
+) -> IssueRow | None:
+    """Add a reference from another repository; the issue, if the reference closes or reopens it and the actor may."""
+    if context.repository.archived or not await counters.lock(tx, context.repository.id):
         return None
-    target = await issues.get(tx, site.repository.id, job.reference.number)
+    target = await issue_rows.get(tx, context.repository.id, job.reference.number)
     if target is None:
         return None
-    await note(tx, site, target, job.source, job.reference.action)
-    return target if job.act and may_edit_by_id(access, job.actor_id, target.author_id) else None
+    await _add(tx, context, target, job.source, job.reference.action)
+    return target if job.act and may_close_by_reference(access, job.actor_id, target.author_id) else None

@@ -1,33 +1,62 @@
 """Time that people spent on issues."""
 
-from ingot_chassis.database import Tx
+from collections.abc import Sequence
+
+from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Invalid
 from ingot_contracts.issues import TimeChanged, TrackedTime
-from ingot_issues.core.site import Site
-from ingot_issues.store import comments
+from ingot_issues.core.events import Action, announce_in_repository
+from ingot_issues.core.repository_context import RepositoryContext
 from ingot_issues.store import times as store
-from ingot_issues.store.comments import Details
-from ingot_issues.store.issues import IssueRow
-from ingot_issues.store.repositories import plain
+from ingot_issues.store.comments import CommentKind, Details
+from ingot_issues.store.issues import IssueDetails
+from ingot_issues.store.times import TimeRow
 
 LONGEST = 100 * 365 * 24 * 3600
 
 
-async def add_time(tx: Tx, site: Site, issue: IssueRow, seconds: int) -> TrackedTime:
-    """Note the time, and the fact among the comments. Raises Invalid."""
+async def add_time(
+    tx: Tx,
+    context: RepositoryContext,
+    issue: IssueDetails,
+    seconds: int,
+    kind: CommentKind = CommentKind.TIME_ADDED,
+) -> TrackedTime:
+    """Add time that the actor spent, and write it into the timeline as ``kind``. Raises Invalid."""
     if not 0 < seconds <= LONGEST:
         raise Invalid.field("time", "range", "is a number of seconds above 0")
-    await site.enter(tx)
+    await context.lock(tx)
     row = await store.add(
         tx,
         issue_id=issue.id,
-        repository_id=site.repository.id,
-        account_id=site.actor_id,
+        repository_id=context.repository.id,
+        account_id=context.actor_id,
         seconds=seconds,
     )
-    await site.note(tx, issue.id, comments.TIME_ADDED, str(seconds), Details(time=row.id))
-    time = site.viewing.time(row)
-    repository, sender = plain(site.repository), await site.sender(tx)
-    told = TimeChanged(action="created", time=time, repository=repository, sender=sender)
-    tx.emit(told, key=repository.id)
+    details = Details(time=row.id)
+    await context.add_to_timeline(tx, issue.id, kind, str(seconds), details)
+    return await _announce(tx, context, row, "created")
+
+
+async def delete_times(
+    tx: Tx, context: RepositoryContext, issue: IssueDetails, rows: Sequence[TimeRow]
+) -> None:
+    """Delete times of an issue, and write that into its timeline."""
+    await context.lock(tx)
+    removed_ids = await store.remove(tx, [row.id for row in rows])
+    for row in rows:
+        if row.id in removed_ids:
+            await context.add_to_timeline(tx, issue.id, CommentKind.TIME_DELETED, str(row.seconds))
+            await _announce(tx, context, row, "deleted")
+
+
+async def _announce(tx: Tx, context: RepositoryContext, row: TimeRow, action: Action) -> TrackedTime:
+    time = context.presenter.time(row)
+    await announce_in_repository(
+        tx,
+        context,
+        lambda repository, sender: TimeChanged(
+            action=action, time=time, repository=repository, sender=sender
+        ),
+    )
     return time

@@ -1,54 +1,115 @@
-"""SQL for the copies of accounts."""
+"""SQL for the copies of identity's accounts."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from sqlalchemy import Row, delete, select
+from sqlalchemy import delete, select, update
 
-from ingot_chassis.database import Executor, insert
+from ingot_chassis.db.arrays import any_of
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.rows import TypedRow, fetch_all
+from ingot_chassis.db.transaction import insert
 from ingot_contracts.identity import Account
 from ingot_issues.store.tables import account
 
 
-async def save(db: Executor, copied: Account) -> None:
-    """Insert or renew the copy of one account."""
-    values = _values(copied)
-    statement = insert(db, account).values(values)
-    await db.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
+class AccountIdRow(TypedRow):
+    """The id of the account that has a login."""
+
+    id: int
+    lower_login: str
 
 
-async def add_missing(db: Executor, copied: Account) -> None:
-    """Insert a copy, unless there is one: an event that came meanwhile knows better."""
-    await db.execute(insert(db, account).values(_values(copied)).on_conflict_do_nothing())
+class PersonRow(TypedRow):
+    """The columns of ``Person``."""
+
+    id: int
+    login: str
+    full_name: str
+    email: str
+    avatar_url: str
 
 
-async def get(db: Executor, account_id: int) -> Row[Any] | None:
-    return (await db.execute(select(account).where(account.c.id == account_id))).first()
+class Person(NamedTuple):
+    """The columns of an account that others see."""
+
+    id: int
+    login: str
+    full_name: str
+    email: str
+    avatar_url: str
 
 
-async def users_by_login(db: Executor, logins: list[str]) -> dict[str, int]:
+People = dict[int, Person]
+"""Accounts by id. A deleted account is not in it."""
+
+PERSON_COLUMNS = tuple(account.c[name] for name in Person._fields)
+_PEOPLE = PreparedQuery(select(*PERSON_COLUMNS).where(any_of(account.c.id, "ids")), PersonRow)
+
+
+def person_of(row: PersonRow) -> Person:
+    return Person(row.id, row.login, row.full_name, row.email, row.avatar_url)
+
+
+async def get_people(db: Executor, ids: Iterable[int]) -> People:
+    """The accounts with these ids."""
+    distinct = sorted(set(ids))
+    if not distinct:
+        return {}
+    return {row.id: person_of(row) for row in await _PEOPLE.all(db, ids=distinct)}
+
+
+async def exists(db: Executor, account_id: int) -> bool:
+    """Whether there is a copy of the account."""
+    return (await db.execute(select(account.c.id).where(account.c.id == account_id))).scalar() is not None
+
+
+async def user_ids_by_login(db: Executor, logins: Iterable[str]) -> dict[str, int]:
     """Lower-case login -> id of the users among ``logins``."""
     statement = select(account.c.lower_login, account.c.id).where(
         account.c.lower_login.in_([login.lower() for login in logins]), account.c.kind == "user"
     )
-    return {row.lower_login: row.id for row in await db.execute(statement)}
+    return {row.lower_login: row.id for row in await fetch_all(db, statement, AccountIdRow)}
 
 
-async def id_of(db: Executor, login: str) -> int | None:
+async def get_id(db: Executor, login: str) -> int | None:
     """The id of the user or organization of that name."""
     return (await db.execute(select(account.c.id).where(account.c.lower_login == login.lower()))).scalar()
 
 
+async def save(db: Executor, copy: Account) -> None:
+    """Insert or renew the copy of one account.
+
+    Another copy that still has this login has lost it: events of two accounts arrive in any order.
+    """
+    values = _values(copy)
+    await db.execute(
+        update(account)
+        .where(account.c.lower_login == values["lower_login"], account.c.id != copy.id)
+        .values(lower_login="")
+    )
+    statement = insert(db, account).values(values)
+    await db.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
+
+
+async def add_missing(db: Executor, copy: Account) -> None:
+    """Insert a copy, unless there is one: that one may come from a later event."""
+    await db.execute(insert(db, account).values(_values(copy)).on_conflict_do_nothing())
+
+
 async def remove(db: Executor, account_id: int) -> None:
+    """Delete the copy of an account."""
     await db.execute(delete(account).where(account.c.id == account_id))
 
 
-def _values(copied: Account) -> dict[str, Any]:
+def _values(copy: Account) -> dict[str, str | int]:
     return {
-        "id": copied.id,
-        "kind": copied.kind,
-        "login": copied.login,
-        "lower_login": copied.login.lower(),
-        "full_name": copied.full_name,
-        "email": copied.email,
-        "avatar_url": copied.avatar_url,
+        "id": copy.id,
+        "kind": copy.kind,
+        "login": copy.login,
+        "lower_login": copy.login.lower(),
+        "full_name": copy.full_name,
+        "email": copy.email,
+        "avatar_url": copy.avatar_url,
     }

@@ -1,31 +1,64 @@
-"""SQL for comments, and for what happened to an issue: both are rows of one table, told apart by their kind."""
+"""SQL for comments and for the other rows of a timeline: both are in one table, and their kinds tell them apart."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from enum import IntEnum
+from typing import Any, TypeAlias, cast
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, bindparam, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, bindparam, delete, func, or_, select, update
 
-from ingot_chassis.change import Change
-from ingot_chassis.database import Executor
-from ingot_chassis.paging import Page
-from ingot_chassis.tables import BigId, now
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedWrite
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
+from ingot_chassis.db.tables import BigId, now
+from ingot_issues.store.attachments import FILES_OF_COMMENT
+from ingot_issues.store.issue_rows import AnyIssue
 from ingot_issues.store.tables import comment, issue
 
-CommentRow = Any
-"""A row of ``_comments``, or a `Written`."""
 
-PLAIN, REOPENED, CLOSED = 0, 1, 2
-ISSUE_REF, COMMIT_REF, COMMENT_REF, PULL_REF = 3, 4, 5, 6
-LABEL, MILESTONE, ASSIGNEES, TITLE, BRANCH_DELETED = 7, 8, 9, 10, 11
-TIME_ADDED = 14
-DUE_SET, DUE_CHANGED, DUE_UNSET = 16, 17, 18
-LOCKED, UNLOCKED, BASE_CHANGED, MERGED, PUSHED = 23, 24, 25, 28, 29
+class CommentKind(IntEnum):
+    """What a row of a timeline is. The numbers are the codes of Gitea, whose other codes Ingot does not have."""
+
+    COMMENT = 0
+    REOPENED = 1
+    CLOSED = 2
+    ISSUE_REFERENCE = 3
+    COMMIT_REFERENCE = 4
+    COMMENT_REFERENCE = 5
+    PULL_REFERENCE = 6
+    LABEL = 7
+    MILESTONE = 8
+    ASSIGNEES = 9
+    TITLE = 10
+    BRANCH_DELETED = 11
+    TRACKING_STARTED = 12
+    TRACKING_STOPPED = 13
+    TIME_ADDED = 14
+    TRACKING_CANCELLED = 15
+    DUE_DATE_SET = 16
+    DUE_DATE_CHANGED = 17
+    DUE_DATE_REMOVED = 18
+    DEPENDENCY_ADDED = 19
+    DEPENDENCY_REMOVED = 20
+    REVIEW = 22
+    LOCKED = 23
+    UNLOCKED = 24
+    BASE_CHANGED = 25
+    TIME_DELETED = 26
+    REVIEW_REQUESTED = 27
+    MERGED = 28
+    COMMITS_ADDED = 29
+    REVIEW_DISMISSED = 32
+    REF = 33
+    MERGE_SCHEDULED = 34
+    MERGE_CANCELLED = 35
+    PINNED = 36
+    UNPINNED = 37
 
 
 class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What something happened with: ids, and what was there before and after."""
+    """What a row of a timeline is about: ids, and the former and the new value."""
 
     label: int = 0
     removed: bool = False
@@ -38,52 +71,36 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     new_ref: str = ""
     action: str = "none"
     time: int = 0
+    review: int = 0
 
 
-NOTHING = Details()
+NO_DETAILS = Details()
+NO_REFERENCE: Mapping[str, object] = {}
 
 
-def details_of(row: CommentRow) -> Details:
-    return msgspec.json.decode(row.details, type=Details) if row.details else NOTHING
+class CommentRow(TypedRow):
+    """A row of a timeline, with the number of its issue and whether that is a pull request."""
+
+    id: int
+    issue_id: int
+    repository_id: int
+    author_id: int
+    kind: CommentKind
+    body: str
+    details: str | None
+    ref_repository_id: int | None
+    ref_issue_id: int | None
+    ref_comment_id: int | None
+    ref_sha: str | None
+    created_at: datetime
+    updated_at: datetime
+    number: int
+    is_pull: bool
+    files_json: str
 
 
-async def add(
-    db: Executor,
-    *,
-    repository_id: int,
-    issue_id: int,
-    author_id: int,
-    body: str = "",
-    kind: int = PLAIN,
-    details: Details = NOTHING,
-    **because: Any,
-) -> int:
-    """``because`` are the columns ``ref_…``."""
-    values = {
-        "repository_id": repository_id,
-        "issue_id": issue_id,
-        "author_id": author_id,
-        "body": body,
-        "kind": kind,
-        "details": None if details == NOTHING else msgspec.json.encode(details).decode(),
-        "created_at": now(),
-        "updated_at": now(),
-    }
-    added: Any = await _ADD.first(db, **_PLAINLY | values | because)
-    return int(added.id)
-
-
-_BECAUSE = ("ref_repository_id", "ref_issue_id", "ref_comment_id", "ref_sha")
-_PLAINLY = {"kind": PLAIN, "details": None, **dict.fromkeys(_BECAUSE)}
-_ADD = Change(
-    comment.insert()
-    .values({column.name: bindparam(column.name) for column in comment.c if column.name != "id"})
-    .returning(comment.c.id)
-)
-
-
-class Written(msgspec.Struct, frozen=True, kw_only=True):
-    """A comment as somebody has just written it, with the number of its issue."""
+class WrittenComment(msgspec.Struct, frozen=True, kw_only=True):
+    """A comment that this transaction has written, with the number of its issue."""
 
     id: int
     issue_id: int
@@ -93,10 +110,61 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     body: str
     created_at: datetime
     updated_at: datetime
+    files_json: str = "[]"
 
 
-async def write(db: Executor, on: Row[Any], author_id: int, body: str) -> Written:
-    """Insert what a person says about an issue."""
+AnyComment: TypeAlias = CommentRow | WrittenComment
+
+
+class CommentIdRow(TypedRow):
+    """The id of a row that was inserted."""
+
+    id: int
+
+
+_COMMENTS = select(comment, issue.c.number, issue.c.is_pull, FILES_OF_COMMENT.label("files_json")).join(
+    issue, issue.c.id == comment.c.issue_id
+)
+_REFERENCE_COLUMNS = ("ref_repository_id", "ref_issue_id", "ref_comment_id", "ref_sha")
+_PLAIN_VALUES = {"kind": CommentKind.COMMENT, "details": None, **dict.fromkeys(_REFERENCE_COLUMNS)}
+_ADD = PreparedWrite(
+    comment.insert()
+    .values({column.name: bindparam(column.name) for column in comment.c if column.name != "id"})
+    .returning(comment.c.id)
+)
+
+
+def details_of(row: CommentRow) -> Details:
+    return msgspec.json.decode(row.details, type=Details) if row.details else NO_DETAILS
+
+
+async def add(
+    db: Executor,
+    *,
+    repository_id: int,
+    issue_id: int,
+    author_id: int,
+    kind: CommentKind,
+    body: str = "",
+    details: Details = NO_DETAILS,
+    reference: Mapping[str, object] = NO_REFERENCE,
+) -> None:
+    """Insert a row into the timeline of an issue. ``reference`` are the columns ``ref_…``."""
+    values = {
+        "repository_id": repository_id,
+        "issue_id": issue_id,
+        "author_id": author_id,
+        "body": body,
+        "kind": kind,
+        "details": None if details == NO_DETAILS else msgspec.json.encode(details).decode(),
+        "created_at": now(),
+        "updated_at": now(),
+    }
+    await _ADD.first(db, CommentIdRow, **{**_PLAIN_VALUES, **values, **reference})
+
+
+async def write(db: Executor, on: AnyIssue, author_id: int, body: str) -> WrittenComment:
+    """Insert a comment of a person on an issue."""
     moment = now()
     values: dict[str, Any] = {
         "issue_id": on.id,
@@ -105,87 +173,91 @@ async def write(db: Executor, on: Row[Any], author_id: int, body: str) -> Writte
         "created_at": moment,
         "updated_at": moment,
     }
-    added: Any = await _ADD.first(db, **_PLAINLY, **values, repository_id=on.repository_id)
-    return Written(id=added.id, number=on.number, is_pull=on.is_pull, **values)
+    row = await _ADD.first(db, CommentIdRow, **_PLAIN_VALUES, **values, repository_id=on.repository_id)
+    added = cast("CommentIdRow", row)
+    return WrittenComment(id=added.id, number=on.number, is_pull=on.is_pull, **values)
 
 
-async def is_noted(db: Executor, issue_id: int, kind: int, **because: Any) -> bool:
-    """Whether there is a row of that kind on an issue with these columns ``ref_…``."""
-    where = [comment.c[name] == value for name, value in because.items()]
-    found = select(comment.c.id).where(comment.c.issue_id == issue_id, comment.c.kind == kind, *where)
-    return (await db.execute(found.limit(1))).first() is not None
+async def has_reference(
+    db: Executor, issue_id: int, kind: CommentKind, reference: Mapping[str, object]
+) -> bool:
+    """Whether the timeline of an issue has a row of that kind with these columns ``ref_…``."""
+    where = [comment.c[name] == value for name, value in reference.items()]
+    statement = select(comment.c.id).where(comment.c.issue_id == issue_id, comment.c.kind == kind, *where)
+    return (await db.execute(statement.limit(1))).scalar() is not None
 
 
 async def get(db: Executor, repository_id: int, comment_id: int) -> CommentRow | None:
-    statement = _comments().where(comment.c.repository_id == repository_id, comment.c.id == comment_id)
-    return (await db.execute(statement)).first()
+    statement = _COMMENTS.where(comment.c.repository_id == repository_id, comment.c.id == comment_id)
+    return await fetch_first(db, statement, CommentRow)
 
 
-async def list_by_id(db: Executor, ids: Collection[int]) -> list[CommentRow]:
-    return list((await db.execute(_comments().where(comment.c.id.in_(ids)))).all()) if ids else []
+async def list_by_id(db: Executor, ids: Collection[int]) -> Sequence[CommentRow]:
+    return await fetch_all(db, _COMMENTS.where(comment.c.id.in_(ids)), CommentRow) if ids else []
 
 
-async def list_of(
+async def list_page(
     db: Executor,
     repository_id: int,
-    page: Page,
+    page: Slice,
     *,
     issue_id: int | None = None,
     pulls: bool = True,
     since: datetime | None = None,
     before: datetime | None = None,
-) -> tuple[list[CommentRow], int]:
-    """A page of plain comments of an issue or of all of a repository, oldest first; and how many there are.
+) -> tuple[Sequence[CommentRow], int]:
+    """A page of the comments of an issue or of all of a repository, the oldest first; and how many there are.
 
     ``pulls`` False leaves out those of pull requests.
     """
-    where = [comment.c.repository_id == repository_id, comment.c.kind == PLAIN]
+    where = [comment.c.repository_id == repository_id, comment.c.kind == CommentKind.COMMENT]
     if issue_id is not None:
         where.append(comment.c.issue_id == issue_id)
     if not pulls:
-        where.append(comment.c.issue_id.not_in(_pulls_of(repository_id)))
+        pull_ids = select(issue.c.id).where(issue.c.repository_id == repository_id, issue.c.is_pull)
+        where.append(comment.c.issue_id.not_in(pull_ids))
     return await _page(db, [*where, *_between(since, before)], page)
 
 
-async def timeline(
+async def list_timeline_page(
     db: Executor,
     issue_id: int,
-    page: Page,
+    page: Slice,
     *,
     visible: Collection[int],
     since: datetime | None = None,
     before: datetime | None = None,
-) -> tuple[list[CommentRow], int]:
-    """A page of all that was said and done, oldest first, and how much there is.
+) -> tuple[Sequence[CommentRow], int]:
+    """A page of the timeline of an issue, the oldest rows first; and how many there are.
 
-    What comes from a repository counts only when that is among ``visible``.
+    A reference from another repository counts only when that repository is among ``visible``.
     """
-    seen = or_(comment.c.ref_repository_id.is_(None), comment.c.ref_repository_id.in_(visible))
-    return await _page(db, [comment.c.issue_id == issue_id, seen, *_between(since, before)], page)
+    is_visible = or_(comment.c.ref_repository_id.is_(None), comment.c.ref_repository_id.in_(visible))
+    return await _page(db, [comment.c.issue_id == issue_id, is_visible, *_between(since, before)], page)
 
 
-async def referring_repositories(db: Executor, issue_id: int) -> list[int]:
-    """The repositories from which something refers to an issue."""
-    found = select(comment.c.ref_repository_id).where(
+async def list_referring_repositories(db: Executor, issue_id: int) -> list[int]:
+    """The repositories that have references to an issue."""
+    statement = select(comment.c.ref_repository_id).where(
         comment.c.issue_id == issue_id, comment.c.ref_repository_id.is_not(None)
     )
-    return list((await db.execute(found.distinct())).scalars())
-
-
-async def change(db: Executor, seen: CommentRow, body: str) -> Written | None:
-    """Replace what a comment says; None when it is gone."""
-    values = {"body": body, "updated_at": now()}
-    if (await db.execute(_CHANGE, {"comment_id": seen.id, **values})).rowcount == 0:
-        return None
-    kept: dict[str, Any] = {name: getattr(seen, name) for name in Written.__struct_fields__}
-    return Written(**kept | values)
+    return list((await db.execute(statement.distinct())).scalars())
 
 
 _CHANGE = update(comment).where(comment.c.id == bindparam("comment_id", type_=BigId))
 
 
+async def change(db: Executor, row: CommentRow, body: str) -> WrittenComment | None:
+    """Replace the text of a comment; None when the comment is deleted."""
+    values = {"body": body, "updated_at": now()}
+    if (await db.execute(_CHANGE, {"comment_id": row.id, **values})).rowcount == 0:
+        return None
+    former: dict[str, Any] = {name: getattr(row, name) for name in WrittenComment.__struct_fields__}
+    return WrittenComment(**former | values)
+
+
 async def remove(db: Executor, comment_id: int) -> bool:
-    """With what it referred to; False when it is gone."""
+    """Delete a comment and its references in timelines; False when it is deleted already."""
     if (await db.execute(delete(comment).where(comment.c.id == comment_id))).rowcount == 0:
         return False
     referring = comment.c.ref_comment_id == comment_id
@@ -193,25 +265,34 @@ async def remove(db: Executor, comment_id: int) -> bool:
     return True
 
 
+async def remove_of_issue(db: Executor, issue_id: int) -> None:
+    """Delete the comments of an issue, and its references in timelines."""
+    refers = comment.c.ref_repository_id.is_not(None)
+    await _remove_in_order(
+        db, (comment.c.issue_id == issue_id) | ((comment.c.ref_issue_id == issue_id) & refers)
+    )
+
+
 async def remove_all(db: Executor, repository_id: int) -> None:
-    """Those of a repository, and elsewhere what refers from it."""
+    """Delete the comments of a repository, and its references in timelines of other repositories."""
     referring = comment.c.ref_repository_id == repository_id
     await _remove_in_order(db, (comment.c.repository_id == repository_id) | referring)
 
 
 async def _remove_in_order(db: Executor, which: ColumnElement[bool]) -> None:
-    """Delete rows, also of repositories whose counters are not locked: by id, so that two do not wait in a circle."""
+    """Delete rows, also of repositories whose counters are not locked.
+
+    The rows are locked by id first, so that two transactions do not wait for each other.
+    """
     await db.execute(select(comment.c.id).where(which).order_by(comment.c.id).with_for_update())
     await db.execute(delete(comment).where(which))
 
 
 async def _page(
-    db: Executor, where: Sequence[ColumnElement[bool]], page: Page
-) -> tuple[list[CommentRow], int]:
-    listed = _comments().where(*where).order_by(comment.c.id).limit(page.limit).offset(page.offset)
-    rows = await db.execute(listed)
-    total = await db.execute(select(func.count()).select_from(comment).where(*where))
-    return list(rows.all()), int(total.scalar_one())
+    db: Executor, where: Sequence[ColumnElement[bool]], page: Slice
+) -> tuple[Sequence[CommentRow], int]:
+    count = select(func.count()).select_from(comment).where(*where)
+    return await fetch_page(db, _COMMENTS.where(*where).order_by(comment.c.id), page, CommentRow, count=count)
 
 
 def _between(since: datetime | None, before: datetime | None) -> list[ColumnElement[bool]]:
@@ -221,12 +302,3 @@ def _between(since: datetime | None, before: datetime | None) -> list[ColumnElem
     if before:
         where.append(comment.c.updated_at <= before)
     return where
-
-
-def _pulls_of(repository_id: int) -> Any:
-    return select(issue.c.id).where(issue.c.repository_id == repository_id, issue.c.is_pull)
-
-
-def _comments() -> Any:
-    """Comments, each with the number of its issue and whether that is a pull request."""
-    return select(comment, issue.c.number, issue.c.is_pull).join(issue, issue.c.id == comment.c.issue_id)

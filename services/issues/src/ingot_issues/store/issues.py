@@ -1,130 +1,400 @@
-"""SQL for issues. What is shown around them is in ``surroundings``, lists are in ``searches``."""
+"""SQL for issues and pull requests with all that is shown of them, which is read in one statement; and new issues.
 
-from collections.abc import Sequence
-from typing import Any
+Lists are in ``searches``. Use cases that show nothing, and changes, are in ``issue_rows``.
+"""
 
-from sqlalchemy import Integer, Row, Select, bindparam, delete, select, update
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from ingot_chassis.change import Change
-from ingot_chassis.database import Executor, insert
-from ingot_chassis.lookup import Lookup
-from ingot_chassis.tables import BigId, now
-from ingot_issues.store.surroundings import NEW, WHOLE, Whole, newly
-from ingot_issues.store.tables import assignee, issue, issue_label, pull
+import msgspec
+from sqlalchemy import Column, ColumnElement, ScalarSelect, and_, bindparam, case, literal_column, select
+from sqlalchemy.dialects import postgresql
 
-IssueRow = Any
-"""A row of ``_issues``, or a `Whole`."""
-
-
-def _issues() -> Select[Any]:
-    """Issues, each with its pull request if it is one."""
-    pull_columns = [column for column in pull.c if column.name not in ("id", "issue_id")]
-    return select(issue, pull.c.id.label("pull_id"), *pull_columns).outerjoin(
-        pull, pull.c.issue_id == issue.c.id
-    )
-
-
-_GIVEN = (
-    *("repository_id", "number", "is_pull", "author_id", "title", "body", "state", "milestone_id"),
-    *("due_date", "created_at", "updated_at"),
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
+from ingot_chassis.db.rows import TypedRow
+from ingot_chassis.db.tables import BigId, now
+from ingot_contracts.repos import Repository
+from ingot_issues.store.accounts import PERSON_COLUMNS, Person
+from ingot_issues.store.attachments import FILES_OF_ISSUE
+from ingot_issues.store.json_rows import JsonRows
+from ingot_issues.store.states import ReviewState, State
+from ingot_issues.store.tables import (
+    account,
+    assignee,
+    counter,
+    issue,
+    issue_label,
+    label,
+    milestone,
+    pull,
+    repository,
+    review,
 )
-_ADD = Change(issue.insert().values({name: bindparam(name) for name in _GIVEN}).returning(*NEW))
-_NUMBERED = (
+
+
+class LabelOnIssue(NamedTuple):
+    """A label that an issue has."""
+
+    id: int
+    name: str
+    color: str
+    description: str
+    exclusive: bool
+    is_archived: bool
+    organization_id: int | None
+
+
+class Assignee(NamedTuple):
+    """An assignee of an issue, or a person who is to review it; all of the account is None when it is deleted."""
+
+    position: int
+    id: int
+    login: str | None
+    full_name: str | None
+    email: str | None
+    avatar_url: str | None
+
+    @property
+    def person(self) -> Person | None:
+        """None when the account is deleted."""
+        return _person(self.id, self.login, self.full_name, self.email, self.avatar_url)
+
+
+class IssueDetails(msgspec.Struct, frozen=True, gc=False):
+    """An issue with all that is shown of it; the fields are the columns of ``DETAILS``, in their order.
+
+    ``milestone_…`` are None where there is no milestone, and the fields of a person where the account is deleted.
+    ``viewer_…`` is the account that the reader of the row asked for beside. A list gives each row the ``total`` of the
+    list. Presenters read every field: a struct is the fastest.
+    """
+
+    id: int
+    repository_id: int
+    number: int
+    is_pull: bool
+    author_id: int
+    title: str
+    body: str
+    state: State
+    milestone_id: int | None
+    comments: int
+    locked: bool
+    pin_order: int
+    due_date: datetime | None
+    ref: str
+    created_at: datetime
+    updated_at: datetime
+    pull_id: int | None = None
+    base_branch: str | None = None
+    base_sha: str | None = None
+    head_repository_id: int | None = None
+    head_branch: str | None = None
+    head_sha: str | None = None
+    merge_base: str | None = None
+    mergeable: bool | None = None
+    merged: bool | None = None
+    takes_branch: bool | None = None
+    merged_at: datetime | None = None
+    merged_by: int | None = None
+    merge_sha: str | None = None
+    additions: int | None = None
+    deletions: int | None = None
+    changed_files: int | None = None
+    head_view: bytes | None = None
+    closed_at: datetime | None = None
+    milestone_title: str | None = None
+    milestone_description: str | None = None
+    milestone_state: State | None = None
+    milestone_due_on: datetime | None = None
+    milestone_closed_at: datetime | None = None
+    milestone_open_issues: int | None = None
+    milestone_closed_issues: int | None = None
+    milestone_created_at: datetime | None = None
+    milestone_updated_at: datetime | None = None
+    labels_json: str = "[]"
+    assignees_json: str = "[]"
+    reviewers_json: str = "[]"
+    files_json: str = "[]"
+    author_login: str | None = None
+    author_full_name: str | None = None
+    author_email: str | None = None
+    author_avatar_url: str | None = None
+    merger_login: str | None = None
+    merger_full_name: str | None = None
+    merger_email: str | None = None
+    merger_avatar_url: str | None = None
+    viewer_id: int | None = None
+    viewer_login: str | None = None
+    viewer_full_name: str | None = None
+    viewer_email: str | None = None
+    viewer_avatar_url: str | None = None
+    total: int = 0
+
+    @property
+    def labels(self) -> Sequence[LabelOnIssue]:
+        """By name."""
+        return _labels(self.labels_json) if self.labels_json != "[]" else ()
+
+    @property
+    def assignees(self) -> Sequence[Assignee]:
+        """In the order in which they were named."""
+        return _assignees(self.assignees_json) if self.assignees_json != "[]" else ()
+
+    @property
+    def author(self) -> Person | None:
+        """None when the account is deleted."""
+        columns = (self.author_login, self.author_full_name, self.author_email, self.author_avatar_url)
+        return _person(self.author_id, *columns)
+
+    @property
+    def viewer(self) -> Person | None:
+        """The account that the details were loaded with; None when it is deleted."""
+        return _person(
+            self.viewer_id,
+            self.viewer_login,
+            self.viewer_full_name,
+            self.viewer_email,
+            self.viewer_avatar_url,
+        )
+
+    @property
+    def assignee_ids(self) -> list[int]:
+        """In the order in which they were named."""
+        return [assignee.id for assignee in self.assignees]
+
+
+class PullDetails(IssueDetails, frozen=True, gc=False):
+    """The details of a pull request: they have every column of ``pull``."""
+
+    pull_id: int
+    base_branch: str
+    base_sha: str
+    head_repository_id: int
+    head_branch: str
+    head_sha: str
+    merge_base: str
+    mergeable: bool
+    merged: bool
+    takes_branch: bool
+
+    @property
+    def requested_reviewers(self) -> Sequence[Assignee]:
+        """Who is to review, in the order in which they were asked."""
+        return _assignees(self.reviewers_json) if self.reviewers_json != "[]" else ()
+
+    @property
+    def merger(self) -> Person | None:
+        """Who merged it; None when the account is deleted."""
+        return _person(
+            self.merged_by,
+            self.merger_login,
+            self.merger_full_name,
+            self.merger_email,
+            self.merger_avatar_url,
+        )
+
+    @property
+    def head_repository(self) -> Repository | None:
+        """The copy of the repository of the head, where that is another one than the base."""
+        return _repository(self.head_view) if self.head_view is not None else None
+
+
+class DetailsRow(TypedRow):
+    """A row of ``DETAILS``: the values of the fields of ``IssueDetails``, in their order."""
+
+    is_pull: bool
+
+    def __iter__(self) -> Iterator[object]:
+        raise NotImplementedError
+
+
+class InsertedRow(TypedRow):
+    """What the INSERT of an issue returns: its id, and the author as a JSON array of rows."""
+
+    id: int
+    author_json: str
+
+
+class NumberRow(TypedRow):
+    """The number of the last issue of a repository."""
+
+    last_number: int
+
+
+_DECODED = 512
+"""Texts that stay decoded: many issues of a list have the same people and labels."""
+_LABELS_DECODER = msgspec.json.Decoder(list[LabelOnIssue], strict=False)
+"""SQLite writes truth values as numbers."""
+_ASSIGNEES_DECODER = msgspec.json.Decoder(list[Assignee])
+_PEOPLE_DECODER = msgspec.json.Decoder(list[Person])
+
+
+def details_of(row: DetailsRow) -> IssueDetails:
+    return PullDetails(*row) if row.is_pull else IssueDetails(*row)
+
+
+def _person(
+    account_id: int | None,
+    login: str | None,
+    full_name: str | None,
+    email: str | None,
+    avatar_url: str | None,
+) -> Person | None:
+    if account_id is None or login is None:
+        return None
+    return Person(account_id, login, full_name or "", email or "", avatar_url or "")
+
+
+@lru_cache(_DECODED)
+def _labels(text: str) -> tuple[LabelOnIssue, ...]:
+    return tuple(sorted(_LABELS_DECODER.decode(text), key=lambda label: (label.name.lower(), label.id)))
+
+
+@lru_cache(_DECODED)
+def _assignees(text: str) -> tuple[Assignee, ...]:
+    return tuple(sorted(_ASSIGNEES_DECODER.decode(text)))
+
+
+@lru_cache(_DECODED)
+def _repository(view: bytes) -> Repository:
+    return msgspec.json.decode(view, type=Repository)
+
+
+_HEAD = repository.alias("head")
+_AUTHOR, _MERGER, _VIEWER = account.alias("author"), account.alias("merger"), account.alias("viewer")
+_LABELS_JSON = (
+    select(JsonRows(*(label.c[name] for name in LabelOnIssue._fields)))
+    .select_from(issue_label.join(label, label.c.id == issue_label.c.label_id))
+    .where(issue_label.c.issue_id == issue.c.id)
+    .correlate(issue)
+    .scalar_subquery()
+)
+
+
+def _people_json(
+    position: Column[int], account_id: Column[int], *where: ColumnElement[bool]
+) -> ScalarSelect[str]:
+    """Rows of ``Assignee`` as JSON."""
+    people = position.table.outerjoin(account, account.c.id == account_id)
+    rows = select(JsonRows(position, account_id, *PERSON_COLUMNS[1:])).select_from(people).where(*where)
+    return rows.correlate(issue).scalar_subquery()
+
+
+_ASSIGNEES_JSON = _people_json(assignee.c.position, assignee.c.account_id, assignee.c.issue_id == issue.c.id)
+_NO_ROWS: ColumnElement[str] = literal_column("'[]'")
+_IS_REQUEST = review.c.state == literal_column(f"'{ReviewState.REQUEST_REVIEW}'")
+_REVIEWERS_JSON = _people_json(review.c.id, review.c.author_id, review.c.issue_id == issue.c.id, _IS_REQUEST)
+_COLUMNS: dict[str, ColumnElement[Any]] = {
+    **{column.name: column for column in pull.c},
+    **{column.name: column for column in issue.c},
+    **{f"milestone_{column.name}": column.label(f"milestone_{column.name}") for column in milestone.c},
+    "milestone_id": issue.c.milestone_id,
+    "pull_id": pull.c.id.label("pull_id"),
+    "head_view": _HEAD.c.view.label("head_view"),
+    "labels_json": _LABELS_JSON.label("labels_json"),
+    "assignees_json": _ASSIGNEES_JSON.label("assignees_json"),
+    "reviewers_json": case((issue.c.is_pull, _REVIEWERS_JSON), else_=_NO_ROWS).label("reviewers_json"),
+    "files_json": FILES_OF_ISSUE.label("files_json"),
+    **{
+        f"{person.name}_{name}": person.c[name].label(f"{person.name}_{name}")
+        for person in (_AUTHOR, _MERGER, _VIEWER)
+        for name in Person._fields
+    },
+    "author_id": issue.c.author_id,
+}
+"""By the names of the fields of ``IssueDetails``."""
+
+DETAILS = (
+    select(*(_COLUMNS[name] for name in IssueDetails.__struct_fields__ if name != "total"))
+    .outerjoin(pull, pull.c.issue_id == issue.c.id)
+    .outerjoin(_AUTHOR, _AUTHOR.c.id == issue.c.author_id)
+    .outerjoin(_MERGER, _MERGER.c.id == pull.c.merged_by)
+    .outerjoin(_VIEWER, _VIEWER.c.id == bindparam("viewer", 0, type_=BigId))
+    .outerjoin(milestone, milestone.c.id == issue.c.milestone_id)
+    .outerjoin(_HEAD, and_(_HEAD.c.id == pull.c.head_repository_id, _HEAD.c.id != issue.c.repository_id))
+)
+"""The rows of ``IssueDetails``; the parameter ``viewer`` is the account of ``viewer_…``."""
+
+_HAS_NUMBER = (
     issue.c.repository_id == bindparam("repository_id", type_=BigId),
     issue.c.number == bindparam("number", type_=BigId),
 )
-_BY_NUMBER, _WHOLE_BY_NUMBER = _issues().where(*_NUMBERED), Lookup(WHOLE.where(*_NUMBERED))
-_BY_ID = _issues().where(issue.c.id == bindparam("issue_id", type_=BigId))
-_WHOLE_BY_ID = Lookup(WHOLE.where(issue.c.id == bindparam("issue_id", type_=BigId)))
-_CHANGE = update(issue).where(issue.c.id == bindparam("issue_id", type_=BigId))
-_COUNT_COMMENTS = _CHANGE.values(
-    comments=issue.c.comments + bindparam("more", type_=Integer), updated_at=bindparam("updated_at")
+_DETAILS_BY_NUMBER = PreparedQuery(DETAILS.where(*_HAS_NUMBER), DetailsRow)
+_DETAILS_BY_ID = PreparedQuery(DETAILS.where(issue.c.id == bindparam("issue_id", type_=BigId)), DetailsRow)
+
+
+async def get_details(db: Executor, repository_id: int, number: int) -> IssueDetails | None:
+    row = await _DETAILS_BY_NUMBER.first(db, repository_id=repository_id, number=number, viewer=0)
+    return details_of(row) if row is not None else None
+
+
+async def get_details_by_id(db: Executor, issue_id: int, viewer: int = 0) -> IssueDetails | None:
+    """With the account ``viewer`` in the fields ``viewer_…``."""
+    row = await _DETAILS_BY_ID.first(db, issue_id=issue_id, viewer=viewer)
+    return details_of(row) if row is not None else None
+
+
+def _take_number(open_column: str) -> PreparedWrite:
+    return PreparedWrite(
+        postgresql.insert(counter)
+        .values(
+            repository_id=bindparam("repository", type_=BigId),
+            last_number=1,
+            untold=True,
+            **{open_column: 1},
+        )
+        .on_conflict_do_update(
+            index_elements=["repository_id"],
+            set_={
+                "last_number": counter.c.last_number + 1,
+                "untold": True,
+                open_column: counter.c[open_column] + 1,
+            },
+            where=counter.c.gone.is_(False),
+        )
+        .returning(counter.c.last_number)
+    )
+
+
+_TAKE_NUMBER = {False: _take_number("open_issues"), True: _take_number("open_pulls")}
+
+
+async def take_number(db: Executor, repository_id: int, *, is_pull: bool) -> int | None:
+    """The next number of a repository, for an issue or pull request that is open; None when it is deleted.
+
+    Makes every other writer of the repository wait, as ``counters.lock`` does.
+    """
+    row = await _TAKE_NUMBER[is_pull].first(db, NumberRow, repository=repository_id)
+    return row.last_number if row is not None else None
+
+
+_INSERTED_COLUMNS = (
+    *("repository_id", "number", "is_pull", "author_id", "title", "body", "state", "milestone_id"),
+    *("due_date", "ref", "created_at", "updated_at"),
+)
+_AUTHOR_JSON = select(JsonRows(*PERSON_COLUMNS)).where(account.c.id == bindparam("author", type_=BigId))
+_ADD = PreparedWrite(
+    issue.insert()
+    .values({name: bindparam(name) for name in _INSERTED_COLUMNS})
+    .returning(issue.c.id, _AUTHOR_JSON.scalar_subquery().label("author_json"))
 )
 
 
-async def add(db: Executor, **values: Any) -> IssueRow:
-    """Insert an issue; its row, with nothing around it but its author."""
+async def add(db: Executor, **values: Any) -> IssueDetails:
+    """Insert an issue without labels and assignees. The milestone and the pull request are not in its details."""
     moment = now()
     values |= {"created_at": moment, "updated_at": moment}
-    return newly(await _ADD.first(db, **values, author=values["author_id"]), values)
-
-
-async def get(db: Executor, repository_id: int, number: int) -> IssueRow | None:
-    return (await db.execute(_BY_NUMBER, {"repository_id": repository_id, "number": number})).first()
-
-
-async def get_by_id(db: Executor, issue_id: int) -> IssueRow | None:
-    return (await db.execute(_BY_ID, {"issue_id": issue_id})).first()
-
-
-async def get_whole(db: Executor, repository_id: int, number: int) -> IssueRow | None:
-    """With its surroundings."""
-    row = await _WHOLE_BY_NUMBER.first(db, repository_id=repository_id, number=number, viewer=0)
-    return Whole(*row) if row is not None else None
-
-
-async def get_whole_by_id(db: Executor, issue_id: int, viewer: int = 0) -> IssueRow | None:
-    """With its surroundings, and with the account ``viewer`` among them."""
-    row = await _WHOLE_BY_ID.first(db, issue_id=issue_id, viewer=viewer)
-    return Whole(*row) if row is not None else None
-
-
-async def list_whole(db: Executor, ids: Sequence[int]) -> list[IssueRow]:
-    """With their surroundings, in no order."""
-    if not ids:
-        return []
-    return [Whole(*row) for row in await db.execute(WHOLE.where(issue.c.id.in_(ids)))]
-
-
-async def list_open(db: Executor, ids: Sequence[int]) -> list[IssueRow]:
-    """Those of them that are open."""
-    listed = _issues().where(issue.c.id.in_(ids), issue.c.state == "open").order_by(issue.c.id)
-    return list((await db.execute(listed)).all())
-
-
-async def close(db: Executor, issue_id: int) -> Row[Any] | None:
-    """Close it; its milestone, or None when it was closed before."""
-    values = {"state": "closed", "closed_at": now(), "updated_at": now()}
-    closing = update(issue).where(issue.c.id == issue_id, issue.c.state == "open").values(values)
-    return (await db.execute(closing.returning(issue.c.milestone_id))).first()
-
-
-async def change(db: Executor, issue_id: int, **values: Any) -> None:
-    """Update an issue, and when it was last updated."""
-    await db.execute(_CHANGE, {"issue_id": issue_id, "updated_at": now(), **values})
-
-
-async def count_comments(db: Executor, issue_id: int, more: int) -> None:
-    await db.execute(_COUNT_COMMENTS, {"issue_id": issue_id, "updated_at": now(), "more": more})
-
-
-async def set_assignees(db: Executor, issue_id: int, account_ids: Sequence[int]) -> None:
-    await db.execute(delete(assignee).where(assignee.c.issue_id == issue_id))
-    if account_ids:
-        rows = [
-            {"issue_id": issue_id, "account_id": account_id, "position": position}
-            for position, account_id in enumerate(dict.fromkeys(account_ids))
-        ]
-        await db.execute(assignee.insert(), rows)
-
-
-async def assignees_of(db: Executor, issue_id: int) -> list[int]:
-    statement = select(assignee.c.account_id).where(assignee.c.issue_id == issue_id)
-    return list((await db.execute(statement.order_by(assignee.c.position))).scalars())
-
-
-async def add_labels(db: Executor, issue_id: int, label_ids: Sequence[int]) -> list[int]:
-    """Put labels on an issue; those that were not on it."""
-    if not label_ids:
-        return []
-    rows = [{"issue_id": issue_id, "label_id": label_id} for label_id in label_ids]
-    statement = insert(db, issue_label).values(rows).on_conflict_do_nothing()
-    return list((await db.execute(statement.returning(issue_label.c.label_id))).scalars())
-
-
-async def remove_labels(db: Executor, issue_id: int, label_ids: Sequence[int] | None = None) -> list[int]:
-    """Take labels, or all, off an issue; those that were on it."""
-    statement = delete(issue_label).where(issue_label.c.issue_id == issue_id)
-    if label_ids is not None:
-        statement = statement.where(issue_label.c.label_id.in_(label_ids))
-    return list((await db.execute(statement.returning(issue_label.c.label_id))).scalars())
+    row = await _ADD.first(db, InsertedRow, **values, author=values["author_id"])
+    if row is None:
+        raise LookupError("the INSERT of an issue returned nothing")
+    for person in _PEOPLE_DECODER.decode(row.author_json):
+        values |= {
+            "author_login": person.login,
+            "author_full_name": person.full_name,
+            "author_email": person.email,
+            "author_avatar_url": person.avatar_url,
+        }
+    return IssueDetails(**values | {"id": row.id, "comments": 0, "locked": False, "pin_order": 0})

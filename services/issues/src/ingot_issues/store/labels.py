@@ -1,61 +1,136 @@
-"""SQL for the labels of a repository."""
+"""SQL for the labels of a repository, and for the labels on an issue."""
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
 
-from sqlalchemy import Row, delete, func, select, update
+from sqlalchemy import ColumnElement, delete, func, or_, select, update
 
-from ingot_chassis.database import Executor
-from ingot_chassis.paging import Page
-from ingot_issues.store.tables import label
-
-LabelRow = Row[Any]
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
+from ingot_chassis.db.transaction import insert
+from ingot_issues.store.tables import issue_label, label
 
 
-async def add(db: Executor, **values: Any) -> LabelRow:
-    return (await db.execute(label.insert().values(values).returning(label))).one()
+class LabelRow(TypedRow):
+    """A label of a repository, or of an organization; the other is 0 or None. ``color`` is six hex digits."""
+
+    id: int
+    repository_id: int
+    organization_id: int | None
+    name: str
+    color: str
+    description: str
+    exclusive: bool
+    is_archived: bool
+
+
+async def add(db: Executor, repository_id: int, values: Mapping[str, object]) -> LabelRow:
+    statement = label.insert().values(repository_id=repository_id, **values).returning(label)
+    [row] = await fetch_all(db, statement, LabelRow)
+    return row
+
+
+async def add_missing(db: Executor, repository_id: int, values: Sequence[Mapping[str, object]]) -> None:
+    """Add labels of which the repository has none of that name."""
+    taken = await db.execute(select(func.lower(label.c.name)).where(label.c.repository_id == repository_id))
+    names = set(taken.scalars())
+    missing = [
+        {"repository_id": repository_id, **one} for one in values if str(one["name"]).lower() not in names
+    ]
+    if missing:
+        await db.execute(label.insert().values(missing))
+
+
+async def list_all(db: Executor, repository_id: int) -> Sequence[LabelRow]:
+    """All labels of a repository that are in use, in the order in which they were created; 1,000 at most."""
+    statement = select(label).where(label.c.repository_id == repository_id, label.c.is_archived.is_(False))
+    return await fetch_all(db, statement.order_by(label.c.id).limit(1000), LabelRow)
 
 
 async def get(db: Executor, repository_id: int, label_id: int) -> LabelRow | None:
     statement = select(label).where(label.c.repository_id == repository_id, label.c.id == label_id)
-    return (await db.execute(statement)).first()
+    return await fetch_first(db, statement, LabelRow)
+
+
+async def get_usable(db: Executor, repository_id: int, owner_id: int, label_id: int) -> LabelRow | None:
+    """A label that the issues of a repository may have."""
+    statement = select(label).where(_is_usable(repository_id, owner_id), label.c.id == label_id)
+    return await fetch_first(db, statement, LabelRow)
+
+
+def _is_usable(repository_id: int, owner_id: int) -> ColumnElement[bool]:
+    """The labels of the repository, and those of the organization that owns it."""
+    return or_(label.c.repository_id == repository_id, label.c.organization_id == owner_id)
 
 
 async def get_by_name(db: Executor, repository_id: int, name: str) -> LabelRow | None:
     statement = select(label).where(
         label.c.repository_id == repository_id, func.lower(label.c.name) == name.lower()
     )
-    return (await db.execute(statement.order_by(label.c.id).limit(1))).first()
+    return await fetch_first(db, statement.order_by(label.c.id).limit(1), LabelRow)
 
 
-async def get_many(db: Executor, ids: Collection[int]) -> dict[int, Row[Any]]:
-    """Those that there are, by id."""
+async def get_many(db: Executor, ids: Collection[int]) -> dict[int, LabelRow]:
+    """The labels with these ids, by id. A deleted label is not in it."""
     if not ids:
         return {}
-    rows = await db.execute(select(label).where(label.c.id.in_(ids)))
-    return {row.id: row for row in rows}
+    return {row.id: row for row in await fetch_all(db, select(label).where(label.c.id.in_(ids)), LabelRow)}
 
 
-async def list_of(db: Executor, repository_id: int, page: Page) -> tuple[list[LabelRow], int]:
+async def list_page(db: Executor, repository_id: int, page: Slice) -> tuple[Sequence[LabelRow], int]:
     """A page of a repository's labels by name, and how many there are."""
-    own = label.c.repository_id == repository_id
-    listed = select(label).where(own).order_by(func.lower(label.c.name), label.c.id)
-    rows = await db.execute(listed.limit(page.limit).offset(page.offset))
-    total = await db.execute(select(func.count()).select_from(label).where(own))
-    return list(rows.all()), int(total.scalar_one())
+    statement = select(label).where(label.c.repository_id == repository_id)
+    return await fetch_page(db, statement.order_by(func.lower(label.c.name), label.c.id), page, LabelRow)
 
 
-async def known(db: Executor, repository_id: int, ids: Sequence[int], names: Sequence[str] = ()) -> list[int]:
-    """The ids of the repository's labels that have one of ``ids`` or ``names``."""
-    named = func.lower(label.c.name).in_([name.lower() for name in names])
-    statement = select(label.c.id).where(label.c.repository_id == repository_id, label.c.id.in_(ids) | named)
-    return list((await db.execute(statement)).scalars())
+async def list_by_ids_and_names(
+    db: Executor, repository_id: int, owner_id: int, ids: Sequence[int], names: Sequence[str] = ()
+) -> Sequence[LabelRow]:
+    """The labels for issues of the repository that have one of ``ids`` or ``names``."""
+    has_name = func.lower(label.c.name).in_([name.lower() for name in names])
+    statement = select(label).where(_is_usable(repository_id, owner_id), label.c.id.in_(ids) | has_name)
+    return await fetch_all(db, statement.order_by(label.c.id), LabelRow)
 
 
-async def change(db: Executor, label_id: int, **values: Any) -> LabelRow:
+async def change(db: Executor, label_id: int, values: Mapping[str, object]) -> LabelRow:
     statement = update(label).where(label.c.id == label_id).values(values).returning(label)
-    return (await db.execute(statement)).one()
+    [row] = await fetch_all(db, statement, LabelRow)
+    return row
 
 
 async def remove(db: Executor, label_id: int) -> None:
+    """Delete a label, also from the issues that have it."""
     await db.execute(delete(label).where(label.c.id == label_id))
+
+
+_ON_ISSUE = select(label).join(issue_label, issue_label.c.label_id == label.c.id)
+
+
+async def list_on_issue(db: Executor, issue_id: int) -> Sequence[LabelRow]:
+    """All labels on an issue by name."""
+    statement = _ON_ISSUE.where(issue_label.c.issue_id == issue_id)
+    return await fetch_all(db, statement.order_by(func.lower(label.c.name), label.c.id), LabelRow)
+
+
+async def list_page_on_issue(db: Executor, issue_id: int, page: Slice) -> tuple[Sequence[LabelRow], int]:
+    """A page of the labels on an issue by name, and how many there are."""
+    statement = _ON_ISSUE.where(issue_label.c.issue_id == issue_id)
+    return await fetch_page(db, statement.order_by(func.lower(label.c.name), label.c.id), page, LabelRow)
+
+
+async def put_on_issue(db: Executor, issue_id: int, label_ids: Sequence[int]) -> list[int]:
+    """Put labels on an issue; the ids of those that were not on it."""
+    if not label_ids:
+        return []
+    rows = [{"issue_id": issue_id, "label_id": label_id} for label_id in label_ids]
+    statement = insert(db, issue_label).values(rows).on_conflict_do_nothing()
+    return list((await db.execute(statement.returning(issue_label.c.label_id))).scalars())
+
+
+async def take_off_issue(db: Executor, issue_id: int, label_ids: Sequence[int] | None = None) -> list[int]:
+    """Take these labels, or all, off an issue; the ids of those that were on it."""
+    statement = delete(issue_label).where(issue_label.c.issue_id == issue_id)
+    if label_ids is not None:
+        if not label_ids:
+            return []
+        statement = statement.where(issue_label.c.label_id.in_(label_ids))
+    return list((await db.execute(statement.returning(issue_label.c.label_id))).scalars())

@@ -1,35 +1,96 @@
-"""SQL for milestones. They keep the counts of their issues."""
+"""SQL for milestones. A milestone keeps the counts of its issues."""
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 
-from sqlalchemy import Row, Select, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, delete, func, or_, select, true, update
 
-from ingot_chassis.database import Executor
-from ingot_chassis.paging import Page
-from ingot_issues.store.tables import milestone
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
+from ingot_chassis.db.tables import now
+from ingot_issues.store.states import State, StateFilter
+from ingot_issues.store.tables import issue, milestone
 
-MilestoneRow = Row[Any]
+
+class MilestoneRow(TypedRow):
+    """A milestone of a repository."""
+
+    id: int
+    repository_id: int
+    title: str
+    description: str
+    state: State
+    due_on: datetime | None
+    closed_at: datetime | None
+    open_issues: int
+    closed_issues: int
+    created_at: datetime | None
+    updated_at: datetime | None
 
 
-def ids_of(repository_id: int, ids: Sequence[int], titles: Sequence[str]) -> Select[Any]:
-    """The ids of the milestones of a repository with one of those ids or titles."""
-    return select(milestone.c.id).where(
-        milestone.c.repository_id == repository_id,
-        or_(milestone.c.id.in_(ids), func.lower(milestone.c.title).in_([title.lower() for title in titles])),
+def contains_issue(
+    repository_id: int | None, ids: Sequence[int], titles: Sequence[str]
+) -> ColumnElement[bool]:
+    """The condition that an issue is in a milestone of the repository with one of those ids or titles.
+
+    ``repository_id`` None: of any repository.
+    """
+    lower_titles = [title.lower() for title in titles]
+    return issue.c.milestone_id.in_(
+        select(milestone.c.id).where(
+            true() if repository_id is None else milestone.c.repository_id == repository_id,
+            or_(milestone.c.id.in_(ids), func.lower(milestone.c.title).in_(lower_titles)),
+        )
     )
 
 
-async def add(db: Executor, **values: Any) -> int:
-    statement = milestone.insert().values(values).returning(milestone.c.id)
-    return int((await db.execute(statement)).scalar_one())
+async def add(db: Executor, repository_id: int, values: Mapping[str, object]) -> MilestoneRow:
+    moment = now()
+    times = {"created_at": moment, "updated_at": moment}
+    statement = milestone.insert().values(repository_id=repository_id, **times, **values).returning(milestone)
+    [row] = await fetch_all(db, statement, MilestoneRow)
+    return row
 
 
 async def get(db: Executor, repository_id: int, milestone_id: int) -> MilestoneRow | None:
     statement = select(milestone).where(
         milestone.c.repository_id == repository_id, milestone.c.id == milestone_id
     )
-    return (await db.execute(statement)).first()
+    return await fetch_first(db, statement, MilestoneRow)
+
+
+async def get_by_title(db: Executor, repository_id: int, title: str) -> MilestoneRow | None:
+    """In any case; the oldest of several."""
+    statement = select(milestone).where(
+        milestone.c.repository_id == repository_id, func.lower(milestone.c.title) == title.lower()
+    )
+    return await fetch_first(db, statement.order_by(milestone.c.id).limit(1), MilestoneRow)
+
+
+async def get_many(db: Executor, ids: Collection[int]) -> dict[int, MilestoneRow]:
+    """The milestones with these ids, by id. A deleted milestone is not in it."""
+    if not ids:
+        return {}
+    rows = await fetch_all(db, select(milestone).where(milestone.c.id.in_(ids)), MilestoneRow)
+    return {row.id: row for row in rows}
+
+
+async def list_page(
+    db: Executor, repository_id: int, page: Slice, *, state: StateFilter, title: str
+) -> tuple[Sequence[MilestoneRow], int]:
+    """A page of a repository's milestones, the oldest first, and how many there are."""
+    statement = select(milestone).where(milestone.c.repository_id == repository_id)
+    if state != StateFilter.ALL:
+        statement = statement.where(milestone.c.state == state)
+    if title:
+        statement = statement.where(func.lower(milestone.c.title).contains(title.lower(), autoescape=True))
+    return await fetch_page(db, statement.order_by(milestone.c.id), page, MilestoneRow)
+
+
+async def change(db: Executor, milestone_id: int, values: Mapping[str, object]) -> MilestoneRow:
+    statement = update(milestone).where(milestone.c.id == milestone_id).values(updated_at=now(), **values)
+    [row] = await fetch_all(db, statement.returning(milestone), MilestoneRow)
+    return row
 
 
 async def count(db: Executor, milestone_id: int, *, open_issues: int = 0, closed_issues: int = 0) -> None:
@@ -44,32 +105,6 @@ async def count(db: Executor, milestone_id: int, *, open_issues: int = 0, closed
     )
 
 
-async def get_many(db: Executor, ids: Collection[int]) -> dict[int, Row[Any]]:
-    """Those that there are, by id."""
-    if not ids:
-        return {}
-    rows = await db.execute(select(milestone).where(milestone.c.id.in_(ids)))
-    return {row.id: row for row in rows}
-
-
-async def list_of(
-    db: Executor, repository_id: int, page: Page, *, state: str, title: str
-) -> tuple[list[MilestoneRow], int]:
-    """A page of a repository's milestones in the order they were made, and how many there are."""
-    where = [milestone.c.repository_id == repository_id]
-    if state != "all":
-        where.append(milestone.c.state == state)
-    if title:
-        where.append(func.lower(milestone.c.title).contains(title.lower(), autoescape=True))
-    listed = select(milestone).where(*where).order_by(milestone.c.id).limit(page.limit).offset(page.offset)
-    rows = await db.execute(listed)
-    total = await db.execute(select(func.count()).select_from(milestone).where(*where))
-    return list(rows.all()), int(total.scalar_one())
-
-
-async def change(db: Executor, milestone_id: int, **values: Any) -> None:
-    await db.execute(update(milestone).where(milestone.c.id == milestone_id).values(values))
-
-
 async def remove(db: Executor, milestone_id: int) -> None:
+    """Delete a milestone; its issues are in none then."""
     await db.execute(delete(milestone).where(milestone.c.id == milestone_id))

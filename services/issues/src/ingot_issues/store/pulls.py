@@ -1,46 +1,89 @@
-"""SQL for pull requests: what sets them apart from issues."""
+"""SQL for pull requests: what issues do not have."""
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Row, bindparam, exists, or_, select, update
+from sqlalchemy import bindparam, exists, or_, select, update
 
-from ingot_chassis.database import Executor
-from ingot_chassis.tables import BigId, now
-from ingot_contracts.pulls import Comparison, Merged
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
+from ingot_chassis.db.tables import BigId, now
+from ingot_contracts.pulls import Comparison, DiffCounts, Merged
+from ingot_issues.store.issue_rows import AnyPull
+from ingot_issues.store.issues import DETAILS, DetailsRow, IssueDetails, details_of
+from ingot_issues.store.states import State
 from ingot_issues.store.tables import issue, pull
 
 
-async def add(db: Executor, **values: Any) -> int:
-    return int((await db.execute(pull.insert().values(values).returning(pull.c.id))).scalar_one())
+class ComparedRow(TypedRow):
+    """How a pull request compared last, with the repository of its base."""
+
+    id: int
+    issue_id: int
+    repository_id: int
+    base_branch: str
+    base_sha: str
+    head_sha: str
+    mergeable: bool
 
 
-async def open_twin(
-    db: Executor, repository_id: int, *, base_branch: str, head_repository_id: int, head_branch: str
-) -> int | None:
+class TipsRow(TypedRow):
+    """The commits of base and head that were compared last."""
+
+    id: int
+    base_sha: str
+    head_sha: str
+
+
+class Branches(NamedTuple):
+    """What a pull request joins."""
+
+    base_branch: str
+    head_repository_id: int
+    head_branch: str
+
+
+async def add(db: Executor, issue_id: int, branches: Branches, comparison: Comparison) -> None:
+    values = {"issue_id": issue_id, **branches._asdict(), **_compared_values(comparison)}
+    await db.execute(pull.insert().values(values))
+
+
+async def get_open_duplicate(db: Executor, repository_id: int, branches: Branches) -> int | None:
     """The number of the open pull request between these branches."""
     statement = (
         select(issue.c.number)
         .join(pull, pull.c.issue_id == issue.c.id)
         .where(
             issue.c.repository_id == repository_id,
-            issue.c.state == "open",
-            pull.c.base_branch == base_branch,
-            pull.c.head_repository_id == head_repository_id,
-            pull.c.head_branch == head_branch,
+            issue.c.state == State.OPEN,
+            pull.c.base_branch == branches.base_branch,
+            pull.c.head_repository_id == branches.head_repository_id,
+            pull.c.head_branch == branches.head_branch,
         )
     )
     return (await db.execute(statement.limit(1))).scalar()
 
 
-async def open_on(db: Executor, repository_id: int, branch: str) -> list[Row[Any]]:
+async def get_newest_details(db: Executor, repository_id: int, branches: Branches) -> IssueDetails | None:
+    """The newest pull request between these branches."""
+    statement = DETAILS.where(
+        issue.c.repository_id == repository_id,
+        pull.c.base_branch == branches.base_branch,
+        pull.c.head_repository_id == branches.head_repository_id,
+        pull.c.head_branch == branches.head_branch,
+    )
+    row = await fetch_first(db, statement.order_by(issue.c.id.desc()).limit(1), DetailsRow, viewer=0)
+    return details_of(row) if row is not None else None
+
+
+async def list_open_on(db: Executor, repository_id: int, branch: str) -> Sequence[ComparedRow]:
     """Open pull requests that the branch is base or head of."""
     statement = (
         select(pull, issue.c.repository_id)
         .join(issue, issue.c.id == pull.c.issue_id)
         .where(
-            issue.c.state == "open",
+            issue.c.state == State.OPEN,
             or_(
                 (issue.c.repository_id == repository_id) & (pull.c.base_branch == branch),
                 (pull.c.head_repository_id == repository_id) & (pull.c.head_branch == branch),
@@ -48,17 +91,10 @@ async def open_on(db: Executor, repository_id: int, branch: str) -> list[Row[Any
         )
         .order_by(pull.c.id)
     )
-    return list((await db.execute(statement)).all())
+    return await fetch_all(db, statement, ComparedRow)
 
 
-async def move_base(db: Executor, pull_id: int, **values: Any) -> bool:
-    """Note another base branch and how it compares; False while somebody merges it."""
-    free = or_(pull.c.merge_claimed_until.is_(None), pull.c.merge_claimed_until < now())
-    statement = update(pull).where(pull.c.id == pull_id, pull.c.merged.is_(False), free)
-    return (await db.execute(statement.values(values))).rowcount == 1
-
-
-async def is_proposed_elsewhere(db: Executor, pull_id: int, head_repository_id: int, branch: str) -> bool:
+async def is_head_of_another(db: Executor, pull_id: int, head_repository_id: int, branch: str) -> bool:
     """Whether another open pull request has this head."""
     statement = (
         select(pull.c.id)
@@ -67,57 +103,82 @@ async def is_proposed_elsewhere(db: Executor, pull_id: int, head_repository_id: 
             pull.c.head_repository_id == head_repository_id,
             pull.c.head_branch == branch,
             pull.c.id != pull_id,
-            issue.c.state == "open",
+            issue.c.state == State.OPEN,
         )
     )
-    return (await db.execute(statement.limit(1))).first() is not None
+    return (await db.execute(statement.limit(1))).scalar() is not None
+
+
+async def move_base(db: Executor, pull_id: int, base_branch: str, comparison: Comparison) -> bool:
+    """Write another base branch and how it compares; False while somebody merges the pull request."""
+    free = or_(pull.c.merge_claimed_until.is_(None), pull.c.merge_claimed_until < now())
+    statement = update(pull).where(pull.c.id == pull_id, pull.c.merged.is_(False), free)
+    values = {"base_branch": base_branch, **_compared_values(comparison)}
+    return (await db.execute(statement.values(values))).rowcount == 1
 
 
 async def forget_mergeable(db: Executor, pull_ids: list[int]) -> None:
-    """Until they are checked again."""
+    """These pull requests count as not mergeable until they are compared again."""
     if not pull_ids:
         return
     await db.execute(update(pull).where(pull.c.id.in_(pull_ids)).values(mergeable=False))
 
 
-async def tips(db: Executor, pull_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
-    """Base and head of these pull requests, as they were compared last."""
-    found = await db.execute(
-        select(pull.c.id, pull.c.base_sha, pull.c.head_sha).where(pull.c.id.in_(pull_ids))
-    )
-    return {row.id: (row.base_sha, row.head_sha) for row in found}
+async def get_tips(db: Executor, pull_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """The commits of base and head of these pull requests that were compared last."""
+    statement = select(pull.c.id, pull.c.base_sha, pull.c.head_sha).where(pull.c.id.in_(pull_ids))
+    return {row.id: (row.base_sha, row.head_sha) for row in await fetch_all(db, statement, TipsRow)}
 
 
-async def note_comparisons(db: Executor, compared: Sequence[tuple[int, Comparison]]) -> None:
-    """Keep how pull requests, by id, compare now."""
+async def record_comparisons(db: Executor, comparisons: Sequence[tuple[AnyPull, Comparison]]) -> None:
+    """Write how pull requests compare now. What was counted stays while the two commits are the same."""
     rows = [
-        {
-            "pull_id": pull_id,
-            "base_sha": found.base_sha,
-            "head_sha": found.head_sha,
-            "merge_base": found.merge_base,
-            "mergeable": found.mergeable,
-        }
-        for pull_id, found in compared
+        {"pull_id": row.pull_id, **_compared_values(comparison), **_counted_values(row, comparison)}
+        for row, comparison in comparisons
     ]
     await db.execute(update(pull).where(pull.c.id == bindparam("pull_id", type_=BigId)), rows)
+
+
+def _counted_values(row: AnyPull, comparison: Comparison) -> dict[str, int | None]:
+    if comparison.counts is not None or (row.merge_base, row.head_sha) != (
+        comparison.merge_base,
+        comparison.head_sha,
+    ):
+        return _counts(comparison)
+    return {name: getattr(row, name) for name in DiffCounts.__struct_fields__}
+
+
+def _counts(comparison: Comparison) -> dict[str, int | None]:
+    counts = comparison.counts
+    return {name: None if counts is None else getattr(counts, name) for name in DiffCounts.__struct_fields__}
+
+
+def _compared_values(comparison: Comparison) -> dict[str, str | bool | int | None]:
+    return {
+        **_counts(comparison),
+        "base_sha": comparison.base_sha,
+        "head_sha": comparison.head_sha,
+        "merge_base": comparison.merge_base,
+        "mergeable": comparison.mergeable,
+    }
 
 
 async def claim_merge(
     db: Executor, pull_id: int, claim: str, lease: timedelta, *, takes_branch: bool
 ) -> bool:
-    """Be the one that merges it; False when it has ended or another one is at it.
+    """Let only this caller merge it; False when it has ended or somebody else merges it.
 
     ``takes_branch``: the head branch is to be deleted afterwards.
     """
     free = or_(pull.c.merge_claimed_until.is_(None), pull.c.merge_claimed_until < now())
-    is_open = exists().where(issue.c.id == pull.c.issue_id, issue.c.state == "open")
+    is_open = exists().where(issue.c.id == pull.c.issue_id, issue.c.state == State.OPEN)
     statement = update(pull).where(pull.c.id == pull_id, pull.c.merged.is_(False), free, is_open)
     values = {"merge_claim": claim, "merge_claimed_until": now() + lease, "takes_branch": takes_branch}
     return (await db.execute(statement.values(values))).rowcount == 1
 
 
 async def release_merge(db: Executor, pull_id: int, claim: str) -> None:
+    """End a claim without a merge."""
     await db.execute(
         update(pull)
         .where(pull.c.id == pull_id, pull.c.merge_claim == claim)
@@ -126,7 +187,7 @@ async def release_merge(db: Executor, pull_id: int, claim: str) -> None:
 
 
 async def mark_merged(db: Executor, pull_id: int, merged: Merged, *, merged_by: int) -> bool | None:
-    """Note the merge; whether the head branch is to be deleted, or None when it was noted before."""
+    """Record the merge; whether the head branch is to be deleted, or None when the merge was recorded before."""
     values: dict[str, Any] = {
         "merged": True,
         "merged_at": now(),
@@ -135,12 +196,12 @@ async def mark_merged(db: Executor, pull_id: int, merged: Merged, *, merged_by: 
         "merge_claim": None,
         "merge_claimed_until": None,
     }
-    known = {"base_sha": merged.base_sha, "merge_base": merged.merge_base}
-    values |= {name: sha for name, sha in known.items() if sha}
+    former = {"base_sha": merged.base_sha, "merge_base": merged.merge_base}
+    values |= {name: sha for name, sha in former.items() if sha}
     statement = update(pull).where(pull.c.id == pull_id, pull.c.merged.is_(False)).values(values)
     return (await db.execute(statement.returning(pull.c.takes_branch))).scalar()
 
 
-async def leave_branch(db: Executor, pull_id: int) -> None:
-    """The head branch is gone, or stays for good."""
+async def keep_branch(db: Executor, pull_id: int) -> None:
+    """The head branch is not to be deleted any more: it is deleted, or it stays for good."""
     await db.execute(update(pull).where(pull.c.id == pull_id).values(takes_branch=False))

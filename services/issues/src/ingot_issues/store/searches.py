@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import ColumnElement, Integer, Select, bindparam, func, or_, select
+from sqlalchemy import ColumnElement, Integer, ScalarSelect, Select, bindparam, func, or_, select, true
 
-from ingot_chassis.database import Executor
-from ingot_chassis.lookup import Lookup
-from ingot_chassis.paging import Page
-from ingot_chassis.tables import BigId
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.rows import Slice, fetch_all, fetch_count
+from ingot_chassis.db.tables import BigId
 from ingot_issues.store import milestones
-from ingot_issues.store.issues import IssueRow
-from ingot_issues.store.surroundings import WHOLE, Whole
-from ingot_issues.store.tables import account, assignee, counter, issue, issue_label, label
+from ingot_issues.store.issues import DETAILS, DetailsRow, IssueDetails, details_of
+from ingot_issues.store.states import StateFilter
+from ingot_issues.store.tables import account, assignee, counter, issue, issue_label, label, pull
 
 SORTS: dict[str, tuple[ColumnElement[Any], ...]] = {
     "newest": (issue.c.number.desc(),),
@@ -27,14 +27,14 @@ SORTS: dict[str, tuple[ColumnElement[Any], ...]] = {
 }
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Which issues of a repository a list shows: with all of the named labels and any of the numbered ones.
+class IssueFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which issues of a repository a list shows: with all labels of ``label_names`` and any label of ``label_ids``.
 
     An empty value of a field does not filter.
     """
 
     is_pull: bool | None = None
-    state: Literal["open", "closed", "all"] = "open"
+    state: StateFilter = StateFilter.OPEN
     label_names: Sequence[str] = ()
     label_ids: Sequence[int] = ()
     milestone_ids: Sequence[int] = ()
@@ -44,116 +44,135 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     before: datetime | None = None
     created_by: str = ""
     assigned_by: str = ""
+    base_branch: str = ""
     sort: str = "newest"
 
 
+class _List(NamedTuple):
+    """The statements of a list without further conditions: the ids of a page, and the details of these ids."""
+
+    ids: Select[Any]
+    details: PreparedQuery[DetailsRow]
+
+
+_NUMBER_OF_ALL = counter.c.last_number - counter.c.deleted_issues
+_COUNTED_TOTAL: dict[StateFilter, Select[int]] = {
+    state: select(number).where(counter.c.repository_id == bindparam("repository_id", type_=BigId))
+    for state, number in {
+        StateFilter.OPEN: counter.c.open_issues + counter.c.open_pulls,
+        StateFilter.CLOSED: _NUMBER_OF_ALL - counter.c.open_issues - counter.c.open_pulls,
+        StateFilter.ALL: _NUMBER_OF_ALL,
+    }.items()
+}
+"""The totals that the counter of the repository has: every number is an issue, unless that is deleted."""
+
+
 @lru_cache(maxsize=64)
-def _listed(is_pull: bool | None, state: str, sort: str) -> tuple[Select[Any], Lookup]:
-    """The page of ids of a list, and what is read for such ids; built once, as building costs more than running.
+def _list(is_pull: bool | None, state: StateFilter, sort: str) -> _List:
+    """Built once for each combination, since building costs more than running.
 
     The page is cut before anything is joined to it.
     """
     where: list[ColumnElement[bool]] = [issue.c.repository_id == bindparam("repository_id", type_=BigId)]
     if is_pull is not None:
         where.append(issue.c.is_pull.is_(is_pull))
-    if state != "all":
+    if state != StateFilter.ALL:
         where.append(issue.c.state == bindparam("state"))
     ids = select(issue.c.id).where(*where).order_by(*SORTS[sort])
     page = ids.limit(bindparam("limit", type_=Integer)).offset(bindparam("offset", type_=BigId))
-    with_total = WHOLE.add_columns(_KEPT_TOTAL[state].scalar_subquery().label("total"))
-    return page, Lookup(with_total.where(issue.c.id.in_(page)).order_by(*SORTS[sort]))
+    total: ScalarSelect[int] = _COUNTED_TOTAL[state].scalar_subquery()
+    details = DETAILS.add_columns(total.label("total")).where(issue.c.id.in_(page)).order_by(*SORTS[sort])
+    return _List(page, PreparedQuery(details, DetailsRow))
 
 
-async def search(db: Executor, repository_id: int, wanted: Wanted, page: Page) -> tuple[list[IssueRow], int]:
-    """A page of the issues of a repository with their surroundings, and how many there are in all."""
-    where = _where(repository_id, wanted)
-    given = {
+async def list_page(
+    db: Executor, repository_id: int, filters: IssueFilter, page: Slice
+) -> tuple[list[IssueDetails], int]:
+    """A page of the issues of a repository, and how many there are in all."""
+    where = conditions(repository_id, filters)
+    parameters = {
         "repository_id": repository_id,
-        "state": wanted.state,
+        "state": filters.state.value,
         "limit": page.limit,
         "offset": page.offset,
         "viewer": 0,
     }
-    sort = wanted.sort if wanted.sort in SORTS else "newest"
-    ids, listed = _listed(wanted.is_pull, wanted.state, sort)
+    sort = filters.sort if filters.sort in SORTS else "newest"
+    statements = _list(filters.is_pull, filters.state, sort)
     if where:
-        filtered = WHOLE.where(issue.c.id.in_(ids.where(*where))).order_by(*SORTS[sort])
-        found = (await db.execute(filtered, given)).all()
+        filtered = DETAILS.where(issue.c.id.in_(statements.ids.where(*where))).order_by(*SORTS[sort])
+        rows = await fetch_all(db, filtered, DetailsRow, **parameters)
     else:
-        found = await listed.all(db, **given)
-    rows = [Whole(*row) for row in found]
-    if where or wanted.is_pull is not None:
-        total = (await db.execute(_counted(repository_id, wanted, where))).scalar()
-    elif rows:
-        total = rows[0].total
-    else:
-        total = (await db.execute(_KEPT_TOTAL[wanted.state], {"repository_id": repository_id})).scalar()
-    return rows, int(total or 0)
+        rows = await statements.details.all(db, **parameters)
+    issues = [details_of(row) for row in rows]
+    if where or filters.is_pull is not None:
+        return issues, await fetch_count(db, _matching(repository_id, filters, where))
+    if issues:
+        return issues, issues[0].total
+    total = await db.execute(_COUNTED_TOTAL[filters.state], {"repository_id": repository_id})
+    return issues, total.scalar() or 0
 
 
-_KEPT_TOTAL = {
-    state: select(number).where(counter.c.repository_id == bindparam("repository_id", type_=BigId))
-    for state, number in {
-        "open": counter.c.open_issues + counter.c.open_pulls,
-        "closed": counter.c.last_number - counter.c.open_issues - counter.c.open_pulls,
-        "all": counter.c.last_number,
-    }.items()
-}
-"""Every number that was given is an issue for ever, so these need no counting."""
+async def list_details(db: Executor, ids: Sequence[int]) -> list[IssueDetails]:
+    """The details of these issues, in no order."""
+    if not ids:
+        return []
+    rows = await fetch_all(db, DETAILS.where(issue.c.id.in_(ids)), DetailsRow)
+    return [details_of(row) for row in rows]
 
 
-def _counted(repository_id: int, wanted: Wanted, where: list[ColumnElement[bool]]) -> Select[Any]:
-    statement = select(func.count()).select_from(issue).where(issue.c.repository_id == repository_id, *where)
-    if wanted.is_pull is not None:
-        statement = statement.where(issue.c.is_pull == wanted.is_pull)
-    return statement if wanted.state == "all" else statement.where(issue.c.state == wanted.state)
+def _matching(repository_id: int, filters: IssueFilter, where: list[ColumnElement[bool]]) -> Select[int]:
+    statement = select(issue.c.id).where(issue.c.repository_id == repository_id, *where)
+    if filters.is_pull is not None:
+        statement = statement.where(issue.c.is_pull == filters.is_pull)
+    return statement if filters.state == StateFilter.ALL else statement.where(issue.c.state == filters.state)
 
 
-def _where(repository_id: int, wanted: Wanted) -> list[ColumnElement[bool]]:
-    """What is asked for beside state and kind."""
+def conditions(repository_id: int | None, filters: IssueFilter) -> list[ColumnElement[bool]]:
+    """The conditions beside state and kind. ``repository_id`` None: the issues may be of any repository."""
     where: list[ColumnElement[bool]] = []
-    if wanted.text:
-        pattern = wanted.text.lower()
+    if filters.text:
+        pattern = filters.text.lower()
         where.append(
             or_(
                 func.lower(issue.c.title).contains(pattern, autoescape=True),
                 func.lower(issue.c.body).contains(pattern, autoescape=True),
             )
         )
-    if wanted.since:
-        where.append(issue.c.updated_at >= wanted.since)
-    if wanted.before:
-        where.append(issue.c.updated_at <= wanted.before)
-    if wanted.created_by:
-        where.append(issue.c.author_id.in_(_account_named(wanted.created_by)))
-    if wanted.assigned_by:
-        assigned = assignee.c.account_id.in_(_account_named(wanted.assigned_by))
+    if filters.since:
+        where.append(issue.c.updated_at >= filters.since)
+    if filters.before:
+        where.append(issue.c.updated_at <= filters.before)
+    if filters.base_branch:
+        where.append(issue.c.id.in_(select(pull.c.issue_id).where(pull.c.base_branch == filters.base_branch)))
+    if filters.created_by:
+        where.append(issue.c.author_id.in_(_accounts(filters.created_by)))
+    if filters.assigned_by:
+        assigned = assignee.c.account_id.in_(_accounts(filters.assigned_by))
         where.append(issue.c.id.in_(select(assignee.c.issue_id).where(assigned)))
-    return [*where, *_labelled(repository_id, wanted), *_in_milestone(repository_id, wanted)]
+    if filters.milestone_ids or filters.milestone_titles:
+        where.append(
+            milestones.contains_issue(repository_id, filters.milestone_ids, filters.milestone_titles)
+        )
+    return [*where, *_has_labels(repository_id, filters)]
 
 
-def _account_named(login: str) -> Select[Any]:
+def _accounts(login: str) -> Select[int]:
     return select(account.c.id).where(account.c.lower_login == login.lower())
 
 
-def _labelled(repository_id: int, wanted: Wanted) -> list[ColumnElement[bool]]:
-    """On it: every one of the named labels, and any one of the numbered ones."""
-    if not wanted.label_names and not wanted.label_ids:
+def _has_labels(repository_id: int | None, filters: IssueFilter) -> list[ColumnElement[bool]]:
+    """An issue has every label of ``label_names``, and one label of ``label_ids``."""
+    if not filters.label_names and not filters.label_ids:
         return []
-    on_it = select(issue_label.c.issue_id).join(label, label.c.id == issue_label.c.label_id)
+    labelled = select(issue_label.c.issue_id).join(label, label.c.id == issue_label.c.label_id)
     own = label.c.repository_id == repository_id
+    usable = true() if repository_id is None else own | label.c.organization_id.is_not(None)
     where: list[ColumnElement[bool]] = []
-    if wanted.label_names:
-        name, names = func.lower(label.c.name), {name.lower() for name in wanted.label_names}
-        named = on_it.where(own, name.in_(sorted(names))).group_by(issue_label.c.issue_id)
-        where.append(issue.c.id.in_(named.having(func.count(name.distinct()) == len(names))))
-    if wanted.label_ids:
-        where.append(issue.c.id.in_(on_it.where(own, label.c.id.in_(wanted.label_ids))))
+    if filters.label_names:
+        name, names = func.lower(label.c.name), {name.lower() for name in filters.label_names}
+        with_names = labelled.where(usable, name.in_(sorted(names))).group_by(issue_label.c.issue_id)
+        where.append(issue.c.id.in_(with_names.having(func.count(name.distinct()) == len(names))))
+    if filters.label_ids:
+        where.append(issue.c.id.in_(labelled.where(usable, label.c.id.in_(filters.label_ids))))
     return where
-
-
-def _in_milestone(repository_id: int, wanted: Wanted) -> list[ColumnElement[bool]]:
-    if not wanted.milestone_ids and not wanted.milestone_titles:
-        return []
-    found = milestones.ids_of(repository_id, wanted.milestone_ids, wanted.milestone_titles)
-    return [issue.c.milestone_id.in_(found)]

@@ -1,18 +1,19 @@
 """Tables of issues.
 
-``account`` and ``repository`` are copies of what identity and repos own, kept by their events. A pull request
-is an issue with a row in ``pull``; both count with the same ``counter``.
+``account`` and ``repository`` are copies of what identity and repos own; events renew them. A pull request is an issue
+with a row in ``pull``; both take their numbers from the same row of ``counter``. A row of ``comment`` is a comment or
+another row of a timeline: ``kind`` tells them apart (``comments.CommentKind``).
 
-Who writes locks in this order, so that nobody waits in a circle:
+Transactions lock in this order, so that no two wait for each other:
 
-1. Copies (``account``, ``repository``) are saved in transactions of their own. Where one may be missing in the middle
-   of another transaction, it is inserted, and one that is there is not touched.
-2. A request or a job locks the counter of its repository before anything of it, and of one repository only, unless
-   it has but one statement.
-3. The consumer of repos, of which there is one at a time, may hold counters of several; it locks those of an event
-   before rows of these repositories.
-4. A comment that goes takes its rows in timelines of other repositories along, whose counters are not locked: these
-   rows, and those of a repository that goes, are locked by id.
+1. A copy (``account``, ``repository``) is saved in a transaction of its own. A transaction that does more may insert a
+   copy that is missing, and does not touch one that exists.
+2. A request or a job locks the counter of its repository before any other row of the repository, and of one
+   repository only. A single statement needs no such lock.
+3. The consumer of events of repos may hold the locks of several counters. It locks all of them before any other row.
+   There is one such consumer at a time.
+4. A deleted comment also deletes its rows in timelines of other repositories, whose counters are not locked, and so
+   does a deleted repository. These rows are locked in the order of their ids.
 """
 
 from typing import Any
@@ -31,9 +32,10 @@ from sqlalchemy import (
     UniqueConstraint,
     false,
     text,
+    true,
 )
 
-from ingot_chassis.tables import NAMING, BigId, UtcDateTime, chassis_tables
+from ingot_chassis.db.tables import NAMING, BigId, UtcDateTime, chassis_tables
 
 metadata = MetaData(naming_convention=NAMING)
 chassis_tables(metadata)
@@ -57,6 +59,8 @@ repository = Table(
     Column("parent_id", BigId),
     Column("owner_id", BigId, nullable=False),
     Column("view", LargeBinary, nullable=False),
+    Column("has_issues", Boolean, nullable=False, default=True, server_default=true()),
+    Column("has_pulls", Boolean, nullable=False, default=True, server_default=true()),
     Index("ix_repository_fork", "parent_id", "owner_id"),
 )
 
@@ -67,6 +71,7 @@ counter = Table(
     Column("last_number", BigId, nullable=False, default=0),
     Column("open_issues", BigId, nullable=False, default=0),
     Column("open_pulls", BigId, nullable=False, default=0),
+    Column("deleted_issues", BigId, nullable=False, default=0, server_default="0"),
     Column("gone", Boolean, nullable=False, default=False),
     Column("untold", Boolean, nullable=False, default=False, server_default=false()),
     Index("ix_counter_untold", "repository_id", postgresql_where=text("untold"), sqlite_where=text("untold")),
@@ -84,6 +89,8 @@ milestone = Table(
     Column("closed_at", UtcDateTime),
     Column("open_issues", Integer, nullable=False, default=0, server_default="0"),
     Column("closed_issues", Integer, nullable=False, default=0, server_default="0"),
+    Column("created_at", UtcDateTime),
+    Column("updated_at", UtcDateTime),
     sqlite_autoincrement=True,
 )
 
@@ -101,7 +108,9 @@ issue = Table(
     Column("milestone_id", ForeignKey("milestone.id", ondelete="SET NULL"), index=True),
     Column("comments", Integer, nullable=False, default=0),
     Column("locked", Boolean, nullable=False, default=False, server_default=false()),
+    Column("pin_order", Integer, nullable=False, default=0, server_default="0"),
     Column("due_date", UtcDateTime),
+    Column("ref", String(255), nullable=False, default="", server_default=""),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
     Column("closed_at", UtcDateTime),
@@ -122,6 +131,9 @@ pull = Table(
     Column("head_branch", String(255), nullable=False),
     Column("head_sha", String(64), nullable=False),
     Column("merge_base", String(64), nullable=False),
+    Column("additions", Integer),
+    Column("deletions", Integer),
+    Column("changed_files", Integer),
     Column("mergeable", Boolean, nullable=False),
     Column("merged", Boolean, nullable=False, default=False),
     Column("merged_at", UtcDateTime),
@@ -132,6 +144,21 @@ pull = Table(
     Column("takes_branch", Boolean, nullable=False, default=False, server_default=false()),
     Index("ix_pull_head", "head_repository_id", "head_branch"),
     sqlite_autoincrement=True,
+)
+
+# A merge that waits until reviews and checks allow it, for the person who asked for it.
+scheduled_merge = Table(
+    "scheduled_merge",
+    metadata,
+    Column("issue_id", ForeignKey("issue.id", ondelete="CASCADE"), primary_key=True),
+    Column("account_id", BigId, nullable=False),
+    Column("style", String(20), nullable=False),
+    Column("head_sha", String(64), nullable=False),
+    Column("title", String(255), nullable=False),
+    Column("message", Text, nullable=False),
+    Column("deletes_branch", Boolean, nullable=False),
+    Column("restricted", Boolean, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
 )
 
 assignee = Table(
@@ -147,8 +174,12 @@ label = Table(
     metadata,
     Column("id", BigId, primary_key=True, autoincrement=True),
     Column("repository_id", BigId, nullable=False),
+    Column("organization_id", BigId, index=True),
     Column("name", String(255), nullable=False),
     Column("color", String(6), nullable=False),
+    Column("description", Text, nullable=False, default="", server_default=""),
+    Column("exclusive", Boolean, nullable=False, default=False, server_default=false()),
+    Column("is_archived", Boolean, nullable=False, default=False, server_default=false()),
     Index("ix_label_listed", "repository_id", "name"),
     sqlite_autoincrement=True,
 )
@@ -160,12 +191,118 @@ issue_label = Table(
     Column("label_id", ForeignKey("label.id", ondelete="CASCADE"), primary_key=True, index=True),
 )
 
+# A row is a review or, in the state REQUEST_REVIEW, says that somebody is to review.
+review = Table(
+    "review",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("issue_id", ForeignKey("issue.id", ondelete="CASCADE"), nullable=False),
+    Column("author_id", BigId, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("body", Text, nullable=False, default=""),
+    Column("commit_sha", String(64), nullable=False),
+    Column("official", Boolean, nullable=False, default=False),
+    Column("dismissed", Boolean, nullable=False, default=False),
+    Column("submitted_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    Index("ix_review_of_issue", "issue_id", "id"),
+    sqlite_autoincrement=True,
+)
+
+review_comment = Table(
+    "review_comment",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("review_id", ForeignKey("review.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("author_id", BigId, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("old_position", Integer, nullable=False),
+    Column("new_position", Integer, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("commit_sha", String(64), nullable=False),
+    Column("diff_hunk", Text, nullable=False),
+    Column("resolver_id", BigId),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+reaction = Table(
+    "reaction",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("issue_id", ForeignKey("issue.id", ondelete="CASCADE"), nullable=False),
+    Column("comment_id", ForeignKey("comment.id", ondelete="CASCADE"), index=True),
+    Column("account_id", BigId, nullable=False),
+    Column("content", String(20), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Index("ix_reaction_listed", "issue_id", "comment_id", "id"),
+    sqlite_autoincrement=True,
+)
+
+attachment = Table(
+    "attachment",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("issue_id", ForeignKey("issue.id", ondelete="CASCADE"), nullable=False),
+    Column("comment_id", ForeignKey("comment.id", ondelete="CASCADE"), index=True),
+    Column("uuid", String(36), nullable=False, unique=True),
+    Column("name", String(255), nullable=False),
+    Column("size", BigId, nullable=False),
+    Column("sha256", String(64), nullable=False),
+    Column("media_type", String(40), nullable=False),
+    Column("download_count", BigId, nullable=False, server_default="0"),
+    Column("uploader_id", BigId, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Index("ix_attachment_listed", "issue_id", "comment_id", "id"),
+    sqlite_autoincrement=True,
+)
+
+stopwatch = Table(
+    "stopwatch",
+    metadata,
+    Column("account_id", BigId, primary_key=True),
+    Column("issue_id", ForeignKey("issue.id", ondelete="CASCADE"), primary_key=True, index=True),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
+dependency = Table(
+    "dependency",
+    metadata,
+    Column("issue_id", ForeignKey("issue.id", ondelete="CASCADE"), primary_key=True),
+    Column("blocker_id", ForeignKey("issue.id", ondelete="CASCADE"), primary_key=True, index=True),
+)
+
+issue_subscription = Table(
+    "issue_subscription",
+    metadata,
+    Column("issue_id", ForeignKey("issue.id", ondelete="CASCADE"), primary_key=True),
+    Column("account_id", BigId, primary_key=True),
+    Column("subscribed", Boolean, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
+notification = Table(
+    "notification",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("account_id", BigId, nullable=False),
+    Column("repository_id", BigId, nullable=False),
+    Column("issue_id", ForeignKey("issue.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("comment_id", BigId),
+    Column("status", String(6), nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    UniqueConstraint("account_id", "issue_id"),
+    Index("ix_notification_listed", "account_id", "updated_at"),
+    sqlite_autoincrement=True,
+)
+
 _WHERE_IT_REFERS: dict[str, Any] = {
     "postgresql_where": text("ref_repository_id IS NOT NULL"),
     "sqlite_where": text("ref_repository_id IS NOT NULL"),
 }
 
-# Beside what people write also what happened: `kind` says what, `details` with what, `ref_…` because of what.
+# `details` is what the row is about, and `ref_…` what refers to the issue.
 comment = Table(
     "comment",
     metadata,

@@ -1,17 +1,28 @@
 """SQL for tracked times."""
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Sequence
+from datetime import datetime
 
-from sqlalchemy import Row, func, select
+from sqlalchemy import delete, select
 
-from ingot_chassis.database import Executor
-from ingot_chassis.paging import Page
-from ingot_chassis.tables import now
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_page
+from ingot_chassis.db.tables import now
 from ingot_issues.store.tables import tracked_time
 
 
-async def add(db: Executor, *, issue_id: int, repository_id: int, account_id: int, seconds: int) -> Row[Any]:
+class TimeRow(TypedRow):
+    """Time that a person spent on an issue."""
+
+    id: int
+    issue_id: int
+    repository_id: int
+    account_id: int
+    seconds: int
+    created_at: datetime
+
+
+async def add(db: Executor, *, issue_id: int, repository_id: int, account_id: int, seconds: int) -> TimeRow:
     values = {
         "issue_id": issue_id,
         "repository_id": repository_id,
@@ -19,41 +30,54 @@ async def add(db: Executor, *, issue_id: int, repository_id: int, account_id: in
         "seconds": seconds,
         "created_at": now(),
     }
-    return (await db.execute(tracked_time.insert().values(values).returning(tracked_time))).one()
+    statement = tracked_time.insert().values(values).returning(tracked_time)
+    [row] = await fetch_all(db, statement, TimeRow)
+    return row
 
 
-async def get_many(db: Executor, ids: Collection[int]) -> dict[int, Row[Any]]:
-    """Those that there are, by id."""
+async def get_many(db: Executor, ids: Collection[int]) -> dict[int, TimeRow]:
+    """The times with these ids, by id."""
     if not ids:
         return {}
-    rows = await db.execute(select(tracked_time).where(tracked_time.c.id.in_(ids)))
+    rows = await fetch_all(db, select(tracked_time).where(tracked_time.c.id.in_(ids)), TimeRow)
     return {row.id: row for row in rows}
 
 
-async def repositories_of(db: Executor, account_id: int) -> list[int]:
+async def list_of_person(db: Executor, issue_id: int, account_id: int) -> Sequence[TimeRow]:
+    """The times of one person on an issue."""
+    statement = select(tracked_time).where(
+        tracked_time.c.issue_id == issue_id, tracked_time.c.account_id == account_id
+    )
+    return await fetch_all(db, statement.order_by(tracked_time.c.id), TimeRow)
+
+
+async def remove(db: Executor, ids: Sequence[int]) -> set[int]:
+    """Delete times; the ids of those that were there."""
+    statement = delete(tracked_time).where(tracked_time.c.id.in_(ids)).returning(tracked_time.c.id)
+    return set((await db.execute(statement)).scalars())
+
+
+async def list_repositories(db: Executor, account_id: int) -> list[int]:
     """The repositories in which a person has tracked time."""
-    own = select(tracked_time.c.repository_id).where(tracked_time.c.account_id == account_id)
-    return list((await db.execute(own.distinct())).scalars())
+    statement = select(tracked_time.c.repository_id).where(tracked_time.c.account_id == account_id)
+    return list((await db.execute(statement.distinct())).scalars())
 
 
-async def list_of(
+async def list_page(
     db: Executor,
-    page: Page,
+    page: Slice,
     *,
     issue_id: int | None = None,
     repository_id: int | None = None,
     account_id: int | None = None,
-    among: Collection[int] | None = None,
-) -> tuple[list[Row[Any]], int]:
-    """A page of the times of an issue, a repository or a person, in the order they came; and how many.
+    within: Collection[int] | None = None,
+) -> tuple[Sequence[TimeRow], int]:
+    """A page of the times of an issue, a repository or a person, the oldest first; and how many there are.
 
-    ``among`` are the repositories to which it is limited.
+    ``within`` are the repositories to which the list is limited.
     """
     columns = {"issue_id": issue_id, "repository_id": repository_id, "account_id": account_id}
     where = [tracked_time.c[name] == value for name, value in columns.items() if value is not None]
-    if among is not None:
-        where.append(tracked_time.c.repository_id.in_(among))
-    listed = select(tracked_time).where(*where).order_by(tracked_time.c.id)
-    rows = await db.execute(listed.limit(page.limit).offset(page.offset))
-    total = await db.execute(select(func.count()).select_from(tracked_time).where(*where))
-    return list(rows.all()), int(total.scalar_one())
+    if within is not None:
+        where.append(tracked_time.c.repository_id.in_(within))
+    return await fetch_page(db, select(tracked_time).where(*where).order_by(tracked_time.c.id), page, TimeRow)

@@ -1,67 +1,87 @@
-"""Branches, read from disk."""
+"""Branches, as git has them."""
 
 import msgspec
 from litestar import Response, get
 
 from ingot_chassis.errors import NotFound
-from ingot_chassis.policy import resource
-from ingot_contracts.repos import Commit
-from ingot_repos.api.call import Call, Found
-from ingot_repos.core.views import UNSIGNED, addresses
+from ingot_contracts.repos import Commit, reaches
+from ingot_repos.api.policies import in_repository
+from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
+from ingot_repos.core.excerpts import clip_for_list
+from ingot_repos.core.presenter import UNSIGNED, author_addresses
+from ingot_repos.git.branches import branch_with_commit, page_of_branches
 from ingot_repos.git.commits import CommitInfo
 from ingot_repos.git.errors import RefNotFound, RepositoryNotFound
-from ingot_repos.git.pushed import branch_with_commit, page_of_branches
 from ingot_repos.store import accounts
 
 
 class Branch(msgspec.Struct):
+    """A branch, and what the caller may do to it."""
+
     name: str
     commit: Commit
+    protected: bool = False
+    required_approvals: int = 0
+    enable_status_check: bool = False
+    status_check_contexts: list[str] = []
+    user_can_push: bool = False
+    user_can_merge: bool = False
+    effective_branch_protection_name: str = ""
 
 
-async def _views(request: Call, found: Found, tips: list[tuple[str, CommitInfo]]) -> list[Branch]:
+async def branch_views(
+    request: RepositoryRequest, repository: ResolvedRepository, tips: list[tuple[str, CommitInfo]]
+) -> list[Branch]:
+    """Branches of a repository with the accounts of their authors."""
     async with request.db.read() as db:
-        logins = await accounts.logins_by_email(db, addresses(*(info for _, info in tips)))
+        logins = await accounts.logins_by_email(db, author_addresses(*(info for _, info in tips)))
+    row = repository.row
+    writes = reaches(repository.level, "write") and not row.archived and not row.mirror
     return [
-        Branch(name, request.viewing.commit(found.full_name, info, logins, verification=UNSIGNED))
+        Branch(
+            name,
+            request.presenter.commit(repository.full_name, info, logins, verification=UNSIGNED),
+            user_can_push=writes,
+            user_can_merge=writes,
+        )
         for name, info in tips
     ]
 
 
 @get(
     "/api/v1/repos/{owner:str}/{repo:str}/branches",
-    policy=resource("read", "read:repository"),
-    on_disk=True,
+    policy=in_repository("read", "read:repository", on_disk=True),
     operation_id="repoListBranches",
     tags=["repository"],
 )
-async def list_branches(request: Call) -> Response[list[Branch]]:
-    """Branches by name."""
-    found = request.found
+async def list_branches(request: RepositoryRequest) -> Response[list[Branch]]:
+    """Branches by name. Long texts of their commits are shortened; the answer for one branch has them whole."""
+    repository = request.resource
     page = request.page()
     try:
-        tips, total = await request.storage.call(found.id, page_of_branches, page.offset, page.limit)
+        tips, total = await request.storage.call(
+            repository.id, page_of_branches, page.offset, page.limit, clip_for_list
+        )
     except RepositoryNotFound:
         raise NotFound from None
-    return Response(await _views(request, found, tips), headers=request.page_headers(page, total))
+    return Response(await branch_views(request, repository, tips), headers=request.page_headers(page, total))
 
 
 @get(
     "/api/v1/repos/{owner:str}/{repo:str}/branches/{branch:path}",
-    policy=resource("read", "read:repository"),
-    on_disk=True,
+    policy=in_repository("read", "read:repository", on_disk=True),
     operation_id="repoGetBranch",
     tags=["repository"],
 )
-async def get_one(request: Call, branch: str) -> Branch:  # noqa: ARG001 - see below
+async def get_one(request: RepositoryRequest, branch: str) -> Branch:  # noqa: ARG001 - see below
     """One branch; its name may hold slashes."""
-    found = request.found
+    repository = request.resource
     name = request.rest_of_path(6)  # the path parameter comes normalized
     try:
-        info = await request.storage.call(found.id, branch_with_commit, name)
+        info = await request.storage.call(repository.id, branch_with_commit, name)
     except (RefNotFound, RepositoryNotFound):
         raise NotFound from None
-    return (await _views(request, found, [(name, info)]))[0]
+    return (await branch_views(request, repository, [(name, info)]))[0]
 
 
 routes = [list_branches, get_one]

@@ -1,28 +1,37 @@
-"""Files and archives at a ref. What people push is shown as inert text, image or download, never as a page."""
+"""Files and archives at a ref. Files are served as inert text, image or download, never as a page."""
 
 import contextlib
 from collections.abc import AsyncGenerator
+from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 import structlog
 from litestar import Response, get
+from litestar.openapi import ResponseSpec
 from litestar.response import Stream
 
-from ingot_chassis.errors import NotFound
-from ingot_chassis.policy import resource
-from ingot_repos.api.call import Call, Found
-from ingot_repos.api.ranges import is_held, part_asked_for
-from ingot_repos.git.archive import ArchiveFormat
+from ingot_chassis.errors import Invalid, NotFound
+from ingot_chassis.http.downloads import StoredFile, file_answer
+from ingot_chassis.http.ranges import has_etag, requested_range
+from ingot_repos.api.policies import in_repository
+from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
+from ingot_repos.core import access
+from ingot_repos.core.lfs_objects import object_key
+from ingot_repos.git.archive import Archive, ArchiveFormat, require_paths, stream_archive
 from ingot_repos.git.editorconfig import editor_settings
 from ingot_repos.git.errors import GitError, ObjectNotFound, OutputTooLarge, RefNotFound, RepositoryNotFound
-from ingot_repos.git.objects import Blob, commit_at, file_at, stream_blob
+from ingot_repos.git.file_contents import blob_at
+from ingot_repos.git.lfs_pointers import read_pointer
+from ingot_repos.git.objects import Blob, commit_at, file_at, is_safe_file_path, stream_blob
 
 log = structlog.get_logger()
 
 INLINE_BYTES = 1024 * 1024
 SNIFFED = 8000
+MOST_PATHS = 100
+"""Of one archive."""
 _IMAGES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -34,11 +43,15 @@ INERT = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
 }
-SUFFIXES: tuple[tuple[str, ArchiveFormat], ...] = ((".zip", "zip"), (".tar.gz", "tar.gz"))
+SUFFIXES: tuple[tuple[str, ArchiveFormat], ...] = (
+    (".zip", "zip"),
+    (".tar.gz", "tar.gz"),
+    (".bundle", "bundle"),
+)
 
 
 class EditorConfig(msgspec.Struct, omit_defaults=True):
-    """What editors should do to a file; what is not said is left out."""
+    """How editors should write a file; properties that no `.editorconfig` sets are left out."""
 
     charset: str = ""
     indent_style: str = ""
@@ -50,93 +63,167 @@ class EditorConfig(msgspec.Struct, omit_defaults=True):
 
 
 def content_type(start: bytes) -> str:
-    """What a browser may take a file for; never anything that runs."""
-    for magic, known in _IMAGES:
+    """The media type under which a file is served; never one that a browser runs."""
+    for magic, media_type in _IMAGES:
         if start.startswith(magic):
-            return known
+            return media_type
     if start[:4] == b"RIFF" and start[8:12] == b"WEBP":
         return "image/webp"
     return "application/octet-stream" if b"\0" in start[:SNIFFED] else "text/plain"
 
 
-async def named_commit(request: Call, ref: str) -> str:
+async def named_commit(request: RepositoryRequest, ref: str) -> str:
     """The commit that a branch, tag or id stands for in the repository of the path. Raises NotFound."""
     try:
-        return await request.storage.call(request.found.id, commit_at, ref)
+        return await request.storage.call(request.resource.id, commit_at, ref)
     except (RefNotFound, RepositoryNotFound):
         raise NotFound from None
 
 
+def _raw_id(_handler: Any, _method: Any, path: list[Any]) -> str:
+    """Ids are unique in an API description, so each spelling of the path has its own."""
+    return "repoGetRawFileOrLFS" if "media" in path else "repoGetRawFile"
+
+
+# Not as the media type of the route: that would stand before the one of each answer.
+CONTENT = {200: ResponseSpec(bytes, media_type="application/octet-stream", description="The file")}
+
+
 @get(
-    "/api/v1/repos/{owner:str}/{repo:str}/raw/{filepath:path}",
-    policy=resource("read", "read:repository"),
-    operation_id="repoGetRawFile",
+    [
+        "/api/v1/repos/{owner:str}/{repo:str}/raw/{filepath:path}",
+        "/api/v1/repos/{owner:str}/{repo:str}/media/{filepath:path}",
+    ],
+    policy=in_repository("read", "read:repository", on_disk=True),
+    operation_id=_raw_id,
     tags=["repository"],
-    on_disk=True,
+    responses=CONTENT,
 )
-async def raw(request: Call, filepath: str, render: bool = False) -> Response[Any]:  # noqa: ARG001
-    """A file of a branch, tag or commit, else of the default branch. `render` shows anything as text."""
-    found = request.found
+async def raw(
+    request: RepositoryRequest,
+    filepath: str,  # noqa: ARG001 - it comes normalized
+    ref: str = "",
+    render: bool = False,
+) -> Response[Any]:
+    """A file of a branch, tag or commit, else of the default branch. `render` shows anything as text.
+
+    The path is `<ref>/<file>`, or only the file with `ref` in the query. A pointer of LFS stands for the large file.
+    """
+    repository, text = request.resource, request.rest_of_path(6)
+    call = request.storage.call
     try:
-        path, blob = await request.storage.call(
-            found.id, file_at, request.rest_of_path(6), max_bytes=INLINE_BYTES
-        )
+        if ref:
+            path, blob = await call(repository.id, blob_at, ref, text, max_bytes=INLINE_BYTES)
+        else:
+            path, blob = await call(repository.id, file_at, text, max_bytes=INLINE_BYTES)
     except (RefNotFound, ObjectNotFound, RepositoryNotFound):
-        raise NotFound from None
+        raise NotFound("not found") from None  # a client compares this text
+    if (file := await _large_file(request, path, blob, is_text=render)) is not None:
+        return file
     etag = f'"{blob.oid}"'
-    headers = INERT | {"ETag": etag, "Accept-Ranges": "bytes", "Cache-Control": _caching(found)}
-    if is_held(request.headers, etag):
+    headers = INERT | {"ETag": etag, "Accept-Ranges": "bytes", "Cache-Control": _caching(repository)}
+    if has_etag(request.headers, etag):
         return Response(None, status_code=304, headers=headers)
-    part = part_asked_for(request.headers, etag, blob.size)
+    part = requested_range(request.headers, etag, blob.size)
     if part is not None:
         headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{blob.size}"
-    start, rest = await _content(request, found, blob)
+    start, rest = await _content(request, repository, blob)
     kind = "text/plain" if render else content_type(start)
-    shown = "attachment" if kind == "application/octet-stream" else "inline"
-    headers["Content-Disposition"] = _disposition(shown, path.rsplit("/", 1)[-1])
-    wanted = part if part is not None else range(blob.size)
+    disposition = "attachment" if kind == "application/octet-stream" else "inline"
+    headers["Content-Disposition"] = _disposition(disposition, path.rsplit("/", 1)[-1])
+    byte_range = part if part is not None else range(blob.size)
     status = 200 if part is None else 206
     if rest is None:
         return Response(
-            start[wanted.start : wanted.stop], media_type=kind, headers=headers, status_code=status
+            start[byte_range.start : byte_range.stop], media_type=kind, headers=headers, status_code=status
         )
-    headers["Content-Length"] = str(len(wanted))
-    return Stream(_logged(_cut(start, rest, wanted)), media_type=kind, headers=headers, status_code=status)
+    headers["Content-Length"] = str(len(byte_range))
+    return Stream(
+        _logged(_cut(start, rest, byte_range)), media_type=kind, headers=headers, status_code=status
+    )
+
+
+async def _large_file(
+    request: RepositoryRequest, path: str, blob: Blob, *, is_text: bool
+) -> Response[Any] | None:
+    """The large file that a pointer of LFS stands for; None for another file, and while nobody has uploaded it."""
+    pointer = read_pointer(blob.data or b"")
+    if pointer is None:
+        return None
+    rows = await request.components.lfs.find(
+        access.viewer(request.principal), request.resource.row, [pointer.oid]
+    )
+    if pointer.oid not in rows:
+        return None
+    request.acquire_slot()
+    row, objects = rows[pointer.oid], request.components.objects
+    key = object_key(row.uuid)
+    start = b"".join([part async for part in objects.read(key, range(min(SNIFFED, row.size)))])
+    kind = "text/plain" if is_text else content_type(start)
+    inline = kind != "application/octet-stream"
+    file = StoredFile(key, path.rsplit("/", 1)[-1], row.size, row.oid, kind, inline)
+    is_public = _is_public(request.resource)
+    return await file_answer(request.headers, objects, file, cached_by="public" if is_public else "private")
 
 
 @get(
     "/api/v1/repos/{owner:str}/{repo:str}/archive/{filepath:path}",
-    policy=resource("read", "read:repository"),
+    policy=in_repository("read", "read:repository", on_disk=True),
     operation_id="repoGetArchive",
     tags=["repository"],
-    on_disk=True,
 )
-async def archive(request: Call, filepath: str) -> Response[Any]:  # noqa: ARG001
-    """`<ref>.zip` or `<ref>.tar.gz`, everything inside one folder."""
-    found = request.found
-    wanted = request.rest_of_path(6)
-    known = [(suffix, kind) for suffix, kind in SUFFIXES if wanted.endswith(suffix)]
-    if not known:
+async def archive(
+    request: RepositoryRequest,
+    filepath: str,  # noqa: ARG001
+    path: list[str] | None = None,
+) -> Response[Any]:
+    """`<ref>.zip` or `<ref>.tar.gz`, everything inside one folder, or `<ref>.bundle`, its history to be cloned.
+
+    With `path`, which may be there several times, only those files and folders.
+    """
+    return await _archive(request, request.rest_of_path(6), [one.strip("/") for one in path or []])
+
+
+@get(
+    "/{owner:str}/{repo:str}/archive/{filepath:path}",
+    policy=in_repository("read", "read:repository", on_disk=True),
+    include_in_schema=False,
+)
+async def archive_by_link(request: RepositoryRequest, filepath: str) -> Response[Any]:  # noqa: ARG001
+    """The same, where links of tags and releases lead."""
+    return await _archive(request, request.rest_of_path(3), [])
+
+
+async def _archive(request: RepositoryRequest, name: str, only: list[str]) -> Response[Any]:
+    repository = request.resource
+    formats = [(suffix, kind) for suffix, kind in SUFFIXES if name.endswith(suffix)]
+    if not formats:
         raise NotFound
-    suffix, kind = known[0]
-    ref = wanted.removesuffix(suffix)
+    suffix, kind = formats[0]
+    ref = name.removesuffix(suffix)
     commit = await named_commit(request, ref)
-    folder = found.row.lower_name
-    etag = f'"{commit}-{folder}{suffix}"'
+    if only:
+        await _check_paths(request, commit, only, kind)
+    folder = repository.row.lower_name
+    part = f"-{sha256(repr(only).encode()).hexdigest()[:16]}" if only else ""
+    etag = f'"{commit}-{folder}{part}{suffix}"'
     headers = INERT | {
         "ETag": etag,
-        "Cache-Control": _caching(found),
+        "Cache-Control": _caching(repository),
         "Content-Disposition": _disposition(
-            "attachment", f"{found.row.name}-{ref}{suffix}".replace("/", "-")
+            "attachment", f"{repository.row.name}-{ref}{suffix}".replace("/", "-")
         ),
     }
-    if is_held(request.headers, etag):
+    if has_etag(request.headers, etag):
         return Response(None, status_code=304, headers=headers)
-    path = request.storage.path(found.id)
-    opened = await request.parts.archives.open(found.id, path, commit, kind, folder)
+    folder_of_git = request.storage.path(repository.id)
+    if only:
+        opened = Archive(stream_archive(folder_of_git, commit, kind, folder, only=only), None)
+    else:
+        opened = await request.components.archives.open(repository.id, folder_of_git, commit, kind, folder)
     if opened.size is None:
-        request.take_place()
-    # What fails early, such as a missing file, is an answer; later it can only break the answer off.
+        request.acquire_slot()
+    # An error in the first part, such as a missing file, has a status; a later one can only break the answer off.
     start = bytearray()
     async for chunk in opened.chunks:
         start += chunk
@@ -150,62 +237,75 @@ async def archive(request: Call, filepath: str) -> Response[Any]:  # noqa: ARG00
     return Stream(_logged(body), media_type="application/octet-stream", headers=headers)
 
 
+async def _check_paths(request: RepositoryRequest, commit: str, only: list[str], kind: str) -> None:
+    """Raises Invalid, and NotFound for a path that the commit has not."""
+    if kind == "bundle" or len(only) > MOST_PATHS:
+        raise Invalid.field("path", "range", f"is for zip and tar.gz, {MOST_PATHS} times at most")
+    if not all(is_safe_file_path(one) for one in only):
+        raise Invalid.field("path", "format", "is no path of a file or folder")
+    try:
+        await request.storage.call(request.resource.id, require_paths, commit, only)
+    except ObjectNotFound:
+        raise NotFound from None
+
+
 @get(
     "/api/v1/repos/{owner:str}/{repo:str}/editorconfig/{filepath:path}",
-    policy=resource("read", "read:repository"),
+    policy=in_repository("read", "read:repository", on_disk=True),
     operation_id="repoGetEditorConfig",
     tags=["repository"],
-    on_disk=True,
 )
-async def editorconfig(request: Call, filepath: str, ref: str = "") -> EditorConfig:  # noqa: ARG001
-    """What the `.editorconfig` files of `ref`, or of the default branch, say of a file."""
-    found = request.found
-    commit = await named_commit(request, ref or found.row.default_branch)
+async def editorconfig(request: RepositoryRequest, filepath: str, ref: str = "") -> EditorConfig:  # noqa: ARG001
+    """The properties of a file by the `.editorconfig` files of `ref`, else of the default branch."""
+    repository = request.resource
+    commit = await named_commit(request, ref or repository.row.default_branch)
     try:
-        held = await request.storage.call(found.id, editor_settings, commit, request.rest_of_path(6))
+        properties = await request.storage.call(
+            repository.id, editor_settings, commit, request.rest_of_path(6)
+        )
     except (ObjectNotFound, OutputTooLarge) as error:
         raise NotFound(str(error)) from None
-    width = held.get("tab_width", "")
+    width = properties.get("tab_width", "")
     return EditorConfig(
-        charset=held.get("charset", ""),
-        indent_style=held.get("indent_style", ""),
-        indent_size=held.get("indent_size", ""),
+        charset=properties.get("charset", ""),
+        indent_style=properties.get("indent_style", ""),
+        indent_size=properties.get("indent_size", ""),
         tab_width=int(width) if width.isascii() and width.isdigit() and len(width) < 10 else 0,
-        end_of_line=held.get("end_of_line", ""),
-        trim_trailing_whitespace=held.get("trim_trailing_whitespace") == "true",
-        insert_final_newline=held.get("insert_final_newline") == "true",
+        end_of_line=properties.get("end_of_line", ""),
+        trim_trailing_whitespace=properties.get("trim_trailing_whitespace") == "true",
+        insert_final_newline=properties.get("insert_final_newline") == "true",
     )
 
 
 async def _content(
-    request: Call, found: Found, blob: Blob
+    request: RepositoryRequest, repository: ResolvedRepository, blob: Blob
 ) -> tuple[bytes, AsyncGenerator[bytes, None] | None]:
     """The beginning of a file, and the stream of the rest if it is large."""
     if blob.data is not None:
         return blob.data, None
-    request.take_place()
-    stream = stream_blob(request.storage.path(found.id), blob.oid)
+    request.acquire_slot()
+    stream = stream_blob(request.storage.path(repository.id), blob.oid)
     return await anext(stream, b""), stream
 
 
 async def _cut(
-    first: bytes, rest: AsyncGenerator[bytes, None], wanted: range | None
+    first: bytes, rest: AsyncGenerator[bytes, None], byte_range: range | None
 ) -> AsyncGenerator[bytes, None]:
-    """What of a stream lies within a part of it; all of it without one."""
+    """The bytes of a stream that are in ``byte_range``; all without one."""
     async with contextlib.aclosing(rest):
         chunk, at = first, 0
-        while chunk and (wanted is None or at < wanted.stop):
+        while chunk and (byte_range is None or at < byte_range.stop):
             end = at + len(chunk)
-            if wanted is None:
+            if byte_range is None:
                 yield chunk
-            elif end > wanted.start:
-                yield chunk[max(0, wanted.start - at) : wanted.stop - at]
+            elif end > byte_range.start:
+                yield chunk[max(0, byte_range.start - at) : byte_range.stop - at]
             at = end
             chunk = await anext(rest, b"")
 
 
 async def _logged(stream: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """The stream; git's complaint comes too late for a status and breaks the answer off."""
+    """The stream. An error of git comes too late for a status, so it is logged and breaks the answer off."""
     async with contextlib.aclosing(stream):
         try:
             async for chunk in stream:
@@ -215,9 +315,12 @@ async def _logged(stream: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, 
             raise
 
 
-def _caching(found: Found) -> str:
-    shared = not found.row.private and found.row.owner_visibility == "public"
-    return f"{'public' if shared else 'private'}, max-age=0, must-revalidate"
+def _is_public(repository: ResolvedRepository) -> bool:
+    return not repository.row.private and repository.row.owner_visibility == "public"
+
+
+def _caching(repository: ResolvedRepository) -> str:
+    return f"{'public' if _is_public(repository) else 'private'}, max-age=0, must-revalidate"
 
 
 def _disposition(kind: str, name: str) -> str:
@@ -226,4 +329,4 @@ def _disposition(kind: str, name: str) -> str:
     return f"{kind}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
 
 
-routes = [raw, archive, editorconfig]
+routes = [raw, archive, archive_by_link, editorconfig]

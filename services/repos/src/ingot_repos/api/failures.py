@@ -1,7 +1,7 @@
-"""What it means to a caller when the storage fails. The log has the rest, as an error that operators are alerted by."""
+"""What callers get when the storage fails. The log has the cause, as an error, for the operator."""
 
 from ingot_chassis.errors import ApiError, InsufficientStorage
-from ingot_chassis.rendering import Translations
+from ingot_chassis.http.error_responses import Translations
 from ingot_repos.git.errors import GitFailed, RepositoryDamaged, StorageFull
 
 

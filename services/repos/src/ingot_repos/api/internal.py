@@ -1,221 +1,245 @@
-"""For sister services only: access of the forwarded person, and git on behalf of pull requests.
-
-Names and ids stand in the same places of these paths, and a repository may be called "compare" or "branches".
-The router does not try a second way after a literal segment, so such segments are parameters and decided here.
-"""
+"""For issues and hooks only: what somebody may do to a repository, and the tips of its branches."""
 
 import asyncio
-from typing import TypeVar
 
-import msgspec
-from litestar import get, post
+from litestar import delete, get, post
 
-from ingot_chassis.errors import BadRequest, NotFound, Unavailable
-from ingot_chassis.policy import MAX_ID, services
-from ingot_chassis.principal import ANONYMOUS, Principal
-from ingot_contracts.pulls import (
-    MOST_HEADS,
-    Compare,
-    CompareHeads,
-    Comparison,
-    Comparisons,
-    Head,
-    Merge,
-    Merged,
+from ingot_chassis.errors import BadRequest, Conflict, NotFound
+from ingot_chassis.http.policy import MAX_ID, services
+from ingot_chassis.security.principal import Principal
+from ingot_contracts.repos import (
+    MOST_IDS,
+    MOST_WATCHERS,
+    AccessLevel,
+    BranchTip,
+    MergeRule,
+    ReadableRepositories,
+    RepositoryAccess,
+    Watchers,
 )
-from ingot_contracts.repos import BranchTip, HeldLevel, Level, RepositoryAccess
-from ingot_repos.api.call import Call, Found
-from ingot_repos.core import access, merges
-from ingot_repos.git.errors import GitFailed, GitTimedOut, RefNotFound, RepositoryNotFound
-from ingot_repos.git.refs import get_branch
-from ingot_repos.store import repositories
+from ingot_repos.api.policies import (
+    own_account,
+    principal_of,
+    refresh_memberships,
+    require_on_disk,
+    resolve,
+    resolve_by_id,
+    resolve_for_peer,
+)
+from ingot_repos.api.repositories import present
+from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
+from ingot_repos.core import access
+from ingot_repos.core.presenter import owner_kind
+from ingot_repos.core.protections import Actor, actor_of, merge_rule, rules_of
+from ingot_repos.git.errors import InvalidName, RefMoved, RefNotFound, RepositoryNotFound
+from ingot_repos.git.refs import BRANCHES, ZERO_OID, RefChange, delete_branch, get_branch
+from ingot_repos.store import repositories, stars_and_watches
+from ingot_repos.store.states import AccountKind, RepositoryState
 
-SISTERS = services("issues", "hooks")
-LONGEST_COMPARE = 120.0
-BY_ID, ACCESS, LEVEL, BRANCHES = "by-id", "access", "level", "branches"
-
-_T = TypeVar("_T")
+PEERS = services("issues", "hooks")
+ISSUES = services("issues")
+BRANCH_PATH = "/internal/repositories/{repository_id:int}/branches/{branch:path}"
 
 
 @get(
-    "/internal/repositories/{first:str}/{second:str}/{rest:path}",
-    policy=SISTERS,
+    "/internal/repositories/by-name/{owner:str}/{name:str}/access",
+    policy=PEERS,
     include_in_schema=False,
 )
-async def read(request: Call, first: str, second: str, rest: str) -> RepositoryAccess | HeldLevel | BranchTip:  # noqa: ARG001
-    """``{owner}/{name}/access``, ``by-id/{id}/access``, ``by-id/{id}/level?user=`` or ``{id}/branches/{branch}``."""
-    tail = request.rest_of_path(4)
-    if second == BRANCHES and is_id(first) and tail != ACCESS:
-        return await _branch(request, await request.repository_by_id(int(first)), tail)
-    if first == BY_ID and is_id(second) and tail == LEVEL:
-        return HeldLevel(level=await _level(request, int(second), request.query_params.get("user", "")))
-    if tail != ACCESS:
-        raise NotFound
-    if user := request.query_params.get("user", ""):
-        request.scope["principal"] = await somebody(request, user)  # type: ignore[typeddict-unknown-key]
-    if first == BY_ID and is_id(second):
-        return await _access(request, await request.repository_by_id(int(second)))
-    try:
-        return await _access(request, await request.repository(first, second))
-    except NotFound:
-        if second == BRANCHES and is_id(first):
-            return await _branch(request, await request.repository_by_id(int(first)), tail)
-        raise
+async def get_access_by_name(
+    request: RepositoryRequest, owner: str, name: str, user: str = ""
+) -> RepositoryAccess:
+    """What the caller, or ``user``, may do to the repository of that name."""
+    return await access_by_name(request, owner, name, user)
+
+
+@get("/internal/repositories/{repository_id:int}/access", policy=PEERS, include_in_schema=False)
+async def get_access(request: RepositoryRequest, repository_id: int, user: str = "") -> RepositoryAccess:
+    """What the caller, or ``user``, may do to the repository of that id."""
+    return await access_by_id(request, repository_id, user)
+
+
+@get("/internal/repositories/{repository_id:int}/level", policy=PEERS, include_in_schema=False)
+async def get_level(request: RepositoryRequest, repository_id: int, user: str = "") -> AccessLevel:
+    """What ``user`` may do, who is not calling: nothing, if they may not sign in."""
+    return await level_of(request, repository_id, user)
 
 
 @post(
-    "/internal/repositories/{first:str}/{second:str}",
-    policy=services("issues"),
+    "/internal/readable-repositories",
+    policy=ISSUES,
     include_in_schema=False,
     status_code=200,
 )
-async def act(
-    request: Call, first: str, second: str, unattended: bool = False
-) -> Comparison | Comparisons | Merged:
-    """``{id}/compare``, ``{id}/comparisons`` or ``{id}/merge``.
-
-    ``?unattended=true`` is for a sister's own workers, behind which there is no person: what they compare is
-    not checked against anybody's access.
-    """
-    if not is_id(first) or second not in ("compare", "comparisons", "merge"):
-        raise NotFound
-    try:
-        if second == "merge":
-            return await _merge(request, int(first), await _sent(request, Merge))
-        if second == "comparisons":
-            return await _compare_all(request, int(first), await _sent(request, CompareHeads), unattended)
-        return await _compare(request, int(first), await _sent(request, Compare), unattended)
-    except RepositoryNotFound:
-        raise NotFound from None
+async def list_readable(request: RepositoryRequest, data: ReadableRepositories) -> ReadableRepositories:
+    """Of these repositories, those that the caller may read."""
+    return await readable_of(request, data)
 
 
-async def _access(request: Call, found: Found) -> RepositoryAccess:
-    """What the forwarded person may do, with memberships as they are now: sisters refuse by this answer."""
-    if found.level != "owner" and request.who.signed_in and found.row.owner_kind == "organization":
-        await request.refreshed()
-        found = await request.repository_by_id(found.id)
-    return RepositoryAccess(
-        repository=await request.view(found),
-        level=found.level,
-        owner_kind=found.row.owner_kind,
-        issues_enabled=found.row.issues_enabled,
-        pulls_enabled=found.row.pulls_enabled and not found.row.mirror,
-        ready=found.row.state == "ready",
-    )
+@get(BRANCH_PATH, policy=PEERS, include_in_schema=False)
+async def get_branch_tip(request: RepositoryRequest, repository_id: int, branch: str) -> BranchTip:  # noqa: ARG001
+    """The tip of a branch; its name may hold slashes."""
+    return await branch_tip(request, await resolve_by_id(request, repository_id), request.rest_of_path(4))
 
 
-async def somebody(request: Call, user: str) -> Principal:
-    """A person who is not calling, by what identity says of them now; nobody, if they may not act."""
-    if not is_id(user):
-        raise BadRequest("user is no id")
-    identity = request.parts.identity
-    account = await identity.account(int(user))
-    if account is None or not account.active:
-        return ANONYMOUS
-    return Principal(
-        id=account.id,
-        name=account.login,
-        admin=account.admin,
-        organizations=await identity.organizations(account.id),
-    )
+@delete(BRANCH_PATH, policy=ISSUES, include_in_schema=False)
+async def remove_branch(
+    request: RepositoryRequest,
+    repository_id: int,
+    branch: str,  # noqa: ARG001
+    tip: str,
+    user: str = "",
+) -> None:
+    """Delete a branch that still has ``tip``, as the caller or ``user``, who needs write access."""
+    await remove_branch_of(request, repository_id, request.rest_of_path(4), tip, user)
 
 
-async def _level(request: Call, repository_id: int, user: str) -> Level:
-    """What a person may do who is not calling. Raises NotFound."""
-    who = await somebody(request, user)
-    if not who.signed_in:
-        return "none"
+@get("/internal/repositories/{repository_id:int}/watchers", policy=ISSUES, include_in_schema=False)
+async def list_watchers(request: RepositoryRequest, repository_id: int) -> Watchers:
+    """Who watches a repository. Of a repository that does not exist nobody."""
     async with request.db.read() as db:
-        row = await repositories.get(db, access.viewer(who), repository_id)
+        return Watchers(ids=await stars_and_watches.list_watcher_ids(db, repository_id, MOST_WATCHERS))
+
+
+@get("/internal/repositories/{repository_id:int}/merge-rule", policy=ISSUES, include_in_schema=False)
+async def get_merge_rule(
+    request: RepositoryRequest,
+    repository_id: int,
+    branch: str = "",
+    head: str = "",
+    user: str = "",
+    unattended: bool = False,
+) -> MergeRule:
+    """What protects a branch from a merge by the caller, or by ``user``.
+
+    ``unattended``: issues asks for itself, so no access is checked.
+    """
+    await act_as(request, user)
+    resolve_repository = resolve_for_peer if unattended else resolve_by_id
+    repository = await resolve_repository(request, repository_id)
+    actor: Actor = actor_of(request.principal, repository.row, repository.level)
+    async with request.db.read() as db:
+        return await merge_rule(db, repository.row, actor, branch, head)
+
+
+async def access_by_name(request: RepositoryRequest, owner: str, name: str, user: str) -> RepositoryAccess:
+    """What ``user``, or without one the caller, may do to a repository. Raises NotFound, BadRequest."""
+    await act_as(request, user)
+    return await _access(request, await resolve(request, owner, name))
+
+
+async def access_by_id(request: RepositoryRequest, repository_id: int, user: str) -> RepositoryAccess:
+    """The same, by id."""
+    await act_as(request, user)
+    return await _access(request, await resolve_by_id(request, repository_id))
+
+
+async def level_of(request: RepositoryRequest, repository_id: int, user: str) -> AccessLevel:
+    """What ``user`` may do to a repository. Raises NotFound, BadRequest."""
+    principal = await _named_principal(request, user)
+    if not principal.signed_in:
+        return AccessLevel(level="none")
+    async with request.db.read() as db:
+        row = await repositories.get(db, access.viewer(principal), repository_id)
     if row is None:
         raise NotFound
-    return access.level(row, who)
+    return AccessLevel(level=access.level(row, principal))
 
 
-async def _branch(request: Call, found: Found, name: str) -> BranchTip:
-    request.require_on_disk(found)
-    try:
-        tip = await request.storage.call(found.id, get_branch, name)
-    except (RefNotFound, RepositoryNotFound):
-        raise NotFound from None
-    return BranchTip(name=tip.name, sha=tip.oid)
+async def readable_of(request: RepositoryRequest, data: ReadableRepositories) -> ReadableRepositories:
+    """Those that the caller may read. Raises BadRequest for too many."""
+    if len(data.ids) > MOST_IDS:
+        raise BadRequest(f"more than {MOST_IDS} ids")
+    async with request.db.read() as db:
+        rows = await repositories.get_visible(db, access.viewer(request.principal), data.ids)
+    return ReadableRepositories(ids=sorted(rows))
 
 
-async def _compare(request: Call, base_id: int, wanted: Compare, unattended: bool) -> Comparison:
-    """What merging a branch, maybe of a fork, would mean. The person must be able to read both."""
-    head = Head(repository_id=wanted.head_repository_id, branch=wanted.head_branch, number=wanted.number)
-    await _enter(request, base_id, unattended)
-    return await _compared(request, base_id, wanted.base_branch, head, unattended)
-
-
-async def _compare_all(request: Call, base_id: int, wanted: CompareHeads, unattended: bool) -> Comparisons:
-    """The same for many heads; what is not there, or not for the person, is told by None."""
-    if len(wanted.heads) > MOST_HEADS:
-        raise BadRequest(f"more than {MOST_HEADS} heads")
-    await _branch(request, await _enter(request, base_id, unattended), wanted.base_branch)
-    found: list[Comparison | None] = []
-    for head in wanted.heads:
+async def remove_branch_of(
+    request: RepositoryRequest, repository_id: int, name: str, tip: str, user: str
+) -> None:
+    """Delete a branch that still has ``tip``. Raises NotFound, Denied, Conflict, BadRequest."""
+    await act_as(request, user)
+    repository = await resolve_by_id(request, repository_id, "write")
+    access.require_unarchived(repository.row)
+    require_on_disk(request, repository)
+    async with request.db.read() as db:
+        rules = await rules_of(db, repository.id)
+    rules.require(
+        actor_of(request.principal, repository.row, repository.level),
+        [RefChange(BRANCHES + name, tip, ZERO_OID)],
+    )
+    if name == repository.row.default_branch:
+        raise Conflict("the default branch is not deleted")
+    actor = await own_account(request)
+    pushes = request.components.pushes
+    async with (
+        pushes.turn(repository.id),
+        pushes.journaled(repository.id, actor.id, [BRANCHES + name]) as push_id,
+    ):
         try:
-            found.append(await _compared(request, base_id, wanted.base_branch, head, unattended))
-        except (NotFound, RepositoryNotFound):
-            found.append(None)
-    return Comparisons(found=found)
+            await request.storage.call(repository.id, delete_branch, name, tip)
+        except RefMoved:
+            raise Conflict("the branch has moved") from None
+        except (RefNotFound, InvalidName, RepositoryNotFound):
+            raise NotFound("there is no such branch") from None
+        finally:
+            await asyncio.shield(pushes.settle(push_id))
 
 
-async def _enter(request: Call, repository_id: int, unattended: bool) -> Found:
-    """A repository whose files are here, and which the person may read. Raises NotFound."""
-    found = await (request.unattended if unattended else request.repository_by_id)(repository_id)
-    request.require_on_disk(found)
-    if not unattended:
-        request.take_place()
-    return found
+async def act_as(request: RepositoryRequest, user: str) -> None:
+    """From here on the caller is ``user``, if one is named. Raises BadRequest."""
+    if user:
+        request.scope["principal"] = await _named_principal(request, user)  # type: ignore[typeddict-unknown-key]
 
 
-async def _compared(
-    request: Call, base_id: int, base_branch: str, head: Head, unattended: bool
-) -> Comparison:
-    if head.repository_id != base_id:
-        try:
-            await _enter(request, head.repository_id, unattended)
-        except NotFound:  # what is kept here of it may be seen
-            head = Head(repository_id=base_id, branch="", number=head.number)
-    try:
-        async with asyncio.timeout(LONGEST_COMPARE):
-            return await merges.comparison(request.storage, request.parts.pushes, base_id, base_branch, head)
-    except (TimeoutError, GitTimedOut, GitFailed) as error:
-        raise Unavailable("the comparison could not be made") from error
-
-
-async def _merge(request: Call, repository_id: int, wanted: Merge) -> Merged:
-    """Merge as the forwarded person, who needs write access."""
-    found = await request.repository_by_id(repository_id, "write")
-    access.require_open(found.row)
-    request.require_on_disk(found)
-    if wanted.head_branch and wanted.head_repository_id != repository_id:
-        try:
-            await _enter(request, wanted.head_repository_id, unattended=False)
-        except NotFound:
-            wanted = msgspec.structs.replace(wanted, head_branch="")
-    request.take_place()
-    who = await request.own_account()
-    confined = request.who.confined_to is not None
-    try:
-        return await merges.join(
-            request.storage, request.parts.pushes, found.row, who, wanted, confined=confined
-        )
-    except (GitTimedOut, GitFailed) as error:
-        raise Unavailable("the merge could not be made") from error
+async def _named_principal(request: RepositoryRequest, user: str) -> Principal:
+    """A person who is not calling, by id. Raises BadRequest."""
+    if not is_id(user):
+        raise BadRequest("user is no id")
+    return await principal_of(request, int(user))
 
 
 def is_id(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 20 and 0 < int(text) <= MAX_ID
 
 
-async def _sent(request: Call, cls: type[_T]) -> _T:
+async def _access(request: RepositoryRequest, repository: ResolvedRepository) -> RepositoryAccess:
+    """What the caller may do, with memberships as they are now: other services refuse by this answer."""
+    if (
+        repository.level != "owner"
+        and request.principal.signed_in
+        and repository.row.owner_kind == AccountKind.ORGANIZATION
+    ):
+        await refresh_memberships(request)
+        repository = await resolve_by_id(request, repository.id)
+    return RepositoryAccess(
+        repository=await present(request, repository),
+        level=repository.level,
+        owner_kind=owner_kind(repository.row),
+        issues_enabled=repository.row.issues_enabled,
+        pulls_enabled=repository.row.pulls_enabled and not repository.row.mirror,
+        ready=repository.row.state == RepositoryState.READY,
+    )
+
+
+async def branch_tip(request: RepositoryRequest, repository: ResolvedRepository, name: str) -> BranchTip:
+    """The tip of one branch. Raises NotFound, Unavailable, WrongShard."""
+    require_on_disk(request, repository)
     try:
-        return msgspec.convert(await request.json(), cls)
-    except msgspec.ValidationError as error:
-        raise BadRequest(str(error)) from error
+        tip = await request.storage.call(repository.id, get_branch, name)
+    except (RefNotFound, RepositoryNotFound):
+        raise NotFound from None
+    return BranchTip(name=tip.name, sha=tip.oid)
 
 
-routes = [read, act]
+routes = [
+    list_watchers,
+    get_merge_rule,
+    get_access_by_name,
+    get_access,
+    get_level,
+    list_readable,
+    get_branch_tip,
+    remove_branch,
+]

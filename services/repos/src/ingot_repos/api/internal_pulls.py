@@ -1,20 +1,39 @@
-"""For issues: what a pull request is made of, which repositories somebody sees, and taking a head branch away."""
+"""For issues only: comparing and merging branches, and what is between two commits of a pull request."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 import msgspec
-from litestar import Response, delete, get, post
+from litestar import Response, get, post
 
-from ingot_chassis.errors import BadRequest, Conflict, NotFound, Unavailable
-from ingot_chassis.policy import services
-from ingot_contracts.pulls import ChangedPath, ChangedPaths, History, HistoryCommit, Signature
-from ingot_contracts.repos import MOST_IDS, Seen
-from ingot_repos.api.call import Call
-from ingot_repos.api.internal import BRANCHES as BRANCHES_SEGMENT
-from ingot_repos.api.internal import is_id, somebody
-from ingot_repos.core import access
-from ingot_repos.core.views import addresses
+from ingot_chassis.errors import BadRequest, Invalid, NotFound, Unavailable
+from ingot_contracts.limits import DESCRIPTION_CHARACTERS, TEXT_CHARACTERS
+from ingot_contracts.pulls import (
+    MOST_HEADS,
+    ChangedPath,
+    ChangedPaths,
+    Compare,
+    CompareHeads,
+    Comparison,
+    Comparisons,
+    Head,
+    History,
+    HistoryCommit,
+    Merge,
+    Merged,
+    Signature,
+    UpdateBranch,
+    UpdatedBranch,
+)
+from ingot_repos.api.file_changes import ref_updates_in
+from ingot_repos.api.internal import ISSUES, act_as, branch_tip
+from ingot_repos.api.policies import own_account, require_on_disk, resolve_by_id, resolve_for_peer
+from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
+from ingot_repos.core import access, merges
+from ingot_repos.core.presenter import author_addresses
+from ingot_repos.core.protections import actor_of, merge_rule
 from ingot_repos.git import compare
 from ingot_repos.git.commits import CommitInfo, Person
 from ingot_repos.git.errors import (
@@ -23,98 +42,178 @@ from ingot_repos.git.errors import (
     InvalidName,
     ObjectNotFound,
     OutputTooLarge,
-    RefMoved,
-    RefNotFound,
     RepositoryNotFound,
 )
 from ingot_repos.git.objects import is_reachable
-from ingot_repos.git.refs import BRANCHES, delete_branch
-from ingot_repos.store import accounts, repositories
+from ingot_repos.store import accounts
 
-ISSUES = services("issues")
+REPOSITORY = "/internal/repositories/{repository_id:int}"
+LONGEST_COMPARE = 120.0
 MOST_COMMITS = 1000
 
 
-@get(
-    "/internal/repositories/{first:str}/{second:str}",
-    policy=ISSUES,
-    include_in_schema=False,
-)
-async def between(
-    request: Call,
-    first: str,
-    second: str,
-    base: str,
-    head: str,
+@post(REPOSITORY + "/compare", policy=ISSUES, include_in_schema=False, status_code=200)
+async def compare_branch(
+    request: RepositoryRequest, repository_id: int, data: Compare, unattended: bool = False
+) -> Comparison:
+    """What merging a branch, maybe of a fork, would mean. The caller must be able to read both.
+
+    ``unattended``: issues asks for itself and not for a person, so no access is checked.
+    """
+    head = Head(
+        repository_id=data.head_repository_id,
+        branch=data.head_branch,
+        number=data.number,
+        counted_base=data.counted_base,
+        counted_head=data.counted_head,
+    )
+    with _missing_repository_is_not_found():
+        await _enter(request, repository_id, unattended)
+        return await _compare(request, repository_id, data.base_branch, head, unattended)
+
+
+@post(REPOSITORY + "/comparisons", policy=ISSUES, include_in_schema=False, status_code=200)
+async def compare_branches(
+    request: RepositoryRequest, repository_id: int, data: CompareHeads, unattended: bool = False
+) -> Comparisons:
+    """The same for many heads; None for a branch that does not exist, or that the caller may not read."""
+    if len(data.heads) > MOST_HEADS:
+        raise BadRequest(f"more than {MOST_HEADS} heads")
+    await branch_tip(request, await _enter(request, repository_id, unattended), data.base_branch)
+    comparisons: list[Comparison | None] = []
+    for head in data.heads:
+        try:
+            comparisons.append(await _compare(request, repository_id, data.base_branch, head, unattended))
+        except (NotFound, RepositoryNotFound):
+            comparisons.append(None)
+    return Comparisons(comparisons=comparisons)
+
+
+@post(REPOSITORY + "/merge", policy=ISSUES, include_in_schema=False, status_code=200)
+async def merge_branch(
+    request: RepositoryRequest,
+    repository_id: int,
+    data: Merge,
+    override: bool = False,
+    user: str = "",
+    restricted: bool = False,
+) -> Merged:
+    """Merge as the caller or as ``user``, who needs write access. Raises Invalid for texts that are too long.
+
+    With ``override`` the protection of the branch does not hold for those whom it lets pass. ``restricted``: ``user``
+    asked for it with a token that is restricted to repositories.
+    """
+    await act_as(request, user)
+    for field, text, most in (
+        ("title", data.title, DESCRIPTION_CHARACTERS),
+        ("message", data.message, TEXT_CHARACTERS),
+    ):
+        if len(text) > most:
+            raise Invalid.field(field, "length", f"has more than {most} characters")
+    repository = await resolve_by_id(request, repository_id, "write")
+    access.require_unarchived(repository.row)
+    require_on_disk(request, repository)
+    if data.head_branch and data.head_repository_id != repository_id:
+        try:
+            await _enter(request, data.head_repository_id, unattended=False)
+        except NotFound:
+            data = msgspec.structs.replace(data, head_branch="")
+    request.acquire_slot()
+    account = await own_account(request)
+    actor = actor_of(request.principal, repository.row, repository.level)
+    async with request.db.read() as db:
+        rule = await merge_rule(db, repository.row, actor, data.base_branch, data.head_sha)
+    restricted = restricted or request.principal.restricted_to is not None
+    with _missing_repository_is_not_found():
+        try:
+            return await merges.merge_pull(
+                request.storage,
+                request.components.pushes,
+                request.components.lfs,
+                repository.row,
+                account,
+                data,
+                rule,
+                override=override,
+                restricted=restricted,
+            )
+        except (GitTimedOut, GitFailed) as error:
+            raise Unavailable("the merge could not be made") from error
+
+
+@post(REPOSITORY + "/update-branch", policy=ISSUES, include_in_schema=False, status_code=200)
+async def update_branch(request: RepositoryRequest, repository_id: int, data: UpdateBranch) -> UpdatedBranch:
+    """Bring a base branch into a branch of this repository as the caller, who needs write access here."""
+    repository = await resolve_by_id(request, repository_id, "write")
+    require_on_disk(request, repository)
+    if data.base_repository_id != repository_id:
+        await _enter(request, data.base_repository_id, unattended=False)
+    request.acquire_slot()
+    updates = await ref_updates_in(request, repository)
+    with _missing_repository_is_not_found():
+        try:
+            return await merges.update_branch(request.storage, request.components.pushes, updates, data)
+        except (GitTimedOut, GitFailed) as error:
+            raise Unavailable("the branch could not be updated") from error
+
+
+@get(REPOSITORY + "/diff", policy=ISSUES, include_in_schema=False)
+async def get_diff(
+    request: RepositoryRequest, repository_id: int, base: str = "", head: str = "", unattended: bool = False
+) -> Response[bytes]:
+    """The changes from ``base`` to ``head`` as a text; with ``?format=patch`` one mail for each commit.
+
+    Both are commits of the history; an empty ``base`` is the empty tree.
+    """
+    form: Literal["diff", "patch"] = "patch" if request.query_params.get("format") == "patch" else "diff"
+    write = compare.patch_text if form == "patch" else compare.diff_text
+    with _unreadable_commits():
+        await _enter_history(request, repository_id, base, head, unattended)
+        text = await write(request.storage.path(repository_id), base, head)
+    return Response(text, media_type="text/plain")
+
+
+@get(REPOSITORY + "/commits", policy=ISSUES, include_in_schema=False)
+async def list_commits(
+    request: RepositoryRequest,
+    repository_id: int,
+    base: str = "",
+    head: str = "",
     unattended: bool = False,
     offset: int = 0,
     limit: int = 50,
-) -> Response[bytes]:
-    """``{id}/diff?format=diff|patch``, ``{id}/commits`` or ``{id}/files``, from ``base`` to ``head``.
-
-    Both are commits of the history; an empty base is nothing at all. ``unattended`` is for a worker of issues.
-    """
-    if not is_id(first) or second not in ("diff", "commits", "files"):
-        raise NotFound
-    repository_id = int(first)
-    wanted = request.unattended if unattended else request.repository_by_id
-    request.require_on_disk(await wanted(repository_id))
-    if not unattended:
-        request.take_place()
-    try:
-        for commit in filter(None, (base, head)):
-            if not await request.storage.call(repository_id, is_reachable, commit):
-                raise NotFound("there is no such commit")
-        if second == "commits":
-            found = await _commits(
-                request, repository_id, base, head, max(offset, 0), min(limit, MOST_COMMITS)
-            )
-            return Response(msgspec.json.encode(found), media_type="application/json")
-        if second == "files":
-            changed = await _files(request, repository_id, base, head, max(offset, 0), limit)
-            return Response(msgspec.json.encode(changed), media_type="application/json")
-        form: Literal["diff", "patch"] = "patch" if request.query_params.get("format") == "patch" else "diff"
-        made = compare.patch_text if form == "patch" else compare.diff_text
-        return Response(await made(request.storage.path(repository_id), base, head), media_type="text/plain")
-    except (InvalidName, GitFailed, ObjectNotFound, RepositoryNotFound):
-        raise NotFound from None
-    except (OutputTooLarge, GitTimedOut) as error:
-        raise Unavailable("the text is too large") from error
-
-
-async def _commits(
-    request: Call, repository_id: int, base: str, head: str, offset: int, limit: int
 ) -> History:
-    found, total = await request.storage.call(
-        repository_id, compare.history, base, head, offset=offset, limit=limit
-    )
-    async with request.db.read() as db:
-        logins = await accounts.logins_by_email(db, addresses(*found))
-
-    def signed(person: Person) -> Signature:
-        login = logins.get(person.email.lower(), "")
-        return Signature(name=person.name, email=person.email, when=person.when, login=login)
-
-    def told(commit: CommitInfo) -> HistoryCommit:
-        return HistoryCommit(
-            sha=commit.oid,
-            tree=commit.tree,
-            parents=list(commit.parents),
-            message=commit.message,
-            author=signed(commit.author),
-            committer=signed(commit.committer),
+    """Commits that ``head`` has and ``base`` has not."""
+    with _unreadable_commits():
+        await _enter_history(request, repository_id, base, head, unattended)
+        infos, total = await request.storage.call(
+            repository_id, compare.history, base, head, offset=max(offset, 0), limit=min(limit, MOST_COMMITS)
         )
+    async with request.db.read() as db:
+        logins = await accounts.logins_by_email(db, author_addresses(*infos))
+    return History(commits=[_history_commit(info, logins) for info in infos], total=total)
 
-    return History(commits=[told(commit) for commit in found], total=total)
 
-
-async def _files(
-    request: Call, repository_id: int, base: str, head: str, offset: int, limit: int
+@get(REPOSITORY + "/files", policy=ISSUES, include_in_schema=False)
+async def list_files(
+    request: RepositoryRequest,
+    repository_id: int,
+    base: str = "",
+    head: str = "",
+    unattended: bool = False,
+    offset: int = 0,
+    limit: int = 50,
 ) -> ChangedPaths:
-    found = await asyncio.to_thread(compare.changed_files, request.storage.path(repository_id), base, head)
-    if found is None:
+    """Files that differ between ``base`` and ``head``."""
+    with _unreadable_commits():
+        await _enter_history(request, repository_id, base, head, unattended)
+        files = await asyncio.to_thread(
+            compare.changed_files, request.storage.path(repository_id), base, head
+        )
+    if files is None:
         raise Unavailable("the list of files is too large")
-    shown = [
+    start = max(offset, 0)
+    page = [
         ChangedPath(
             path=file.path,
             previous=file.old_path or "",
@@ -122,59 +221,82 @@ async def _files(
             additions=file.additions or 0,
             deletions=file.deletions or 0,
         )
-        for file in found[offset : offset + max(limit, 0)]
+        for file in files[start : start + max(limit, 0)]
     ]
-    return ChangedPaths(files=shown, total=len(found))
+    return ChangedPaths(files=page, total=len(files))
 
 
-@delete(
-    "/internal/repositories/{first:str}/{second:str}/{rest:path}",
-    policy=ISSUES,
-    include_in_schema=False,
-)
-async def take_branch(
-    request: Call,
-    first: str,
-    second: str,
-    rest: str,  # noqa: ARG001
-    tip: str,
-    user: str = "",
+async def _enter(request: RepositoryRequest, repository_id: int, unattended: bool) -> ResolvedRepository:
+    """A repository whose files are here, and which the caller may read. Raises NotFound."""
+    resolve_repository = resolve_for_peer if unattended else resolve_by_id
+    repository = await resolve_repository(request, repository_id)
+    require_on_disk(request, repository)
+    if not unattended:
+        request.acquire_slot()
+    return repository
+
+
+async def _enter_history(
+    request: RepositoryRequest, repository_id: int, base: str, head: str, unattended: bool
 ) -> None:
-    """``{id}/branches/{branch}?tip=``: delete a branch that still holds ``tip``.
+    """The same; also raises NotFound for a commit that no branch or pull request of it reaches."""
+    await _enter(request, repository_id, unattended)
+    for commit in filter(None, (base, head)):
+        if not await request.storage.call(repository_id, is_reachable, commit):
+            raise NotFound("there is no such commit")
 
-    The forwarded person does it, and needs write access; or ``user``, who is not calling now.
-    """
-    if not is_id(first) or second != BRANCHES_SEGMENT:
-        raise NotFound
-    if user:
-        request.scope["principal"] = await somebody(request, user)  # type: ignore[typeddict-unknown-key]
-    found = await request.repository_by_id(int(first), "write")
-    access.require_open(found.row)
-    request.require_on_disk(found)
-    name = request.rest_of_path(4)
-    if name == found.row.default_branch:
-        raise Conflict("the default branch is not deleted")
-    who = await request.own_account()
-    pushes = request.parts.pushes
-    async with pushes.turn(found.id), pushes.journaled(found.id, who.id, [BRANCHES + name]) as push_id:
+
+async def _compare(
+    request: RepositoryRequest, base_id: int, base_branch: str, head: Head, unattended: bool
+) -> Comparison:
+    if head.repository_id != base_id:
         try:
-            await request.storage.call(found.id, delete_branch, name, tip)
-        except RefMoved:
-            raise Conflict("the branch has moved") from None
-        except (RefNotFound, InvalidName, RepositoryNotFound):
-            raise NotFound("there is no such branch") from None
-        finally:
-            await asyncio.shield(pushes.settle(push_id))
+            await _enter(request, head.repository_id, unattended)
+        except NotFound:  # commits that the base repository keeps for the pull request may be read
+            head = msgspec.structs.replace(head, repository_id=base_id, branch="")
+    try:
+        async with asyncio.timeout(LONGEST_COMPARE):
+            return await merges.comparison(
+                request.storage, request.components.pushes, base_id, base_branch, head
+            )
+    except (TimeoutError, GitTimedOut, GitFailed) as error:
+        raise Unavailable("the comparison could not be made") from error
 
 
-@post("/internal/seen", policy=ISSUES, include_in_schema=False, status_code=200)
-async def seen(request: Call, data: Seen) -> Seen:
-    """Of these repositories, those that the forwarded person may read."""
-    if len(data.ids) > MOST_IDS:
-        raise BadRequest(f"more than {MOST_IDS} ids")
-    async with request.db.read() as db:
-        rows = await repositories.parents(db, access.viewer(request.who), data.ids)
-    return Seen(ids=sorted(rows))
+@contextmanager
+def _missing_repository_is_not_found() -> Iterator[None]:
+    """Raises NotFound when there are no files of the repository."""
+    try:
+        yield
+    except RepositoryNotFound:
+        raise NotFound from None
 
 
-routes = [between, take_branch, seen]
+@contextmanager
+def _unreadable_commits() -> Iterator[None]:
+    """Raises NotFound for what git cannot read, Unavailable for what is too large."""
+    try:
+        yield
+    except (InvalidName, GitFailed, ObjectNotFound, RepositoryNotFound):
+        raise NotFound from None
+    except (OutputTooLarge, GitTimedOut) as error:
+        raise Unavailable("the text is too large") from error
+
+
+def _history_commit(info: CommitInfo, logins: dict[str, str]) -> HistoryCommit:
+    return HistoryCommit(
+        sha=info.oid,
+        tree=info.tree,
+        parents=list(info.parents),
+        message=info.message,
+        author=_signature(info.author, logins),
+        committer=_signature(info.committer, logins),
+    )
+
+
+def _signature(person: Person, logins: dict[str, str]) -> Signature:
+    login = logins.get(person.email.lower(), "")
+    return Signature(name=person.name, email=person.email, when=person.when, login=login)
+
+
+routes = [compare_branch, compare_branches, merge_branch, update_branch, get_diff, list_commits, list_files]

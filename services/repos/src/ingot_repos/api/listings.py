@@ -1,22 +1,52 @@
-"""Lists of repositories: one's own and an owner's. Only what the caller may see."""
-
-from typing import Any
+"""Lists of repositories, with what other modules need for theirs. They hold only what the caller may see."""
 
 from litestar import Response, get
 
-from ingot_chassis.errors import NotFound
-from ingot_chassis.paging import Page
-from ingot_chassis.policy import anyone, signed_in
+from ingot_chassis.http.paging import Page
+from ingot_chassis.http.policy import signed_in
+from ingot_contracts.identity import User
 from ingot_contracts.repos import Repository
-from ingot_repos.api.call import Call
+from ingot_repos.api.policies import of_organization, of_user
+from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core import access
-from ingot_repos.store import repositories
+from ingot_repos.store import repository_lists, stars_and_watches
+from ingot_repos.store.related import get_related
+from ingot_repos.store.repository_lists import RepositoryPage
+from ingot_repos.store.stars_and_watches import Relation
 
 
-async def page_of(request: Call, page: Page, found: tuple[list[Any], int]) -> Response[list[Repository]]:
-    """One page of repositories as an answer."""
-    rows, total = found
-    return Response(await request.views(rows), headers=request.page_headers(page, total))
+async def page_of(
+    request: RepositoryRequest, page: Page, content: RepositoryPage
+) -> Response[list[Repository]]:
+    """A page of repositories as an answer."""
+    rows, total = content
+    async with request.db.read() as db:
+        related = await get_related(db, access.viewer(request.principal), rows)
+    return Response(
+        request.presenter.repositories(rows, related, request.principal),
+        headers=request.page_headers(page, total),
+    )
+
+
+async def page_of_users(request: RepositoryRequest, relation: Relation) -> Response[list[User]]:
+    """A page of the users who starred or watch the repository in the path."""
+    page = request.page()
+    async with request.db.read() as db:
+        rows, total = await stars_and_watches.list_users(db, relation, request.resource.id, page)
+    users = [request.presenter.user(row) for row in rows]
+    return Response(users, headers=request.page_headers(page, total))
+
+
+async def page_of_related(
+    request: RepositoryRequest, relation: Relation, user_id: int
+) -> Response[list[Repository]]:
+    """A page of the repositories that a user starred or watches; of another user the public ones alone."""
+    page, principal = request.page(), request.principal
+    async with request.db.read() as db:
+        content = await repository_lists.list_related(
+            db, access.viewer(principal), relation, user_id, page, public_only=user_id != principal.id
+        )
+    return await page_of(request, page, content)
 
 
 @get(
@@ -25,44 +55,41 @@ async def page_of(request: Call, page: Page, found: tuple[list[Any], int]) -> Re
     operation_id="userCurrentListRepos",
     tags=["user"],
 )
-async def list_own(request: Call) -> Response[list[Repository]]:
-    """The caller's own repositories, then those of others that they can reach."""
+async def list_own(request: RepositoryRequest) -> Response[list[Repository]]:
+    """The caller's own repositories, then those of others that were shared with them."""
     page = request.page()
     async with request.db.read() as db:
-        found = await repositories.list_held(db, access.viewer(request.who), page)
-    return await page_of(request, page, found)
+        content = await repository_lists.list_accessible(db, access.viewer(request.principal), page)
+    return await page_of(request, page, content)
 
 
 @get(
     "/api/v1/users/{username:str}/repos",
-    policy=anyone("read:repository"),
+    policy=of_user("read:repository"),
     operation_id="userListRepos",
     tags=["user"],
 )
-async def list_of_user(request: Call, username: str) -> Response[list[Repository]]:
+async def list_of_user(request: RepositoryRequest) -> Response[list[Repository]]:
     """Repositories of a user, last changed first."""
-    return await _owned_by(request, await request.visible_account(username))
+    return await _list_owned(request)
 
 
 @get(
     "/api/v1/orgs/{org:str}/repos",
-    policy=anyone("read:organization"),
+    policy=of_organization("read:organization"),
     operation_id="orgListRepos",
     tags=["organization"],
 )
-async def list_of_organization(request: Call, org: str) -> Response[list[Repository]]:
+async def list_of_organization(request: RepositoryRequest) -> Response[list[Repository]]:
     """Repositories of an organization, last changed first."""
-    owner = await request.visible_account(org)
-    if owner.kind != "organization":
-        raise NotFound
-    return await _owned_by(request, owner)
+    return await _list_owned(request)
 
 
-async def _owned_by(request: Call, owner: Any) -> Response[list[Repository]]:
-    page = request.page()
+async def _list_owned(request: RepositoryRequest) -> Response[list[Repository]]:
+    page, viewer = request.page(), access.viewer(request.principal)
     async with request.db.read() as db:
-        found = await repositories.list_owned(db, access.viewer(request.who), owner.id, page)
-    return await page_of(request, page, found)
+        content = await repository_lists.list_owned(db, viewer, request.account.id, page)
+    return await page_of(request, page, content)
 
 
 routes = [list_own, list_of_user, list_of_organization]

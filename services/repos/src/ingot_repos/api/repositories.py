@@ -1,96 +1,176 @@
-"""Repositories: making, reading, changing, deleting."""
+"""Repositories: creating, reading, changing, deleting."""
 
-from typing import Annotated, Any, cast
+from contextlib import suppress
+from typing import Annotated, Any, Literal
 
 import msgspec
 from litestar import delete, get, patch, post
-from litestar.connection import ASGIConnection
-from litestar.handlers.base import BaseRouteHandler
+from msgspec import UNSET, UnsetType
 
-from ingot_chassis.errors import Invalid
-from ingot_chassis.policy import admin, resource, signed_in
-from ingot_contracts.repos import Repository
-from ingot_repos.api.call import Call, Found
-from ingot_repos.core import access, migrations, mirrors, names, repositories, templates
+from ingot_chassis.errors import ApiError, Invalid
+from ingot_chassis.http.patch import set_fields
+from ingot_chassis.http.policy import admin, signed_in
+from ingot_contracts.limits import Description, Name
+from ingot_contracts.pulls import MergeStyle
+from ingot_contracts.repos import ExternalTracker, ExternalWiki, InternalTracker, Repository
+from ingot_repos.api.policies import (
+    in_own_organization,
+    in_repository,
+    own_account,
+    repository_by_id,
+    require_on_disk,
+    sender_of,
+)
+from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
+from ingot_repos.core import access, imports, inert_settings, mirrors, names, repositories, templates
 from ingot_repos.core.intervals import read_interval
-from ingot_repos.core.repositories import NewRepository
+from ingot_repos.core.repositories import NewRepository, RepositoryCreator
 from ingot_repos.git.errors import RefNotFound
 from ingot_repos.git.refs import get_branch, set_default_branch
-from ingot_repos.store import remotes
+from ingot_repos.store import imports as import_rows
+from ingot_repos.store.accounts import AccountRow
+from ingot_repos.store.related import get_related
 
 UNITS = {
     "has_issues": "issues_enabled",
     "has_pull_requests": "pulls_enabled",
     "has_releases": "releases_enabled",
 }
-Text255 = Annotated[str, msgspec.Meta(max_length=255)]
 Secret = Annotated[str, msgspec.Meta(max_length=4096, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
-class CreateRepository(msgspec.Struct, kw_only=True):
-    """With `auto_init` it begins with a commit; `gitignores` are names by comma, `license` is a key."""
+WITHOUT_COLUMN = frozenset(["has_code", "enable_prune"])
+"""Settings that can only have one value."""
 
-    name: str
-    description: Text255 = ""
-    website: Text255 = ""
+
+class CreateRepository(msgspec.Struct, kw_only=True):
+    """With `auto_init` it begins with a commit. `gitignores` are names by comma, `license` is a key.
+
+    `issue_labels` is the name of a set of labels. `object_format_name` can only be `sha1`, and `trust_model` only `default`.
+    """
+
+    name: Name
+    description: Name = ""
+    website: Name = ""
     private: bool = False
     auto_init: bool = False
-    gitignores: str = ""
-    license: str = ""
-    readme: str = ""
-    default_branch: str = ""
+    gitignores: Description = ""
+    license: Name = ""
+    readme: Name = ""
+    issue_labels: Name = ""
+    default_branch: Name = ""
+    template: bool = False
+    object_format_name: Literal["sha1"] = "sha1"
+    trust_model: Literal["default"] = "default"
 
 
 class EditRepository(msgspec.Struct, kw_only=True):
-    """What is absent stays as it is. Units that Ingot has not are ignored."""
+    """What is absent stays as it is. Settings of what Ingot has not, such as a wiki, are kept without effect."""
 
-    name: str | None = None
-    description: Text255 | None = None
-    website: Text255 | None = None
-    private: bool | None = None
-    default_branch: str | None = None
-    archived: bool | None = None
-    has_issues: bool | None = None
-    has_pull_requests: bool | None = None
-    has_releases: bool | None = None
-    mirror_interval: str | None = None
-    mirror_username: Secret | None = None
-    mirror_password: Secret | None = None
-    mirror_token: Secret | None = None
+    name: Name | UnsetType = UNSET
+    description: Name | UnsetType = UNSET
+    website: Name | UnsetType = UNSET
+    private: bool | UnsetType = UNSET
+    default_branch: Name | UnsetType = UNSET
+    archived: bool | UnsetType = UNSET
+    has_issues: bool | UnsetType = UNSET
+    has_pull_requests: bool | UnsetType = UNSET
+    has_releases: bool | UnsetType = UNSET
+    template: bool | UnsetType = UNSET
+    allow_merge_commits: bool | UnsetType = UNSET
+    allow_rebase: bool | UnsetType = UNSET
+    allow_rebase_explicit: bool | UnsetType = UNSET
+    allow_squash_merge: bool | UnsetType = UNSET
+    allow_fast_forward_only_merge: bool | UnsetType = UNSET
+    allow_merge_update: bool | UnsetType = UNSET
+    allow_rebase_update: bool | UnsetType = UNSET
+    default_merge_style: MergeStyle | UnsetType = UNSET
+    default_delete_branch_after_merge: bool | UnsetType = UNSET
+    has_code: Literal[True] | UnsetType = UNSET
+    enable_prune: Literal[True] | UnsetType = UNSET
+    has_wiki: bool | UnsetType = UNSET
+    has_projects: bool | UnsetType = UNSET
+    has_packages: bool | UnsetType = UNSET
+    has_actions: bool | UnsetType = UNSET
+    projects_mode: Name | UnsetType = UNSET
+    allow_manual_merge: bool | UnsetType = UNSET
+    autodetect_manual_merge: bool | UnsetType = UNSET
+    default_allow_maintainer_edit: bool | UnsetType = UNSET
+    default_update_style: Literal["merge", "rebase"] | UnsetType = UNSET
+    ignore_whitespace_conflicts: bool | UnsetType = UNSET
+    internal_tracker: InternalTracker | UnsetType = UNSET
+    external_tracker: ExternalTracker | UnsetType = UNSET
+    external_wiki: ExternalWiki | UnsetType = UNSET
+    mirror_interval: Name | UnsetType = UNSET
+    mirror_username: Secret | UnsetType = UNSET
+    mirror_password: Secret | UnsetType = UNSET
+    mirror_token: Secret | UnsetType = UNSET
 
     def columns(self) -> dict[str, Any]:
-        """The changes, as the use case takes them."""
-        given = {key: value for key, value in msgspec.structs.asdict(self).items() if value is not None}
-        return {UNITS.get(key, key): value for key, value in given.items() if not key.startswith("mirror_")}
+        """The changes of the repository itself, by column."""
+        return {
+            UNITS.get(name, name): value
+            for name, value in set_fields(self).items()
+            if name not in inert_settings.NAMES | WITHOUT_COLUMN and not name.startswith("mirror_")
+        }
+
+    def inert(self) -> dict[str, Any]:
+        """The settings that are kept without effect."""
+        return {
+            name: msgspec.to_builtins(value)
+            for name, value in set_fields(self).items()
+            if name in inert_settings.NAMES
+        }
+
+    @property
+    def username(self) -> str | None:
+        """The user name for the remote of a mirror, if the body has one."""
+        return None if self.mirror_username is UNSET else self.mirror_username
+
+    @property
+    def password(self) -> str | None:
+        """The password for it; a token takes its place."""
+        token = "" if self.mirror_token is UNSET else self.mirror_token
+        return token or (None if self.mirror_password is UNSET else self.mirror_password)
 
 
-async def enter_own_organization(
-    connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler
-) -> None:
-    """The guard of what only owners of the organization in the path may do: before the body is read."""
-    organization = await cast("Call", connection).owned_organization(connection.path_params["org"])
-    connection.scope["organization"] = organization  # type: ignore[typeddict-unknown-key]
+async def present(request: RepositoryRequest, repository: ResolvedRepository) -> Repository:
+    """One repository as the caller sees it."""
+    async with request.db.read() as db:
+        related = await get_related(db, access.viewer(request.principal), [repository.row])
+    return request.presenter.related_repository(repository.row, repository.level, related, request.principal)
 
 
-async def create_for(request: Call, owner: Any, data: CreateRepository) -> Repository:
+async def create_for(request: RepositoryRequest, owner: AccountRow, data: CreateRepository) -> Repository:
     """Create a repository of ``owner`` as the caller. Raises Denied for a restricted token."""
-    access.require_unconfined(request.who)
-    creator = await request.own_account()
     files = first_files(data, owner.full_name or owner.login)
-    wanted = NewRepository(
+    new = NewRepository(
         name=data.name,
         description=data.description,
         website=data.website,
         private=data.private,
-        default_branch=data.default_branch or request.parts.default_branch,
+        template=data.template,
+        default_branch=data.default_branch or request.settings.default_branch,
         files=files if data.auto_init else {},
+        labels=templates.labels(data.issue_labels),
     )
-    row = await request.parts.creating.create(owner, creator, wanted, most=request.most_repositories)
-    return request.viewing.repository(row, "owner")
+    return await create_new(request, owner, new)
+
+
+async def create_new(request: RepositoryRequest, owner: AccountRow, new: NewRepository) -> Repository:
+    """The same from a request that is checked already."""
+    access.require_unrestricted(request.principal)
+    creator = await own_account(request)
+    components = request.components
+    repository_creator = RepositoryCreator(
+        request.db, components.storage, components.presenter, components.identity, request.settings.shard
+    )
+    row = await repository_creator.create(owner, creator, new, most=request.max_repositories)
+    return request.presenter.repository(row, "owner")
 
 
 def first_files(data: CreateRepository, holder: str) -> dict[str, str]:
-    """What the first commit holds, by path. Raises Invalid for an unknown template."""
+    """The files of the first commit, by path. Raises Invalid for an unknown template."""
     files = {
         "README.md": templates.readme(data.readme, data.name, data.description),
         ".gitignore": templates.gitignore(data.gitignores),
@@ -100,7 +180,7 @@ def first_files(data: CreateRepository, holder: str) -> dict[str, str]:
 
 
 def _create_in_organization_id(_handler: Any, _method: Any, path: list[Any]) -> str:
-    """Ids are unique in a description: the plural spelling has its own."""
+    """Ids are unique in an API description, so each spelling of the path has its own."""
     return "createOrgRepo" if "org" in path else "orgCreateRepo"
 
 
@@ -111,22 +191,21 @@ def _create_in_organization_id(_handler: Any, _method: Any, path: list[Any]) -> 
     tags=["repository"],
     status_code=201,
 )
-async def create_own(request: Call, data: CreateRepository) -> Repository:
+async def create_own(request: RepositoryRequest, data: CreateRepository) -> Repository:
     """Create a repository of the caller."""
-    return await create_for(request, await request.own_account(), data)
+    return await create_for(request, await own_account(request), data)
 
 
 @post(
     ["/api/v1/org/{org:str}/repos", "/api/v1/orgs/{org:str}/repos"],
-    policy=signed_in("write:repository"),
+    policy=in_own_organization("write:repository"),
     operation_id=_create_in_organization_id,
     tags=["organization"],
     status_code=201,
-    guards=[enter_own_organization],
 )
-async def create_in_organization(request: Call, data: CreateRepository) -> Repository:
+async def create_in_organization(request: RepositoryRequest, data: CreateRepository) -> Repository:
     """Create a repository of an organization that the caller owns."""
-    return await create_for(request, request.scope["organization"], data)  # type: ignore[typeddict-item]
+    return await create_for(request, request.account, data)
 
 
 @post(
@@ -136,90 +215,98 @@ async def create_in_organization(request: Call, data: CreateRepository) -> Repos
     tags=["admin"],
     status_code=201,
 )
-async def create_for_user(request: Call, username: str, data: CreateRepository) -> Repository:
+async def create_for_user(request: RepositoryRequest, username: str, data: CreateRepository) -> Repository:
     """Create a repository of a user or organization."""
-    return await create_for(request, await request.account(username), data)
+    return await create_for(request, await request.components.accounts.get_by_login(username), data)
 
 
 @get(
     "/api/v1/repos/{owner:str}/{repo:str}",
-    policy=resource("read", "read:repository"),
+    policy=in_repository("read", "read:repository"),
     operation_id="repoGet",
     tags=["repository"],
 )
-async def get_repository(request: Call) -> Repository:
+async def get_repository(request: RepositoryRequest) -> Repository:
     """A repository."""
-    return await request.view(request.found)
+    return await present(request, request.resource)
 
 
 @get(
     "/api/v1/repositories/{repository_id:int}",
-    policy=signed_in("read:repository"),
+    policy=repository_by_id("read:repository"),
     operation_id="repoGetByID",
     tags=["repository"],
 )
-async def get_by_id(request: Call, repository_id: int) -> Repository:
+async def get_by_id(request: RepositoryRequest) -> Repository:
     """A repository by id."""
-    return await request.view(await request.repository_by_id(repository_id))
+    return await present(request, request.resource)
 
 
 @patch(
     "/api/v1/repos/{owner:str}/{repo:str}",
-    policy=resource("admin", "write:repository"),
+    policy=in_repository("admin", "write:repository"),
     operation_id="repoEdit",
     tags=["repository"],
 )
-async def edit_repository(request: Call, data: EditRepository) -> Repository:
+async def edit_repository(request: RepositoryRequest, data: EditRepository) -> Repository:
     """Change a repository; what is absent stays."""
-    found = request.found
+    repository = request.resource
     branch = data.default_branch
-    if branch is not None:
-        await _check_default_branch(request, found, branch)
-    sender = await request.sender()
+    if branch is not UNSET:
+        await _check_default_branch(request, repository, branch)
+    sender = await sender_of(request)
     interval = None
-    if data.mirror_interval is not None:
+    if data.mirror_interval is not UNSET:
         interval = read_interval(data.mirror_interval, least=request.settings.mirror_least_seconds)
-    password = data.mirror_token or data.mirror_password
     async with request.db.transaction() as tx:
-        row = await repositories.edit(tx, request.viewing, found.row, sender, data.columns())
+        row = await repositories.edit(
+            tx, request.presenter, repository.row, sender, data.columns(), data.inert()
+        )
+        await request.audit(
+            tx, "repository.edit", request.resource.audit_subject, fields=sorted(set_fields(data))
+        )
         if interval is not None:
-            await mirrors.set_interval(tx, request.parts.jobs, row, interval)
-        if data.mirror_username is not None or password is not None:
-            remote = await remotes.get(tx, row.id)
-            held = remote.sealed if remote is not None else None
-            sealed = migrations.resealed(request.parts.seal, held, data.mirror_username, password)
-            await mirrors.set_secrets(tx, row, sealed)
-    if branch is not None:  # also when it is the same: a process may have died here
-        await request.storage.call(found.id, set_default_branch, branch)
-    return await request.view(Found(row, found.level))
+            await mirrors.set_interval(tx, request.components.jobs, row, interval)
+        if data.username is not None or data.password is not None:
+            remote = await import_rows.get_remote(tx, row.id)
+            sealed = imports.change_credentials(
+                request.components.seal, remote.sealed if remote else None, data.username, data.password
+            )
+            await mirrors.set_credentials(tx, row, sealed)
+    if branch is not UNSET:  # also when it is the same: a process may have died here
+        await request.storage.call(repository.id, set_default_branch, branch)
+    return await present(request, ResolvedRepository(row, repository.level))
 
 
-async def _check_default_branch(request: Call, found: Found, branch: str) -> None:
-    """The default branch exists; while there is none, it may be any."""
+async def _check_default_branch(
+    request: RepositoryRequest, repository: ResolvedRepository, branch: str
+) -> None:
+    """Raises Invalid for a branch that does not exist. In an empty repository it may be any."""
     names.check_branch(branch)
-    request.require_on_disk(found)
-    if not found.row.empty:
+    require_on_disk(request, repository)
+    if not repository.row.empty:
         try:
-            await request.storage.call(found.id, get_branch, branch)
+            await request.storage.call(repository.id, get_branch, branch)
         except RefNotFound:
             raise Invalid.field("default_branch", "missing", f"there is no branch {branch!r}") from None
 
 
 @delete(
     "/api/v1/repos/{owner:str}/{repo:str}",
-    policy=resource("admin", "write:repository"),
+    policy=in_repository("owner", "write:repository"),
     operation_id="repoDelete",
     tags=["repository"],
 )
-async def delete_repository(request: Call, owner: str, repo: str) -> None:
-    """Delete a repository. Those of organizations can be deleted by their owners alone."""
-    found = request.found
-    if found.row.owner_kind == "organization":
-        found = await request.repository(owner, repo, "owner")
-    sender = await request.sender()
+async def delete_repository(request: RepositoryRequest) -> None:
+    """Delete a repository: for its owner, owners of the organization, and site administrators."""
+    row = request.resource.row
+    sender = await sender_of(request)
     async with request.db.transaction() as tx:
-        await repositories.delete(tx, request.parts.jobs, request.viewing, found.row, sender)
-    request.parts.workers.wake.set()
+        await repositories.delete(tx, request.components.jobs, request.presenter, row, sender)
+        await request.audit(tx, "repository.delete", request.resource.audit_subject, id=row.id)
+    request.components.workers.wake.set()
+    with suppress(ApiError):  # identity gets the event, too
+        await request.components.identity.disown(row.id)
 
 
 routes = [

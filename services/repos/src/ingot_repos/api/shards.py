@@ -1,4 +1,4 @@
-"""Handing a request on to the shard whose disk holds the repository. Access was decided here, and is again there."""
+"""Forwards a request to the shard that has the files of the repository. Access is decided here, and there again."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -8,10 +8,13 @@ from litestar.types import Receive, Scope, Send
 from litestar.utils.scope.state import ScopeState
 
 from ingot_chassis.errors import ApiError, Unavailable
-from ingot_chassis.hop import Body, Origin, target
-from ingot_repos.api.call import HANDED_ON, Call, Elsewhere
+from ingot_chassis.peers.http_client import Body, Origin, target
+from ingot_repos.api.request import RepositoryRequest
 
-OF_THE_CONNECTION = frozenset(
+FORWARDED_BY = "ingot-shard"
+"""The header that names the shard which forwarded a request; such a request is not forwarded again."""
+
+CONNECTION_HEADERS = frozenset(
     (
         b"host",
         b"connection",
@@ -21,70 +24,59 @@ OF_THE_CONNECTION = frozenset(
         b"upgrade",
         b"expect",
         b"trailer",
-        HANDED_ON,
+        FORWARDED_BY.encode(),
     )
 )
-NOT_PASSED = frozenset((b"connection", b"keep-alive", b"transfer-encoding", b"x-request-id"))
-PATIENCE = 5.0
-"""Seconds for which a shard that starts again is waited for."""
+DROPPED_HEADERS = frozenset((b"connection", b"keep-alive", b"transfer-encoding", b"x-request-id"))
 
 
-class Shards:
-    """The other shards, by name."""
+class WrongShard(Exception):
+    """Another shard has the files of the repository."""
 
-    def __init__(self, urls: dict[str, str]) -> None:
-        self._origins = {name: Origin(url, patience=PATIENCE) for name, url in urls.items()}
-
-    def origin(self, name: str) -> Origin:
-        """Raises Unavailable for one that is not in the settings."""
-        if name not in self._origins:
-            raise Unavailable("the repository lies on a shard that is not known here")
-        return self._origins[name]
-
-    async def close(self) -> None:
-        for origin in self._origins.values():
-            await origin.close()
+    def __init__(self, origin: Origin) -> None:
+        super().__init__("on another shard")
+        self.origin = origin
 
 
-class HandedOn(Response[None]):
+class ForwardedResponse(Response[None]):
     """The answer of another shard, streamed as it comes."""
 
-    def __init__(self, request: Call, origin: Origin) -> None:
+    def __init__(self, request: RepositoryRequest, origin: Origin) -> None:
         super().__init__(None)
         self._request, self._origin = request, origin
 
     def to_asgi_response(self, *_: Any, **__: Any) -> Any:
-        return self._speak
+        return self._respond
 
-    async def _speak(self, scope: Any, receive: Receive, send: Send) -> None:
-        headers = [(name, value) for name, value in scope["headers"] if name not in OF_THE_CONNECTION]
-        headers.append((HANDED_ON.encode(), self._request.settings.shard.encode()))
-        sent_to = target(scope["raw_path"], scope["query_string"])
+    async def _respond(self, scope: Any, receive: Receive, send: Send) -> None:
+        headers = [(name, value) for name, value in scope["headers"] if name not in CONNECTION_HEADERS]
+        headers.append((FORWARDED_BY.encode(), self._request.settings.shard.encode()))
+        path = target(scope["raw_path"], scope["query_string"])
         try:
-            asked = await self._origin.request(scope["method"], sent_to, headers, _body(scope, receive))
+            exchange = await self._origin.request(scope["method"], path, headers, _body(scope, receive))
         except OSError:
             render = self._request.app.exception_handlers[ApiError]
-            told: Any = render(self._request, Unavailable("the shard of the repository does not answer"))
-            await told.to_asgi_response(None, self._request)(scope, receive, send)
+            response: Any = render(self._request, Unavailable("the shard of the repository does not answer"))
+            await response.to_asgi_response(None, self._request)(scope, receive, send)
             return
-        async with asked as answer:
-            kept = [(name, value) for name, value in answer.headers if name.lower() not in NOT_PASSED]
-            await send({"type": "http.response.start", "status": answer.status, "headers": kept})
+        async with exchange as answer:
+            passed = [(name, value) for name, value in answer.headers if name.lower() not in DROPPED_HEADERS]
+            await send({"type": "http.response.start", "status": answer.status, "headers": passed})
             more = True
             while more:
                 part, more = await answer.part()
                 await send({"type": "http.response.body", "body": part, "more_body": more})
 
 
-def hand_on(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
-    """The exception handler for Elsewhere."""
-    assert isinstance(request, Call)  # noqa: S101 - the request class of the app
-    assert isinstance(error, Elsewhere)  # noqa: S101 - what it is registered for
-    return HandedOn(request, error.origin)
+def forward_to_shard(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+    """The exception handler for WrongShard."""
+    assert isinstance(request, RepositoryRequest)  # noqa: S101 - the request class of the app
+    assert isinstance(error, WrongShard)  # noqa: S101 - what it is registered for
+    return ForwardedResponse(request, error.origin)
 
 
 def _body(scope: Scope, receive: Receive) -> Body:
-    """What was read of it already, else as it comes."""
+    """The body that was read already, else as it comes."""
     read = ScopeState.from_scope(scope).body
     if isinstance(read, bytes):
         return b"" if not read else _once(read)

@@ -1,31 +1,41 @@
-"""Commit statuses: what other systems say of a commit."""
+"""Statuses that other systems add to commits."""
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import msgspec
 from litestar import Response, get, post
+from litestar.params import QueryParameter
 
 from ingot_chassis.errors import NotFound
-from ingot_chassis.policy import resource
+from ingot_contracts.limits import Description, Name
 from ingot_contracts.repos import CommitStatus, Repository
-from ingot_repos.api.call import Call
 from ingot_repos.api.contents import named_commit
-from ingot_repos.core import statuses as core
+from ingot_repos.api.policies import in_repository, own_account, writable
+from ingot_repos.api.repositories import present
+from ingot_repos.api.request import RepositoryRequest
+from ingot_repos.core.statuses import add_status
 from ingot_repos.store import statuses
+from ingot_repos.store.statuses import State
 
-State = Literal["pending", "success", "error", "failure", "warning"]
+Sort = Literal["oldest", "recentupdate", "leastupdate", "leastindex", "highestindex"]
+Only = Annotated[State | None, QueryParameter(name="state")]
+"""``state`` is a name of Litestar's own."""
+OLDEST_FIRST = ("oldest", "leastupdate", "leastindex")
+PARAMETERS_OF_LISTS = ("page", "limit", "sort", "state")
 WORST_FIRST: tuple[State, ...] = ("error", "failure", "warning", "success", "pending")
+FAILED: frozenset[State] = frozenset(("error", "failure", "warning"))
 
 
 class CreateStatus(msgspec.Struct, kw_only=True):
     state: State
-    target_url: Annotated[str, msgspec.Meta(max_length=2000)] = ""
-    description: Annotated[str, msgspec.Meta(max_length=2000)] = ""
-    context: Annotated[str, msgspec.Meta(max_length=255)] = "default"
+    target_url: Description = ""
+    description: Description = ""
+    context: Name = "default"
 
 
 class CombinedStatus(msgspec.Struct):
-    """``state`` is the worst of the newest status of each context."""
+    """``state`` sums up the newest status of each context."""
 
     state: str
     sha: str
@@ -38,22 +48,21 @@ class CombinedStatus(msgspec.Struct):
 
 @post(
     "/api/v1/repos/{owner:str}/{repo:str}/statuses/{sha:path}",
-    policy=resource("write", "write:repository"),
-    on_disk=True,
+    policy=in_repository("write", "write:repository", on_disk=True),
     operation_id="repoCreateStatus",
     tags=["repository"],
     status_code=201,
 )
-async def create_status(request: Call, sha: str, data: CreateStatus) -> CommitStatus:  # noqa: ARG001
-    """Say something of a commit."""
-    found = request.writable
+async def create_status(request: RepositoryRequest, sha: str, data: CreateStatus) -> CommitStatus:  # noqa: ARG001
+    """Add a status to a commit."""
+    repository = writable(request)
     commit = await named_commit(request, request.rest_of_path(6))
-    creator = await request.own_account()
+    creator = await own_account(request)
     async with request.db.transaction() as tx:
-        return await core.say(
+        return await add_status(
             tx,
-            request.viewing,
-            found.id,
+            request.presenter,
+            repository.id,
             commit,
             creator,
             state=data.state,
@@ -65,46 +74,52 @@ async def create_status(request: Call, sha: str, data: CreateStatus) -> CommitSt
 
 @get(
     "/api/v1/repos/{owner:str}/{repo:str}/statuses/{sha:path}",
-    policy=resource("read", "read:repository"),
-    on_disk=True,
+    policy=in_repository("read", "read:repository", on_disk=True),
     operation_id="repoListStatuses",
     tags=["repository"],
 )
-async def list_statuses(request: Call, sha: str) -> Response[list[CommitStatus]]:  # noqa: ARG001
+async def list_statuses(
+    request: RepositoryRequest,
+    sha: str,  # noqa: ARG001 - it comes normalized
+    sort: Sort = "recentupdate",
+    only: Only = None,
+) -> Response[list[CommitStatus]]:
     """Statuses of a commit, newest first."""
-    found = request.found
-    commit = await named_commit(request, request.rest_of_path(6))
-    page = request.page()
-    async with request.db.read() as db:
-        rows, total = await statuses.list_of(db, found.id, commit, page)
-    return Response(
-        [core.view(request.viewing, found.full_name, row) for row in rows],
-        headers=request.page_headers(page, total),
-    )
-
-
-def _combined_id(_handler: Any, _method: Any, path: list[Any]) -> str:
-    """Ids are unique in a description: the younger spelling has its own."""
-    return "repoGetCombinedStatusByRef" if "statuses" in path else "repoGetCombinedStatus"
+    return await _page(request, request.rest_of_path(6), sort, only)
 
 
 @get(
-    [
-        "/api/v1/repos/{owner:str}/{repo:str}/commits/{ref:str}/statuses",
-        "/api/v1/repos/{owner:str}/{repo:str}/commits/{ref:str}/status",
-    ],
-    policy=resource("read", "read:repository"),
-    on_disk=True,
-    operation_id=_combined_id,
+    "/api/v1/repos/{owner:str}/{repo:str}/commits/{ref:str}/status",
+    policy=in_repository("read", "read:repository", on_disk=True),
+    operation_id="repoGetCombinedStatusByRef",
     tags=["repository"],
 )
-async def combined_status(request: Call, ref: str) -> CombinedStatus:
-    """The newest status of each context, and the worst of their states."""
-    return await _combined(request, ref)
+async def combined_status(request: RepositoryRequest, ref: str) -> CombinedStatus:
+    """The newest status of each context, and one state for all of them.
+
+    That is `success` when every context has succeeded, `failure` when one has failed or warns, else `pending`.
+    """
+    return await _combined(request, ref, _outcome)
+
+
+@get(
+    "/api/v1/repos/{owner:str}/{repo:str}/commits/{ref:str}/statuses",
+    policy=in_repository("read", "read:repository", on_disk=True),
+    operation_id="repoListStatusesByRef",
+    tags=["repository"],
+)
+async def statuses_of_ref(
+    request: RepositoryRequest, ref: str, sort: Sort = "recentupdate", only: Only = None
+) -> Response[list[CommitStatus] | CombinedStatus]:
+    """Statuses of a commit, newest first, if the query has `page`, `limit`, `sort` or `state`.
+
+    Without any of them the answer is this list or the combined status, as the operator has set.
+    """
+    return await _list_or_combined(request, ref, sort, only)
 
 
 def _long_name_id(_handler: Any, _method: Any, path: list[Any]) -> str:
-    """The same for a name with slashes, whatever its second part is called."""
+    """Ids are unique in an API description, so each spelling of the path has its own."""
     second = next((part for part in path if part in ("status", "statuses")), "")
     return f"repoGetCombinedStatusByLongName{second.capitalize()}"
 
@@ -114,34 +129,81 @@ def _long_name_id(_handler: Any, _method: Any, path: list[Any]) -> str:
         f"/api/v1/repos/{{owner:str}}/{{repo:str}}/commits/{{ref:str}}/{more}{{rest:path}}"
         for more in ("", "status/", "statuses/")
     ],
-    policy=resource("read", "read:repository"),
-    on_disk=True,
+    policy=in_repository("read", "read:repository", on_disk=True),
     operation_id=_long_name_id,
     tags=["repository"],
 )
-async def combined_status_of_a_long_name(request: Call, ref: str, rest: str) -> CombinedStatus:  # noqa: ARG001
-    """The same for a name with slashes, which no single parameter of a path holds."""
+async def statuses_of_a_long_name(
+    request: RepositoryRequest,
+    ref: str,  # noqa: ARG001 - it comes normalized
+    rest: str,  # noqa: ARG001
+    sort: Sort = "recentupdate",
+    only: Only = None,
+) -> Response[list[CommitStatus] | CombinedStatus]:
+    """The same for a name with slashes, which a parameter of a path cannot hold."""
     name, _, last = request.rest_of_path(6).rpartition("/")
-    if last not in ("status", "statuses"):
-        raise NotFound
-    return await _combined(request, name)
+    if last == "status":
+        return Response(await _combined(request, name, _outcome))
+    if last == "statuses":
+        return await _list_or_combined(request, name, sort, only)
+    raise NotFound
 
 
-async def _combined(request: Call, ref: str) -> CombinedStatus:
-    found = request.found
-    sha = await named_commit(request, ref)
+async def _list_or_combined(
+    request: RepositoryRequest, ref: str, sort: Sort, state: State | None
+) -> Response[list[CommitStatus] | CombinedStatus]:
+    is_list = request.settings.statuses_of_commits == "list"
+    if is_list or any(name in request.query_params for name in PARAMETERS_OF_LISTS):
+        listed = await _page(request, ref, sort, state)
+        return Response(listed.content, headers=listed.headers)
+    return Response(await _combined(request, ref, _worst))
+
+
+async def _page(
+    request: RepositoryRequest, ref: str, sort: Sort, state: State | None
+) -> Response[list[CommitStatus]]:
+    repository = request.resource
+    commit = await named_commit(request, ref)
+    page = request.page()
     async with request.db.read() as db:
-        rows = await statuses.newest_of_each_context(db, found.id, sha)
-    states = {row.state for row in rows}
-    return CombinedStatus(
-        state=next((state for state in WORST_FIRST if state in states), "pending"),
-        sha=sha,
-        total_count=len(rows),
-        statuses=[core.view(request.viewing, found.full_name, row) for row in rows],
-        repository=await request.view(found),
-        commit_url=f"{request.public_url}{found.full_name}/commit/{sha}",
-        url=f"{request.public_url}api/v1/repos/{found.full_name}/commits/{sha}/status",
+        rows, total = await statuses.list_page(
+            db, repository.id, commit, page, state=state, oldest_first=sort in OLDEST_FIRST
+        )
+    return Response(
+        [request.presenter.status(repository.full_name, row) for row in rows],
+        headers=request.page_headers(page, total),
     )
 
 
-routes = [create_status, list_statuses, combined_status, combined_status_of_a_long_name]
+def _worst(states: set[State]) -> State:
+    """The worst of the states, as the oldest interface has it."""
+    return next((state for state in WORST_FIRST if state in states), "pending")
+
+
+def _outcome(states: set[State]) -> State:
+    """What a client may act on: failure, pending or success."""
+    if states & FAILED:
+        return "failure"
+    return "success" if states == {"success"} else "pending"
+
+
+async def _combined(
+    request: RepositoryRequest, ref: str, combine: Callable[[set[State]], State]
+) -> CombinedStatus:
+    repository = request.resource
+    sha = await named_commit(request, ref)
+    async with request.db.read() as db:
+        rows = await statuses.newest_of_each_context(db, repository.id, sha)
+    states: set[State] = {row.state for row in rows}
+    return CombinedStatus(
+        state=combine(states),
+        sha=sha,
+        total_count=len(rows),
+        statuses=[request.presenter.status(repository.full_name, row) for row in rows],
+        repository=await present(request, repository),
+        commit_url=f"{request.public_url}{repository.full_name}/commit/{sha}",
+        url=f"{request.public_url}api/v1/repos/{repository.full_name}/commits/{sha}/status",
+    )
+
+
+routes = [create_status, list_statuses, combined_status, statuses_of_ref, statuses_of_a_long_name]

@@ -1,4 +1,4 @@
-"""Templates that a new repository can begin with."""
+"""Templates of the first files and labels of a repository."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
@@ -7,8 +7,9 @@ import msgspec
 from litestar import Response, get
 
 from ingot_chassis.errors import Invalid, NotFound
-from ingot_chassis.policy import anyone
-from ingot_repos.api.call import Call
+from ingot_chassis.http.policy import anyone
+from ingot_contracts.repos import FirstLabel
+from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core import templates
 
 _T = TypeVar("_T")
@@ -20,7 +21,7 @@ class GitignoreTemplate(msgspec.Struct):
 
 
 class LicenseListed(msgspec.Struct):
-    """`key` is what a new repository is made with."""
+    """`key` is the value for `license` when a repository is created."""
 
     key: str
     name: str
@@ -41,7 +42,7 @@ class LicenseTemplate(msgspec.Struct):
     operation_id="listGitignoresTemplates",
     tags=["miscellaneous"],
 )
-async def list_gitignores(request: Call) -> Response[list[str]]:
+async def list_gitignores(request: RepositoryRequest) -> Response[list[str]]:
     """Names of the templates for `.gitignore`."""
     return _page(request, list(templates.GITIGNORES))
 
@@ -54,8 +55,8 @@ async def list_gitignores(request: Call) -> Response[list[str]]:
 )
 async def get_gitignore(name: str) -> GitignoreTemplate:
     """A template for `.gitignore`."""
-    found = _named(name, templates.GITIGNORES)
-    return GitignoreTemplate(found, templates.GITIGNORES[found])
+    key = _named(name, templates.GITIGNORES)
+    return GitignoreTemplate(key, templates.GITIGNORES[key])
 
 
 @get(
@@ -64,12 +65,12 @@ async def get_gitignore(name: str) -> GitignoreTemplate:
     operation_id="listLicenseTemplates",
     tags=["miscellaneous"],
 )
-async def list_licenses(request: Call) -> Response[list[LicenseListed]]:
-    """Licences that a new repository can be made with."""
-    known = [
+async def list_licenses(request: RepositoryRequest) -> Response[list[LicenseListed]]:
+    """Licences with which a repository can be created."""
+    licenses = [
         LicenseListed(key, templates.LICENSE_NAMES[key], _url(request, key)) for key in templates.LICENSES
     ]
-    return _page(request, known)
+    return _page(request, licenses)
 
 
 @get(
@@ -78,7 +79,7 @@ async def list_licenses(request: Call) -> Response[list[LicenseListed]]:
     operation_id="getLicenseTemplateInfo",
     tags=["miscellaneous"],
 )
-async def get_license(request: Call, name: str) -> LicenseTemplate:
+async def get_license(request: RepositoryRequest, name: str) -> LicenseTemplate:
     """The text of a licence; year and holder are still to be filled in."""
     key = _named(name, templates.LICENSES)
     return LicenseTemplate(
@@ -90,22 +91,44 @@ async def get_license(request: Call, name: str) -> LicenseTemplate:
     )
 
 
-def _url(request: Call, key: str) -> str:
+@get(
+    "/api/v1/label/templates",
+    policy=anyone("read:misc"),
+    operation_id="listLabelTemplates",
+    tags=["miscellaneous"],
+)
+async def list_label_sets(request: RepositoryRequest) -> Response[list[str]]:
+    """Names of the sets of labels with which a repository can be created."""
+    return _page(request, list(templates.LABELS))
+
+
+@get(
+    "/api/v1/label/templates/{name:str}",
+    policy=anyone("read:misc"),
+    operation_id="getLabelTemplateInfo",
+    tags=["miscellaneous"],
+)
+async def get_label_set(name: str) -> list[FirstLabel]:
+    """The labels of a set."""
+    return templates.LABELS[_named(name, templates.LABELS)]
+
+
+def _url(request: RepositoryRequest, key: str) -> str:
     return f"{request.public_url}api/v1/licenses/{key}"
 
 
-def _named(name: str, known: Mapping[str, str]) -> str:
+def _named(name: str, texts: Mapping[str, object]) -> str:
     try:
-        return templates.named("name", name, known)
+        return templates.named("name", name, texts)
     except Invalid:
         raise NotFound from None
 
 
-def _page(request: Call, rows: Sequence[_T]) -> Response[list[_T]]:
+def _page(request: RepositoryRequest, rows: Sequence[_T]) -> Response[list[_T]]:
     page = request.page()
     return Response(
         list(rows[page.offset : page.offset + page.limit]), headers=request.page_headers(page, len(rows))
     )
 
 
-routes = [list_gitignores, get_gitignore, list_licenses, get_license]
+routes = [list_gitignores, get_gitignore, list_licenses, get_license, list_label_sets, get_label_set]

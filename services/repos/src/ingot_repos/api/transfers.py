@@ -1,4 +1,4 @@
-"""Giving repositories to other owners."""
+"""Transfers of repositories to other owners."""
 
 from contextlib import suppress
 from typing import Annotated
@@ -6,64 +6,139 @@ from typing import Annotated
 import msgspec
 from litestar import post
 
-from ingot_chassis.errors import ApiError, Denied, Invalid
-from ingot_chassis.policy import MAX_ID, resource
+from ingot_chassis.errors import ApiError, Invalid, NotFound
+from ingot_chassis.http.policy import MAX_ID
 from ingot_contracts.identity import Ownership
+from ingot_contracts.limits import Name
 from ingot_contracts.repos import Repository
-from ingot_repos.api.call import Call
+from ingot_repos.api.policies import (
+    acts_for,
+    in_repository,
+    principal_of,
+    sender_of,
+    visible_account,
+    waiting_transfer,
+)
+from ingot_repos.api.repositories import present
+from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core import access, transfers
 from ingot_repos.store import repositories
 from ingot_repos.store.accounts import AccountRow
+from ingot_repos.store.transfers import TransferRow, teams_of
 
 
 class TransferRepository(msgspec.Struct, kw_only=True):
-    """`team_ids` are teams of an organization that gets it."""
+    """`team_ids` are teams of the new owner that get the repository."""
 
-    new_owner: str
+    new_owner: Name
     team_ids: Annotated[list[int], msgspec.Meta(max_length=50)] = []
 
 
 @post(
     "/api/v1/repos/{owner:str}/{repo:str}/transfer",
-    policy=resource("owner", "write:repository"),
+    policy=in_repository("owner", "write:repository"),
     operation_id="repoTransfer",
     tags=["repository"],
     status_code=202,
 )
-async def transfer_repository(request: Call, data: TransferRepository) -> Repository:
-    """Give a repository to oneself, or to an organization that one owns; administrators give to anybody."""
-    access.require_unconfined(request.who)
-    row = request.found.row
-    new_owner = await _receiver(request, data.new_owner)
+async def transfer_repository(request: RepositoryRequest, data: TransferRepository) -> Repository:
+    """Transfer a repository: at once to oneself or an organization that one owns, else when the new owner accepts.
+
+    Administrators of the site transfer to anybody at once.
+    """
+    access.require_unrestricted(request.principal)
+    row = request.resource.row
+    new_owner = await visible_account(request, data.new_owner)
     await _check_teams(request, new_owner, data.team_ids)
-    sender = await request.sender()
+    if await acts_for(request, new_owner.id):
+        return await _move(request, new_owner, data.team_ids)
     async with request.db.transaction() as tx:
+        await transfers.offer(tx, row, new_owner, request.principal.id, data.team_ids)
+        subject = request.resource.audit_subject
+        await request.audit(tx, "repository.transfer", subject, to=new_owner.login, state="waiting")
+    return await present(request, request.resource)
+
+
+@post(
+    "/api/v1/repos/{owner:str}/{repo:str}/transfer/accept",
+    policy=waiting_transfer("write:repository"),
+    operation_id="acceptRepoTransfer",
+    tags=["repository"],
+    status_code=202,
+)
+async def accept_transfer(request: RepositoryRequest) -> Repository:
+    """Take a repository that somebody transfers to the caller, or to an organization that the caller owns."""
+    waiting = request.waiting_transfer.row
+    await _require_giver(request, waiting)
+    new_owner = await request.components.accounts.get(waiting.recipient_id)
+    ids = teams_of(waiting)
+    if ids:
+        ids = [team.id for team in await request.components.identity.teams(new_owner.id, ids=ids)]
+    return await _move(request, new_owner, ids, waiting)
+
+
+@post(
+    "/api/v1/repos/{owner:str}/{repo:str}/transfer/reject",
+    policy=waiting_transfer("write:repository"),
+    operation_id="rejectRepoTransfer",
+    tags=["repository"],
+    status_code=200,
+)
+async def reject_transfer(request: RepositoryRequest) -> Repository:
+    """Refuse a repository that somebody transfers to the caller, or to an organization that the caller owns."""
+    async with request.db.transaction() as tx:
+        await transfers.end(tx, request.waiting_transfer.row)
+        subject = request.waiting_transfer.repository.audit_subject
+        await request.audit(tx, "repository.transfer", subject, state="rejected")
+    return await present(request, request.waiting_transfer.repository)
+
+
+async def _move(
+    request: RepositoryRequest,
+    new_owner: AccountRow,
+    team_ids: list[int],
+    waiting: TransferRow | None = None,
+) -> Repository:
+    """Transfer the repository in the path; ``waiting`` is the transfer that ends by it. Raises Invalid, Denied, NotFound."""
+    row = request.waiting_transfer.repository.row if waiting is not None else request.resource.row
+    sender = await sender_of(request)
+    async with request.db.transaction() as tx:
+        if waiting is not None:
+            await transfers.end(tx, waiting)
         await transfers.transfer(
-            tx, request.viewing, row, new_owner, sender, data.team_ids, most=request.most_repositories
+            tx, request.presenter, row, new_owner, sender, team_ids, most=request.max_repositories
         )
-        moved = await repositories.get(tx, access.viewer(request.who), row.id)
-    # What does not get through here its event tells as well, a moment later.
+        subject = f"repository {row.owner_login}/{row.name}"
+        await request.audit(tx, "repository.transfer", subject, to=new_owner.login, state="done")
+        moved = await repositories.get(tx, access.viewer(request.principal), row.id)
+    if moved is None:
+        raise NotFound
+    # If this fails, identity learns the owner from the event.
     with suppress(ApiError):
-        told = Ownership(owner_id=new_owner.id, name=row.name, private=row.private, before=row.owner_id)
-        await request.parts.identity.own(row.id, told)
-    return (await request.views([moved]))[0]
+        ownership = Ownership(owner_id=new_owner.id, name=row.name, private=row.private, before=row.owner_id)
+        await request.components.identity.own(row.id, ownership)
+    return await present(request, ResolvedRepository(moved, access.level(moved, request.principal)))
 
 
-async def _receiver(request: Call, login: str) -> AccountRow:
-    """Raises NotFound, Denied."""
-    account = await request.account(login)
-    if account.kind == "organization":
-        return await request.owned_organization(login)
-    if account.id != request.who.id and not request.who.admin:
-        raise Denied("only administrators give repositories to other people")
-    return account
+async def _require_giver(request: RepositoryRequest, waiting: TransferRow) -> None:
+    """Raises NotFound when who began the transfer may not give the repository away any more."""
+    giver = await principal_of(request, waiting.sender_id)
+    async with request.db.read() as db:
+        row = await repositories.get(db, access.viewer(giver), waiting.repository_id)
+    if row is None or access.level(row, giver) != "owner":
+        raise NotFound("no transfer waits for an answer")
 
 
-async def _check_teams(request: Call, new_owner: AccountRow, team_ids: list[int]) -> None:
+async def _check_teams(request: RepositoryRequest, new_owner: AccountRow, team_ids: list[int]) -> None:
+    """Raises Invalid for what is no team of the new owner, or none that the caller may know of."""
+    existing: set[int] = set()
+    if any(0 < team_id <= MAX_ID for team_id in team_ids):
+        ids = [team_id for team_id in team_ids if 0 < team_id <= MAX_ID]
+        teams = await request.components.identity.teams(new_owner.id, ids=ids)
+        existing = {team.id for team in teams if access.knows_team(team, request.principal)}
     for team_id in team_ids:
-        team = await request.parts.identity.team(team_id) if 0 < team_id <= MAX_ID else None
-        if team is None or team.organization_id != new_owner.id:
-            raise Invalid.field("team_ids", "unknown", f"{team_id} is no team of {new_owner.login}")
+        if team_id not in existing:
+            raise Invalid.field("team_ids", "unknown", f"{team_id} is not a team of {new_owner.login}")
 
 
-routes = [transfer_repository]
+routes = [transfer_repository, accept_transfer, reject_transfer]

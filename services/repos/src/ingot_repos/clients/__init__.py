@@ -1,1 +1,1 @@
-"""Calls to other services: one Protocol per peer, and how it is kept over the wire."""
+"""Calls to other services and shards, and the proxy through which git reaches remotes."""

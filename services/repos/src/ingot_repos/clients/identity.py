@@ -1,66 +1,72 @@
-"""What repos asks identity: accounts that are missing here, and memberships before a *no*; and what it tells: who owns."""
+"""Calls to identity: accounts, memberships and teams; and the owner of each repository, which identity has to know."""
 
-from typing import Protocol
+from collections.abc import Sequence
+from urllib.parse import urlencode
 
 import msgspec
 
-from ingot_chassis.errors import NotFound
-from ingot_chassis.peers import Peers, segment
-from ingot_chassis.principal import Membership
+from ingot_chassis.peers.peers import Peer, segment
+from ingot_chassis.security.principal import Membership, Principal
 from ingot_contracts.identity import Account, Ownership, Team
 
 
-class Identity(Protocol):
-    """The calls that repos needs."""
+class SshKeyOwner(msgspec.Struct, kw_only=True):
+    """Whose SSH key it is, and its title."""
 
-    async def account(self, account_id: int) -> Account | None: ...
-
-    async def account_by_name(self, login: str) -> Account | None: ...
-
-    async def organizations(self, account_id: int) -> dict[int, Membership]: ...
-
-    async def team(self, team_id: int) -> Team | None: ...
-
-    async def public_organizations(self, account_id: int) -> dict[int, Membership]: ...
-
-    async def own(self, repository_id: int, ownership: Ownership) -> None: ...
+    principal: Principal
+    title: str
 
 
-class IdentityOverPeers:
-    """Looks the peer up with each call: in one process it comes to be after this service."""
+class HttpIdentity:
+    """Every method raises NotFound for what does not exist, and Unavailable."""
 
-    def __init__(self, peers: Peers) -> None:
-        self._peers = peers
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
 
-    async def account(self, account_id: int) -> Account | None:
-        return await self._one(f"/internal/accounts/{account_id}")
+    async def account(self, account_id: int) -> Account:
+        return await self._peer.get(f"/internal/accounts/{account_id}", Account)
 
-    async def account_by_name(self, login: str) -> Account | None:
-        return await self._one(f"/internal/accounts/by-name/{segment(login)}")
+    async def account_by_name(self, login: str, *, former: bool = False) -> Account:
+        """``former``: also the account that had the name before, as long as it is reserved."""
+        path = f"/internal/accounts/by-name/{segment(login)}"
+        return await self._peer.get(f"{path}?former=true" if former else path, Account)
 
-    async def organizations(self, account_id: int) -> dict[int, Membership]:
-        """What a user is in each organization now."""
+    async def owner_of_ssh_key(self, fingerprint: str) -> SshKeyOwner:
+        """The user who has the key. Raises Denied when they may not sign in."""
+        query = urlencode({"fingerprint": fingerprint})
+        return await self._peer.get(f"/internal/ssh-keys?{query}", SshKeyOwner)
+
+    async def memberships(self, account_id: int, *, public_only: bool = False) -> dict[int, Membership]:
+        """The organizations of a user as they are now; ``public_only``: those where they show the membership."""
         path = f"/internal/accounts/{account_id}/organizations"
-        return await self._peers["identity"].get(path, dict[int, Membership])
+        return await self._peer.get(f"{path}?public=true" if public_only else path, dict[int, Membership])
 
-    async def public_organizations(self, account_id: int) -> dict[int, Membership]:
-        """The same, where the user shows the membership."""
-        path = f"/internal/accounts/{account_id}/organizations?public=true"
-        return await self._peers["identity"].get(path, dict[int, Membership])
+    async def team(self, team_id: int) -> Team:
+        return await self._peer.get(f"/internal/teams/{team_id}", Team)
 
-    async def team(self, team_id: int) -> Team | None:
-        try:
-            return await self._peers["identity"].get(f"/internal/teams/{team_id}", Team)
-        except NotFound:
-            return None
+    async def teams(self, organization_id: int, *, name: str = "", ids: Sequence[int] = ()) -> list[Team]:
+        """The team of an organization that has this name, and those of these ids; Owners first, then by name."""
+        query = urlencode({"name": name, "ids": ids}, doseq=True)
+        return await self._peer.get(f"/internal/organizations/{organization_id}/teams?{query}", list[Team])
+
+    async def members_of_teams(
+        self, organization_id: int, team_ids: Sequence[int], *, write: bool
+    ) -> list[int]:
+        """The owners of an organization and the members of these teams; with ``write`` of those that may write."""
+        query = urlencode({"ids": team_ids, "write": str(write).lower()}, doseq=True)
+        return await self._peer.get(
+            f"/internal/organizations/{organization_id}/team-members?{query}", list[int]
+        )
+
+    async def is_blocked(self, account_id: int, user_id: int) -> bool:
+        """Whether the account blocks the user."""
+        return await self._peer.get(f"/internal/accounts/{account_id}/blocks/{user_id}", bool)
 
     async def own(self, repository_id: int, ownership: Ownership) -> None:
-        """Tell whose a repository is. Raises NotFound when its owner is gone, Unavailable."""
+        """Record the owner of a repository. Raises NotFound when the owner was deleted."""
         path = f"/internal/repositories/{repository_id}"
-        await self._peers["identity"].call("PUT", path, msgspec.json.encode(ownership))
+        await self._peer.call("PUT", path, msgspec.json.encode(ownership))
 
-    async def _one(self, path: str) -> Account | None:
-        try:
-            return await self._peers["identity"].get(path, Account)
-        except NotFound:
-            return None
+    async def disown(self, repository_id: int) -> None:
+        """Say that a repository was deleted, so that its owner can be deleted at once."""
+        await self._peer.call("DELETE", f"/internal/repositories/{repository_id}")

@@ -1,103 +1,141 @@
-"""Who may do what to a repository: the one function that decides, for every door. Default deny."""
+"""Who may do what to a repository: the one function that decides, for API, git and peers. Default deny."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from ingot_chassis.errors import Denied, NotFound, Unauthenticated
-from ingot_chassis.principal import ANONYMOUS, Principal
+from ingot_chassis.security.principal import ANONYMOUS, Principal
 from ingot_contracts.identity import Team
 from ingot_contracts.repos import LEVELS, Level, reaches
-from ingot_repos.store.repositories import Viewer
+from ingot_repos.store.accounts import AccountRow
+from ingot_repos.store.repositories import RepositoryRow, Viewer
+from ingot_repos.store.states import Visibility
 
-Asked = Level | Literal["signed-in"]
-"""``signed-in`` is for whoever may read and has a name."""
+RequiredLevel = Level | Literal["signed-in"]
+"""``signed-in``: read access, and not anonymous."""
 
 
-def level(row: Any, who: Principal) -> Level:
-    """What ``who`` may do to the repository of ``row``, which was read for their ``viewer``."""
-    who = who.towards(row.id)
-    if who.admin:
+def level(row: RepositoryRow, principal: Principal) -> Level:
+    """What ``principal`` may do to the repository of ``row``, which was read for their ``viewer``."""
+    principal = principal.towards(row.id)
+    if principal.admin:
         return "owner"
-    held: list[Level] = ["none"]
-    if not row.private and is_visible(row.owner_id, row.owner_visibility, who):
-        held.append("read")
-    if who.signed_in:
-        membership = who.organizations.get(row.owner_id)
-        if row.owner_id == who.id or (membership and membership.owner):
+    levels: list[Level] = ["none"]
+    if not row.private and is_visible(row.owner_id, row.owner_visibility, principal):
+        levels.append("read")
+    if principal.signed_in:
+        membership = principal.organizations.get(row.owner_id)
+        if row.owner_id == principal.id or (membership and membership.owner):
             return "owner"
         if row.mode:
-            held.append(_known(row.mode))
+            levels.append(_as_level(row.mode))
         if row.granted and membership:
             granted = {int(team) for team in row.granted.split(",")}
-            held += [_known(mode) for team, mode in membership.teams.items() if team in granted]
-    return max(held, key=LEVELS.index)
+            levels += [_as_level(mode) for team, mode in membership.teams.items() if team in granted]
+    return max(levels, key=LEVELS.index)
 
 
-def is_visible(account_id: int, visibility: str, who: Principal) -> bool:
-    """Whether ``who`` may know of an account."""
-    if visibility == "public" or who.admin:
+def is_visible(account_id: int, visibility: Visibility, principal: Principal) -> bool:
+    """Whether ``principal`` may know of an account."""
+    if visibility == Visibility.PUBLIC or principal.admin:
         return True
-    if visibility == "limited":
-        return who.signed_in
-    return who.signed_in and (account_id == who.id or account_id in who.organizations)
+    if visibility == Visibility.LIMITED:
+        return principal.signed_in
+    return principal.signed_in and (account_id == principal.id or account_id in principal.organizations)
 
 
-def suffices(held: Level, asked: Asked) -> bool:
-    """Whether ``held`` is enough, apart from having a name."""
-    return reaches(held, "read" if asked == "signed-in" else asked)
+def suffices(level_: Level, required: RequiredLevel) -> bool:
+    """Whether a level is enough; for ``signed-in`` only whether it is read access."""
+    return reaches(level_, "read" if required == "signed-in" else required)
 
 
-def require(row: Any, held: Level, asked: Asked, who: Principal) -> None:
-    """Raises NotFound, Unauthenticated or Denied, in this order, unless ``held`` is enough."""
-    if held == "none":
+def require(row: RepositoryRow, level_: Level, required: RequiredLevel, principal: Principal) -> None:
+    """Raises NotFound, Unauthenticated or Denied, in this order, unless the level of ``principal`` is enough."""
+    if level_ == "none":
         raise NotFound
-    if asked != "read" and not who.signed_in:
-        raise Unauthenticated("sign in to do that")
-    if asked != "read" and not who.towards(row.id).signed_in:
+    if required != "read":
+        require_signed_in(principal)
+    if required != "read" and not principal.towards(row.id).signed_in:
         raise Denied("the token is restricted to other repositories")
-    if not suffices(held, asked):
-        raise Denied(f"needs {asked} access to the repository")
+    if not suffices(level_, required):
+        raise Denied(f"needs {required} access to the repository")
 
 
-def key_level(row: Any, key: Any) -> Level:
-    """What a deploy key may do to the repository of ``row``: a key of another one nothing, not even read."""
-    if key.repository_id != row.id:
-        return "none"
-    return "read" if key.read_only else "write"
+def require_signed_in(principal: Principal) -> None:
+    """Raises Unauthenticated for an anonymous caller."""
+    if not principal.signed_in:
+        raise Unauthenticated("sign in to do that")
+
+
+def knows_team(team: Team, principal: Principal) -> bool:
+    """Whether ``principal`` may know of a team: members of its organization, and site administrators."""
+    principal = towards_accounts(principal)
+    return principal.admin or team.organization_id in principal.organizations
+
+
+def knows_teams_of(row: RepositoryRow, level_: Level, principal: Principal) -> bool:
+    """Whether ``principal`` at this level may know of the teams of a repository: its administrators may, too."""
+    if principal.restricted_to is not None:
+        return False
+    return reaches(level_, "admin") or row.owner_id in principal.organizations
 
 
 def is_owners(team: Team) -> bool:
-    """Whether it is the team that has every repository of its organization."""
+    """Whether the team is Owners, which has every repository of its organization."""
     return team.permission == "owner"
 
 
-def require_open(row: Any) -> None:
-    """Raises Denied for an archived repository: its contents do not change."""
+def require_unarchived(row: RepositoryRow) -> None:
+    """Raises Denied for an archived repository, whose contents do not change."""
     if row.archived:
         raise Denied("the repository is archived")
 
 
-def outside(who: Principal) -> Principal:
+def may_create_in(organization: AccountRow, principal: Principal, *, must_own: bool) -> bool:
+    """Whether ``principal`` may create repositories of an organization: an owner, or with ``must_own`` False a member."""
+    membership = principal.organizations.get(organization.id)
+    return principal.admin or (membership is not None and (membership.owner or not must_own))
+
+
+def require_may_create_in(organization: AccountRow, principal: Principal, *, must_own: bool) -> None:
+    """Raises Denied unless they may; NotFound, when the organization is private and they are not in it."""
+    if may_create_in(organization, principal, must_own=must_own):
+        return
+    if organization.visibility == Visibility.PRIVATE and organization.id not in principal.organizations:
+        raise NotFound
+    raise Denied("only for owners of the organization" if must_own else "only for its members")
+
+
+def towards_accounts(principal: Principal) -> Principal:
     """Who they are to accounts and teams: nobody, with a token that is restricted to repositories."""
-    return who if who.confined_to is None else ANONYMOUS
+    return principal if principal.restricted_to is None else ANONYMOUS
 
 
-def require_unconfined(who: Principal) -> None:
-    """Raises Denied for a token that is restricted to some repositories: it does not decide who owns them."""
-    if who.confined_to is not None:
-        raise Denied("the token is restricted to some repositories")
+def require_unrestricted(principal: Principal) -> None:
+    """Raises Denied for a token that is restricted to some repositories: it may not create or transfer any."""
+    if principal.restricted_to is not None:
+        raise Denied("the token is restricted to some repositories and cannot create or transfer one")
 
 
-def viewer(who: Principal) -> Viewer:
-    """What SQL must know of ``who`` to read rows for ``level``, and to leave out what they may not see."""
+def acts_for(principal: Principal, account_id: int) -> bool:
+    """Whether ``principal`` may answer for an account: it is theirs, or they own the organization, or the site."""
+    principal = towards_accounts(principal)
+    membership = principal.organizations.get(account_id)
+    is_own = principal.signed_in and principal.id == account_id
+    return principal.admin or is_own or (membership is not None and membership.owner)
+
+
+def viewer(principal: Principal) -> Viewer:
+    """What SQL needs to read rows for ``level``, and to leave out rows that ``principal`` may not see."""
+    organizations = principal.organizations
     return Viewer(
-        id=who.id,
-        admin=who.admin,
-        owned=[id_ for id_, membership in who.organizations.items() if membership.owner],
-        inside=list(who.organizations),
-        teams=[team for membership in who.organizations.values() for team in membership.teams],
-        confined_to=who.confined_to,
+        id=principal.id,
+        admin=principal.admin,
+        owned=[id_ for id_, membership in organizations.items() if membership.owner],
+        inside=list(organizations),
+        teams=[team for membership in organizations.values() for team in membership.teams],
+        restricted_to=principal.restricted_to,
     )
 
 
-def _known(mode: str) -> Level:
+def _as_level(mode: str) -> Level:
     return next((level for level in LEVELS if level == mode), "none")

@@ -1,42 +1,43 @@
-"""What becomes of the files of a deleted repository: they stay until every service that knew of it has forgotten it."""
+"""The files of a deleted repository: they are removed when every service that knew of it has confirmed the deletion."""
 
 from datetime import timedelta
-from typing import Any
 
 import msgspec
 
-from ingot_chassis.database import Tx
-from ingot_chassis.jobs import Jobs
-from ingot_repos.core.shards import job_kind
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.jobs.jobs import Jobs
+from ingot_repos.core.job_kinds import job_kind
 from ingot_repos.store import tombstones
+from ingot_repos.store.repositories import RepositoryRow
+from ingot_repos.store.states import RepositoryState
 
 REMOVE = "remove"
 AWAITED = ("hooks", "identity", "issues")
-PATIENCE = timedelta(days=7)
-"""As long as events are kept: who has not heard of a deletion by then never will."""
+CONFIRMATION_TIME = timedelta(days=7)
+"""As long as events are stored: a service that has not received the deletion by then never will."""
 
 
 class Remove(msgspec.Struct, frozen=True):
-    """The job that takes a deleted repository from disk."""
+    """The job that removes the files of a deleted repository."""
 
     repository_id: int
 
 
-async def bury(tx: Tx, jobs: Jobs, row: Any) -> None:
-    """The repository of ``row`` is gone. One that was never ready is known to nobody else, and waits for nobody."""
-    if row.state == "ready":
+async def write_tombstone(tx: Tx, jobs: Jobs, row: RepositoryRow) -> None:
+    """Note that a repository was deleted. No service knows one that was never ready, so its files are released now."""
+    if row.state == RepositoryState.READY:
         await tombstones.add(tx, row.id, row.shard, AWAITED)
     else:
-        await free(tx, jobs, row.id, row.shard)
+        await release(tx, jobs, row.id, row.shard)
 
 
-async def forgotten_by(tx: Tx, jobs: Jobs, service: str, repository_id: int) -> None:
-    """A service confirms that it has forgotten the repository; the last one frees its files."""
+async def confirm(tx: Tx, jobs: Jobs, service: str, repository_id: int) -> None:
+    """A service confirms that it has forgotten the repository; after the last one the files are released."""
     shard = await tombstones.confirm(tx, repository_id, service)
     if shard is not None:
-        await free(tx, jobs, repository_id, shard)
+        await release(tx, jobs, repository_id, shard)
 
 
-async def free(tx: Tx, jobs: Jobs, repository_id: int, shard: str) -> None:
-    """Have the files taken away."""
+async def release(tx: Tx, jobs: Jobs, repository_id: int, shard: str) -> None:
+    """Let a job remove the files."""
     await jobs.add(tx, job_kind(REMOVE, shard), repository_id, Remove(repository_id))

@@ -1,4 +1,4 @@
-"""Times between two syncs of a mirror, as people write them (`8h0m0s`), and when a failed one is tried again."""
+"""The interval between two syncs of a mirror, as texts (`8h0m0s`), and the pause after a sync that failed."""
 
 import re
 from datetime import timedelta
@@ -11,13 +11,13 @@ _PARTS = re.compile(r"(?:(\d{1,5})h)?(?:(\d{1,7})m)?(?:(\d{1,9})s)?")
 
 
 def read_interval(text: str, *, least: int, field: str = "mirror_interval") -> int:
-    """Seconds. 0 for "0" and "0s": no syncs but those that are asked for. Raises Invalid."""
+    """Seconds. 0 for "0" and "0s": no syncs but those that somebody asks for. Raises Invalid."""
     if text.strip() == "0":
         return 0
-    found = _PARTS.fullmatch(text.strip())
-    if found is None or not any(found.groups()):
-        raise Invalid.field(field, "format", "is no time such as 8h0m0s")
-    hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    match = _PARTS.fullmatch(text.strip())
+    if match is None or not any(match.groups()):
+        raise Invalid.field(field, "format", "is not an interval such as 8h0m0s")
+    hours, minutes, seconds = (int(part or 0) for part in match.groups())
     total = hours * 3600 + minutes * 60 + seconds
     if total and not least <= total <= LONGEST_INTERVAL.total_seconds():
         raise Invalid.field(field, "range", f"is not between {write_interval(least)} and a year")

@@ -1,16 +1,28 @@
-"""Comparing and joining branches for pull requests."""
+"""Compares and merges branches for pull requests."""
 
 import asyncio
 import contextlib
 from functools import partial
-from typing import Any
 
 from ingot_chassis.errors import Conflict, NotAllowed, NotFound
-from ingot_contracts.pulls import Comparison, Head, Merge, Merged
+from ingot_contracts.pulls import (
+    Comparison,
+    DiffCounts,
+    Head,
+    Merge,
+    Merged,
+    UpdateBranch,
+    UpdatedBranch,
+)
+from ingot_contracts.repos import MergeRule
+from ingot_repos.core.lfs_objects import LfsObjects
+from ingot_repos.core.protections import require_merge
 from ingot_repos.core.pushes import Pushes
+from ingot_repos.core.ref_updates import RefUpdates
 from ingot_repos.core.repositories import person
 from ingot_repos.git import compare, merge
 from ingot_repos.git.errors import (
+    GitFailed,
     InvalidName,
     MergeConflict,
     ObjectNotFound,
@@ -19,69 +31,148 @@ from ingot_repos.git.errors import (
     RepositoryNotFound,
 )
 from ingot_repos.git.heads import with_head
-from ingot_repos.git.refs import BRANCHES, ref_target
+from ingot_repos.git.lfs_pointers import pointers_between
+from ingot_repos.git.refs import BRANCHES, RefChange, ref_target
 from ingot_repos.git.storage import Storage
+from ingot_repos.store.accounts import AccountRow
+from ingot_repos.store.repositories import RepositoryRow
+
+MOST_COMMITS = 10_000
+"""Of a pull request whose pointers of LFS are looked for."""
 
 
 def pull_ref(number: int) -> str:
-    """Where the head of a pull request is kept in its base repository."""
+    """The ref that keeps the head of a pull request in its base repository."""
     return f"refs/pull/{number}/head"
 
 
 async def comparison(
     storage: Storage, pushes: Pushes, repository_id: int, base_branch: str, head: Head
 ) -> Comparison:
-    """Bring the head here and say what merging it would mean; of one that is gone, what is kept under its number.
+    """Fetch the head into the base repository and compare; a head branch that was deleted by its pull ref.
 
     Raises NotFound for a missing branch.
     """
     compared = partial(compare.compare_with_branch, base_branch=base_branch)
-    kept = pull_ref(head.number) if head.number else ""
+    own_ref = pull_ref(head.number) if head.number else ""
     try:
         async with pushes.turn(repository_id):
             try:
-                found = await with_head(
+                result = await with_head(
                     storage,
                     repository_id,
                     compared,
                     source_id=head.repository_id,
                     branch=head.branch,
-                    kept=kept,
+                    keep_ref=own_ref,
                 )
             except (RefNotFound, InvalidName, RepositoryNotFound):
-                tip = await storage.call(repository_id, ref_target, kept) if kept else None
+                tip = await storage.call(repository_id, ref_target, own_ref) if own_ref else None
                 if tip is None:
                     raise
-                found = await storage.call(repository_id, compared, tip)
+                result = await storage.call(repository_id, compared, tip)
     except (RefNotFound, InvalidName):
         raise NotFound("there is no such branch") from None
+    try:
+        counts = await _counts(storage, repository_id, result, head)
+    except GitFailed:  # the objects went away with a ref that was deleted meanwhile
+        counts = None
     return Comparison(
-        base_sha=found.base,
-        head_sha=found.head,
-        merge_base=found.merge_base or "",
-        mergeable=found.clean,
-        commits=found.ahead,
+        counts=counts,
+        base_sha=result.base,
+        head_sha=result.head,
+        merge_base=result.merge_base or "",
+        mergeable=result.clean,
+        commits=result.ahead,
     )
 
 
-async def join(
-    storage: Storage, pushes: Pushes, row: Any, who: Any, wanted: Merge, *, confined: bool = False
-) -> Merged:
-    """Merge as ``who`` (an account), one at a time in a repository; a pull request once, however often it is asked.
+async def _counts(
+    storage: Storage, repository_id: int, result: compare.Comparison, head: Head
+) -> DiffCounts | None:
+    """None when they are known already, or when the difference is too large."""
+    base = result.merge_base or ""
+    if (base, result.head) == (head.counted_base, head.counted_head):
+        return None
+    files = await asyncio.to_thread(compare.changed_files, storage.path(repository_id), base, result.head)
+    if files is None:
+        return None
+    return DiffCounts(
+        additions=sum(file.additions or 0 for file in files),
+        deletions=sum(file.deletions or 0 for file in files),
+        changed_files=len(files),
+    )
 
-    ``confined``: as for ``PushReceived``.
+
+async def update_branch(
+    storage: Storage, pushes: Pushes, updates: RefUpdates, request: UpdateBranch
+) -> UpdatedBranch:
+    """Bring the base branch into a branch, as the actor of ``updates``.
+
+    Raises NotFound, Conflict, Denied.
+    """
+    row, actor = updates.row, person(updates.actor)
+    head_ref = BRANCHES + request.head_branch
+    title = request.title or f"Merge branch '{request.base_branch}' into {request.head_branch}"
+    make_commit = partial(
+        merge.update,
+        head_ref=head_ref,
+        expected_head=request.head_sha,
+        style=request.style,
+        message=f"{title}\n",
+        who=actor,
+    )
+    async with pushes.turn(row.id):
+        try:
+            sha = await with_head(
+                storage,
+                row.id,
+                make_commit,
+                source_id=request.base_repository_id,
+                branch=request.base_branch,
+                keep_ref="",
+            )
+            if sha != request.head_sha:
+                await updates.apply([RefChange(head_ref, request.head_sha, sha)])
+        except (RefNotFound, InvalidName, ObjectNotFound, RepositoryNotFound):
+            raise NotFound("there is no such branch") from None
+        except MergeConflict as error:
+            raise Conflict(str(error)) from error
+        except RefMoved:
+            raise Conflict("the branch has moved") from None
+    return UpdatedBranch(sha=sha)
+
+
+async def merge_pull(
+    storage: Storage,
+    pushes: Pushes,
+    lfs: LfsObjects,
+    row: RepositoryRow,
+    actor: AccountRow,
+    request: Merge,
+    rule: MergeRule,
+    *,
+    override: bool = False,
+    restricted: bool = False,
+) -> Merged:
+    """Merge a pull request as ``actor``. Idempotent by its number; one merge at a time in a repository.
+
+    ``rule`` protects the base branch; with ``override`` not from those whom it lets pass. ``restricted``: as for
+    ``PushReceived``.
 
     Raises NotFound, Conflict, NotAllowed.
     """
     async with pushes.turn(row.id):
-        if merged := await pushes.merge_of(row.id, wanted.number):
+        if merged := await pushes.merge_of(row.id, request.number):
             return Merged(sha=merged, already=True)
-        base_ref = BRANCHES + wanted.base_branch
-        ground = await _ground(storage, row.id, wanted, base_ref)
-        if ground.head != wanted.head_sha:
+        require_merge(rule, override=override)
+        base_ref = BRANCHES + request.base_branch
+        ground = await _ground(storage, row.id, request, base_ref)
+        if ground.head != request.head_sha:
             raise Conflict("the head of the pull request has moved")
+        await _adopt_large_files(storage, lfs, row, request.head_repository_id, ground)
         async with pushes.journaled(
-            row.id, who.id, [base_ref], merged_pull=wanted.number, confined=confined
+            row.id, actor.id, [base_ref], merged_pull=request.number, restricted=restricted
         ) as push_id:
             try:
                 sha = await storage.call(
@@ -90,13 +181,13 @@ async def join(
                     base_ref=base_ref,
                     expected_base=ground.base,
                     head=ground.head,
-                    style=wanted.style,
-                    message=_message(wanted),
-                    author=person(who),
-                    committer=person(who),
+                    style=request.style,
+                    message=_message(request),
+                    author=person(actor),
+                    committer=person(actor),
                 )
             except MergeConflict as error:
-                if wanted.head_branch and not await _fit(storage, row.id, ground):
+                if request.head_branch and not await _fit(storage, row.id, ground):
                     raise NotAllowed("the branches conflict") from error
                 raise Conflict(str(error)) from error
             except RefMoved as error:
@@ -109,14 +200,18 @@ async def join(
     return Merged(sha=sha, already=already, base_sha=ground.base, merge_base=ground.merge_base or "")
 
 
-async def _ground(storage: Storage, repository_id: int, wanted: Merge, base_ref: str) -> merge.Ground:
-    """Where base and head are; the head by its branch as it is now, if one is named. Raises NotFound, Conflict."""
-    kept = pull_ref(wanted.number)
-    find = partial(merge.ground, base_ref=base_ref, kept=kept)
-    source, branch = wanted.head_repository_id, wanted.head_branch
+async def _ground(storage: Storage, repository_id: int, request: Merge, base_ref: str) -> merge.MergeInputs:
+    """The commits of base and head; of the head branch as it is now, if one is named. Raises NotFound, Conflict."""
+    own_ref = pull_ref(request.number)
+    find = partial(merge.merge_inputs, base_ref=base_ref, head_ref=own_ref)
+    source, branch = request.head_repository_id, request.head_branch
     if branch:
-        with contextlib.suppress(RefNotFound, InvalidName):  # it is gone; its commits are kept
-            return await with_head(storage, repository_id, find, source_id=source, branch=branch, kept=kept)
+        with contextlib.suppress(
+            RefNotFound, InvalidName
+        ):  # the branch was deleted; the pull ref keeps its commits
+            return await with_head(
+                storage, repository_id, find, source_id=source, branch=branch, keep_ref=own_ref
+            )
     try:
         return await storage.call(repository_id, find)
     except (RefNotFound, ObjectNotFound):
@@ -125,10 +220,23 @@ async def _ground(storage: Storage, repository_id: int, wanted: Merge, base_ref:
         raise Conflict("the head of the pull request has moved") from None
 
 
-async def _fit(storage: Storage, repository_id: int, ground: merge.Ground) -> bool:
+async def _adopt_large_files(
+    storage: Storage, lfs: LfsObjects, row: RepositoryRow, source_id: int, ground: merge.MergeInputs
+) -> None:
+    """Give the base repository the objects of LFS that the commits of a fork point to, before it has the commits."""
+    if source_id == row.id or not await lfs.has_any(source_id):
+        return
+    oids = await storage.call(
+        row.id, pointers_between, ground.merge_base or "", ground.head, most_commits=MOST_COMMITS
+    )
+    if oids:
+        await lfs.adopt(source_id, row, oids)
+
+
+async def _fit(storage: Storage, repository_id: int, ground: merge.MergeInputs) -> bool:
     return (await storage.call(repository_id, merge.mergeable, ground.base, ground.head)).clean
 
 
-def _message(wanted: Merge) -> str:
-    title = wanted.title or f"Merge pull request #{wanted.number}"
-    return f"{title}\n\n{wanted.message}\n" if wanted.message else f"{title}\n"
+def _message(request: Merge) -> str:
+    title = request.title or f"Merge pull request #{request.number}"
+    return f"{title}\n\n{request.message}\n" if request.message else f"{title}\n"

@@ -1,21 +1,23 @@
-"""The schedule of mirrors: each is a job that runs again, and a row that says how the last run went."""
+"""The schedule of mirrors: each has a job that runs again, and a row with the outcome of its last run."""
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from ingot_chassis.database import Tx
+from ingot_chassis.db.tables import now
+from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import BadRequest, Invalid
-from ingot_chassis.jobs import Job, Jobs
-from ingot_chassis.tables import now
+from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_contracts.repos import RepositoryEdited
 from ingot_repos.core.intervals import pause_after
-from ingot_repos.core.repositories import existing
-from ingot_repos.core.shards import job_kind
-from ingot_repos.core.views import Viewing, user
+from ingot_repos.core.job_kinds import job_kind
+from ingot_repos.core.presenter import Presenter, as_user
+from ingot_repos.core.repositories import current_row
 from ingot_repos.git.remote import Reason
-from ingot_repos.store import accounts, remotes, repositories
+from ingot_repos.store import accounts, imports, mirrors, repositories
+from ingot_repos.store.repositories import RepositoryRow
+from ingot_repos.store.states import RepositoryState
 
 SYNC = "sync"
 
@@ -26,47 +28,54 @@ class Sync(msgspec.Struct, frozen=True):
     repository_id: int
 
 
-async def begin(tx: Tx, jobs: Jobs, row: Any) -> None:
-    """A mirror was filled: let its first sync follow after an interval."""
-    mirror = await remotes.get_mirror(tx, row.id)
+async def begin(tx: Tx, jobs: Jobs, row: RepositoryRow) -> None:
+    """A mirror was imported: schedule its first sync after an interval."""
+    mirror = await mirrors.get(tx, row.id)
     if mirror is not None:
-        await remotes.change_mirror(tx, row.id, last_ok_at=now())
-        await _plan(tx, jobs, row, _after(mirror.interval_seconds))
+        await mirrors.change(tx, row.id, last_ok_at=now())
+        await _schedule(tx, jobs, row, _after(mirror.interval_seconds))
 
 
-async def ask(tx: Tx, jobs: Jobs, row: Any) -> None:
-    """Bring a mirror up to date soon, once more if that is happening just now. Raises BadRequest for no mirror."""
-    if not await remotes.change_mirror(tx, row.id, asked_at=now()):
-        raise BadRequest("the repository is no mirror")
-    await _plan(tx, jobs, row, now())
+async def request_sync(tx: Tx, jobs: Jobs, row: RepositoryRow) -> None:
+    """Schedule a sync now, or after the one that runs. Raises BadRequest when the repository is not a mirror."""
+    if not await mirrors.change(tx, row.id, asked_at=now()):
+        raise BadRequest("the repository is not a mirror")
+    await _schedule(tx, jobs, row, now())
 
 
-async def set_interval(tx: Tx, jobs: Jobs, row: Any, seconds: int) -> None:
-    """Let syncs follow each other after so many seconds from now on; 0 for none. Raises Invalid for no mirror."""
-    if not await remotes.change_mirror(tx, row.id, interval_seconds=seconds):
-        raise Invalid.field("mirror_interval", "mirror", "the repository is no mirror")
-    if row.state == "ready":
-        await _plan(tx, jobs, row, _after(seconds))
+async def set_interval(tx: Tx, jobs: Jobs, row: RepositoryRow, seconds: int) -> None:
+    """Set the seconds between two syncs; 0: none by itself. Raises Invalid when the repository is not a mirror."""
+    if not await mirrors.change(tx, row.id, interval_seconds=seconds):
+        raise Invalid.field("mirror_interval", "mirror", "the repository is not a mirror")
+    if row.state == RepositoryState.READY:
+        await _schedule(tx, jobs, row, _after(seconds))
 
 
-async def set_secrets(tx: Tx, row: Any, sealed: bytes | None) -> None:
-    """Fetch with another user name and password from now on. Raises Invalid for no mirror."""
+async def set_credentials(tx: Tx, row: RepositoryRow, sealed: bytes | None) -> None:
+    """Fetch with other credentials from now on. Raises Invalid when the repository is not a mirror."""
     if not row.mirror:
-        raise Invalid.field("mirror_username", "mirror", "the repository is no mirror")
-    await remotes.change(tx, row.id, sealed=sealed)
+        raise Invalid.field("mirror_username", "mirror", "the repository is not a mirror")
+    await imports.change_remote(tx, row.id, sealed=sealed)
 
 
 async def succeed(
-    tx: Tx, jobs: Jobs, job: Job, viewing: Viewing, row: Any, *, started: datetime, main: str | None
+    tx: Tx,
+    jobs: Jobs,
+    job: Job,
+    presenter: Presenter,
+    row: RepositoryRow,
+    *,
+    started: datetime,
+    main: str | None,
 ) -> None:
-    """A sync went well: follow the remote's default branch, plan the next one, end this run."""
+    """A sync succeeded: take over the remote's default branch, schedule the next sync, end this run."""
     if main is not None and main != row.default_branch:
         await repositories.change(tx, row.id, default_branch=main)
-        edited = viewing.repository(await existing(tx, row.id))
-        remote = await remotes.get(tx, row.id)
-        asker = await accounts.get(tx, remote.user_id) if remote is not None else None
+        edited = presenter.repository(await current_row(tx, row.id))
+        remote = await imports.get_remote(tx, row.id)
+        user = await accounts.get(tx, remote.user_id) if remote is not None else None
         tx.emit(
-            RepositoryEdited(repository=edited, sender=user(asker) if asker else edited.owner), key=row.id
+            RepositoryEdited(repository=edited, sender=as_user(user) if user else edited.owner), key=row.id
         )
     await _record(tx, jobs, job, row.id, started, reason="")
 
@@ -74,14 +83,14 @@ async def succeed(
 async def fail(
     tx: Tx, jobs: Jobs, job: Job, repository_id: int, *, started: datetime, reason: Reason
 ) -> None:
-    """A sync did not go well: say why, plan the next one."""
+    """A sync failed: record the reason, schedule the next one."""
     await _record(tx, jobs, job, repository_id, started, reason=reason)
 
 
 async def _record(
-    tx: Tx, jobs: Jobs, job: Job, repository_id: int, started: datetime, *, reason: Reason | Any
+    tx: Tx, jobs: Jobs, job: Job, repository_id: int, started: datetime, *, reason: Reason | Literal[""]
 ) -> None:
-    mirror = await remotes.get_mirror(tx, repository_id)
+    mirror = await mirrors.get(tx, repository_id)
     if mirror is None:
         await jobs.finish(tx, job)
         return
@@ -94,13 +103,13 @@ async def _record(
     values: dict[str, Any] = {"failures": failures, "reason": reason, "next_run_at": following}
     if not reason:
         values["last_ok_at"] = now()
-    await remotes.change_mirror(tx, repository_id, **values)
+    await mirrors.change(tx, repository_id, **values)
     await jobs.finish(tx, job, again_at=following)
 
 
-async def _plan(tx: Tx, jobs: Jobs, row: Any, at: datetime | None) -> None:
-    """Let the next sync run at that time; None: when somebody asks."""
-    await remotes.change_mirror(tx, row.id, next_run_at=at)
+async def _schedule(tx: Tx, jobs: Jobs, row: RepositoryRow, at: datetime | None) -> None:
+    """Schedule the next sync at that time; None: only when somebody asks for one."""
+    await mirrors.change(tx, row.id, next_run_at=at)
     if at is None:
         return
     kind = job_kind(SYNC, row.shard)

@@ -1,4 +1,4 @@
-"""What a repository may be called."""
+"""Checks names of repositories, tags and branches."""
 
 import re
 

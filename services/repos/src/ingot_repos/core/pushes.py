@@ -1,9 +1,8 @@
-"""Moving refs so that nobody misses it, although git and the database commit by themselves.
+"""Moves refs so that every move is announced, although git and the database commit by themselves.
 
-Before refs move, a journal entry says which ones are about to, and whose doing it is. Afterwards `settle`
-compares these refs on disk with the ledger and, in one transaction, brings the ledger up to date, announces
-what really changed and takes the entry out. A process that dies in between leaves the entry; once its lease
-is over, another process settles it.
+Before refs move, a journal entry names them and the account that moves them. Afterwards `settle` compares these refs
+on disk with the ledger and, in one transaction, updates the ledger, announces the refs that really moved and removes
+the entry. A process that dies in between leaves the entry; when its lease has expired, another process settles it.
 """
 
 import asyncio
@@ -15,41 +14,52 @@ from typing import Any
 
 import msgspec
 import structlog
+from cachetools import TTLCache
 
-from ingot_chassis.database import Database, Tx
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.tables import now
+from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict
-from ingot_chassis.tables import now
+from ingot_chassis.jobs.jobs import Jobs
+from ingot_chassis.jobs.periodic import PeriodicTask
 from ingot_contracts.identity import GHOST, User
 from ingot_contracts.repos import NO_COMMIT, PushReceived, Repository
+from ingot_repos.core import push_mirrors
+from ingot_repos.core.excerpts import PUSH_EVENT_BOUNDS, omitted_from
 from ingot_repos.core.names import LONGEST_BRANCH
+from ingot_repos.core.presenter import Presenter, as_user, author_addresses, owner_kind
 from ingot_repos.core.repositories import abandon
-from ingot_repos.core.views import Viewing, addresses, user
-from ingot_repos.git.errors import RepositoryNotFound
-from ingot_repos.git.pushed import MovedRef, Pushed, read_pushed
+from ingot_repos.git.errors import RepositoryDamaged, RepositoryNotFound
+from ingot_repos.git.languages import main_language
+from ingot_repos.git.push_changes import MovedRef, PushChanges, read_moved_refs, read_push_changes
 from ingot_repos.git.refs import BRANCHES, TAGS, set_default_branch
 from ingot_repos.git.storage import Storage
 from ingot_repos.store import accounts, refs, repositories
+from ingot_repos.store.refs import PushRow
 
 log = structlog.get_logger()
 
-MAX_COMMITS = 20
-SWEEP_SECONDS = 5.0
+SWEEP_EVERY = timedelta(seconds=5)
 CREATION_SECONDS = 120
+MEASURE_SECONDS = 60.0
 
 
 class Pushes:
     """The journal and the ledger of this process's repositories."""
 
     def __init__(
-        self, database: Database, storage: Storage, viewing: Viewing, *, lease_seconds: int, shard: str
+        self, database: Database, storage: Storage, presenter: Presenter, *, lease_seconds: int, shard: str
     ) -> None:
-        self._db, self._storage, self._viewing = database, storage, viewing
+        self._db, self._storage, self._presenter = database, storage, presenter
+        self._jobs = Jobs(database)
         self._lease, self._shard = timedelta(seconds=lease_seconds), shard
         self._open: dict[int, dict[str, Any]] = {}
+        self._small = set[int]()
+        self._measured: TTLCache[int, bool] = TTLCache(10_000, MEASURE_SECONDS)
         self._locks = weakref.WeakValueDictionary[int, asyncio.Lock]()
 
     def turn(self, repository_id: int) -> asyncio.Lock:
-        """For what must happen one after the other in one repository."""
+        """The lock for changes that must follow each other in one repository, in this process."""
         lock = self._locks.get(repository_id)
         if lock is None:
             lock = self._locks[repository_id] = asyncio.Lock()
@@ -63,97 +73,107 @@ class Pushes:
         names: Sequence[str],
         *,
         merged_pull: int = 0,
-        confined: bool = False,
+        restricted: bool = False,
+        small: bool = False,
     ) -> AsyncIterator[int]:
         """Refs ``names`` may move inside the block; yields the id for ``settle``.
 
-        The entry is on disk before the block begins and its lease is kept while it runs.
+        The entry is committed before the block begins, and its lease is extended while the block runs. After a
+        ``small`` change the size of the repository is not always measured.
         """
-        written: dict[str, Any] = {
+        values: dict[str, Any] = {
             "repository_id": repository_id,
             "user_id": user_id,
             "refs": [name for name in names if _is_announced(name)],
             "merged_pull": merged_pull,
-            "confined": confined,
+            "restricted": restricted,
         }
         async with self._db.transaction() as tx:
-            push_id = await refs.add_push(tx, **written, lease=now() + self._lease)
-        self._open[push_id] = written
-        keeping = asyncio.create_task(self._keep(push_id))
+            push_id = await refs.add_push(tx, **values, lease=now() + self._lease)
+        self._open[push_id] = values
+        if small:
+            self._small.add(push_id)
+        extension = asyncio.create_task(self._extend_lease(push_id))
         try:
             yield push_id
         finally:
-            keeping.cancel()
+            extension.cancel()
             del self._open[push_id]
+            self._small.discard(push_id)
 
     async def merge_of(self, repository_id: int, number: int) -> str | None:
-        """What the base branch became when this pull request was merged; None when it was not.
+        """The commit that merged this pull request; None when it was not merged.
 
-        Raises Conflict while a merge has begun whose outcome is unknown: its process works, or died and is
-        about to be swept up after.
+        Raises Conflict while a merge has begun whose outcome is unknown: its process still works, or died and
+        another process is about to settle its entry.
         """
         async with self._db.read() as db:
-            # One statement: an outcome is recorded in the transaction that takes the entry out.
+            # One statement: an outcome is recorded in the transaction that removes the entry.
             merged, under_way = await refs.merge_of(db, repository_id, number)
         if under_way and merged is None:
             raise Conflict("the pull request is being merged")
         return merged
 
     async def settle(self, push_id: int) -> None:
-        """Announce what the refs of this entry did, and take it out. Once is as good as twice."""
+        """Announce where the refs of this entry moved, and remove the entry. Idempotent."""
         settled = False
         while not settled:
             async with self._db.read() as db:
                 entry = await refs.get_push(db, push_id)
             if entry is not None:
                 settled = await self._settle_once(entry)
-            elif anew := await self._written_anew(push_id):
-                push_id = anew
+            elif new_id := await self._add_again(push_id):
+                push_id = new_id
             else:
                 settled = True
 
-    async def _written_anew(self, push_id: int) -> int:
-        """The entry of a push of this process whose lease was lost, so that it was settled too early; 0: none."""
-        written = self._open.get(push_id)
-        if written is None:
+    async def _add_again(self, push_id: int) -> int:
+        """A new entry for a push of this process whose lease expired, so that another process settled it too early.
+
+        0: nothing to do.
+        """
+        values = self._open.get(push_id)
+        if values is None:
             return 0
         async with self._db.read() as db:
-            if await repositories.get_raw(db, written["repository_id"]) is None:
+            if await repositories.get_unfiltered(db, values["repository_id"]) is None:
                 return 0
         async with self._db.transaction() as tx:
-            return await refs.add_push(tx, **written, lease=now() + self._lease)
+            return await refs.add_push(tx, **values, lease=now() + self._lease)
 
     async def sweep(self) -> int:
-        """Settle what dead processes left; how many entries that were."""
+        """Settle the entries that dead processes left; how many there were."""
         async with self._db.read() as db:
-            left = await refs.left_behind(db, self._shard)
+            expired = await refs.list_expired(db, self._shard)
         settled = 0
-        for entry in left:
+        for entry in expired:
             async with self._db.transaction() as tx:
-                mine = await refs.take_over(tx, entry.id, entry.lease_until, now() + self._lease)
-            if mine:
+                taken = await refs.take_over(tx, entry.id, entry.lease_until, now() + self._lease)
+            if taken:
                 await self.settle(entry.id)
                 settled += 1
         return settled
 
-    async def sweep_for_ever(self) -> None:
-        """A background loop: finish interrupted pushes, clear away interrupted creations."""
-        while True:
-            if count := await self.sweep():
-                log.warning("finished interrupted pushes", count=count)
-            await self.clear_abandoned()
-            await asyncio.sleep(SWEEP_SECONDS)
+    def tasks(self) -> list[PeriodicTask]:
+        return [PeriodicTask("repos_settle_pushes", SWEEP_EVERY, self.finish_interrupted)]
+
+    async def finish_interrupted(self) -> None:
+        """Settle interrupted pushes, release the names of interrupted creations."""
+        if count := await self.sweep():
+            log.warning("finished interrupted pushes", count=count)
+        await self.clear_abandoned()
 
     async def clear_abandoned(self) -> None:
-        """Free the names of repositories whose creation was interrupted."""
+        """Release the names of repositories whose creation was interrupted."""
         async with self._db.read() as db:
-            left = await repositories.abandoned(db, now() - timedelta(seconds=CREATION_SECONDS), self._shard)
-        for repository_id in left:
+            before = now() - timedelta(seconds=CREATION_SECONDS)
+            ids = await repositories.list_abandoned(db, before, self._shard)
+        for repository_id in ids:
             await asyncio.to_thread(self._storage.delete, repository_id)
             async with self._db.transaction() as tx:
                 await abandon(tx, repository_id)
 
-    async def _keep(self, push_id: int) -> None:
+    async def _extend_lease(self, push_id: int) -> None:
         while True:
             await asyncio.sleep(self._lease.total_seconds() / 3)
             try:
@@ -162,75 +182,95 @@ class Pushes:
             except Exception as error:  # noqa: BLE001 - tried again soon; `settle` copes with a lost lease
                 log.warning("lease of a push not extended", push=push_id, error=repr(error))
 
-    async def _settle_once(self, entry: Any) -> bool:
-        """False when somebody else changed the ledger meanwhile, and it has to be read again."""
+    async def _settle_once(self, entry: PushRow) -> bool:
+        """False when another process changed the ledger meanwhile, and it has to be read again."""
         names = msgspec.json.decode(entry.refs, type=list[str])
         async with self._db.read() as db:
-            known = await refs.ledger(db, entry.repository_id, names)
-        pushed, changed = await self._read(entry, known, names)
-        if pushed.moved:
-            changed["default_branch"] = await self._default_branch(entry, pushed)
+            ledger = await refs.ledger(db, entry.repository_id, names)
+        result, changed = await self._read(entry, ledger, names)
+        if result.moved:
+            changed["default_branch"] = await self._default_branch(entry, result)
         async with self._db.transaction() as tx:
-            if pushed.moved and not await refs.advance(
-                tx, entry.repository_id, entry.ref_version, empty=pushed.empty, **changed
+            if result.moved and not await refs.advance(
+                tx, entry.repository_id, entry.ref_version, empty=result.empty, **changed
             ):
                 return False
-            if await refs.remove_push(tx, entry.id) and pushed.moved:
-                await self._announce(tx, entry, pushed)
+            if await refs.remove_push(tx, entry.id) and result.moved:
+                await self._announce(tx, entry, result)
+                await push_mirrors.request_pushes(tx, self._jobs, entry.repository_id)
         return True
 
     async def _read(
-        self, entry: Any, known: dict[str, str], names: list[str]
-    ) -> tuple[Pushed, dict[str, Any]]:
-        """What moved, and how large the repository is now; a merge brings too little to measure that."""
-        measured = not entry.merged_pull
+        self, entry: PushRow, ledger: dict[str, str], names: list[str]
+    ) -> tuple[PushChanges, dict[str, Any]]:
+        """The refs that moved, and the size and language of the repository, if they are measured."""
+        is_measured = self._is_measured(entry)
 
-        def read(repo: Any) -> tuple[Pushed, dict[str, Any]]:
-            pushed = read_pushed(repo, known, names, entry.default_branch, limit=MAX_COMMITS)
-            return pushed, {"size": self._storage.size(entry.repository_id)} if measured else {}
+        def read(repo: Any) -> tuple[PushChanges, dict[str, Any]]:
+            result = read_push_changes(repo, ledger, names, entry.default_branch, PUSH_EVENT_BOUNDS)
+            if not is_measured:
+                return result, {}
+            size = self._storage.size(entry.repository_id)
+            return result, {"size": size, "language": main_language(repo, entry.default_branch)}
 
         try:
             return await self._storage.call(entry.repository_id, read)
         except RepositoryNotFound:
-            return Pushed((), empty=True), {}
+            return PushChanges((), empty=True), {}
+        except RepositoryDamaged:  # what has moved is known all the same
+            log.exception("push announced without its commits", repository=entry.repository_id)
+            path = self._storage.path(entry.repository_id)
+            return await asyncio.to_thread(read_moved_refs, path, ledger, names), {}
 
-    async def _default_branch(self, entry: Any, pushed: Pushed) -> str:
-        """The default branch; the first push to an empty repository may bring another one."""
-        brought = [
+    def _is_measured(self, entry: PushRow) -> bool:
+        """A merge adds too little; of many small changes one in a minute is enough: all files are looked at."""
+        is_recent = entry.id in self._small and entry.repository_id in self._measured
+        if entry.merged_pull or is_recent:
+            return False
+        self._measured[entry.repository_id] = True
+        return True
+
+    async def _default_branch(self, entry: PushRow, result: PushChanges) -> str:
+        """The default branch; the first push to an empty repository may set another one."""
+        branches = [
             moved.change.name.removeprefix(BRANCHES)
-            for moved in pushed.moved
+            for moved in result.moved
             if moved.change.name.startswith(BRANCHES) and moved.change.after != NO_COMMIT
         ]
-        fitting = [name for name in brought if len(name) <= LONGEST_BRANCH]
-        if not entry.empty or not fitting or entry.default_branch in brought:
-            return str(entry.default_branch)
+        fitting = [name for name in branches if len(name) <= LONGEST_BRANCH]
+        if not entry.empty or not fitting or entry.default_branch in branches:
+            return entry.default_branch
         main = next((name for name in ("main", "master") if name in fitting), fitting[0])
-        await self._storage.call(entry.repository_id, set_default_branch, main)
+        try:
+            await self._storage.call(entry.repository_id, set_default_branch, main)
+        except RepositoryDamaged:
+            return entry.default_branch
         return main
 
-    async def _announce(self, tx: Tx, entry: Any, pushed: Pushed) -> None:
+    async def _announce(self, tx: Tx, entry: PushRow, result: PushChanges) -> None:
         await refs.record(
             tx,
             entry.repository_id,
             {
                 moved.change.name: None if moved.change.after == NO_COMMIT else moved.change.after
-                for moved in pushed.moved
+                for moved in result.moved
             },
         )
-        row = await repositories.get_raw(tx, entry.repository_id)
+        row = await repositories.get_unfiltered(tx, entry.repository_id)
         pusher = await accounts.get(tx, entry.user_id)
-        infos = [commit.commit for moved in pushed.moved for commit in moved.commits]
-        logins = await accounts.logins_by_email(tx, addresses(*infos))
+        infos = [commit.commit for moved in result.moved for commit in moved.commits]
+        logins = await accounts.logins_by_email(tx, author_addresses(*infos))
         if row is None:
             return
-        repository = self._viewing.repository(row)
-        for moved in pushed.moved:
-            event = self._event(moved, repository, user(pusher) if pusher else GHOST, logins)
+        repository = self._presenter.repository(row)
+        for moved in result.moved:
+            event = self._event(moved, repository, as_user(pusher) if pusher else GHOST, logins)
             if moved.change.name.startswith(BRANCHES) and entry.merged_pull:
                 await refs.record_merge(tx, row.id, entry.merged_pull, moved.change.after)
                 event = msgspec.structs.replace(event, merged_pull=entry.merged_pull)
             tx.emit(
-                msgspec.structs.replace(event, owner_kind=row.owner_kind, confined=entry.confined), key=row.id
+                msgspec.structs.replace(event, owner_kind=owner_kind(row), restricted=entry.confined),
+                key=row.id,
             )
 
     def _event(
@@ -238,7 +278,7 @@ class Pushes:
     ) -> PushReceived:
         change = moved.change
         continued = change.name.startswith(BRANCHES) and NO_COMMIT not in (change.before, change.after)
-        root = self._viewing.root
+        root = self._presenter.root
         return PushReceived(
             repository=repository,
             pusher=pusher,
@@ -251,21 +291,22 @@ class Pushes:
                 else root
             ),
             commits=[
-                self._viewing.commit(
+                self._presenter.commit(
                     repository.full_name,
-                    found.commit,
+                    changes.commit,
                     logins,
-                    added=list(found.added),
-                    removed=list(found.removed),
-                    modified=list(found.modified),
+                    added=list(changes.added),
+                    removed=list(changes.removed),
+                    modified=list(changes.modified),
                 )
-                for found in moved.commits
+                for changes in moved.commits
             ],
             total_commits=moved.total,
             forced=moved.forced,
+            omitted=omitted_from(moved.commits),
         )
 
 
 def _is_announced(name: str) -> bool:
-    """Branches and tags whose names are text."""
+    """Whether the ref is a branch or tag whose name is text."""
     return name.startswith((BRANCHES, TAGS)) and not any("\ud800" <= char <= "\udfff" for char in name)

@@ -1,34 +1,41 @@
-"""Releases: what is published has its tag, a draft needs none.
+"""Creates, changes and deletes releases. A published release has its tag, a draft needs none.
 
-Git and the database commit by themselves. So a release is written down as a draft first, then its tag is made,
-and only then it is published: whoever dies in between leaves a draft, which can be published or deleted.
+Git and the database commit by themselves. So a release is inserted as a draft, then its tag is created, and only then
+it is published: a process that dies in between leaves a draft, which can be published or deleted.
 """
 
 import asyncio
 from typing import Any, Literal
-from urllib.parse import quote
 
 import msgspec
 
-from ingot_chassis.database import Database, Tx
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.tables import now
+from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid, NotFound
-from ingot_chassis.tables import now
-from ingot_contracts.identity import GHOST, User
-from ingot_contracts.repos import Release, ReleaseChanged
+from ingot_chassis.jobs.jobs import Jobs
+from ingot_contracts.identity import User
+from ingot_contracts.limits import EVENT_ASSETS, EVENT_BODY_BYTES, Omitted, clip
+from ingot_contracts.repos import ReleaseChanged
 from ingot_repos.core import names
+from ingot_repos.core.presenter import Presenter, as_user, owner_kind
+from ingot_repos.core.protections import Actor, rules_of
 from ingot_repos.core.pushes import Pushes
-from ingot_repos.core.repositories import existing
-from ingot_repos.core.views import Viewing, user
+from ingot_repos.core.release_assets import free
+from ingot_repos.core.repositories import current_row
 from ingot_repos.git.commits import commit_info
 from ingot_repos.git.errors import RefMoved, RefNotFound, RepositoryNotFound
 from ingot_repos.git.objects import is_reachable
 from ingot_repos.git.refs import TAGS, ZERO_OID, RefChange, move_ref, resolve, tag_commit
 from ingot_repos.git.storage import Storage
-from ingot_repos.store import releases
+from ingot_repos.store import release_assets, releases, repositories
+from ingot_repos.store.accounts import AccountRow
+from ingot_repos.store.releases import ReleaseRow
+from ingot_repos.store.repositories import RepositoryRow
 
 
 class NewRelease(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked for. Without ``target_commitish`` a missing tag is made at the default branch."""
+    """A request for a release. Without ``target_commitish`` a missing tag is created at the default branch."""
 
     tag_name: str
     target_commitish: str = ""
@@ -38,79 +45,106 @@ class NewRelease(msgspec.Struct, frozen=True, kw_only=True):
     prerelease: bool = False
 
 
-class Releasing:
-    """Makes and changes releases. ``repository`` is a row, ``who`` the account that acts."""
+class ReleaseEditor:
+    """``actor`` is the account of the caller, ``mover`` the same as the protection of tags sees them.
 
-    def __init__(self, database: Database, storage: Storage, pushes: Pushes, viewing: Viewing) -> None:
-        self._db, self._storage, self._pushes, self._viewing = database, storage, pushes, viewing
+    It opens its own transactions: a release that is published needs one before and one after git makes the tag.
+    """
 
-    async def create(self, repository: Any, who: Any, wanted: NewRelease) -> Any:
+    def __init__(
+        self,
+        database: Database,
+        storage: Storage,
+        pushes: Pushes,
+        jobs: Jobs,
+        presenter: Presenter,
+        mover: Actor,
+    ) -> None:
+        self._mover = mover
+        self._db, self._storage, self._pushes = database, storage, pushes
+        self._jobs, self._presenter = jobs, presenter
+
+    async def create(self, repository: RepositoryRow, actor: AccountRow, new: NewRelease) -> ReleaseRow:
         """Create a release; its row. Raises Invalid, Conflict."""
-        names.check_tag(wanted.tag_name)
-        if not wanted.draft:
-            await self._commit_for(repository, wanted.tag_name, wanted.target_commitish)
-        values = msgspec.structs.asdict(wanted) | {"draft": True, "author_id": who.id, "created_at": now()}
+        names.check_tag(new.tag_name)
+        if not new.draft:
+            await self._commit_for(repository, new.tag_name, new.target_commitish)
+        values = msgspec.structs.asdict(new) | {"draft": True, "author_id": actor.id, "created_at": now()}
         async with self._db.transaction() as tx:
             release_id = await releases.add(tx, repository_id=repository.id, **values)
             if release_id is None:
                 raise Conflict("there is a release of that tag already")
-            row = await releases.get(tx, repository.id, release_id)
-        if wanted.draft:
+            row = await self._release(tx, repository.id, release_id)
+        if new.draft:
             return row
         try:
-            return await self._publish(repository, who, row, {})
+            return await self._publish(repository, actor, row, {})
         except (Invalid, Conflict):
             async with self._db.transaction() as tx:
                 await releases.remove(tx, release_id)
             raise
 
-    async def edit(self, repository: Any, who: Any, row: Any, changes: dict[str, Any]) -> Any:
+    async def edit(
+        self, repository: RepositoryRow, actor: AccountRow, row: ReleaseRow, changes: dict[str, Any]
+    ) -> ReleaseRow:
         """Change columns of a release; the new row. Raises Invalid, Conflict, NotFound."""
         changed_tag = names.check_tag(changes.get("tag_name", row.tag_name)) != row.tag_name
         draft = changes.get("draft", row.draft)
         if changed_tag:
             await self._require_free(row, changes["tag_name"])
         if not draft and (row.draft or changed_tag):
-            return await self._publish(repository, who, row, changes)
+            return await self._publish(repository, actor, row, changes)
         async with self._db.transaction() as tx:
             if not row.draft and draft:
                 changes |= {"published_at": None}
-                await self.announce(tx, "deleted", row, user(who))
-            edited = await self._changed(tx, row, changes)
+                await self.announce(tx, "deleted", row, as_user(actor))
+            edited = await self._change(tx, row, changes)
+            await repositories.count_releases(tx, row.repository_id)
             if not draft:
-                await self.announce(tx, "updated", edited, user(who))
+                await self.announce(tx, "updated", edited, as_user(actor))
         return edited
 
-    async def delete(self, who: Any, row: Any) -> None:
-        """Delete a release and keep its tag. Raises NotFound when somebody was faster."""
+    async def delete(self, repository: RepositoryRow, actor: AccountRow, row: ReleaseRow) -> None:
+        """Delete a release and free its files, and keep its tag. Raises NotFound when it was deleted meanwhile."""
         async with self._db.transaction() as tx:
-            if not await releases.remove(tx, row.id):
+            if not await releases.lock_for_update(tx, row.id):
                 raise NotFound
+            assets = (await release_assets.list_of_releases(tx, [row.id])).get(row.id, [])
             if not row.draft:
-                await self.announce(tx, "deleted", row, user(who))
+                await self.announce(tx, "deleted", row, as_user(actor))
+            await releases.remove(tx, row.id)
+            await free(tx, self._jobs, repository.shard, assets)
 
     async def announce(
-        self, tx: Tx, action: Literal["published", "updated", "deleted"], row: Any, sender: User
+        self, tx: Tx, action: Literal["published", "updated", "deleted"], row: ReleaseRow, sender: User
     ) -> None:
-        """Tell of a release that is no draft."""
-        repository = await existing(tx, row.repository_id)
+        """Announce a change of a release that is not a draft, and count the releases."""
+        await repositories.count_releases(tx, row.repository_id)
+        repository = await current_row(tx, row.repository_id)
+        assets = (await release_assets.list_of_releases(tx, [row.id])).get(row.id, [])
+        full_name = f"{repository.owner_login}/{repository.name}"
+        release = self._presenter.release(full_name, row, assets[:EVENT_ASSETS])
+        body = clip(release.body, EVENT_BODY_BYTES)
         tx.emit(
             ReleaseChanged(
                 action=action,
-                repository=self._viewing.repository(repository),
+                repository=self._presenter.repository(repository),
                 sender=sender,
-                release=view(self._viewing, f"{repository.owner_login}/{repository.name}", row),
-                owner_kind=repository.owner_kind,
+                release=msgspec.structs.replace(release, body=body),
+                owner_kind=owner_kind(repository),
+                omitted=Omitted(characters=len(release.body) - len(body), assets=len(assets[EVENT_ASSETS:])),
             ),
             key=repository.id,
         )
 
-    async def _publish(self, repository: Any, who: Any, row: Any, changes: dict[str, Any]) -> Any:
-        """Let the release have its tag and be no draft any more."""
+    async def _publish(
+        self, repository: RepositoryRow, actor: AccountRow, row: ReleaseRow, changes: dict[str, Any]
+    ) -> ReleaseRow:
+        """Create the tag of a release, and make it no draft."""
         tag = changes.get("tag_name", row.tag_name)
         target = changes.get("target_commitish", row.target_commitish)
         commit = await self._commit_for(repository, tag, target)
-        commit = await self._tagged(repository, who, tag, commit)
+        commit = await self._create_tag(repository, actor, tag, commit)
         info = await self._storage.call(repository.id, commit_info, commit)
         published_at = row.published_at or now()
         changes = changes | {
@@ -119,31 +153,35 @@ class Releasing:
             "published_at": published_at,
         }
         async with self._db.transaction() as tx:
-            published = await self._changed(tx, row, changes)
-            await self.announce(tx, "published" if row.draft else "updated", published, user(who))
+            published = await self._change(tx, row, changes)
+            await self.announce(tx, "published" if row.draft else "updated", published, as_user(actor))
         return published
 
-    async def _require_free(self, row: Any, tag: str) -> None:
-        """Raises Conflict when another release has that tag: before the tag is made."""
+    async def _require_free(self, row: ReleaseRow, tag: str) -> None:
+        """Raises Conflict when another release has that tag. Asked before the tag is created."""
         async with self._db.read() as db:
             other = await releases.get_by_tag(db, row.repository_id, tag)
         if other is not None and other.id != row.id:
             raise Conflict("there is a release of that tag already")
 
-    async def _changed(self, tx: Tx, row: Any, changes: dict[str, Any]) -> Any:
+    async def _change(self, tx: Tx, row: ReleaseRow, changes: dict[str, Any]) -> ReleaseRow:
         if changes and not await releases.change(tx, row.id, **changes):
             raise NotFound
-        changed = await releases.get(tx, row.repository_id, row.id)
-        if changed is None:
-            raise NotFound
-        return changed
+        return await self._release(tx, row.repository_id, row.id)
 
-    async def _commit_for(self, repository: Any, tag: str, target: str) -> str:
-        """The commit of the tag, or where it would be made. Raises Invalid."""
+    @staticmethod
+    async def _release(tx: Tx, repository_id: int, release_id: int) -> ReleaseRow:
+        row = await releases.get(tx, repository_id, release_id)
+        if row is None:
+            raise NotFound
+        return row
+
+    async def _commit_for(self, repository: RepositoryRow, tag: str, target: str) -> str:
+        """The commit of the tag, or the one where it would be created. Raises Invalid."""
         try:
-            found = await self._storage.call(repository.id, tag_commit, tag)
-            if found is not None:
-                return found
+            tagged = await self._storage.call(repository.id, tag_commit, tag)
+            if tagged is not None:
+                return tagged
             resolved = await self._storage.call(repository.id, resolve, target or repository.default_branch)
         except (RefNotFound, RepositoryNotFound):
             resolved = None
@@ -152,54 +190,28 @@ class Releasing:
                 "target_commitish", "missing", "there is neither the tag nor this branch or commit"
             )
         if repository.mirror:
-            raise Invalid.field("tag_name", "missing", "there is no such tag, and a mirror makes none")
+            raise Invalid.field(
+                "tag_name", "missing", "there is no such tag, and tags of a mirror come from its remote"
+            )
+        async with self._db.read() as db:
+            rules = await rules_of(db, repository.id)
+        rules.require(self._mover, [RefChange(TAGS + tag, ZERO_OID, resolved.commit)])
         return resolved.commit
 
-    async def _tagged(self, repository: Any, who: Any, tag: str, commit: str) -> str:
-        """Make the tag at ``commit`` if there is none; the commit that it leads to. Raises Conflict."""
-        found = await self._storage.call(repository.id, tag_commit, tag)
-        if found is not None:
-            return found
+    async def _create_tag(self, repository: RepositoryRow, actor: AccountRow, tag: str, commit: str) -> str:
+        """Create the tag at ``commit`` if there is none; the commit of the tag. Raises Conflict."""
+        tagged = await self._storage.call(repository.id, tag_commit, tag)
+        if tagged is not None:
+            return tagged
         name = TAGS + tag
-        async with self._pushes.journaled(repository.id, who.id, [name]) as push_id:
+        async with self._pushes.journaled(repository.id, actor.id, [name]) as push_id:
             try:
                 await self._storage.call(repository.id, move_ref, RefChange(name, ZERO_OID, commit))
             except RefMoved as error:
-                found = await self._storage.call(repository.id, tag_commit, tag)
-                if found is None:
+                tagged = await self._storage.call(repository.id, tag_commit, tag)
+                if tagged is None:
                     raise Conflict("another tag is in the way of that name") from error
-                return found
+                return tagged
             finally:
                 await asyncio.shield(self._pushes.settle(push_id))
         return commit
-
-
-def view(viewing: Viewing, full_name: str, row: Any) -> Release:
-    """A release of the repository ``full_name`` as the API shows it."""
-    author = GHOST
-    if row.login is not None:
-        author = User(
-            id=row.author_id,
-            login=row.login,
-            full_name=row.full_name,
-            email=viewing.email(row.email),
-            avatar_url=row.avatar_url,
-        )
-    page, api = f"{viewing.root}{full_name}", f"{viewing.root}api/v1/repos/{full_name}"
-    tag = quote(row.tag_name)
-    return Release(
-        id=row.id,
-        tag_name=row.tag_name,
-        target_commitish=row.target_commitish,
-        name=row.name,
-        body=row.body,
-        url=f"{api}/releases/{row.id}",
-        html_url=f"{page}/releases/tag/{tag}",
-        tarball_url=f"{api}/archive/{tag}.tar.gz",
-        zipball_url=f"{api}/archive/{tag}.zip",
-        draft=row.draft,
-        prerelease=row.prerelease,
-        created_at=row.created_at.replace(microsecond=0),
-        published_at=row.published_at.replace(microsecond=0) if row.published_at else None,
-        author=author,
-    )

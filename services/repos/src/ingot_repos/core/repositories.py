@@ -1,106 +1,171 @@
-"""Making, changing and deleting repositories."""
+"""Creates, changes and deletes repositories."""
 
 import asyncio
 from typing import Any
 
 import msgspec
 
-from ingot_chassis.database import Database, Tx
-from ingot_chassis.errors import Conflict, Invalid, NotFound
-from ingot_chassis.jobs import Jobs
-from ingot_chassis.tables import now
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.tables import now
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import ApiError, Conflict, Invalid, NotFound
+from ingot_chassis.jobs.jobs import Jobs
 from ingot_contracts.identity import GHOST, Ownership, User
-from ingot_contracts.repos import RepositoryAbandoned, RepositoryCreated, RepositoryDeleted, RepositoryEdited
-from ingot_repos.clients.identity import Identity
-from ingot_repos.core import deletions, names
+from ingot_contracts.pulls import MergeStyle
+from ingot_contracts.repos import (
+    MERGE_STYLES,
+    FirstLabel,
+    RepositoryAbandoned,
+    RepositoryCreated,
+    RepositoryDeleted,
+    RepositoryEdited,
+)
+from ingot_repos.clients.identity import HttpIdentity
+from ingot_repos.core import deletions, names, template_names
 from ingot_repos.core.limits import require_room
-from ingot_repos.core.views import Viewing, user
+from ingot_repos.core.presenter import Presenter, as_user, owner_kind
 from ingot_repos.git.commits import Person
+from ingot_repos.git.errors import OutputTooLarge, RefNotFound
 from ingot_repos.git.objects import initial_commit
 from ingot_repos.git.refs import BRANCHES
 from ingot_repos.git.storage import Storage
-from ingot_repos.store import marks, refs, repositories
+from ingot_repos.git.template_copies import copy_template
+from ingot_repos.store import protections, refs, repositories, stars_and_watches, topics
+from ingot_repos.store.accounts import AccountRow
+from ingot_repos.store.repositories import RepositoryRow
+from ingot_repos.store.stars_and_watches import WATCHES
+from ingot_repos.store.states import RepositoryState, Visibility
+
+
+class TemplateFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """The files of a branch of a template on this shard; ``names`` are filled in where the template asks for it."""
+
+    repository_id: int
+    branch: str
+    names: dict[str, str]
 
 
 class NewRepository(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked for. Without ``files`` it begins empty, else with a commit of them."""
+    """A request for a repository. Without ``files`` or ``copy`` it begins empty, else with a commit of them.
+
+    ``labels_of`` and ``protections_of`` are the templates whose labels and branch protections it gets; 0: none.
+    """
 
     name: str
     description: str = ""
     website: str = ""
     private: bool = False
+    template: bool = False
     default_branch: str
     files: dict[str, str] = {}
+    labels: list[FirstLabel] = []
+    copy: TemplateFiles | None = None
+    topics: list[str] = []
+    labels_of: int = 0
+    protections_of: int = 0
 
 
-class Creating:
-    """Makes repositories: a row that reserves id and name, files on disk, and only then the announcement."""
+class RepositoryCreator:
+    """Creates repositories: a row that reserves id and name, then files on disk, then the announcement."""
 
     def __init__(
-        self, database: Database, storage: Storage, viewing: Viewing, identity: Identity, shard: str
+        self, database: Database, storage: Storage, presenter: Presenter, identity: HttpIdentity, shard: str
     ) -> None:
-        self._db, self._storage, self._viewing, self._shard = database, storage, viewing, shard
+        self._db, self._storage, self._presenter, self._shard = database, storage, presenter, shard
         self._identity = identity
 
-    async def create(self, owner: Any, creator: Any, wanted: NewRepository, *, most: int) -> Any:
+    async def create(
+        self, owner: AccountRow, creator: AccountRow, new: NewRepository, *, most: int
+    ) -> RepositoryRow:
         """Create a repository of ``owner``, who may have ``most``; its row. Raises Invalid, Denied, NotFound.
 
-        Whatever dies on the way leaves no more than a reserved name, which is freed after some minutes.
+        A process that dies on the way leaves a reserved name, which is released after some minutes.
         """
-        repository_id = await self._reserve(owner.id, wanted, most)
+        repository_id = await self._reserve(owner.id, new, most)
         ready = False
         try:
-            told = Ownership(owner_id=owner.id, name=wanted.name, private=wanted.private)
-            await self._identity.own(repository_id, told)
-            tips = await self._fill(repository_id, creator, wanted)
+            ownership = Ownership(owner_id=owner.id, name=new.name, private=new.private)
+            await self._identity.own(repository_id, ownership)
+            tips = await self._create_files(repository_id, creator, new)
             async with self._db.transaction() as tx:
-                row = await self._open(tx, repository_id, creator, tips)
+                row = await self._announce(tx, repository_id, creator, new, tips)
             ready = True
         finally:
             if not ready:
                 await asyncio.shield(self._undo(repository_id))
         return row
 
-    async def _reserve(self, owner_id: int, wanted: NewRepository, most: int) -> int:
+    async def _reserve(self, owner_id: int, new: NewRepository, most: int) -> int:
         async with self._db.transaction() as tx:
             await require_room(tx, owner_id, most)
             repository_id = await repositories.add(
                 tx,
                 owner_id=owner_id,
-                name=names.check_repository(wanted.name),
-                description=wanted.description,
-                website=wanted.website,
-                private=wanted.private,
-                default_branch=names.check_branch(wanted.default_branch),
+                name=names.check_repository(new.name),
+                description=new.description,
+                website=new.website,
+                private=new.private,
+                template=new.template,
+                default_branch=names.check_branch(new.default_branch),
                 shard=self._shard,
-                state="creating",
+                state=RepositoryState.CREATING,
             )
         if repository_id is None:
-            raise Invalid.field("name", "taken", f"there is a repository {wanted.name!r} already")
+            raise Invalid.field("name", "taken", f"there is a repository {new.name!r} already")
         return repository_id
 
-    async def _fill(self, repository_id: int, creator: Any, wanted: NewRepository) -> dict[str, str]:
-        """Make the files; the refs that are there then."""
-        await asyncio.to_thread(self._storage.create, repository_id, wanted.default_branch)
-        if not wanted.files:
+    async def _create_files(
+        self, repository_id: int, creator: AccountRow, new: NewRepository
+    ) -> dict[str, str]:
+        """Create the git repository; its refs."""
+        await asyncio.to_thread(self._storage.create, repository_id, new.default_branch)
+        if new.copy is not None:
+            try:
+                commit = await self._storage.call(
+                    repository_id,
+                    copy_template,
+                    self._storage.path(new.copy.repository_id),
+                    new.copy.branch,
+                    new.default_branch,
+                    person(creator),
+                    template_names.filler(new.copy.names),
+                    template_names.is_filled,
+                )
+            except RefNotFound:  # the template is empty
+                return {}
+            except OutputTooLarge as error:
+                raise Invalid.field("git_content", "length", str(error)) from None
+            return {BRANCHES + new.default_branch: commit}
+        if not new.files:
             return {}
         oid = await self._storage.call(
             repository_id,
             initial_commit,
-            wanted.default_branch,
-            {path: text.encode() for path, text in wanted.files.items()},
+            new.default_branch,
+            {path: text.encode() for path, text in new.files.items()},
             person(creator),
         )
-        return {BRANCHES + wanted.default_branch: oid}
+        return {BRANCHES + new.default_branch: oid}
 
-    async def _open(self, tx: Tx, repository_id: int, creator: Any, tips: dict[str, str]) -> Any:
-        await repositories.change(tx, repository_id, state="ready", empty=not tips)
+    async def _announce(
+        self, tx: Tx, repository_id: int, creator: AccountRow, new: NewRepository, tips: dict[str, str]
+    ) -> RepositoryRow:
+        """Make it ready."""
+        await repositories.change(tx, repository_id, state=RepositoryState.READY, empty=not tips)
         await refs.record(tx, repository_id, dict(tips))
-        await marks.put(tx, "watch", repository_id, creator.id)
-        row = await existing(tx, repository_id)
+        await stars_and_watches.add(tx, WATCHES, repository_id, creator.id)
+        if new.topics:
+            await topics.replace(tx, repository_id, new.topics)
+        if new.protections_of:
+            await protections.copy_branch_rules(tx, new.protections_of, repository_id)
+        row = await current_row(tx, repository_id)
         tx.emit(
             RepositoryCreated(
-                repository=self._viewing.repository(row), sender=user(creator), owner_kind=row.owner_kind
+                repository=self._presenter.repository(row),
+                sender=as_user(creator),
+                owner_kind=owner_kind(row),
+                labels=new.labels,
+                labels_of=new.labels_of,
             ),
             key=repository_id,
         )
@@ -113,39 +178,59 @@ class Creating:
 
 
 async def abandon(tx: Tx, repository_id: int) -> None:
-    """Take away a repository that was never ready."""
+    """Delete a repository that was never ready."""
     if await repositories.remove(tx, repository_id):
         tx.emit(RepositoryAbandoned(repository_id=repository_id), key=repository_id)
 
 
-async def edit(tx: Tx, viewing: Viewing, row: Any, sender: User, changes: dict[str, Any]) -> Any:
-    """Change columns of a repository and announce it; the new row. Raises Invalid, NotFound."""
+async def edit(
+    tx: Tx,
+    presenter: Presenter,
+    row: RepositoryRow,
+    sender: User,
+    changes: dict[str, Any],
+    inert_settings: dict[str, Any] | None = None,
+) -> RepositoryRow:
+    """Change columns of a repository and announce it; the new row. Raises Invalid, NotFound.
+
+    ``inert_settings`` are added to those that are kept already.
+    """
+    _check_merge_styles(row, changes)
+    if inert_settings:
+        before = msgspec.json.decode(row.inert_settings)
+        changes["inert_settings"] = msgspec.json.encode(before | inert_settings).decode()
     if row.private and changes.get("private") is False and row.fork_of is not None:
-        upstream = await repositories.get_raw(tx, row.fork_of)
-        if upstream is not None and is_hidden(upstream):
-            raise Invalid.field(
-                "private", "fork", "a fork stays private as long as what it was forked from is hidden"
-            )
+        parent = await repositories.get_unfiltered(tx, row.fork_of)
+        if parent is not None and is_hidden(parent):
+            raise Invalid.field("private", "fork", "a fork stays private as long as its parent is not public")
     name = names.check_repository(changes.pop("name", row.name))
     if not await repositories.change(tx, row.id, **changes):
         raise NotFound
     if name != row.name and not await repositories.move(tx, row, owner_id=row.owner_id, name=name):
         raise Invalid.field("name", "taken", f"there is a repository {name!r} already")
-    return await announce_edit(tx, viewing, row, sender)
+    return await announce_edit(tx, presenter, row, sender)
 
 
-def is_hidden(row: Any) -> bool:
-    """Whether not everybody may see it: whoever owns it may be hidden, and then it is, too."""
-    return row.private or row.owner_visibility != "public"  # type: ignore[no-any-return]
+def _check_merge_styles(row: RepositoryRow, changes: dict[str, Any]) -> None:
+    """Raises Invalid when the default style of merging would not be allowed."""
+    style: MergeStyle = changes.get("default_merge_style", row.default_merge_style)
+    column = MERGE_STYLES[style]
+    if not changes.get(column, getattr(row, column)):
+        raise Invalid.field("default_merge_style", "disallowed", f"the style {style!r} is not allowed")
 
 
-async def announce_edit(tx: Tx, viewing: Viewing, before: Any, sender: User) -> Any:
-    """Tell that a repository is no longer as ``before``; how it is now. Raises Conflict."""
-    edited = await existing(tx, before.id)
+def is_hidden(row: RepositoryRow) -> bool:
+    """Whether not everybody may see it: it is private, or its owner is not public."""
+    return row.private or row.owner_visibility != Visibility.PUBLIC
+
+
+async def announce_edit(tx: Tx, presenter: Presenter, before: RepositoryRow, sender: User) -> RepositoryRow:
+    """Announce that a repository is no longer as ``before``; its row as it is now. Raises Conflict."""
+    edited = await current_row(tx, before.id)
     former = f"{before.owner_login}/{before.name}"
     tx.emit(
         RepositoryEdited(
-            repository=viewing.repository(edited),
+            repository=presenter.repository(edited),
             sender=sender,
             previous_full_name=former if former != f"{edited.owner_login}/{edited.name}" else "",
         ),
@@ -154,35 +239,45 @@ async def announce_edit(tx: Tx, viewing: Viewing, before: Any, sender: User) -> 
     return edited
 
 
-async def delete(tx: Tx, jobs: Jobs, viewing: Viewing, row: Any, sender: User) -> None:
-    """Take a repository away at once; its files follow later. Raises NotFound when somebody was faster."""
+async def delete(tx: Tx, jobs: Jobs, presenter: Presenter, row: RepositoryRow, sender: User) -> None:
+    """Delete a repository at once; its files are removed later. Raises NotFound when it was deleted meanwhile."""
     if not await repositories.remove(tx, row.id):
         raise NotFound
     if row.fork_of is not None:
         await repositories.count_forks(tx, row.fork_of)
-    await deletions.bury(tx, jobs, row)
-    if row.state == "ready":
+    await deletions.write_tombstone(tx, jobs, row)
+    if row.state == RepositoryState.READY:
         tx.emit(
-            RepositoryDeleted(repository=viewing.repository(row), sender=sender, owner_kind=row.owner_kind),
+            RepositoryDeleted(
+                repository=presenter.repository(row), sender=sender, owner_kind=owner_kind(row)
+            ),
             key=row.id,
         )
     else:
         tx.emit(RepositoryAbandoned(repository_id=row.id), key=row.id)
 
 
-async def take_back(tx: Tx, jobs: Jobs, viewing: Viewing, repository_id: int) -> None:
-    """Delete what was just made, whatever became of it meanwhile. Raises Conflict, NotFound if that was done."""
-    await delete(tx, jobs, viewing, await existing(tx, repository_id), GHOST)
+async def record_owner(
+    database: Database, identity: HttpIdentity, jobs: Jobs, presenter: Presenter, row: RepositoryRow
+) -> None:
+    """Record the owner of a new repository at identity. If that fails, delete it. Raises NotFound, Unavailable."""
+    ownership = Ownership(owner_id=row.owner_id, name=row.name, private=row.private)
+    try:
+        await identity.own(row.id, ownership)
+    except ApiError:
+        async with database.transaction() as tx:
+            await delete(tx, jobs, presenter, await current_row(tx, row.id), GHOST)
+        raise
 
 
-async def existing(tx: Tx, repository_id: int) -> Any:
-    """The row with its owner. Raises Conflict when it was taken away meanwhile."""
-    row = await repositories.get_raw(tx, repository_id)
+async def current_row(tx: Tx, repository_id: int) -> RepositoryRow:
+    """The row with its owner. Raises Conflict when it was deleted meanwhile."""
+    row = await repositories.get_unfiltered(tx, repository_id)
     if row is None:
         raise Conflict("the repository was deleted meanwhile")
     return row
 
 
-def person(row: Any) -> Person:
-    """How an account signs commits."""
+def person(row: AccountRow) -> Person:
+    """An account as author and committer."""
     return Person(row.full_name or row.login, row.email or f"{row.login}@localhost", now())

@@ -1,33 +1,66 @@
-"""Giving a repository to another owner. Its files stay where they are: their path follows from its id."""
+"""Transfers a repository to another owner, at once or when they accept. Its files stay where they are: their path follows from its id."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from ingot_chassis.database import Tx
-from ingot_chassis.errors import Invalid
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Invalid, NotFound
 from ingot_contracts.identity import User
 from ingot_repos.core.grants import announce_access
 from ingot_repos.core.limits import require_room
+from ingot_repos.core.presenter import Presenter
 from ingot_repos.core.repositories import announce_edit
-from ingot_repos.core.views import Viewing
-from ingot_repos.store import collaborations, repositories
+from ingot_repos.store import collaborations, repositories, transfers
+from ingot_repos.store.accounts import AccountRow
+from ingot_repos.store.repositories import RepositoryRow
+from ingot_repos.store.transfers import TransferRow
 
 
 async def transfer(
-    tx: Tx, viewing: Viewing, row: Any, new_owner: Any, sender: User, team_ids: Sequence[int], *, most: int
+    tx: Tx,
+    presenter: Presenter,
+    row: RepositoryRow,
+    new_owner: AccountRow,
+    sender: User,
+    team_ids: Sequence[int],
+    *,
+    most: int,
 ) -> None:
-    """Let ``new_owner`` (an account) own the repository; its old path leads there. Raises Invalid, Denied.
+    """Let ``new_owner`` own the repository; its former path leads there. Raises Invalid, Denied.
 
-    Collaborators stay, teams of the former owner lose it, and ``team_ids`` are teams of the new one that get it.
+    Collaborators stay. Teams of the former owner lose the repository; ``team_ids`` are teams of the new owner that get it.
     """
-    if new_owner.id == row.owner_id:
-        raise Invalid.field("new_owner", "owner", "owns the repository")
+    _require_other(row, new_owner)
     await require_room(tx, new_owner.id, most)
     if not await repositories.move(tx, row, owner_id=new_owner.id, name=row.name):
-        raise Invalid.field("new_owner", "taken", f"{new_owner.login} has a repository {row.name!r} already")
+        raise _taken(row, new_owner)
     await collaborations.remove(tx, row.id, new_owner.id)
     await collaborations.revoke_all(tx, row.id)
     for team_id in team_ids:
         await collaborations.grant(tx, row.id, team_id)
-    await announce_edit(tx, viewing, row, sender)
+    await announce_edit(tx, presenter, row, sender)
     await announce_access(tx, row.id)
+
+
+async def offer(
+    tx: Tx, row: RepositoryRow, new_owner: AccountRow, sender_id: int, team_ids: Sequence[int]
+) -> None:
+    """Let the transfer wait until ``new_owner`` accepts; it replaces one that waits already. Raises Invalid."""
+    _require_other(row, new_owner)
+    if await repositories.is_taken(tx, new_owner.id, row.name):
+        raise _taken(row, new_owner)
+    await transfers.save(tx, row.id, sender_id=sender_id, recipient_id=new_owner.id, team_ids=team_ids)
+
+
+async def end(tx: Tx, waiting: TransferRow) -> None:
+    """End a transfer that waits. Raises NotFound when somebody ended it meanwhile."""
+    if not await transfers.remove(tx, waiting.repository_id, waiting.recipient_id):
+        raise NotFound("no transfer waits for an answer")
+
+
+def _require_other(row: RepositoryRow, new_owner: AccountRow) -> None:
+    if new_owner.id == row.owner_id:
+        raise Invalid.field("new_owner", "owner", "owns the repository")
+
+
+def _taken(row: RepositoryRow, new_owner: AccountRow) -> Invalid:
+    return Invalid.field("new_owner", "taken", f"{new_owner.login} has a repository {row.name!r} already")

@@ -1,8 +1,8 @@
-"""Archives of a commit, streamed out of `git archive` (git-archive(1)), and kept on disk for the next one who asks.
+"""Archives of a commit: streamed from git (git-archive(1), git-bundle(1)), and cached on disk.
 
-The cache lies beside the repositories: `archives/<repository id>/<commit>-<folder>.<format>`. A file appears there
-whole or not at all. What was not asked for longest goes first. A full disk or a lost file costs no more than
-making the archive anew.
+The cache is beside the repositories: `archives/<repository id>/<commit>-<folder>.<format>`. A file appears there
+complete or not at all. The least recently used archive is removed first. If the disk is full or a file is lost, the
+archive is only made again.
 """
 
 import asyncio
@@ -13,21 +13,24 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
+import pygit2
 import structlog
 
 from ingot_repos.git.command import GitArgs
+from ingot_repos.git.commits import find_commit
 from ingot_repos.git.errors import InvalidName
 from ingot_repos.git.refs import is_object_id
 from ingot_repos.git.streaming import stream_git
+from ingot_repos.git.trees import entry_at
 
 log = structlog.get_logger()
 
-ArchiveFormat = Literal["zip", "tar.gz"]
+ArchiveFormat = Literal["zip", "tar.gz", "bundle"]
 
 TIME_LIMIT = 600.0
 PARTIAL = "partial"
@@ -36,29 +39,63 @@ _CHUNK = 256 * 1024
 
 
 def stream_archive(
-    path: Path, commit: str, archive_format: ArchiveFormat, folder: str, *, time_limit: float = TIME_LIMIT
+    path: Path,
+    commit: str,
+    archive_format: ArchiveFormat,
+    folder: str,
+    *,
+    only: Sequence[str] = (),
+    time_limit: float = TIME_LIMIT,
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the archive of a commit with everything inside one root folder.
+    """Yield the archive of a commit with everything inside one root folder, or a bundle of its history.
 
     Args:
         path: the bare repository.
-        commit: full id, known to exist.
-        archive_format: the same commit and folder always give the same bytes of tar; gzip without time.
+        commit: full id of a commit that exists.
+        archive_format: the same commit and folder always give the same tar; gzip writes no time into it.
         folder: name of the root folder: letters, digits, `.`, `_` and `-`.
-        time_limit: seconds; git is killed then, and whenever the consumer closes the generator.
+        only: paths of files and folders of the commit; the archive has nothing else. Not for a bundle.
+        time_limit: seconds; then git is killed, and also when the consumer closes the generator.
 
     Raises:
         InvalidName: at once, for the commit or the folder.
-        GitFailed: while iterating; before the first chunk when the commit does not exist.
+        GitFailed: while iterating; before the first chunk if the commit does not exist.
     """
     _check(commit, folder)
-    args = GitArgs("archive", (f"--format={archive_format}", f"--prefix={folder}/"), (commit,))
+    if archive_format == "bundle":
+        return _stream_bundle(path, commit, time_limit)
+    args = GitArgs(
+        "archive",
+        (f"--format={archive_format}", f"--prefix={folder}/"),
+        (commit, *(f":(literal,top){one}" for one in only)),
+    )
     return stream_git(args, git_dir=path, time_limit=time_limit)
+
+
+def require_paths(repo: pygit2.Repository, commit: str, paths: Sequence[str]) -> None:
+    """Raises ObjectNotFound for a path that a commit (full id) has not."""
+    tree = str(find_commit(repo, commit).tree_id)
+    for path in paths:
+        entry_at(repo, tree, path)
+
+
+async def _stream_bundle(path: Path, commit: str, time_limit: float) -> AsyncGenerator[bytes, None]:
+    """A bundle (gitformat-bundle(5)) of a commit and its history, which can be cloned: its branch is `bundle`."""
+    args = GitArgs("pack-objects", ("--revs", "--stdout", "--quiet", "--delta-base-offset"))
+    yield f"# v2 git bundle\n{commit} refs/heads/bundle\n{commit} HEAD\n\n".encode()
+    pack = stream_git(args, git_dir=path, body=_once(f"{commit}\n".encode()), time_limit=time_limit)
+    async with contextlib.aclosing(pack):
+        async for chunk in pack:
+            yield chunk
+
+
+async def _once(text: bytes) -> AsyncGenerator[bytes, None]:
+    yield text
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """An archive on its way; `size` in bytes is known for one out of the cache."""
+    """The chunks of an archive; `size` in bytes is None for an archive that is not cached."""
 
     chunks: AsyncGenerator[bytes, None]
     size: int | None
@@ -68,37 +105,37 @@ class Archives:
     """Archives with a cache of at most `max_bytes`, shared by all processes of a volume.
 
     Args:
-        root: the folder of the cache; made when missing.
-        max_bytes: of all kept archives; 0 keeps none.
+        root: the folder of the cache; it is created if it is missing.
+        max_bytes: of all cached archives; 0 caches none.
     """
 
     def __init__(self, root: Path, *, max_bytes: int) -> None:
         self._root = root
         self._partial = root / PARTIAL
         self._max_bytes = max_bytes
-        self._trimming = threading.Lock()
+        self._trim_lock = threading.Lock()
         self._partial.mkdir(parents=True, exist_ok=True)
 
     async def open(
         self, repo_id: int, path: Path, commit: str, archive_format: ArchiveFormat, folder: str
     ) -> Archive:
-        """The archive; arguments and errors are those of `stream_archive`, `path` that of repository `repo_id`."""
+        """The archive; arguments and errors are those of `stream_archive`. `path` is that of repository `repo_id`."""
         _check(commit, folder)
-        place = self._root / str(repo_id) / f"{commit}-{folder}.{archive_format}"
-        kept = await asyncio.to_thread(_open_kept, place)
-        if kept is not None:
-            return Archive(_read(kept), os.fstat(kept.fileno()).st_size)
-        made = stream_archive(path, commit, archive_format, folder)
-        return Archive(self._keeping(made, place) if self._max_bytes else made, None)
+        cache_path = self._root / str(repo_id) / f"{commit}-{folder}.{archive_format}"
+        file = await asyncio.to_thread(_open_cached, cache_path)
+        if file is not None:
+            return Archive(_read(file), os.fstat(file.fileno()).st_size)
+        chunks = stream_archive(path, commit, archive_format, folder)
+        return Archive(self._cached(chunks, cache_path) if self._max_bytes else chunks, None)
 
-    def forget(self, repo_id: int) -> None:
+    def remove(self, repo_id: int) -> None:
         """Remove the archives of a repository. Blocks."""
         shutil.rmtree(self._root / str(repo_id), ignore_errors=True)
 
     def trim(self) -> None:
-        """Remove what is too much, least recently used first, and what dead processes left half-made. Blocks."""
-        with self._trimming:
-            kept, total = [], 0
+        """Remove archives above the limit, least recently used first, and partial files of dead processes. Blocks."""
+        with self._trim_lock:
+            archives, total = [], 0
             for file in self._root.glob("*/*"):
                 with contextlib.suppress(FileNotFoundError):
                     status = file.stat()
@@ -107,29 +144,31 @@ class Archives:
                         continue
                     total += status.st_size
                     if file.parent != self._partial:
-                        kept.append((status.st_mtime_ns, status.st_size, file))
-            for _, size, file in sorted(kept):
+                        archives.append((status.st_mtime_ns, status.st_size, file))
+            for _, size, file in sorted(archives):
                 if total <= self._max_bytes:
                     return
                 file.unlink(missing_ok=True)
                 total -= size
 
-    async def _keeping(self, made: AsyncGenerator[bytes, None], place: Path) -> AsyncGenerator[bytes, None]:
-        """Pass an archive on and write it down; only one that came to its end is kept."""
+    async def _cached(
+        self, chunks: AsyncGenerator[bytes, None], cache_path: Path
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield an archive and write it to the cache; an archive that is not read to its end is not cached."""
         partial = await asyncio.to_thread(_Partial, self._partial, self._max_bytes)
         try:
-            async with contextlib.aclosing(made):
-                async for chunk in made:
+            async with contextlib.aclosing(chunks):
+                async for chunk in chunks:
                     await asyncio.to_thread(partial.write, chunk)
                     yield chunk
-            if await asyncio.to_thread(partial.publish, place):
+            if await asyncio.to_thread(partial.publish, cache_path):
                 await asyncio.to_thread(self.trim)
         finally:
             partial.discard()
 
 
 class _Partial:
-    """A file that is being written; it gives up, and says so, when there is no room for it."""
+    """A file that is being written. If there is no room for it, it is removed and a warning is logged."""
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
         self._left = max_bytes
@@ -138,7 +177,7 @@ class _Partial:
             descriptor, name = tempfile.mkstemp(dir=folder)
             self._file, self._name = os.fdopen(descriptor, "wb", buffering=0), Path(name)
         except OSError as error:
-            log.warning("archive not kept", error=error.strerror)
+            log.warning("archive not cached", error=error.strerror)
 
     def write(self, chunk: bytes) -> None:
         self._left -= len(chunk)
@@ -148,18 +187,18 @@ class _Partial:
             if self._left < 0 or self._file.write(chunk) != len(chunk):
                 self.discard()
         except OSError as error:
-            log.warning("archive not kept", error=error.strerror)
+            log.warning("archive not cached", error=error.strerror)
             self.discard()
 
-    def publish(self, place: Path) -> bool:
-        """Rename it to its place; whether it is there now."""
+    def publish(self, cache_path: Path) -> bool:
+        """Rename it to its final path; whether that worked."""
         if self._file is None:
             return False
         try:
-            place.parent.mkdir(exist_ok=True)
-            self._name.rename(place)
+            cache_path.parent.mkdir(exist_ok=True)
+            self._name.rename(cache_path)
         except OSError as error:
-            log.warning("archive not kept", error=error.strerror)
+            log.warning("archive not cached", error=error.strerror)
             return False
         self._file.close()
         self._file = None
@@ -179,9 +218,9 @@ def _check(commit: str, folder: str) -> None:
         raise InvalidName("not a folder name")
 
 
-def _open_kept(place: Path) -> IO[bytes] | None:
+def _open_cached(path: Path) -> IO[bytes] | None:
     try:
-        file = place.open("rb", buffering=0)
+        file = path.open("rb", buffering=0)
     except OSError:
         return None
     os.utime(file.fileno())

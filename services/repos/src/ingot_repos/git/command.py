@@ -1,8 +1,8 @@
 """Starting git: one way to build its command line and environment, and one way to run it to its end.
 
-Values from outside never stand where git looks for options: `GitArgs` puts every operand behind
-`--end-of-options` (gitcli) and refuses operands that begin with `-` besides. The environment is built from
-nothing, so that neither the operator's nor a repository's configuration decides what git executes.
+A value from outside is never read as an option: `GitArgs` puts every operand behind `--end-of-options` (gitcli) and
+also refuses operands that begin with `-`. The environment starts empty, so that neither the operator's nor a
+repository's configuration decides what git executes.
 """
 
 import asyncio
@@ -32,16 +32,24 @@ from ingot_repos.git.disk import git_failure
 from ingot_repos.git.errors import GitTimedOut, InvalidName, OutputTooLarge
 
 Verb = Literal[
+    "apply",
     "archive",
     "cat-file",
     "clone",
+    "commit-graph write",
     "diff",
     "diff-tree",
     "fetch",
     "format-patch",
+    "fsck",
     "ls-remote",
+    "pack-objects",
+    "push",
     "receive-pack",
+    "repack",
+    "rev-list",
     "update-ref",
+    "upload-archive",
     "upload-pack",
 ]
 
@@ -49,15 +57,15 @@ _tracer = trace.get_tracer("ingot")
 RUNNING = Gauge("ingot_git_running", "Git processes that run now", ["verb"])
 
 MIB = 1024 * 1024
-STDERR_KEPT = 4096
+MAX_STDERR = 4096
 _CHUNK = 64 * 1024
 
-# Threads of our own: behind a crowded default pool a fetch would wait for strangers, even for its start.
-# SPAWNING only ever starts and reaps processes; whole runs have theirs.
-SPAWNING = ThreadPoolExecutor(4, thread_name_prefix="git-spawn")
+# Own thread pools: in the default pool a fetch would wait for unrelated work, even to start.
+# SPAWN_THREADS only start and reap processes; whole runs have their own pool.
+SPAWN_THREADS = ThreadPoolExecutor(4, thread_name_prefix="git-spawn")
 _RUNS = ThreadPoolExecutor(32, thread_name_prefix="git-run")
 _FORBIDDEN = re.compile(r"[\0\r\n]")
-_LEASH = str(Path(__file__).with_name("leash.py"))
+_WATCHDOG = str(Path(__file__).with_name("parent_watchdog.py"))
 _CREDENTIALS = re.compile(r"://[^/\s@]*@")
 _CONTROL = re.compile(r"[^\x20-\x7e]+")
 
@@ -68,7 +76,7 @@ class GitArgs:
 
     Args:
         verb: the subcommand.
-        options: written by this room; a value inside one is joined with `=`.
+        options: constants of this package; a value inside one is joined with `=`.
         operands: full ref names, object ids, absolute paths.
 
     Raises:
@@ -88,20 +96,21 @@ class GitArgs:
                 raise InvalidName(f"not an operand: {operand!r}")
 
     def argv(self, git_dir: Path | None) -> list[str]:
-        place = [] if git_dir is None else [f"--git-dir={git_dir}"]
-        # update-ref --stdin takes no operand and wants nothing behind its options.
-        operands = ["--end-of-options", *self.operands] if self.operands else []
-        return ["git", *place, self.verb, *self.options, *operands]
+        location = [] if git_dir is None else [f"--git-dir={git_dir}"]
+        # update-ref --stdin takes no operand and allows nothing behind its options; upload-archive has no options.
+        has_options = bool(self.operands) and self.verb != "upload-archive"
+        operands = ["--end-of-options", *self.operands] if has_options else list(self.operands)
+        return ["git", *location, *self.verb.split(), *self.options, *operands]
 
 
 class Process(subprocess.Popen[bytes]):
-    """A started git. ``leash`` is held open for as long as this process lives: its end is git's end."""
+    """A running git. ``parent_pipe`` is open for as long as this process lives; when it closes, git is killed."""
 
-    leash: IO[bytes] | None = None
+    parent_pipe: IO[bytes] | None = None
 
 
 class Cancellation:
-    """Lets another thread end a running `run_git`: `cancel()` kills the process group, now or at start."""
+    """Lets another thread cancel a `run_git`: `cancel()` kills the process group, also if it starts later."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -155,8 +164,8 @@ def clean_environment(
 
 
 def scrub(stderr: bytes, git_dir: Path | None = None) -> str:
-    """What of git's stderr may be logged: no credentials, no storage path, printable ASCII, bounded."""
-    text = stderr[-STDERR_KEPT:].decode("ascii", "replace")
+    """Git's stderr for the log: without credentials and storage path, printable ASCII, bounded."""
+    text = stderr[-MAX_STDERR:].decode("ascii", "replace")
     if git_dir is not None:
         text = text.replace(str(git_dir).rstrip("/"), "<repository>")
     return _CONTROL.sub(" ", _CREDENTIALS.sub("://***@", text)).strip()
@@ -169,7 +178,7 @@ def spawn(
     environment: Mapping[str, str],
     stdin: int,
     max_memory: int | None = None,
-    leashed: bool = False,
+    ends_with_parent: bool = False,
 ) -> Process:
     """Start git in a process group of its own, stdout and stderr piped. Blocks for a few milliseconds.
 
@@ -180,14 +189,14 @@ def spawn(
         stdin: `subprocess.PIPE` or `subprocess.DEVNULL`.
         max_memory: bytes of private memory for each process of the group (RLIMIT_DATA: unlike RLIMIT_AS it
             does not count the mapped packs).
-        leashed: it dies, with its children, when this process does; costs some 15 ms. For what nobody waits for:
-            git that serves a connection ends with the connection.
+        ends_with_parent: git and its children are killed when this process dies; costs some 15 ms. For background
+            work: git that serves a connection ends with the connection.
     """
-    argv, held, end = args.argv(git_dir), None, -1
-    if leashed:
-        end, start = os.pipe()
-        held = os.fdopen(start, "wb")
-        argv = [sys.executable, "-I", "-S", _LEASH, str(end), *argv]
+    argv, parent_pipe, child_end = args.argv(git_dir), None, -1
+    if ends_with_parent:
+        child_end, parent_end = os.pipe()
+        parent_pipe = os.fdopen(parent_end, "wb")
+        argv = [sys.executable, "-I", "-S", _WATCHDOG, str(child_end), *argv]
     try:
         process = Process(
             argv,
@@ -197,24 +206,24 @@ def spawn(
             env=dict(environment),
             cwd="/",
             bufsize=0,
-            # A session of its own: no terminal to prompt on, and one group to kill with all its children.
+            # A new session: there is no terminal to prompt on, and one group to kill with all children.
             start_new_session=True,
-            pass_fds=(end,) if leashed else (),
+            pass_fds=(child_end,) if ends_with_parent else (),
         )
     finally:
-        if leashed:
-            os.close(end)
-    process.leash = held
+        if ends_with_parent:
+            os.close(child_end)
+    process.parent_pipe = parent_pipe
     if max_memory is not None:
-        # From outside: a preexec_fn would force a slow fork and is unsafe beside threads.
+        # Set after the start: a preexec_fn would force a slow fork and is unsafe beside threads.
         with contextlib.suppress(ProcessLookupError):
             resource.prlimit(process.pid, resource.RLIMIT_DATA, (max_memory, max_memory))
     return process
 
 
 @contextlib.contextmanager
-def observed(verb: Verb) -> Iterator[None]:
-    """A span of the process, and its place among those that run now."""
+def process_telemetry(verb: Verb) -> Iterator[None]:
+    """A trace span of the process; meanwhile the gauge of running processes counts it."""
     span = _tracer.start_span(f"git {verb}", kind=SpanKind.CLIENT)
     RUNNING.labels(verb).inc()
     try:
@@ -225,7 +234,7 @@ def observed(verb: Verb) -> Iterator[None]:
 
 
 def kill_group(process: Process) -> None:
-    """Kill a process of `spawn` with all its children. Nothing happens once it has been reaped."""
+    """Kill a process of `spawn` with all its children. Does nothing after the process was reaped."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -241,24 +250,24 @@ def run_git(
     max_memory: int | None = None,
     environment: Mapping[str, str] | None = None,
     cancellation: Cancellation | None = None,
-    leashed: bool = False,
+    ends_with_parent: bool = False,
 ) -> bytes:
     """Run git to its end and return its stdout. Blocks: meant for a thread.
 
     Args:
         args: the command line.
         git_dir: the bare repository it works on.
-        stdin: written to it whole; nothing when None.
+        stdin: its whole input; nothing if None.
         time_limit: seconds; then the process group is killed.
         max_output: bytes of stdout.
         max_memory: see `spawn`.
-        environment: of `clean_environment`; the default one when None.
-        cancellation: lets another thread end it.
-        leashed: see `spawn`.
+        environment: of `clean_environment`; the default one if None.
+        cancellation: lets another thread cancel it.
+        ends_with_parent: see `spawn`.
 
     Raises:
         GitFailed: it ended with another code than 0.
-        StorageFull: the same, for want of room on the disk.
+        StorageFull: the same, because the disk is full.
         GitTimedOut: it ran longer than `time_limit`.
         OutputTooLarge: it wrote more than `max_output`.
     """
@@ -268,20 +277,20 @@ def run_git(
         environment=clean_environment() if environment is None else environment,
         stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
         max_memory=max_memory,
-        leashed=leashed,
+        ends_with_parent=ends_with_parent,
     )
     try:
         if cancellation is not None:
             cancellation.attach(process)
-        output, complaints = _exchange(process, stdin or b"", time.monotonic() + time_limit, max_output)
+        output, stderr = _communicate(process, stdin or b"", time.monotonic() + time_limit, max_output)
     finally:
         kill_group(process)
-        for pipe in (process.stdin, process.stdout, process.stderr, process.leash):
+        for pipe in (process.stdin, process.stdout, process.stderr, process.parent_pipe):
             if pipe is not None:
                 pipe.close()
         process.wait()
     if process.returncode != 0:
-        raise git_failure(process.returncode, scrub(complaints, git_dir))
+        raise git_failure(process.returncode, scrub(stderr, git_dir))
     return output
 
 
@@ -295,10 +304,10 @@ async def git_async(
     max_memory: int | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> bytes:
-    """`run_git` in a thread, of 32; the process dies when the awaiting task is cancelled."""
+    """`run_git` in one of 32 threads; the process is killed when the awaiting task is cancelled."""
     cancellation = Cancellation()
     try:
-        with observed(args.verb):
+        with process_telemetry(args.verb):
             return await asyncio.get_running_loop().run_in_executor(
                 _RUNS,
                 partial(
@@ -318,10 +327,10 @@ async def git_async(
         raise
 
 
-def _exchange(process: Process, stdin: bytes, deadline: float, max_output: int) -> tuple[bytes, bytes]:
-    """Write stdin and read stdout and stderr at once, until both ends close and the process has ended."""
+def _communicate(process: Process, stdin: bytes, deadline: float, max_output: int) -> tuple[bytes, bytes]:
+    """Write stdin and read stdout and stderr at the same time, until both ends close and the process has ended."""
     output = bytearray()
-    complaints = bytearray()
+    stderr = bytearray()
     unsent = memoryview(stdin)
     with selectors.DefaultSelector() as selector:
         for pipe, event in _pipes(process):
@@ -336,18 +345,18 @@ def _exchange(process: Process, stdin: bytes, deadline: float, max_output: int) 
                 else:
                     chunk = os.read(pipe.fileno(), _CHUNK)
                     finished = not chunk
-                    (output if pipe is process.stdout else complaints).extend(chunk)
+                    (output if pipe is process.stdout else stderr).extend(chunk)
                 if finished:
                     selector.unregister(pipe)
                     pipe.close()
             if len(output) > max_output:
                 raise OutputTooLarge(f"more than {max_output} bytes of output")
-            del complaints[: max(0, len(complaints) - STDERR_KEPT)]
+            del stderr[: max(0, len(stderr) - MAX_STDERR)]
     try:
         process.wait(_remaining(deadline))
     except subprocess.TimeoutExpired:
         raise GitTimedOut("git did not end in time") from None
-    return bytes(output), bytes(complaints)
+    return bytes(output), bytes(stderr)
 
 
 def _pipes(process: Process) -> list[tuple[IO[bytes], int]]:
@@ -367,7 +376,7 @@ def _remaining(deadline: float) -> float:
 
 
 def _write_some(pipe: IO[bytes], unsent: memoryview) -> memoryview:
-    """Write what fits into the pipe and return the rest; nothing is left once git has closed its end."""
+    """Write as much as fits into the pipe and return the rest; the rest is empty if git has closed its end."""
     if not unsent:
         return unsent
     try:

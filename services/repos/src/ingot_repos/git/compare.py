@@ -1,6 +1,6 @@
-"""What a head would bring to a base: commits, changed files, and the texts of diff and patches.
+"""What merging a head into a base would change: commits, changed files, and the texts of diff and patches.
 
-Texts and file statistics come from git rather than libgit2, which holds the interpreter lock meanwhile.
+Texts and file statistics come from git and not from libgit2, which would hold the interpreter lock for their time.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from ingot_repos.git.errors import GitTimedOut, InvalidName, OutputTooLarge
 from ingot_repos.git.merge import merge_base, mergeable
 from ingot_repos.git.refs import ZERO_OID, get_branch, is_object_id
 
-# The id of the tree with nothing in it; git knows it without an object (gitglossary(7) names it so).
+# The id of the empty tree (gitglossary(7)); git resolves it without an object.
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _PLAIN = ("--no-color", "--no-ext-diff", "--no-textconv")
 _STAT_SECONDS = 20.0
@@ -46,14 +46,14 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What merging head into base would mean; commits by their full ids.
+    """Result of comparing a head with a base; commits by their full ids.
 
     Args:
-        base: where the base is.
-        head: where the head is.
-        merge_base: the best common ancestor; None when the histories have nothing in common.
+        base: the commit of the base.
+        head: the commit of the head.
+        merge_base: the best common ancestor; None if the histories have no common commit.
         ahead: how many commits head has and base has not.
-        clean: whether they can be joined by themselves.
+        clean: whether they merge without conflicts.
     """
 
     base: str
@@ -64,26 +64,26 @@ class Comparison:
 
 
 def compare(repo: pygit2.Repository, base: str, head: str) -> Comparison:
-    """Compare two commits (full ids) of one repository. Blocks; costs grow with what both changed.
+    """Compare two commits (full ids) of one repository. Blocks; costs grow with the changes on both sides.
 
     Raises:
         ObjectNotFound: one of them is not a commit of this repository.
     """
-    common = merge_base(repo, base, head)
-    ahead = repo.ahead_behind(head, base)[0] if common != head else 0
-    clean = common in (base, head) or mergeable(repo, base, head).clean
-    return Comparison(base, head, common, ahead, clean)
+    ancestor = merge_base(repo, base, head)
+    ahead = repo.ahead_behind(head, base)[0] if ancestor != head else 0
+    clean = ancestor in (base, head) or mergeable(repo, base, head).clean
+    return Comparison(base, head, ancestor, ahead, clean)
 
 
 def compare_with_branch(repo: pygit2.Repository, head: str, *, base_branch: str) -> Comparison:
-    """The same with a branch (short name) as the base. Raises RefNotFound besides."""
+    """`compare` with a branch (short name) as the base. Also raises RefNotFound."""
     return compare(repo, get_branch(repo, base_branch).oid, head)
 
 
 def history(
     repo: pygit2.Repository, base: str, head: str, *, offset: int, limit: int
 ) -> tuple[list[CommitInfo], int]:
-    """A page of the commits that head has and base (empty for nothing) has not, newest first; and how many.
+    """A page of the commits that head has and base (empty: no commits) has not, newest first, and their number.
 
     Raises:
         ObjectNotFound: one of them is not a commit of this repository.
@@ -91,30 +91,30 @@ def history(
     tip = find_commit(repo, head).id
     ahead = repo.ahead_behind(tip, find_commit(repo, base).id)[0] if base else None
     total = sum(1 for _ in repo.walk(tip)) if ahead is None else ahead
-    found = islice(walk(repo, head, hide=base or ZERO_OID, limit=offset + limit), offset, None)
-    return [describe(commit) for commit in found], total
+    commits = islice(walk(repo, head, hide=base or ZERO_OID, limit=offset + limit), offset, None)
+    return [describe(commit) for commit in commits], total
 
 
 async def diff_text(
     path: Path, before: str, after: str, *, max_bytes: int = 32 * MIB, time_limit: float = 30.0
 ) -> bytes:
-    """The unified diff of two commits (git-diff(1)), binary files included; its bytes are of any encoding.
+    """The unified diff of two commits (git-diff(1)), binary files included; its bytes have any encoding.
 
     Args:
         path: the bare repository.
-        before: full id; for a pull request the merge base, empty when there is none.
+        before: full id; for a pull request the merge base, empty if there is none.
         after: full id.
         max_bytes: of the text.
         time_limit: seconds.
 
     Raises:
         InvalidName: not full ids.
-        OutputTooLarge, GitTimedOut: more than the bounds allow.
+        OutputTooLarge, GitTimedOut: it exceeds `max_bytes` or `time_limit`.
         GitFailed: one of them does not exist.
     """
     before = before or _EMPTY_TREE
     _require_ids(before, after)
-    args = GitArgs("diff", (*_PLAIN, "--patch", "--binary", "--full-index", "-M"), (before, after))
+    args = GitArgs("diff", (*_PLAIN, "--patch", "--binary", "--abbrev=7", "-M"), (before, after))
     return await git_async(args, git_dir=path, max_output=max_bytes, time_limit=time_limit)
 
 
@@ -127,7 +127,7 @@ async def patch_text(
     """
     _require_ids(before or after, after)
     root = () if before else ("--root",)
-    options = (*_PLAIN, "--stdout", "--binary", "--full-index", "--no-signature", *root)
+    options = (*_PLAIN, "--stdout", "--binary", "--abbrev=7", "--no-signature", *root)
     args = GitArgs("format-patch", options, (after, f"^{before}") if before else (after,))
     return await git_async(args, git_dir=path, max_output=max_bytes, time_limit=time_limit)
 
@@ -138,9 +138,9 @@ def _require_ids(*ids: str) -> None:
 
 
 def changed_files(path: Path, before: str, after: str) -> tuple[ChangedFile, ...] | None:
-    """What differs between two commits (full ids; an empty ``before`` is nothing). Blocks; runs git.
+    """The files that differ between two commits (full ids; an empty ``before`` is no commit). Blocks; runs git.
 
-    None when that was more than could be counted.
+    None if the difference is too large to be counted.
     """
     before = before or _EMPTY_TREE
     _require_ids(before, after)

@@ -1,28 +1,28 @@
-"""The configuration of every git process: the operator's and the repositories' own decide nothing."""
+"""The configuration of every git process; it overrides the operator's and the repositories' own."""
 
 # git-config(1). A later entry of a list adds to it; for hideRefs the last match decides (transfer.hideRefs).
 CONFIG: tuple[tuple[str, str], ...] = (
-    # Repositories are reached by id-derived paths only; the volume's owner may differ from the process's.
+    # Paths of repositories are derived from ids only; the volume's owner may differ from the process's.
     ("safe.directory", "*"),
     # Nothing inside a repository is ever executed.
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
     ("credential.helper", ""),
     ("http.followRedirects", "false"),
-    # Maintenance is scheduled by the service, never a side effect of somebody's request.
+    # Maintenance is scheduled by the service; no request starts it.
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
     ("receive.autogc", "false"),
-    # Memory of one pack operation stays bounded whatever the repository looks like.
+    # The memory of one pack operation is bounded for any repository.
     ("pack.threads", "2"),
     ("pack.windowMemory", "128m"),
     ("core.bigFileThreshold", "32m"),
     ("uploadpack.allowFilter", "true"),
     ("uploadpack.allowAnySHA1InWant", "false"),
-    # What is under way between repositories, or not yet a mirror's, is nobody's to fetch.
+    # Refs of a fetch between repositories, or of a mirror before its update is complete, cannot be fetched.
     ("uploadpack.hideRefs", "refs/scratch"),
     ("uploadpack.hideRefs", "refs/incoming"),
-    # Pushers reach branches, tags and notes; refs/pull/ and all else is the service's own.
+    # Pushers may change branches, tags and notes; refs/pull/ and all others belong to the service.
     ("receive.hideRefs", "refs"),
     ("receive.hideRefs", "!refs/heads"),
     ("receive.hideRefs", "!refs/tags"),
@@ -30,12 +30,12 @@ CONFIG: tuple[tuple[str, str], ...] = (
     ("receive.denyDeletes", "false"),
     ("receive.denyNonFastForwards", "false"),
     ("receive.advertisePushOptions", "false"),
-    # Hostile objects are refused at both doors; flaws of honest old histories are let in.
+    # Hostile objects are refused in pushes and fetches; harmless flaws of old histories are allowed.
     ("receive.fsckObjects", "true"),
     ("fetch.fsckObjects", "true"),
     *(
-        (f"{door}.fsck.{flaw}", "ignore")
-        for door in ("receive", "fetch")
+        (f"{command}fsck.{flaw}", "ignore")
+        for command in ("receive.", "fetch.", "")
         for flaw in (
             "badTimezone",
             "missingNameBeforeEmail",

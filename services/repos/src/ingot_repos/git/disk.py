@@ -1,4 +1,4 @@
-"""Disks that fail or are full: what libgit2, git and the system say of it, as errors of this room."""
+"""Disks that fail or are full: turns the errors of libgit2, git and the system into those of this package."""
 
 import contextlib
 import errno
@@ -13,70 +13,70 @@ import pygit2
 from ingot_repos.git.errors import GitFailed, RepositoryDamaged, StorageFull
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_FULL_IN_WORDS = (*(os.strerror(code) for code in _FULL), f"died of signal {int(signal.SIGXFSZ)}")
+_FULL_MESSAGES = (*(os.strerror(code) for code in _FULL), f"died of signal {int(signal.SIGXFSZ)}")
 _CHUNK = 1024 * 1024
 
 
 @contextlib.contextmanager
 def disk_errors() -> Iterator[None]:
-    """Let no error of libgit2 out of the block.
+    """Replace the errors of libgit2 inside the block.
 
     Raises:
-        StorageFull: something could not be written for want of room.
+        StorageFull: something could not be written because the disk is full.
         RepositoryDamaged: libgit2 could not read or write for any other reason.
     """
     try:
         yield
     except pygit2.GitError as error:
-        raise _in_our_words(error) from error
+        raise _translate(error) from error
     except OSError as error:
         if error.errno in _FULL:
-            raise StorageFull("no room on the disk") from error
+            raise StorageFull("the disk is full") from error
         raise
 
 
 def git_failure(exit_code: int, stderr: str) -> GitFailed | StorageFull:
-    """What the end of a git process with another code than 0 means."""
-    if exit_code == -signal.SIGXFSZ or _speaks_of_no_room(stderr):
-        return StorageFull("no room on the disk")
+    """The error for a git process that ended with another code than 0."""
+    if exit_code == -signal.SIGXFSZ or _means_full_disk(stderr):
+        return StorageFull("the disk is full")
     return GitFailed(exit_code, stderr)
 
 
 def check_loose_objects(path: Path) -> None:
-    """Inflate each loose object once, as libgit2 up to 1.9.7 never ends on one that is cut short.
+    """Inflate each loose object once, because libgit2 up to 1.9.7 never ends on a truncated one.
 
-    Its mend (libgit2 pull request 7346) makes this superfluous. Packs need none: they carry checksums.
+    This can go when libgit2 has the fix (its pull request 7346). Packs need no check: they have checksums.
 
     Raises:
-        RepositoryDamaged: one of them is not whole; its text has the id.
+        RepositoryDamaged: an object is incomplete; the text has its id.
     """
     for folder in os.scandir(path / "objects"):
         if len(folder.name) == 2:
             for file in os.scandir(folder):
-                if len(file.name) == 38 and not _is_whole(Path(file.path)):
+                if len(file.name) == 38 and not _is_complete(Path(file.path)):
                     raise RepositoryDamaged(f"object {folder.name}{file.name} is broken")
 
 
-def _is_whole(file: Path) -> bool:
-    inflating = zlib.decompressobj()
+def _is_complete(file: Path) -> bool:
+    inflater = zlib.decompressobj()
     try:
         with file.open("rb") as raw:
-            while not inflating.eof and (chunk := raw.read(_CHUNK)):
-                while chunk and not inflating.eof:
-                    inflating.decompress(chunk, _CHUNK)
-                    chunk = inflating.unconsumed_tail
+            while not inflater.eof and (chunk := raw.read(_CHUNK)):
+                while chunk and not inflater.eof:
+                    inflater.decompress(chunk, _CHUNK)
+                    chunk = inflater.unconsumed_tail
     except FileNotFoundError:
-        return True  # it went into a pack meanwhile
+        return True  # it was moved into a pack meanwhile
     except zlib.error:
         return False
-    return inflating.eof
+    return inflater.eof
 
 
-def _in_our_words(error: pygit2.GitError) -> RepositoryDamaged | StorageFull:
-    if _speaks_of_no_room(str(error)):
-        return StorageFull("no room on the disk")
+def _translate(error: pygit2.GitError) -> RepositoryDamaged | StorageFull:
+    if _means_full_disk(str(error)):
+        return StorageFull("the disk is full")
     return RepositoryDamaged(str(error))
 
 
-def _speaks_of_no_room(text: str) -> bool:
-    return any(words in text for words in _FULL_IN_WORDS)
+def _means_full_disk(text: str) -> bool:
+    return any(message in text for message in _FULL_MESSAGES)

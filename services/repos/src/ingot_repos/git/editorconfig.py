@@ -1,7 +1,7 @@
-"""What the `.editorconfig` files of a commit say of a file (EditorConfig specification 0.17).
+"""The properties of a file by the `.editorconfig` files of a commit (EditorConfig specification 0.17).
 
-Files and patterns come from whoever pushes. So they are read from trees, never from the machine's disk; what is
-handed to the parser is bounded, and patterns are matched by RE2, which cannot be made to search for ever.
+Pushers write these files and patterns. So they are read from trees, never from the machine's disk; the parser's input
+is bounded; and patterns are matched by RE2, whose time is linear for every pattern.
 """
 
 import io
@@ -34,15 +34,15 @@ _KEYS = frozenset((*PROPERTIES, "root"))
 _LONGEST_OPTION = 255
 _LONGEST_SECTION = 1024  # as the specification has it
 _MOST_BRACES = 32
-_NEVER = "[\0]"  # in place of a section that is refused: its options must not go to the one before
+_NO_MATCH = "[\0]"  # replaces a refused section: its options must not be added to the section before
 
 
 def editor_settings(repo: pygit2.Repository, commit: str, path: str) -> dict[str, str]:
-    """The properties of a file, which need not exist, at a commit (full id); those that are unset are left out.
+    """The properties of a file, which need not exist, at a commit (full id); unset properties are left out.
 
     Raises:
         ObjectNotFound: no such commit, no `.editorconfig` at or above the path, or not a path.
-        OutputTooLarge: these files have more than 256 KiB.
+        OutputTooLarge: these files have more than 256 KiB together.
     """
     segments = path.split("/")
     if any(segment in ("", ".", "..") or "\0" in segment for segment in segments):
@@ -89,18 +89,18 @@ class _Parser(EditorConfigParser):
         try:
             self._read(io.StringIO("\n".join(filter(None, lines)) + "\n"), "")  # type: ignore[arg-type]
         except ParsingError:
-            return  # raised at the end of a file with lines that mean nothing; the others were taken in
+            return  # raised at the end of a file with invalid lines; the valid lines were read
 
     def matches_filename(self, _config_filename: str, glob: str) -> bool:
         glob = glob.replace("\\#", "#").replace("\\;", ";")
         pattern, ranges = translate(f"/{glob.removeprefix('/')}" if "/" in glob else f"**/{glob}")
         try:
-            found = re2.fullmatch(pattern.removesuffix(r"\Z"), self.filename)
+            match = re2.fullmatch(pattern.removesuffix(r"\Z"), self.filename)
         except re2.error:
             return False
-        if found is None:
+        if match is None:
             return False
-        numbers = zip(found.groups(), ranges, strict=True)
+        numbers = zip(match.groups(), ranges, strict=True)
         return all(
             number is None or (number[0] != "0" and low <= int(number) <= high)
             for number, (low, high) in numbers
@@ -108,9 +108,9 @@ class _Parser(EditorConfigParser):
 
 
 def _bounded(line: str) -> str:
-    """The line if it can matter and is short enough to be looked at; else nothing."""
+    """The line if it is a section or a property of ours and short enough; else an empty line."""
     line = line.strip()
     if line.startswith("["):
-        return line if len(line) <= _LONGEST_SECTION and line.count("{") <= _MOST_BRACES else _NEVER
+        return line if len(line) <= _LONGEST_SECTION and line.count("{") <= _MOST_BRACES else _NO_MATCH
     key = line.partition("=")[0].partition(":")[0].strip().lower()
     return line if key in _KEYS and len(line) <= _LONGEST_OPTION else ""

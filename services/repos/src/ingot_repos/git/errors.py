@@ -1,10 +1,10 @@
-"""What can go wrong in the git room, as exceptions that callers map to their own answers."""
+"""The errors of this package; callers map them to their own answers."""
 
 from collections.abc import Sequence
 
 
 class GitError(Exception):
-    """Base of every error this room raises on purpose."""
+    """Base of every error that this package raises on purpose."""
 
 
 class RepositoryNotFound(GitError):
@@ -16,26 +16,26 @@ class RepositoryExists(GitError):
 
 
 class InvalidName(GitError):
-    """A ref name, path or object id is not one that git could hold; nothing was started."""
+    """A ref name, path or object id is invalid in git; nothing was started."""
 
 
 class RefNotFound(GitError):
-    """No branch, tag or commit bears this name."""
+    """No branch, tag or commit has this name."""
 
 
 class ObjectNotFound(GitError):
-    """The object, or the path inside a commit, does not exist or is not of the asked kind."""
+    """The object, or the path inside a commit, does not exist or is of another kind."""
 
 
 class RefMoved(GitError):
-    """A ref did not hold the expected value, or its name is in the way of another; nothing changed."""
+    """A ref did not have the expected value, or its name conflicts with another ref; nothing changed."""
 
 
 class MergeConflict(GitError):
-    """The two sides cannot be joined by themselves.
+    """The two sides cannot be merged automatically.
 
     Args:
-        paths: paths in conflict, as far as known; empty when it is the history that does not fit.
+        paths: known paths in conflict; empty if the style of the merge does not allow this history.
         reason: one short sentence.
     """
 
@@ -45,23 +45,23 @@ class MergeConflict(GitError):
 
 
 class RepositoryDamaged(GitError):
-    """What a ref or another object leads to is missing on disk, or cannot be read. The text names no path."""
+    """An object that a ref or another object refers to is missing or unreadable. The text names no path."""
 
 
 class StorageFull(GitError):
-    """The disk, a quota or a limit of file sizes leaves no room for what was to be written."""
+    """The disk is full, or a quota or a limit of file sizes is reached."""
 
 
 class BodyRefused(GitError):
-    """A request body is not what the protocol allows: bad gzip, bad pkt-line, or larger than the bound."""
+    """A request body violates the protocol: bad gzip, bad pkt-line, or larger than the limit."""
 
 
 class OutputTooLarge(GitError):
-    """A git process wrote more than its caller was ready to hold; it was killed."""
+    """A git process wrote more than its caller allows; it was killed."""
 
 
 class GitTimedOut(GitError):
-    """A git process ran longer than its time limit; it was killed with its group."""
+    """A git process ran longer than its time limit; it was killed with its process group."""
 
 
 class GitFailed(GitError):
@@ -69,7 +69,7 @@ class GitFailed(GitError):
 
     Args:
         exit_code: as of `Popen.returncode`; negative for a signal.
-        stderr: scrubbed of paths and credentials, short enough for a log line.
+        stderr: without paths and credentials, short enough for a log line.
     """
 
     def __init__(self, exit_code: int, stderr: str) -> None:

@@ -1,7 +1,7 @@
-"""Joining two histories, in the bare repository, without a work tree or a hook.
+"""Merges two histories in the bare repository, without a work tree and without hooks.
 
-A merge writes objects first, which changes nothing for anyone, and then moves the base ref by
-compare-and-swap. So of two merges, or a merge and a push, at the same moment, exactly one wins.
+A merge first writes objects, which nobody sees, and then moves the base ref by compare-and-swap. So of two merges, or
+a merge and a push, at the same moment, exactly one succeeds.
 """
 
 from collections.abc import Iterator
@@ -20,35 +20,35 @@ MergeStyle = Literal["merge", "rebase", "rebase-merge", "squash", "fast-forward-
 
 @dataclass(frozen=True, slots=True)
 class Mergeability:
-    """Whether two commits can be joined by themselves, and if not, the paths in conflict."""
+    """Whether two commits merge without conflicts, and if not, the paths in conflict."""
 
     clean: bool
     conflicts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """What a merge starts from: full ids of the two tips, and of the commit that both have, if there is one."""
+class MergeInputs:
+    """Full ids of the two tips of a merge, and of their best common ancestor, if there is one."""
 
     base: str
     head: str
     merge_base: str | None
 
 
-def ground(repo: pygit2.Repository, head: str = "", *, base_ref: str, kept: str) -> Ground:
-    """Where a base ref is, beside ``head`` or, without one, beside what the ref ``kept`` holds.
+def merge_inputs(repo: pygit2.Repository, head: str = "", *, base_ref: str, head_ref: str) -> MergeInputs:
+    """The inputs of merging ``head``, or without one the target of ``head_ref``, into ``base_ref``.
 
     Raises:
-        RefNotFound: there is no such base.
-        RefMoved: nothing is kept.
+        RefNotFound: there is no ``base_ref``.
+        RefMoved: there is no ``head`` and no ``head_ref``.
         ObjectNotFound: one of them is not a commit of this repository.
     """
-    base, tip = ref_target(repo, base_ref), head or ref_target(repo, kept)
+    base, tip = ref_target(repo, base_ref), head or ref_target(repo, head_ref)
     if base is None:
-        raise RefNotFound("no such base")
+        raise RefNotFound("the base ref does not exist")
     if tip is None:
-        raise RefMoved("no head is kept")
-    return Ground(base, tip, merge_base(repo, base, tip))
+        raise RefMoved("the ref of the head does not exist")
+    return MergeInputs(base, tip, merge_base(repo, base, tip))
 
 
 def merge_base(repo: pygit2.Repository, base: str, head: str) -> str | None:
@@ -57,8 +57,8 @@ def merge_base(repo: pygit2.Repository, base: str, head: str) -> str | None:
     Raises:
         ObjectNotFound: one of them is not a commit of this repository.
     """
-    found = repo.merge_base(find_commit(repo, base).id, find_commit(repo, head).id)
-    return None if found is None else str(found)
+    ancestor = repo.merge_base(find_commit(repo, base).id, find_commit(repo, head).id)
+    return None if ancestor is None else str(ancestor)
 
 
 def mergeable(repo: pygit2.Repository, base: str, head: str) -> Mergeability:
@@ -83,39 +83,92 @@ def merge(
     author: Person,
     committer: Person,
 ) -> str:
-    """Bring `head` into `base_ref` and return what the ref points to now. Blocks.
+    """Merge `head` into `base_ref` and return the new target of the ref. Blocks.
 
-    A head that the base contains already moves nothing and gives the base back, so a merge whose answer was
-    lost can be asked for again.
+    If the base contains the head already, nothing changes and the base is returned. So a merge is idempotent: it can
+    be repeated if its answer was lost.
 
     Args:
         repo: the bare repository.
         base_ref: full ref name.
-        expected_base: full id the ref must hold, before and at the moment of the change.
+        expected_base: full id that the ref must have, before and at the moment of the change.
         head: full commit id, present in this repository (see `heads`).
         style: `rebase` and `rebase-merge` replay the commits of head one by one, merges left out;
             `squash` makes one commit of them; `fast-forward-only` makes none.
         message: of the new commit; unused by `rebase` and `fast-forward-only`.
         author: of the new commit; replayed commits keep theirs.
-        committer: of every commit that is made.
+        committer: of every new commit.
 
     Raises:
-        RefMoved: the base ref holds another id; nothing changed.
-        MergeConflict: the two do not fit together by themselves; nothing changed.
+        RefMoved: the base ref has another id; nothing changed.
+        MergeConflict: the two cannot be merged automatically; nothing changed.
         ObjectNotFound: one of them is not a commit of this repository.
     """
     if ref_target(repo, base_ref) != expected_base:
-        raise RefMoved("the base ref does not hold the expected commit")
+        raise RefMoved("the base ref has moved")
     base, tip = find_commit(repo, expected_base), find_commit(repo, head)
     if _contains(repo, base, tip):
         return expected_base
     who = (signature(author), signature(committer))
-    new = _joined(repo, base, tip, style, message, who)
+    new = _merge_commit(repo, base, tip, style, message, who)
     move_ref(repo, RefChange(base_ref, expected_base, new))
     return new
 
 
-def _joined(
+def update(
+    repo: pygit2.Repository,
+    base: str,
+    *,
+    head_ref: str,
+    expected_head: str,
+    style: Literal["merge", "rebase"],
+    message: str,
+    who: Person,
+) -> str:
+    """Make the commit to which `head_ref` has to move to have all commits of `base` (full id). Blocks; moves nothing.
+
+    `rebase` replays the commits of the head on top of `base`; `merge` makes a merge commit, unless the head has none of
+    its own. The id of the head is returned when nothing is to be done.
+
+    Raises:
+        RefMoved: the head ref has another id.
+        MergeConflict: the two cannot be merged automatically.
+        ObjectNotFound: one of them is not a commit of this repository.
+    """
+    if ref_target(repo, head_ref) != expected_head:
+        raise RefMoved("the head ref has moved")
+    head, onto = find_commit(repo, expected_head), find_commit(repo, base)
+    if _contains(repo, head, onto):
+        return expected_head
+    if _contains(repo, onto, head):
+        return base
+    by = signature(who)
+    if style == "rebase":
+        return str(_replay(repo, onto, head, by).id)
+    return _commit(repo, (by, by), message, _merged_tree(repo, head, onto), [head.id, onto.id])
+
+
+def follow(
+    repo: pygit2.Repository,
+    base: str,
+    *,
+    head_ref: str,
+    expected_head: str,
+    only_forward: bool,
+    message: str,
+    who: Person,
+) -> tuple[str, str]:
+    """What `update` does by merging, and `base`; with `only_forward` a MergeConflict where it would make a commit."""
+    head, onto = find_commit(repo, expected_head), find_commit(repo, base)
+    if only_forward and not (_contains(repo, head, onto) or _contains(repo, onto, head)):
+        raise MergeConflict(reason="the branch has commits of its own")
+    commit = update(
+        repo, base, head_ref=head_ref, expected_head=expected_head, style="merge", message=message, who=who
+    )
+    return commit, base
+
+
+def _merge_commit(
     repo: pygit2.Repository,
     base: pygit2.Commit,
     head: pygit2.Commit,
@@ -123,16 +176,16 @@ def _joined(
     message: str,
     who: tuple[pygit2.Signature, pygit2.Signature],
 ) -> str:
-    """The commit that the base ref shall point to."""
+    """The commit that the base ref will point to."""
     match style:
         case "merge":
             return _commit(repo, who, message, _merged_tree(repo, base, head), [base.id, head.id])
         case "squash":
             return _commit(repo, who, message, _merged_tree(repo, base, head), [base.id])
         case "rebase":
-            return str(_replayed(repo, base, head, who[1]).id)
+            return str(_replay(repo, base, head, who[1]).id)
         case "rebase-merge":
-            replayed = _replayed(repo, base, head, who[1])
+            replayed = _replay(repo, base, head, who[1])
             if replayed.id == base.id:
                 return str(base.id)
             return _commit(repo, who, message, replayed.tree_id, [base.id, replayed.id])
@@ -155,10 +208,10 @@ def _commit(
 
 
 def _merged_tree(repo: pygit2.Repository, base: pygit2.Commit, head: pygit2.Commit) -> pygit2.Oid:
-    return _written(repo, repo.merge_commits(base, head))
+    return _write_tree(repo, repo.merge_commits(base, head))
 
 
-def _replayed(
+def _replay(
     repo: pygit2.Repository, base: pygit2.Commit, head: pygit2.Commit, committer: pygit2.Signature
 ) -> pygit2.Commit:
     """The tip after replaying what head has and base has not; head itself when nothing has to be rewritten."""
@@ -167,26 +220,26 @@ def _replayed(
     tip = base
     for original in list(_to_replay(repo, base, head)):
         parent = original.parents[0].tree if original.parents else _empty_tree(repo)
-        tree = _written(repo, repo.merge_trees(parent, tip.tree, original.tree))
-        # As git-rebase(1): what the base has by other means is dropped, what was empty on purpose is kept.
+        tree = _write_tree(repo, repo.merge_trees(parent, tip.tree, original.tree))
+        # As git-rebase(1): a commit whose changes the base has already is dropped, an empty commit is not.
         if tree == tip.tree_id and original.tree_id != parent.id:
             continue
         # describe() reads any encoding; the copy is UTF-8.
-        text = describe(original)
-        who = (signature(text.author), committer)
-        new = _commit(repo, who, text.message, tree, [tip.id])
+        info = describe(original)
+        who = (signature(info.author), committer)
+        new = _commit(repo, who, info.message, tree, [tip.id])
         tip = find_commit(repo, new)
     return tip
 
 
 def _to_replay(repo: pygit2.Repository, base: pygit2.Commit, head: pygit2.Commit) -> Iterator[pygit2.Commit]:
-    """Oldest first; merges left out, as what they joined is replayed by itself."""
+    """Oldest first. Merge commits are left out: the commits that they merge are replayed themselves."""
     walker = repo.walk(head.id, SortMode.TOPOLOGICAL | SortMode.REVERSE)
     walker.hide(base.id)
     return (commit for commit in walker if len(commit.parent_ids) <= 1)
 
 
-def _written(repo: pygit2.Repository, index: pygit2.Index) -> pygit2.Oid:
+def _write_tree(repo: pygit2.Repository, index: pygit2.Index) -> pygit2.Oid:
     conflicts = _conflicts(index)
     if conflicts:
         raise MergeConflict(conflicts)
@@ -205,5 +258,5 @@ def _contains(repo: pygit2.Repository, history: pygit2.Commit, commit: pygit2.Co
 
 def _empty_tree(repo: pygit2.Repository) -> pygit2.Tree:
     tree = repo[repo.TreeBuilder().write()]
-    assert isinstance(tree, pygit2.Tree)  # noqa: S101 -- it was written as one
+    assert isinstance(tree, pygit2.Tree)  # noqa: S101 -- it was written as a tree
     return tree

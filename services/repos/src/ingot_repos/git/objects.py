@@ -1,6 +1,6 @@
-"""Objects: reading files at a commit, writing a first commit, and what a repository may be asked about.
+"""Objects: reading files at a commit, writing a first commit, and whether a commit is visible.
 
-Paths name entries of trees, never files of the machine: nothing is checked out and no link is followed.
+Paths are entries of trees, never files of the machine: nothing is checked out and no link is followed.
 """
 
 import re
@@ -18,7 +18,7 @@ from ingot_repos.git.refs import (
     BRANCHES,
     ZERO_OID,
     RefChange,
-    Resolved,
+    ResolvedName,
     is_object_id,
     is_valid_ref_name,
     move_ref,
@@ -27,11 +27,11 @@ from ingot_repos.git.refs import (
 )
 from ingot_repos.git.streaming import stream_git
 
-VISIBLE = ("refs/heads/", "refs/tags/", "refs/pull/", "refs/notes/")
-"""Refs whose history belongs to a repository for whoever may read it."""
+VISIBLE_REFS = ("refs/heads/", "refs/tags/", "refs/pull/", "refs/notes/")
+"""Refs whose history is visible to everybody who may read the repository."""
 
 _FILE_MODES = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE, FileMode.LINK)
-# Names that some file system takes for `.git` (git-config(1), core.protectHFS and core.protectNTFS): by
+# Names that some file systems treat as `.git` (git-config(1), core.protectHFS and core.protectNTFS): by
 # case, trailing dots and spaces, the 8.3 form, streams, and code points that HFS+ ignores.
 _DOT_GIT = re.compile(r"(\.git|git~\d+)[ .]*(:.*)?", re.IGNORECASE | re.DOTALL)
 _IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
@@ -46,7 +46,7 @@ class Blob:
         oid: blob id.
         size: bytes.
         mode: 0o100644, 0o100755, or 0o120000 for a symbolic link (the content is its target).
-        data: the content; None when it is larger than the reader wanted to hold (`stream_blob` has it).
+        data: the content; None if it is larger than the limit of the reader (`stream_blob` reads it).
     """
 
     oid: str
@@ -56,13 +56,13 @@ class Blob:
 
 
 def read_blob(repo: pygit2.Repository, commit: str, path: str, *, max_bytes: int) -> Blob:
-    """The file at a path of a commit. Loading holds the interpreter lock: keep `max_bytes` modest.
+    """The file at a path of a commit. Loading holds the interpreter lock: use a small `max_bytes`.
 
     Args:
         repo: the bare repository.
         commit: full commit id.
-        path: segments joined by `/`; no other form of the same path is accepted.
-        max_bytes: up to this size the content comes along.
+        path: segments joined by `/`; no other spelling of the same path is accepted.
+        max_bytes: the content is read up to this size.
 
     Raises:
         ObjectNotFound: no such commit or path, or it is a directory or a submodule.
@@ -77,36 +77,36 @@ def read_blob(repo: pygit2.Repository, commit: str, path: str, *, max_bytes: int
             entry = entry / segment
         except KeyError:
             if entry.id not in repo:
-                raise RepositoryDamaged("a folder is missing") from None
+                raise RepositoryDamaged("the object of a folder is missing") from None
             raise ObjectNotFound("no such file") from None
     if entry.filemode not in _FILE_MODES:
         raise ObjectNotFound("not a file")
-    # The header alone: a large blob is not read to learn that it is large.
+    # Only the header: a large blob is not read to find out its size.
     _, size = repo.odb.read_header(entry.id)
     data = repo.odb.read(entry.id)[1] if size <= max_bytes else None
     return Blob(str(entry.id), size, int(entry.filemode), data)
 
 
 def commit_at(repo: pygit2.Repository, name: str) -> str:
-    """The commit that a branch, a tag or an id stands for, if it belongs to what is published here.
+    """The commit of a branch, a tag or an id, if it is visible in this repository.
 
     Raises:
-        RefNotFound: there is none; or there is an object of that id, but no ref leads to it.
+        RefNotFound: there is none; or the object exists, but no visible ref leads to it.
     """
-    return _published(repo, resolve(repo, name))
+    return _visible_commit(repo, resolve(repo, name))
 
 
 def file_at(repo: pygit2.Repository, text: str, *, max_bytes: int) -> tuple[str, Blob]:
-    """Path and content of the file that `<ref>/<path>` or `<path>` means (see `refs.resolve_path`).
+    """Path and content of the file at `<ref>/<path>` or `<path>` (see `refs.resolve_path`).
 
     Raises:
-        RefNotFound, ObjectNotFound: there is none, or no ref leads to it.
+        RefNotFound, ObjectNotFound: there is none, or no visible ref leads to its commit.
     """
     resolved, path = resolve_path(repo, text)
-    return path, read_blob(repo, _published(repo, resolved), path, max_bytes=max_bytes)
+    return path, read_blob(repo, _visible_commit(repo, resolved), path, max_bytes=max_bytes)
 
 
-def _published(repo: pygit2.Repository, resolved: Resolved) -> str:
+def _visible_commit(repo: pygit2.Repository, resolved: ResolvedName) -> str:
     if resolved.kind == "commit" and not is_reachable(repo, resolved.commit):
         raise RefNotFound("no such commit")
     return resolved.commit
@@ -117,7 +117,7 @@ def stream_blob(path: Path, oid: str, *, time_limit: float = 600.0) -> AsyncGene
 
     Args:
         path: the bare repository.
-        oid: full blob id, as of `read_blob`.
+        oid: full blob id, as from `read_blob`.
         time_limit: seconds.
 
     Raises:
@@ -130,13 +130,13 @@ def stream_blob(path: Path, oid: str, *, time_limit: float = 600.0) -> AsyncGene
 
 
 def is_safe_file_path(path: str) -> bool:
-    """Whether a file may be written at this path: relative, plain, and never into anything like `.git`."""
+    """Whether a file may be written at this path: relative, plain, and no segment that is treated as `.git`."""
     plain = _is_encodable(path) and _NEVER_IN_A_FILE_NAME.search(path) is None
     return plain and all(_is_safe_segment(part) for part in path.split("/"))
 
 
 def _is_encodable(path: str) -> bool:
-    """Whether a path is without lone surrogates, which no tree can hold."""
+    """Whether a path has no lone surrogates, which no tree can have."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -154,12 +154,12 @@ def initial_commit(
     files: Mapping[str, bytes],
     author: Person,
     *,
-    message: str = "Initial commit",
+    message: str = "Initial commit\n",
 ) -> str:
     """Write files as the first commit of a branch that does not exist yet; returns its id.
 
     Raises:
-        InvalidName: a path or the branch name is refused; nothing was written.
+        InvalidName: a path or the branch name is invalid; nothing was written.
         RefMoved: the branch exists.
     """
     if not is_valid_ref_name(branch):
@@ -176,25 +176,25 @@ def initial_commit(
     return oid
 
 
-def is_reachable(repo: pygit2.Repository, commit: str, prefixes: Sequence[str] = VISIBLE) -> bool:
+def is_reachable(repo: pygit2.Repository, commit: str, prefixes: Sequence[str] = VISIBLE_REFS) -> bool:
     """Whether a commit belongs to the history of any ref under `prefixes`.
 
-    A repository holds more objects than its history: those of deleted branches, and all that its fork
-    parent held. What a caller may see of it by bare id is what this function affirms. False for unknown ids.
-    Refs of the service's own, such as what is fetched for a comparison, show nothing to anybody.
+    A repository has more objects than its history: those of deleted branches, and all objects of its fork parent.
+    Callers may read only commits by id for which this function returns True. False for unknown ids. Refs of the
+    service itself, such as those that are fetched for a comparison, make nothing visible.
     """
-    found: object = repo.get(commit) if is_object_id(commit) else None
-    if not isinstance(found, pygit2.Commit):
+    target: object = repo.get(commit) if is_object_id(commit) else None
+    if not isinstance(target, pygit2.Commit):
         return False
-    walker = repo.walk(found.id)
+    walker = repo.walk(target.id)
     for ref in repo.references.iterator():
         if not ref.raw_name.startswith(tuple(prefix.encode() for prefix in prefixes)):
             continue
         try:
             tip = ref.peel(ObjectType.COMMIT).id
         except (KeyError, ValueError, pygit2.GitError):
-            continue  # a tag of something else than a commit
-        if tip == found.id:
+            continue  # a tag of an object that is no commit
+        if tip == target.id:
             return True
         walker.hide(tip)
     return next(walker, None) is None

@@ -1,8 +1,7 @@
-"""Refs: what names exist, what they point to, what a name in a URL means, and moving them safely.
+"""Refs: listing them, resolving a name of a URL, and moving them safely.
 
-Every change carries the value that each ref is expected to hold and takes the same locks as a push that arrives
-at the same moment: one ref is moved by libgit2, several are one `git update-ref --stdin` transaction
-(git-update-ref(1)).
+Every change names the expected value of each ref and takes the same locks as a push at the same moment: libgit2 moves
+a single ref, several are one `git update-ref --stdin` transaction (git-update-ref(1)).
 """
 
 import contextlib
@@ -48,14 +47,14 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
-    """What a name stands for.
+class ResolvedName:
+    """The branch, tag or commit of a name.
 
     Args:
-        kind: what was found.
+        kind: which of them it is.
         name: short name, or the full id for a commit.
         ref: full ref name; None for a commit.
-        commit: full commit id, tags peeled.
+        commit: full commit id; of an annotated tag, that of its commit.
     """
 
     kind: Literal["branch", "tag", "commit"]
@@ -70,9 +69,9 @@ def is_object_id(text: str) -> bool:
 
 
 def is_valid_ref_name(name: str) -> bool:
-    """Whether a branch or tag may be called this (git-check-ref-format(1) with `--branch`).
+    """Whether this may be the name of a branch or tag (git-check-ref-format(1) with `--branch`).
 
-    Stricter in three: no `HEAD`, no lone `@`, and no name too long for a file.
+    It is stricter in three points: no `HEAD`, no lone `@`, and no name that is too long for a file.
     """
     if name in ("", "HEAD", "@") or name.startswith("-") or _NEVER_IN_A_REF.search(name):
         return False
@@ -94,27 +93,26 @@ def _is_valid_component(part: bytes) -> bool:
 def list_refs(repo: pygit2.Repository, prefixes: Sequence[str] = ("refs/",)) -> dict[str, str]:
     """Full ref name -> object id (of the tag object for annotated tags), sorted by name.
 
-    Symbolic refs are left out, and so are names that are not UTF-8: no API could speak of them.
+    Symbolic refs are left out, and so are names that are not UTF-8: the API cannot represent them.
     """
-    found: dict[str, str] = {}
-    wanted = tuple(prefixes)
+    targets: dict[str, str] = {}
     for ref in repo.references.iterator():
         target = ref.raw_target
         name = _decoded(ref.raw_name)
-        if name is not None and name.startswith(wanted) and isinstance(target, pygit2.Oid):
-            found[name] = str(target)
-    return dict(sorted(found.items()))
+        if name is not None and name.startswith(tuple(prefixes)) and isinstance(target, pygit2.Oid):
+            targets[name] = str(target)
+    return dict(sorted(targets.items()))
 
 
 def is_empty(repo: pygit2.Repository) -> bool:
-    """Whether there is neither a branch nor a tag (libgit2's own notion depends on HEAD's name)."""
+    """Whether there is neither a branch nor a tag (libgit2's own function depends on the name in HEAD)."""
     return not any(
         ref.raw_name.startswith((b"refs/heads/", b"refs/tags/")) for ref in repo.references.iterator()
     )
 
 
 def ref_target(repo: pygit2.Repository, name: str) -> str | None:
-    """The object id a full ref name holds; None when there is no such ref, or it is symbolic."""
+    """The object id of a full ref name; None if there is no such ref, or it is symbolic."""
     ref = repo.references.get(name) if is_valid_ref_name(name) else None
     target = None if ref is None else ref.raw_target
     return str(target) if isinstance(target, pygit2.Oid) else None
@@ -123,14 +121,14 @@ def ref_target(repo: pygit2.Repository, name: str) -> str | None:
 def list_branches(
     repo: pygit2.Repository, *, offset: int = 0, limit: int | None = None
 ) -> tuple[list[Branch], int]:
-    """One page of the branches by name, and how many there are. `commits.commit_info` tells about a tip."""
+    """One page of the branches by name, and the number of branches."""
     tips = list_refs(repo, (BRANCHES,))
     names = list(tips)[offset : None if limit is None else offset + limit]
     return [Branch(name.removeprefix(BRANCHES), tips[name]) for name in names], len(tips)
 
 
 def get_branch(repo: pygit2.Repository, name: str) -> Branch:
-    """The branch of exactly this short name.
+    """The branch with exactly this short name.
 
     Raises:
         RefNotFound: there is none.
@@ -142,7 +140,7 @@ def get_branch(repo: pygit2.Repository, name: str) -> Branch:
 
 
 def tag_commit(repo: pygit2.Repository, name: str) -> str | None:
-    """The commit that the tag of this short name leads to; None when there is none, or it leads elsewhere."""
+    """The commit of the tag with this short name; None if there is no such tag, or it is not of a commit."""
     return _commit_of(repo, TAGS, name)
 
 
@@ -160,7 +158,7 @@ def default_branch(repo: pygit2.Repository) -> str:
 
 
 def set_default_branch(repo: pygit2.Repository, name: str) -> None:
-    """Let HEAD name this branch, which need not exist.
+    """Set HEAD to this branch, which need not exist.
 
     Raises:
         InvalidName: not a branch name.
@@ -170,23 +168,23 @@ def set_default_branch(repo: pygit2.Repository, name: str) -> None:
     repo.set_head(BRANCHES + name)
 
 
-def resolve(repo: pygit2.Repository, name: str) -> Resolved:
-    """What a name means: a branch, else a tag, else a commit id of 4 to 40 hex digits.
+def resolve(repo: pygit2.Repository, name: str) -> ResolvedName:
+    """Resolve a name: a branch, else a tag, else a commit id of 4 to 40 hex digits.
 
     Raises:
         RefNotFound: none of these; or an abbreviated id that is not unique.
     """
-    found = _resolve_ref(repo, name) or _resolve_commit(repo, name)
-    if found is None:
+    resolved = _resolve_ref(repo, name) or _resolve_commit(repo, name)
+    if resolved is None:
         raise RefNotFound("no such branch, tag or commit")
-    return found
+    return resolved
 
 
-def resolve_path(repo: pygit2.Repository, text: str) -> tuple[Resolved, str]:
-    """Split `<ref>/<path>` and resolve the ref; returns it with the rest, which may be empty.
+def resolve_path(repo: pygit2.Repository, text: str) -> tuple[ResolvedName, str]:
+    """Split `<ref>/<path>` and resolve the ref; returns it and the rest, which may be empty.
 
     Segments are joined one by one: the first prefix that is a branch, else the first that is a tag, else a
-    first segment that is a full commit id, else the whole is a path on the default branch.
+    first segment that is a full commit id, else all of it is a path on the default branch.
 
     Raises:
         RefNotFound: a commit id that does not exist, or the default branch has no commit.
@@ -197,16 +195,16 @@ def resolve_path(repo: pygit2.Repository, text: str) -> tuple[Resolved, str]:
         for prefix in prefixes:
             if len(prefix) > _MAX_NAME_BYTES:
                 break
-            found = _resolve_in(repo, namespace, prefix)
-            if found is not None:
-                return found, text[len(prefix) + 1 :]
+            resolved = _resolve_in(repo, namespace, prefix)
+            if resolved is not None:
+                return resolved, text[len(prefix) + 1 :]
     if is_object_id(segments[0].lower()):
         return resolve(repo, segments[0]), "/".join(segments[1:])
     return resolve(repo, default_branch(repo)), text
 
 
 def diff_refs(before: Mapping[str, str], after: Mapping[str, str]) -> list[RefChange]:
-    """What changed between two answers of `list_refs`, by name."""
+    """The differences between two results of `list_refs`, by name."""
     return [
         RefChange(name, before.get(name, ZERO_OID), after.get(name, ZERO_OID))
         for name in sorted(before.keys() | after.keys())
@@ -217,12 +215,12 @@ def diff_refs(before: Mapping[str, str], after: Mapping[str, str]) -> list[RefCh
 def update_refs(path: Path, changes: Sequence[RefChange]) -> None:
     """Create, move and delete refs in one transaction: all of them or none. Blocks for some milliseconds.
 
-    Each ref must hold its `before` at that moment; 40 zeros there create, 40 zeros in `after` delete.
+    Each ref must have its `before` at that moment. 40 zeros in `before` create it, 40 zeros in `after` delete it.
 
     Raises:
-        RefMoved: a ref holds another value, exists already, or its name is in the way of another ref.
+        RefMoved: a ref has another value, exists already, or its name conflicts with another ref.
         InvalidName: not a full ref name, or not an object id.
-        GitFailed: anything else, such as an object that does not exist.
+        GitFailed: any other failure, such as an object that does not exist.
     """
     lines = []
     for change in changes:
@@ -239,37 +237,37 @@ def update_refs(path: Path, changes: Sequence[RefChange]) -> None:
         )
     except GitFailed as error:
         if "cannot lock ref" in error.stderr:
-            raise RefMoved("a ref does not hold the expected value") from error
+            raise RefMoved("a ref does not have the expected value") from error
         raise
 
 
 def move_ref(repo: pygit2.Repository, change: RefChange) -> None:
-    """Create or move one ref, as `update_refs` does and with the same errors, without a process of git.
+    """Create or move one ref like `update_refs`, with the same errors, but without a git process.
 
-    libgit2 compares and writes below the lock that git would take. It does not wait for one that is taken, and does
-    not say what was in the way; so whatever it refuses is left to git.
+    libgit2 compares and writes under the lock that git would take. It does not wait if the lock is taken, and it does
+    not report the reason. So git repeats whatever libgit2 refuses.
     """
     if change.after != ZERO_OID and is_valid_ref_name(change.name):
         with contextlib.suppress(pygit2.GitError, LookupError, ValueError, OSError):
             if change.before == ZERO_OID:
                 repo.references.create(change.name, change.after)
                 return
-            held = repo.references.get(change.name)
-            if held is not None and held.raw_target == pygit2.Oid(hex=change.before):
-                held.set_target(change.after)
+            ref = repo.references.get(change.name)
+            if ref is not None and ref.raw_target == pygit2.Oid(hex=change.before):
+                ref.set_target(change.after)
                 return
     update_refs(Path(repo.path), [change])
 
 
-def put_ref(repo: pygit2.Repository, name: str, oid: str) -> None:
-    """Let a ref of the service's own hold this id, whatever it held.
+def set_ref(repo: pygit2.Repository, name: str, oid: str) -> None:
+    """Set a ref of the service itself to this id, whatever its value was.
 
     Raises:
-        RefMoved: something else moved it at the same moment.
+        RefMoved: it was moved at the same moment.
     """
-    held = ref_target(repo, name)
-    if held != oid:
-        move_ref(repo, RefChange(name, held or ZERO_OID, oid))
+    target = ref_target(repo, name)
+    if target != oid:
+        move_ref(repo, RefChange(name, target or ZERO_OID, oid))
 
 
 def delete_branch(repo: pygit2.Repository, name: str, expected: str | None = None) -> str:
@@ -279,45 +277,45 @@ def delete_branch(repo: pygit2.Repository, name: str, expected: str | None = Non
 
     Raises:
         RefNotFound: there is none.
-        RefMoved: it holds another value, or moved meanwhile.
+        RefMoved: it has another id, or moved meanwhile.
     """
     tip = get_branch(repo, name).oid
     update_refs(Path(repo.path), [RefChange(BRANCHES + name, expected or tip, ZERO_OID)])
     return tip
 
 
-def forget_ref(repo: pygit2.Repository, name: str) -> None:
-    """Take away a ref of the service's own, whatever it holds; nothing happens when there is none."""
-    held = ref_target(repo, name)
-    if held is not None:
-        update_refs(Path(repo.path), [RefChange(name, held, ZERO_OID)])
+def delete_ref(repo: pygit2.Repository, name: str) -> None:
+    """Delete a ref of the service itself, whatever its value is. Does nothing if there is none."""
+    target = ref_target(repo, name)
+    if target is not None:
+        update_refs(Path(repo.path), [RefChange(name, target, ZERO_OID)])
 
 
-def _resolve_ref(repo: pygit2.Repository, name: str) -> Resolved | None:
+def _resolve_ref(repo: pygit2.Repository, name: str) -> ResolvedName | None:
     return _resolve_in(repo, BRANCHES, name) or _resolve_in(repo, TAGS, name)
 
 
-def _resolve_in(repo: pygit2.Repository, namespace: str, name: str) -> Resolved | None:
+def _resolve_in(repo: pygit2.Repository, namespace: str, name: str) -> ResolvedName | None:
     commit = _commit_of(repo, namespace, name)
     if commit is None:
         return None
-    return Resolved("branch" if namespace == BRANCHES else "tag", name, namespace + name, commit)
+    return ResolvedName("branch" if namespace == BRANCHES else "tag", name, namespace + name, commit)
 
 
-def _resolve_commit(repo: pygit2.Repository, name: str) -> Resolved | None:
+def _resolve_commit(repo: pygit2.Repository, name: str) -> ResolvedName | None:
     if _COMMIT_ID.fullmatch(name) is None:
         return None
     try:
-        found: object = repo.get(name.lower())
+        commit: object = repo.get(name.lower())
     except ValueError:  # ambiguous
         return None
-    if not isinstance(found, pygit2.Commit):
+    if not isinstance(commit, pygit2.Commit):
         return None
-    return Resolved("commit", str(found.id), None, str(found.id))
+    return ResolvedName("commit", str(commit.id), None, str(commit.id))
 
 
 def _commit_of(repo: pygit2.Repository, namespace: str, name: str) -> str | None:
-    """The commit a branch or tag leads to; None when there is none, or it leads to another kind."""
+    """The commit of a branch or tag; None if there is no such ref, or it is not of a commit."""
     if not is_valid_ref_name(name):
         return None
     ref = repo.references.get(namespace + name)
@@ -325,10 +323,10 @@ def _commit_of(repo: pygit2.Repository, namespace: str, name: str) -> str | None
         return None
     try:
         return str(ref.peel(ObjectType.COMMIT).id)
-    except ValueError:  # a tag of something else
+    except ValueError:  # a tag of an object that is no commit
         return None
     except pygit2.GitError as error:
-        raise RepositoryDamaged("a ref leads nowhere") from error
+        raise RepositoryDamaged("the object of a ref is missing") from error
 
 
 def _decoded(raw: bytes) -> str | None:

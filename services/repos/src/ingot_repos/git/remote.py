@@ -1,8 +1,8 @@
-"""Fetching from a remote that somebody named: what it has, and bringing that over.
+"""Lists and fetches the refs of a remote that a user named, and pushes to one.
 
-Git's connections go through the proxy of the worker, which judges addresses and counts bytes. Redirects are not
-followed (`http.followRedirects`): the one host that was named is the one that gets the secrets. What goes wrong comes
-out as one of `Reason`; git's own words may hold what a remote wrote and go no further than this module.
+git's connections go through the proxy of the worker, which checks addresses and counts bytes. Redirects are not
+followed (`http.followRedirects`): only the named host gets the secrets. Every failure is one of `Reason`. git's own
+messages may quote the remote, so they do not leave this module.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from ingot_repos.git import wire
+from ingot_repos.git import helper_programs
 from ingot_repos.git.command import MIB, GitArgs, clean_environment
 from ingot_repos.git.errors import GitError, GitFailed, GitTimedOut
 from ingot_repos.git.refs import BRANCHES, TAGS, is_object_id, is_valid_ref_name
@@ -24,6 +24,7 @@ from ingot_repos.git.streaming import stream_git
 
 Scheme = Literal["http", "https", "git", "ssh", "file"]
 Reason = Literal[
+    "access",
     "address",
     "broken",
     "cancelled",
@@ -34,6 +35,7 @@ Reason = Literal[
     "no-repository",
     "not-found",
     "redirect",
+    "rejected",
     "secrets",
     "tls",
     "too-large",
@@ -42,12 +44,13 @@ Reason = Literal[
     "unreachable",
 ]
 
-MOST_REFS = 100_000
-_MOST_LISTED = 64 * MIB
-_LONGEST = 24 * 3600.0
+MAX_REFS = 100_000
+_MAX_OUTPUT = 64 * MIB
+_TIME_LIMIT = 24 * 3600.0
 _PROGRESS = re.compile(rb"(Receiving|Unpacking|Resolving) (?:objects|deltas): +(\d{1,3})%")
-# In this order: the first that is found in git's words decides.
-_WORDS: tuple[tuple[Reason, str], ...] = (
+# The first pattern in this order that matches git's message decides.
+_MESSAGES: tuple[tuple[Reason, str], ...] = (
+    ("rejected", r"! \[(remote )?rejected\]"),
     ("redirect", r"returned error: 3\d\d|unable to update url base from redirection"),
     (
         "unauthorized",
@@ -66,7 +69,7 @@ _WORDS: tuple[tuple[Reason, str], ...] = (
     ),
     ("not-found", r"returned error: 4(04|10)|repository '.*' not found|no such repository|not exported"),
     ("format", r"mismatched algorithms|hash algorithm|object format"),
-    # How GnuTLS and OpenSSL call it when a connection ends before it should.
+    # Messages of GnuTLS and OpenSSL when a connection ends too early.
     ("broken", r"recv error|ssl_(read|write)|ssl_error_syscall|non-properly|pull function|unexpected eof"),
     ("tls", r"ssl|certificate|tls"),
     (
@@ -85,7 +88,7 @@ _WORDS: tuple[tuple[Reason, str], ...] = (
 
 
 class RemoteFailed(GitError):
-    """Nothing, or not all, could be brought over, for this reason."""
+    """The refs could not all be fetched, for this reason."""
 
     def __init__(self, reason: Reason) -> None:
         self.reason: Reason = reason
@@ -94,56 +97,56 @@ class RemoteFailed(GitError):
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """Where to fetch from, and how to get there.
+    """The address of a remote, and how to connect to it.
 
     Args:
         url: without secrets; an absolute path for the scheme `file`.
         scheme: the one transport that git may use.
         secrets: user name and password.
-        proxy: port, name and password of a ticket of the proxy; None for `file`.
-        known_hosts: a file as of sshd(8), or "any".
-        authorities: a PEM file of authorities that certificates may come from, beside the machine's own.
+        proxy: port, and name and password of a ticket of the proxy; None for `file`.
+        host_keys: a known_hosts file (sshd(8)), or "any".
+        authorities: a PEM file of certificate authorities that are trusted beside the machine's own.
     """
 
     url: str
     scheme: Scheme
     secrets: tuple[str, str] | None = field(default=None, repr=False)
     proxy: tuple[int, str, str] | None = None
-    known_hosts: str = ""
+    host_keys: str = ""
     authorities: str = ""
 
 
 @dataclass(slots=True)
-class Activity:
-    """What git is at: for people, and for whoever waits for a sign of life (`at`, of `time.monotonic`)."""
+class FetchProgress:
+    """The progress of a fetch; `at` is the time of its last change by `time.monotonic`."""
 
     phase: str = "connecting"
     percent: int = 0
     at: float = field(default_factory=time.monotonic)
 
-    def see(self, stderr: bytes) -> None:
-        """Take in what git wrote to stderr; what it passes on of the remote's words does not count."""
+    def read_stderr(self, stderr: bytes) -> None:
+        """Read git's own progress lines; lines that git passes on from the remote are ignored."""
         for line in re.split(rb"[\r\n]", stderr):
-            found = _PROGRESS.match(line)
-            if found is None:
+            match = _PROGRESS.match(line)
+            if match is None:
                 continue
-            phase, percent = found[1].decode().lower(), min(int(found[2]), 100)
+            phase, percent = match[1].decode().lower(), min(int(match[2]), 100)
             if (phase, percent) != (self.phase, self.percent):
                 self.phase, self.percent, self.at = phase, percent, time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
-class Advertised:
+class RemoteRefs:
     """Branches and tags of a remote, by full name, and the short name of its default branch."""
 
     refs: dict[str, str]
     head: str | None
 
 
-async def advertised(remote: Remote, activity: Activity) -> Advertised:
-    """What a remote has. Names that cannot be kept are left out. Raises RemoteFailed."""
+async def list_remote_refs(remote: Remote, progress: FetchProgress) -> RemoteRefs:
+    """The refs of a remote, without names that a repository here cannot have. Raises RemoteFailed."""
     args = GitArgs("ls-remote", ("--symref",), (remote.url, "HEAD", f"{BRANCHES}*", f"{TAGS}*"))
-    text = await _run(remote, args, activity)
+    text = await _run(remote, args, progress)
     refs, head = {}, None
     for line in text.split(b"\n"):
         value, _, name = line.partition(b"\t")
@@ -151,31 +154,31 @@ async def advertised(remote: Remote, activity: Activity) -> Advertised:
             head = value.removeprefix(b"ref: refs/heads/").decode("utf-8", "replace")
         elif name.startswith((BRANCHES.encode(), TAGS.encode())) and not name.endswith(b"^{}"):
             refs[name.decode("utf-8", "surrogateescape")] = value.decode("ascii", "replace")
-    if len(refs) > MOST_REFS:
+    if len(refs) > MAX_REFS:
         raise RemoteFailed("too-many-refs")
     if not all(is_object_id(value) for value in refs.values()):
         raise RemoteFailed("format" if all(len(value) == 64 for value in refs.values()) else "no-repository")
-    kept = {name: refs[name] for name in _keepable(refs)}
-    return Advertised(kept, head if head and BRANCHES + head in kept else None)
+    refs = {name: refs[name] for name in _storable(refs)}
+    return RemoteRefs(refs, head if head and BRANCHES + head in refs else None)
 
 
 async def fetch(
-    remote: Remote, path: Path, names: Iterable[str], activity: Activity, *, into: str = ""
+    remote: Remote, path: Path, names: Iterable[str], progress: FetchProgress, *, into: str = ""
 ) -> None:
-    """Bring refs of a remote with their objects into the repository at ``path``, wherever these pointed before.
+    """Fetch refs of a remote with their objects into the repository at ``path``; their old values there are replaced.
 
     Args:
-        remote: where they are.
+        remote: has the refs.
         path: the bare repository. Nobody else may fetch into it meanwhile.
-        names: full names, such as `advertised` told.
-        activity: is kept up to date.
-        into: what stands there instead of `refs/`, such as `refs/incoming/`.
+        names: full names, as from `list_remote_refs`.
+        progress: is updated.
+        into: replaces `refs/` in the names here, such as `refs/incoming/`.
 
     Raises:
-        RemoteFailed: some or all are not there.
+        RemoteFailed: some or all of them were not fetched.
     """
-    wanted = [f"+{name}:{into + name.removeprefix('refs/') if into else name}\n" for name in names]
-    if not wanted:
+    refspecs = [f"+{name}:{into + name.removeprefix('refs/') if into else name}\n" for name in names]
+    if not refspecs:
         return
     options = (
         "--stdin",
@@ -186,43 +189,54 @@ async def fetch(
         "--no-recurse-submodules",
         "--no-show-forced-updates",
     )
-    await _run(remote, GitArgs("fetch", options, (remote.url,)), activity, path, "".join(wanted).encode())
+    await _run(remote, GitArgs("fetch", options, (remote.url,)), progress, path, "".join(refspecs).encode())
 
 
-def _keepable(names: Iterable[str]) -> list[str]:
-    """Those that a repository here may hold together: valid, and none the folder of another."""
-    kept: set[str] = set()
+async def push(remote: Remote, path: Path, progress: FetchProgress) -> None:
+    """Make branches and tags of a remote those of the repository at ``path``. Raises RemoteFailed."""
+    refspecs = tuple(f"+{prefix}*:{prefix}*" for prefix in (BRANCHES, TAGS))
+    options = ("--prune", "--progress", "--no-verify", "--no-recurse-submodules")
+    await _run(remote, GitArgs("push", options, (remote.url, *refspecs)), progress, path)
+
+
+def _storable(names: Iterable[str]) -> list[str]:
+    """The names that a repository here may have together: valid, and no name is the folder of another."""
+    storable: set[str] = set()
     for name in sorted(names):
-        above = name.split("/")
-        folders = {"/".join(above[:count]) for count in range(3, len(above))}
-        if is_valid_ref_name(name.split("/", 2)[2]) and not folders & kept:
-            kept.add(name)
-    return sorted(kept)
+        segments = name.split("/")
+        folders = {"/".join(segments[:count]) for count in range(3, len(segments))}
+        if is_valid_ref_name(name.split("/", 2)[2]) and not folders & storable:
+            storable.add(name)
+    return sorted(storable)
 
 
 async def _run(
-    remote: Remote, args: GitArgs, activity: Activity, path: Path | None = None, stdin: bytes | None = None
+    remote: Remote,
+    args: GitArgs,
+    progress: FetchProgress,
+    path: Path | None = None,
+    stdin: bytes | None = None,
 ) -> bytes:
-    """Run git against a remote to its end; its stdout. Killed when cancelled, and with this process."""
+    """Run git against a remote and return its stdout. git is killed on cancellation, and if this process dies."""
     output = bytearray()
     with contextlib.ExitStack() as stack:
-        extra = _secrets(remote, stack)
+        secrets = _secret_variables(remote, stack)
         stream = stream_git(
             args,
             git_dir=path,
             body=None if stdin is None else _once(stdin),
             environment=clean_environment(
-                _surroundings(remote) | extra, protocols=(remote.scheme,), config=_configuration(remote)
+                _variables(remote) | secrets, protocols=(remote.scheme,), config=_configuration(remote)
             ),
-            time_limit=_LONGEST,
-            watch=activity.see,
-            leashed=True,
+            time_limit=_TIME_LIMIT,
+            watch=progress.read_stderr,
+            ends_with_parent=True,
         )
         try:
             async with contextlib.aclosing(stream):
                 async for chunk in stream:
                     output += chunk
-                    if len(output) > _MOST_LISTED:
+                    if len(output) > _MAX_OUTPUT:
                         raise RemoteFailed("too-many-refs")
         except GitTimedOut:
             raise RemoteFailed("idle") from None
@@ -236,36 +250,37 @@ async def _once(data: bytes) -> AsyncIterator[bytes]:
 
 
 def _reason(stderr: str) -> Reason:
-    words = stderr.lower()
-    return next((reason for reason, pattern in _WORDS if re.search(pattern, words)), "failed")
+    message = stderr.lower()
+    return next((reason for reason, pattern in _MESSAGES if re.search(pattern, message)), "failed")
 
 
-def _secrets(remote: Remote, stack: contextlib.ExitStack) -> dict[str, str]:
-    """Variables by which git and ssh get to user name and password."""
+def _secret_variables(remote: Remote, stack: contextlib.ExitStack) -> dict[str, str]:
+    """Environment variables by which git and ssh get the user name and the password."""
     if remote.secrets is None:
         return {}
-    descriptor, path = wire.sealed_off(*remote.secrets)
+    descriptor, path = helper_programs.secrets_file(*remote.secrets)
     stack.callback(os.close, descriptor)
-    asking = wire.program("ingot-repos-askpass")
+    askpass = helper_programs.program_path("ingot-repos-askpass")
     return {
-        "GIT_ASKPASS": asking,
-        "SSH_ASKPASS": asking,
+        "GIT_ASKPASS": askpass,
+        "SSH_ASKPASS": askpass,
         "SSH_ASKPASS_REQUIRE": "force",
-        wire.SECRETS: path,
+        helper_programs.SECRETS: path,
     }
 
 
-def _surroundings(remote: Remote) -> dict[str, str]:
-    # Without a home curl would look for the operator's .netrc in the account's.
+def _variables(remote: Remote) -> dict[str, str]:
+    """Environment variables for git and its helper programs."""
+    # With the account's own home curl would read the operator's .netrc.
     variables = {"HOME": os.devnull}
     if remote.proxy is not None:
         port, ticket, token = remote.proxy
-        variables[wire.TUNNEL] = f"{port}:{ticket}:{token}"
+        variables[helper_programs.TUNNEL] = f"{port}:{ticket}:{token}"
     if remote.scheme == "ssh":
         variables |= {
-            "GIT_SSH": wire.program("ingot-repos-ssh"),
+            "GIT_SSH": helper_programs.program_path("ingot-repos-ssh"),
             "GIT_SSH_VARIANT": "ssh",
-            wire.SSH: json.dumps(_ssh_options(remote)),
+            helper_programs.SSH: json.dumps(_ssh_options(remote)),
         }
     return variables
 
@@ -273,7 +288,7 @@ def _surroundings(remote: Remote) -> dict[str, str]:
 def _configuration(remote: Remote) -> list[tuple[str, str]]:
     settings = []
     if remote.authorities:
-        # It takes the place of the machine's own file, but not of the folder that holds the same.
+        # This replaces the machine's own file, but not the folder with the same authorities.
         settings.append(("http.sslCAInfo", remote.authorities))
         if folder := ssl.get_default_verify_paths().capath:
             settings.append(("http.sslCAPath", folder))
@@ -281,18 +296,18 @@ def _configuration(remote: Remote) -> list[tuple[str, str]]:
         port, ticket, token = remote.proxy
         settings.append(("http.proxy", f"socks5h://{ticket}:{token}@127.0.0.1:{port}"))
     if remote.scheme == "git":
-        settings.append(("core.gitProxy", wire.program("ingot-repos-connect")))
+        settings.append(("core.gitProxy", helper_programs.program_path("ingot-repos-connect")))
     return settings
 
 
 def _ssh_options(remote: Remote) -> list[str]:
-    """ssh_config(5): the way through the proxy, the host keys of the settings, and nothing of the operator's own."""
-    anyone = remote.known_hosts == "any"
-    chosen = {
-        "ProxyCommand": f"{wire.program('ingot-repos-connect')} %h %p",
-        "UserKnownHostsFile": os.devnull if anyone else f'"{remote.known_hosts}"',
+    """ssh_config(5): the proxy, the host keys of the settings, and nothing of the operator's own configuration."""
+    any_host = remote.host_keys == "any"
+    options = {
+        "ProxyCommand": f"{helper_programs.program_path('ingot-repos-connect')} %h %p",
+        "UserKnownHostsFile": os.devnull if any_host else f'"{remote.host_keys}"',
         "GlobalKnownHostsFile": os.devnull,
-        "StrictHostKeyChecking": "no" if anyone else "yes",
+        "StrictHostKeyChecking": "no" if any_host else "yes",
         "IdentityFile": "none",
         "IdentityAgent": "none",
         "ClearAllForwardings": "yes",
@@ -301,4 +316,8 @@ def _ssh_options(remote: Remote) -> list[str]:
         "BatchMode": "yes" if remote.secrets is None else "no",
         "LogLevel": "ERROR",
     }
-    return ["-F", os.devnull, *(part for name, value in chosen.items() for part in ("-o", f"{name}={value}"))]
+    return [
+        "-F",
+        os.devnull,
+        *(part for name, value in options.items() for part in ("-o", f"{name}={value}")),
+    ]

@@ -1,28 +1,31 @@
 """The smart protocol of git between a request and `git upload-pack` / `git receive-pack`.
 
-gitprotocol-http(5) for the two requests of a client, gitprotocol-pack(5) and gitprotocol-v2(5) for what is
-inside. Packs are streamed and never held. Who may fetch or push is decided by the caller, beforehand;
-`read_push_commands` shows what a push is about to change without having started git.
+gitprotocol-http(5) describes the two requests of a client, gitprotocol-pack(5) and gitprotocol-v2(5) their bodies.
+Packs are streamed and never in memory as a whole. The caller decides first who may fetch or push: `read_push_commands`
+reads the ref updates of a push without starting git.
 
-Refused to every pusher by `configuration.CONFIG`: refs outside refs/heads, refs/tags and refs/notes, deleting the
-branch that HEAD names, objects that fail fsck. Hooks never run.
+`configuration.CONFIG` refuses to every pusher: refs outside refs/heads, refs/tags and refs/notes, deleting the branch
+in HEAD, objects that fail fsck. No hook of a repository ever runs; `update_hook` is our own.
 """
 
 import re
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from ingot_repos.git.command import MIB, GitArgs, clean_environment, git_async
 from ingot_repos.git.errors import BodyRefused, RepositoryNotFound
+from ingot_repos.git.packs import while_in_use
 from ingot_repos.git.refs import RefChange
+from ingot_repos.git.sideband import without_path
 from ingot_repos.git.streaming import stream_git
+from ingot_repos.git.update_hook import RefRefusal, hook_environment
 
 Service = Literal["git-upload-pack", "git-receive-pack"]
 
-# git(1), GIT_PROTOCOL: keys with optional values, separated by colons; what we do not know is ignored.
+# git(1), GIT_PROTOCOL: keys with optional values, separated by colons; git ignores unknown ones.
 _GIT_PROTOCOL = re.compile(r"version=[012](:[A-Za-z0-9._-]{1,64}(=[A-Za-z0-9._/+-]{0,128})?){0,8}")
 _OLD_NEW_REF = re.compile(rb"([0-9a-f]{40}) ([0-9a-f]{40}) ([^\0\n]+)(?:\0[^\n]*)?\n?")
 _HEADER = 4
@@ -31,39 +34,49 @@ _INFLATE_CHUNK = 256 * 1024
 _MAX_ADVERTISEMENT = 256 * MIB
 _MAX_COMMANDS = 8 * MIB
 
-# The answer to a version 2 info/refs names only what this server can do, never a ref (gitprotocol-v2,
+# The answer to a version 2 info/refs lists only the capabilities of this server, never a ref (gitprotocol-v2,
 # "Capability Advertisement"), so one answer serves every repository.
 _capabilities_v2: dict[str, bytes] = {}
 
 
-async def advertise(path: Path, service: Service, git_protocol: str | None = None) -> bytes:
+async def advertise(
+    path: Path, service: Service, git_protocol: str | None = None, *, is_session: bool = False
+) -> bytes:
     """The body of `GET …/info/refs?service=…` (gitprotocol-http, "Discovering References").
 
     Args:
         path: the bare repository.
-        service: what the client asked for.
-        git_protocol: the `Git-Protocol` header; ignored when malformed.
+        service: which of the two.
+        git_protocol: the `Git-Protocol` header; ignored if malformed.
+        is_session: without the line that names the service, as at the start of a session over SSH.
 
     Raises:
-        RepositoryNotFound: there is none at this path.
+        RepositoryNotFound: there is no repository at this path.
         GitFailed: git could not read the repository.
     """
     if not (path / "HEAD").is_file():
         raise RepositoryNotFound("no such repository")
-    wanted = _accepted_protocol(service, git_protocol)
-    if wanted is not None and wanted in _capabilities_v2:
-        return _capabilities_v2[wanted]
+    protocol = _accepted_protocol(service, git_protocol)
+    if protocol is not None and protocol in _capabilities_v2:
+        return _capabilities_v2[protocol]
     answer = await git_async(
         _service_args(path, service, "--stateless-rpc", "--http-backend-info-refs"),
-        environment=_service_environment(wanted),
+        environment=_service_environment(protocol),
         max_output=_MAX_ADVERTISEMENT,
     )
-    if not _is_v2(wanted):
+    if is_session:
+        return answer
+    if not _is_v2(protocol):
         return _pkt_line(f"# service={service}\n".encode()) + _FLUSH + answer
-    # A bound against clients that invent keys; an honest one sends `version=2` alone.
-    if wanted == "version=2":
-        _capabilities_v2[wanted] = answer
+    # Only this value is cached: normal clients send no other, and the cache stays bounded.
+    if protocol == "version=2":
+        _capabilities_v2[protocol] = answer
     return answer
+
+
+def speaks_v2(git_protocol: str | None) -> bool:
+    """Whether git answers a fetch with this `Git-Protocol` header in version 2."""
+    return _is_v2(_accepted_protocol("git-upload-pack", git_protocol))
 
 
 def serve(
@@ -74,50 +87,64 @@ def serve(
     *,
     gzip: bool = False,
     stateless: bool = True,
+    drain: bool = True,
     max_push_bytes: int | None = None,
+    max_file_bytes: int = 0,
+    refusals: Sequence[RefRefusal] = (),
+    hooks: Path | None = None,
     max_inflated_bytes: int = 64 * MIB,
     max_memory: int | None = None,
     time_limit: float = 3600.0,
 ) -> AsyncGenerator[bytes, None]:
-    """The answer to `POST …/git-upload-pack` or `…/git-receive-pack`, both ways streamed.
+    """The answer to `POST …/git-upload-pack` or `…/git-receive-pack`; request and answer are streamed.
 
     Args:
         path: the bare repository.
         service: which of the two.
-        git_protocol: the `Git-Protocol` header; ignored when malformed.
-        body: the request body. It is read from another task of the same loop.
+        git_protocol: the `Git-Protocol` header; ignored if malformed.
+        body: the request body. Another task of the same loop reads it.
         gzip: the body has `Content-Encoding: gzip`.
         stateless: False for a whole session over one connection (SSH), where git itself advertises first.
+        drain: see `stream_git`; False where the client does not end its side first.
         max_push_bytes: larger packs are refused by git, with a message to the client.
-        max_inflated_bytes: bound of a gzip'd body; packs are never gzip'd by clients.
+        max_file_bytes: a push with a larger file is refused by git, with a message; 0: any.
+        refusals: refs of a push that git refuses, with a message to the client.
+        hooks: the folder of the hook for it (`update_hook.hooks_folder`); without it no hook runs.
+        max_inflated_bytes: limit of a body with gzip; clients never send packs with gzip.
         max_memory: bytes of private memory per git process.
         time_limit: seconds for the whole exchange.
 
     Raises (while iterating):
-        GitFailed: after the last chunk; git has told the client its reason inside the stream where it could.
+        GitFailed: after the last chunk; if possible, the stream has git's reason for the client.
         GitTimedOut: killed after `time_limit`.
         BodyRefused: the gzip body is broken or larger than allowed.
-    Whatever `body` raises is raised here, after git was killed. Close the generator when the client is gone.
+    An error of `body` is raised here, after git was killed. Close the generator when the client disconnects.
     """
-    wanted = _accepted_protocol(service, git_protocol)
+    protocol = _accepted_protocol(service, git_protocol)
     config = []
     if max_push_bytes is not None:
         config.append(("receive.maxInputSize", str(max_push_bytes)))
-    return stream_git(
+    extra: dict[str, str] = {}
+    if hooks is not None:
+        config.append(("core.hooksPath", str(hooks)))
+        extra = hook_environment(refusals, max_file_bytes)
+    answer = stream_git(
         _service_args(path, service, *(["--stateless-rpc"] if stateless else [])),
         body=inflate(body, max_inflated_bytes) if gzip else body,
-        environment=_service_environment(wanted, config),
+        environment=_service_environment(protocol, config) | extra,
         time_limit=time_limit,
         max_memory=max_memory,
-        drain=stateless,
+        drain=drain,
     )
+    answer = while_in_use(path, answer)
+    return without_path(answer, path) if service == "git-receive-pack" else answer
 
 
 async def inflate(body: AsyncIterator[bytes], max_bytes: int) -> AsyncIterator[bytes]:
-    """Undo gzip (RFC 1952) chunk by chunk; memory stays constant whatever the ratio.
+    """Decompress gzip (RFC 1952) chunk by chunk; memory is constant for any ratio.
 
     Raises:
-        BodyRefused: not gzip, cut short, followed by other bytes, or more than `max_bytes` inflated.
+        BodyRefused: not gzip, incomplete, followed by other bytes, or more than `max_bytes` decompressed.
     """
     inflater = zlib.decompressobj(wbits=31)
     total = 0
@@ -136,45 +163,45 @@ async def inflate(body: AsyncIterator[bytes], max_bytes: int) -> AsyncIterator[b
             pending = inflater.unconsumed_tail or inflater.unused_data
             if inflated:
                 yield inflated
-    # What zlib still holds back is at most one window: it never exceeds the bound by more than that.
+    # zlib still has at most one window, so the limit is never exceeded by more than that.
     if rest := inflater.flush():
         yield rest
     if not inflater.eof:
-        raise BodyRefused("the gzip body is cut short")
+        raise BodyRefused("the gzip body is incomplete")
 
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """What a receive-pack request asks for, and the whole body again for `serve`."""
+    """The ref updates of a receive-pack request, and the whole body again for `serve`."""
 
     commands: tuple[RefChange, ...]
     body: AsyncIterator[bytes]
 
 
 async def read_push_commands(body: AsyncIterator[bytes]) -> Push:
-    """Read the command list that opens a (not gzip'd) receive-pack body, up to its flush-pkt.
+    """Read the command list at the start of a receive-pack body (without gzip), up to its flush-pkt.
 
     gitprotocol-pack, "Reference Update Request": shallow lines, then `old new ref` lines, the first with
-    capabilities behind a NUL, then a flush-pkt. Lets a push be refused before any object is taken in.
-    The flush-pkt alone, by which clients probe before a large push, gives no commands.
+    capabilities behind a NUL, then a flush-pkt. So a push can be refused before any object is received.
+    A flush-pkt alone, which clients send as a probe before a large push, gives no commands.
 
     Raises:
-        BodyRefused: this is no such list (signed pushes included), or it is larger than 8 MiB.
+        BodyRefused: the body does not start with such a list (as for signed pushes), or the list exceeds 8 MiB.
     """
-    held = bytearray()
+    head = bytearray()
     commands: list[RefChange] = []
     position = 0
     stream = aiter(body)
     while True:
-        while (line := _next_line(held, position)) is None:
-            if len(held) > _MAX_COMMANDS:
+        while (line := _next_line(head, position)) is None:
+            if len(head) > _MAX_COMMANDS:
                 raise BodyRefused("too many ref updates in one push")
             chunk = await anext(stream, None)
             if chunk is None:
-                raise BodyRefused("the push request is cut short")
-            held.extend(chunk)
+                raise BodyRefused("the push request is incomplete")
+            head.extend(chunk)
         if line == _FLUSH:
-            return Push(tuple(commands), _replay(bytes(held), stream))
+            return Push(tuple(commands), replayed(bytes(head), stream))
         position += len(line)
         content = line[_HEADER:]
         if not content.startswith(b"shallow "):
@@ -189,21 +216,22 @@ def _parse_command(content: bytes) -> RefChange:
     return RefChange(name.decode("utf-8", "surrogateescape"), before.decode(), after.decode())
 
 
-def _next_line(held: bytearray, position: int) -> bytes | None:
+def _next_line(head: bytearray, position: int) -> bytes | None:
     """The pkt-line at `position` with its length header, the flush-pkt included; None while incomplete."""
-    header = bytes(held[position : position + _HEADER])
+    header = bytes(head[position : position + _HEADER])
     if len(header) < _HEADER:
         return None
     if header == _FLUSH:
         return header
     if re.fullmatch(rb"[0-9a-fA-F]{4}", header) is None or (length := int(header, 16)) <= _HEADER:
         raise BodyRefused("not a pkt-line")
-    line = bytes(held[position : position + length])
+    line = bytes(head[position : position + length])
     return line if len(line) == length else None
 
 
-async def _replay(held: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    yield held
+async def replayed(head: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """A body of which `head` was read already."""
+    yield head
     async for chunk in rest:
         yield chunk
 
@@ -211,7 +239,7 @@ async def _replay(held: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[byte
 def _accepted_protocol(service: Service, git_protocol: str | None) -> str | None:
     """The value for GIT_PROTOCOL, or None for version 0.
 
-    There is no version 2 of receive-pack: git answers as version 0, so the header is left out for it.
+    There is no version 2 of receive-pack. git answers it as version 0, so the header is not passed on.
     """
     if git_protocol is None or _GIT_PROTOCOL.fullmatch(git_protocol) is None:
         return None
@@ -221,7 +249,8 @@ def _accepted_protocol(service: Service, git_protocol: str | None) -> str | None
 
 
 def _is_v2(git_protocol: str | None) -> bool:
-    return git_protocol is not None and git_protocol.startswith("version=2")
+    # Of several versions git takes the highest one.
+    return git_protocol is not None and "version=2" in git_protocol.split(":")
 
 
 def _pkt_line(content: bytes) -> bytes:
@@ -230,7 +259,7 @@ def _pkt_line(content: bytes) -> bytes:
 
 def _service_args(path: Path, service: Service, *options: str) -> GitArgs:
     if service == "git-upload-pack":
-        # --strict: the path is the repository itself, never one found near it.
+        # --strict: git uses exactly this path and searches no other.
         return GitArgs("upload-pack", ("--strict", *options), (str(path),))
     return GitArgs("receive-pack", options, (str(path),))
 

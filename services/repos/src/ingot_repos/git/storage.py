@@ -1,9 +1,9 @@
-"""Where repositories lie, and how they come to be and go.
+"""The paths of repositories on disk, and their creation and deletion.
 
-A path follows from the integer id alone, so renames and transfers move no files. Whatever appears under its
-final path is complete: it is built in `staging/` and renamed into place; what is deleted is renamed into
-`trash/` first. A process that dies in between leaves rubbish there, never half a repository. The next try at the
-same repository, its deletion, or `sweep` takes the rubbish away.
+A path depends only on the integer id, so renames and transfers move no files. A repository at its final path is always
+complete: it is built in `staging/` and then renamed. A deleted repository is renamed into `trash/` first. So a process
+that dies leaves files in these two folders, but no incomplete repository. The next attempt for the same repository, its
+deletion, or `sweep` removes these files.
 """
 
 import asyncio
@@ -14,39 +14,49 @@ import shutil
 import tempfile
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 import pygit2
-from pygit2.enums import ConfigLevel
+from cachetools import LRUCache
+from pygit2.enums import ConfigLevel, ObjectType
 
 from ingot_repos.git.command import GitArgs, clean_environment, run_git
 from ingot_repos.git.disk import check_loose_objects, disk_errors
 from ingot_repos.git.errors import InvalidName, RepositoryExists, RepositoryNotFound
-from ingot_repos.git.leftovers import clear_leftovers
 from ingot_repos.git.refs import BRANCHES, default_branch, is_valid_ref_name
+from ingot_repos.git.temporary_files import remove_temporary_files
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-# gitrepository-layout(5): all that git asks of a bare repository, without hooks and samples.
+# gitrepository-layout(5): everything that a bare repository needs, without hooks and samples.
 _FOLDERS = ("objects/info", "objects/pack", "refs/heads", "refs/tags")
 _CONFIG = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
 _FORK_SECONDS = 1800.0
-# Longer than anything takes that is under way: a fetch from a remote ends after a day.
+_CACHED_TREE_BYTES = 256 * 1024
+_CACHE_BYTES = 64 * 1024 * 1024
+# Part of names on disk: an import that goes on after an update must find its folder.
+_IMPORT_SUFFIX = ".filling"
+# Where git receives the objects of a push before it accepts them; it stays when git is killed.
+_QUARANTINE = "objects/tmp_objdir-*"
+_LONGEST_PUSH_SECONDS = 2 * 3600.0
+# Longer than any running work: a fetch from a remote ends after a day.
 _ABANDONED_SECONDS = 2 * 86400.0
 
 
 def _isolate_libgit2() -> None:
-    """Give libgit2 the clean environment that `command` gives to git."""
+    """Keep configuration of the machine away from libgit2, as `command` does for git."""
     for level in (ConfigLevel.SYSTEM, ConfigLevel.XDG, ConfigLevel.GLOBAL, ConfigLevel.PROGRAMDATA):
         pygit2.settings.search_path[level] = ""
     pygit2.settings.owner_validation = False
-    # What a merge made must survive a power cut once it was answered for.
+    # A merge that was answered must survive a power failure.
     pygit2.settings.enable_fsync_gitdir(True)
+    # By default trees above 4 KiB are parsed again each time; what is kept has a limit for the whole process.
+    pygit2.settings.cache_object_limit(ObjectType.TREE, _CACHED_TREE_BYTES)
+    pygit2.settings.cache_max_size(_CACHE_BYTES)
 
 
 _isolate_libgit2()
@@ -55,13 +65,13 @@ _isolate_libgit2()
 class Storage:
     """The repositories of one volume.
 
-    `open` answers from a cache of each thread: libgit2's objects must not be used by two threads at once,
-    so a repository, and whatever was read from it, stays in the thread that opened it. `call` does that right
-    from a coroutine. All methods may be called from any thread.
+    `open` has a cache for each thread: two threads must not use the same object of libgit2 at once. So a repository,
+    and everything that was read from it, stays in the thread that opened it. A coroutine uses `call` for that. All
+    methods may be called from any thread.
 
     Args:
-        root: the volume's folder; made when missing.
-        open_per_thread: how many open repositories each thread keeps.
+        root: the volume's folder; it is created if it is missing.
+        open_per_thread: how many repositories each thread has open at most.
         threads: how many calls of `call` run at once; further ones wait.
     """
 
@@ -78,36 +88,36 @@ class Storage:
             folder.mkdir(parents=True, exist_ok=True)
 
     def path(self, repo_id: int) -> Path:
-        """Where the repository of this id lies or would lie: `repositories/ab/cd/<id>.git`."""
+        """The path of the repository with this id, whether it exists or not: `repositories/ab/cd/<id>.git`."""
         if repo_id <= 0:
             raise InvalidName("not a repository id")
-        # Spread by a hash, so that no folder grows with the number of repositories.
-        spread = hashlib.sha256(str(repo_id).encode()).hexdigest()
-        return self.root / "repositories" / spread[:2] / spread[2:4] / f"{repo_id}.git"
+        # Hashing keeps every folder small, whatever the number of repositories.
+        digest = hashlib.sha256(str(repo_id).encode()).hexdigest()
+        return self.root / "repositories" / digest[:2] / digest[2:4] / f"{repo_id}.git"
 
     def exists(self, repo_id: int) -> bool:
         return (self.path(repo_id) / "HEAD").is_file()
 
     def create(self, repo_id: int, head: str) -> Path:
-        """Make an empty bare repository (SHA-1) whose HEAD names the branch `head`, its default branch.
+        """Create an empty bare repository (SHA-1) whose HEAD names the branch `head`, its default branch.
 
         Raises:
-            RepositoryExists: the id is taken.
+            RepositoryExists: the id is in use.
             InvalidName: not a branch name.
         """
         if not is_valid_ref_name(head):
             raise InvalidName("not a branch name")
-        with self._building(repo_id) as built:
+        with self._staging_folder(repo_id) as path:
             for folder in _FOLDERS:
-                (built / folder).mkdir(parents=True)
-            _write_settings(built, head)
-            return self._publish(built, repo_id)
+                (path / folder).mkdir(parents=True)
+            _write_settings(path, head)
+            return self._publish(path, repo_id)
 
     def fork(self, source_id: int, target_id: int) -> Path:
-        """Copy branches, tags and HEAD of a repository; refs/pull/ and all else stay behind. Blocks.
+        """Copy branches, tags and HEAD of a repository, but not refs/pull/ and others. Blocks.
 
         Objects are hard-linked (`git clone --local`), so no data is copied and neither repository depends
-        on the other afterwards. When the target exists already it is left as it is.
+        on the other afterwards. If the target exists already, it does not change.
 
         Raises:
             RepositoryNotFound: no such source.
@@ -119,79 +129,100 @@ class Storage:
             return target
         head = default_branch(self.open(source_id))
         clone = ("--bare", "--local", "--template=", "--quiet")
-        with self._building(target_id) as built:
+        with self._staging_folder(target_id) as path:
             run_git(
-                GitArgs("clone", clone, (str(self.path(source_id)), str(built))),
+                GitArgs("clone", clone, (str(self.path(source_id)), str(path))),
                 environment=clean_environment(protocols=("file",)),
                 time_limit=_FORK_SECONDS,
-                leashed=True,
+                ends_with_parent=True,
             )
-            # The clone remembers where it came from; a repository here knows nothing of others.
-            _write_settings(built, head)
+            # Remove the path of the source from the configuration of the clone.
+            _write_settings(path, head)
             with contextlib.suppress(RepositoryExists):
-                self._publish(built, target_id)
+                self._publish(path, target_id)
         return target
 
-    def filling(self, repo_id: int, head: str) -> Path:
-        """A bare repository in `staging/` to be filled and then opened with `open_filled`; the same one each time.
+    def import_staging(self, repo_id: int, head: str) -> Path:
+        """The bare repository in `staging/` into which an import fetches; `publish_import` ends the import.
 
-        It outlives the process that fills it, so that another can go on. Blocks.
+        The path is the same each time: if the process dies, the next one continues the import. Blocks.
 
         Raises:
             InvalidName: not a branch name.
         """
         if not is_valid_ref_name(head):
             raise InvalidName("not a branch name")
-        folder = self._staging / f"{repo_id}.filling"
-        built = folder / "repository.git"
+        folder = self._import_folder(repo_id)
+        path = folder / "repository.git"
         for part in _FOLDERS:
-            (built / part).mkdir(parents=True, exist_ok=True)
-        _write_settings(built, head)
+            (path / part).mkdir(parents=True, exist_ok=True)
+        _write_settings(path, head)
         os.utime(folder)
-        clear_leftovers(built)
-        return built
+        remove_temporary_files(path)
+        return path
 
-    def open_filled(self, repo_id: int, head: str) -> None:
-        """Put what was filled in its place, with HEAD at the branch `head`. Blocks.
+    def publish_import(self, repo_id: int, head: str) -> None:
+        """Move an imported repository to its final path, with HEAD at the branch `head`. Blocks.
 
         Raises:
             RepositoryExists: there is one already.
         """
-        built = self._staging / f"{repo_id}.filling" / "repository.git"
-        _write_settings(built, head)
-        self._publish(built, repo_id)
+        path = self._import_folder(repo_id) / "repository.git"
+        _write_settings(path, head)
+        self._publish(path, repo_id)
 
     def delete(self, repo_id: int) -> None:
-        """Take a repository away at once, then remove its files, begun ones too. Nothing happens without one."""
-        taken = self._trash / f"{repo_id}-{os.urandom(8).hex()}"
+        """Rename a repository into the trash, then remove its files, staged ones too. Does nothing without one."""
+        trash_path = self._trash / f"{repo_id}-{os.urandom(8).hex()}"
         with contextlib.suppress(FileNotFoundError):
-            self.path(repo_id).rename(taken)
+            self.path(repo_id).rename(trash_path)
         self._deletions += 1
-        shutil.rmtree(taken, ignore_errors=True)
+        shutil.rmtree(trash_path, ignore_errors=True)
         self.clear(repo_id)
 
+    def ids(self) -> Iterator[int]:
+        """The ids of all repositories on the volume. Blocks."""
+        for path in self.root.glob("repositories/*/*/*.git"):
+            if path.stem.isdecimal():
+                yield int(path.stem)
+
+    def move_to_trash(self, repo_id: int) -> None:
+        """Move a repository into the trash, where `sweep` finds it two days later. Does nothing without one."""
+        trash_path = self._trash / f"{repo_id}-{os.urandom(8).hex()}"
+        with contextlib.suppress(FileNotFoundError):
+            self.path(repo_id).rename(trash_path)
+            os.utime(trash_path)
+        self._deletions += 1
+
     def clear(self, repo_id: int) -> None:
-        """Remove what was begun of a repository in `staging/`. One process at a time works on one. Blocks."""
-        for leftover in (*self._staging.glob(f"{repo_id}-*"), self._staging / f"{repo_id}.filling"):
-            shutil.rmtree(leftover, ignore_errors=True)
+        """Remove the staged files of a repository. Nobody else may work on it at this time. Blocks."""
+        for folder in (*self._staging.glob(f"{repo_id}-*"), self._import_folder(repo_id)):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def sweep(self, *, older_than: float = _ABANDONED_SECONDS) -> None:
-        """Remove what died processes left in `staging/` and `trash/`, `older_than` seconds ago or more. Blocks."""
+        """Remove files of dead processes in `staging/` and `trash/`, at least `older_than` seconds old. Blocks.
+
+        Of pushes they are inside the repositories, and are older than any push may take.
+        """
         limit = time.time() - older_than
         for folder in (self._staging, self._trash):
-            for leftover in folder.iterdir():
+            for entry in folder.iterdir():
                 with contextlib.suppress(FileNotFoundError):
-                    if leftover.stat().st_mtime <= limit:
-                        shutil.rmtree(leftover, ignore_errors=True)
+                    if entry.stat().st_mtime <= limit:
+                        shutil.rmtree(entry, ignore_errors=True)
+        for entry in self.root.glob(f"repositories/*/*/*.git/{_QUARANTINE}"):
+            with contextlib.suppress(FileNotFoundError):
+                if entry.stat().st_mtime <= min(limit, time.time() - _LONGEST_PUSH_SECONDS):
+                    shutil.rmtree(entry, ignore_errors=True)
 
     def open(self, repo_id: int) -> pygit2.Repository:
         """The repository, for use in this thread only.
 
-        Its first opening in this process reads all loose objects once (see `disk.check_loose_objects`).
+        The first time in this process all its loose objects are read once (see `disk.check_loose_objects`).
 
         Raises:
             RepositoryNotFound: there is none.
-            RepositoryDamaged: it holds what libgit2 must not be let near.
+            RepositoryDamaged: it has an object on which libgit2 would hang.
         """
         cache = self._thread_cache()
         path = self.path(repo_id)
@@ -202,16 +233,12 @@ class Storage:
             raise RepositoryNotFound("no such repository") from None
         cached = cache.get(repo_id)
         if cached is not None and cached[0] == inode:
-            cache.move_to_end(repo_id)
             return cached[1]
         if repo_id not in self._checked:
             check_loose_objects(path)
             self._checked.add(repo_id)
         repo = pygit2.Repository(str(path))
         cache[repo_id] = (inode, repo)
-        cache.move_to_end(repo_id)
-        if len(cache) > self._open_per_thread:
-            cache.popitem(last=False)
         return repo
 
     async def call(
@@ -221,12 +248,12 @@ class Storage:
         *args: _P.args,
         **kwargs: _P.kwargs,
     ) -> _T:
-        """Run a function of this room on a repository, in a thread that opens it for itself.
+        """Run a function of this package on a repository, in a thread that opens the repository itself.
 
-        What comes back must be plain values, not objects of pygit2.
+        The result must be plain values, not objects of pygit2.
 
         Raises:
-            RepositoryDamaged, StorageFull: besides what the function raises.
+            RepositoryDamaged, StorageFull: in addition to the errors of the function.
         """
 
         def act() -> _T:
@@ -246,22 +273,22 @@ class Storage:
         total = 0
         for folder, _, names in os.walk(self.path(repo_id)):
             for name in names:
-                # A repack or a push may take files away under our hands.
+                # A repack or a push may remove files meanwhile.
                 with contextlib.suppress(FileNotFoundError):
                     total += os.stat(os.path.join(folder, name), follow_symlinks=False).st_size  # noqa: PTH116, PTH118
         return total
 
-    def _thread_cache(self) -> OrderedDict[int, tuple[int, pygit2.Repository]]:
-        """This thread's open repositories; emptied after any deletion, as inodes are used again."""
+    def _thread_cache(self) -> LRUCache[int, tuple[int, pygit2.Repository]]:
+        """This thread's open repositories; cleared after any deletion, because inodes are reused."""
         if getattr(self._local, "deletions", None) != self._deletions:
             self._local.deletions = self._deletions
-            self._local.cache = OrderedDict()
-        cache: OrderedDict[int, tuple[int, pygit2.Repository]] = self._local.cache
+            self._local.cache = LRUCache(self._open_per_thread)
+        cache: LRUCache[int, tuple[int, pygit2.Repository]] = self._local.cache
         return cache
 
     @contextlib.contextmanager
-    def _building(self, repo_id: int) -> Iterator[Path]:
-        """A fresh folder in `staging/`, gone afterwards unless it was published."""
+    def _staging_folder(self, repo_id: int) -> Iterator[Path]:
+        """The path of a new repository in `staging/`; afterwards it is removed unless it was published."""
         with disk_errors():
             folder = Path(tempfile.mkdtemp(prefix=f"{repo_id}-", dir=self._staging))
         try:
@@ -270,16 +297,19 @@ class Storage:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _publish(self, built: Path, repo_id: int) -> Path:
-        """Rename a finished repository to its place; a rename never replaces a folder with content."""
+    def _import_folder(self, repo_id: int) -> Path:
+        return self._staging / f"{repo_id}{_IMPORT_SUFFIX}"
+
+    def _publish(self, path: Path, repo_id: int) -> Path:
+        """Rename a complete repository to its final path; a rename never replaces a folder that is not empty."""
         target = self.path(repo_id)
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            built.rename(target)
+            path.rename(target)
         except OSError as error:
             if not self.exists(repo_id):
                 raise
-            raise RepositoryExists("the id is taken") from error
+            raise RepositoryExists("the id is in use") from error
         return target
 
 

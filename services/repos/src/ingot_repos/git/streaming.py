@@ -1,8 +1,8 @@
 """A git process whose stdin and stdout are streams of the event loop, with back-pressure both ways.
 
-The pipes are read and written by `loop.add_reader`/`add_writer` on the bare descriptors, and the process is
-started in a thread: that is the same on every loop, nothing is buffered but one chunk each way, and a stream
-that nobody reads stops git by its full pipe. Memory does not grow with what flows through.
+The pipes are read and written by `loop.add_reader`/`add_writer` on the bare descriptors, and a thread starts the
+process: this works on every loop. Only one chunk in each direction is buffered, and if nobody reads the stream, the
+full pipe stops git. Memory does not grow with the size of a stream.
 """
 
 import asyncio
@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import IO
 
 from ingot_repos.git.command import (
-    SPAWNING,
-    STDERR_KEPT,
+    MAX_STDERR,
+    SPAWN_THREADS,
     GitArgs,
     Process,
     clean_environment,
     kill_group,
-    observed,
+    process_telemetry,
     scrub,
     spawn,
 )
@@ -30,8 +30,8 @@ from ingot_repos.git.disk import git_failure
 from ingot_repos.git.errors import GitTimedOut
 
 _CHUNK = 256 * 1024
-# How much of a request body that git no longer wants is still taken in, so that the client gets to read
-# git's own words about it instead of a broken connection.
+# How much of a request body is still read after git stopped reading it, so that the client gets git's message and not
+# a broken connection.
 _DISCARD_BYTES = 64 * 1024 * 1024
 _DISCARD_SECONDS = 30.0
 
@@ -46,7 +46,7 @@ async def stream_git(
     max_memory: int | None = None,
     drain: bool = True,
     watch: Callable[[bytes], None] | None = None,
-    leashed: bool = False,
+    ends_with_parent: bool = False,
 ) -> AsyncGenerator[bytes, None]:
     """Yield git's stdout in chunks of at most 256 KiB while `body` flows into its stdin.
 
@@ -56,16 +56,16 @@ async def stream_git(
     Args:
         args: the command line.
         git_dir: the bare repository it works on.
-        body: its stdin; nothing when None.
-        environment: of `clean_environment`; the default one when None.
-        time_limit: seconds, for the whole of it.
+        body: its stdin; nothing if None.
+        environment: of `clean_environment`; the default one if None.
+        time_limit: seconds, for the whole run.
         max_memory: see `spawn`.
-        drain: whether what git leaves unread of a finite body is taken in (bounded) before the stream ends.
-        watch: is given what git writes to stderr, as it comes.
-        leashed: see `spawn`.
+        drain: whether the part of a finite body that git does not read is read (up to a limit) before the stream ends.
+        watch: gets each chunk that git writes to stderr.
+        ends_with_parent: see `spawn`.
 
     Raises:
-        GitFailed, StorageFull: after the last chunk, when git ended with another code than 0.
+        GitFailed, StorageFull: after the last chunk, if git ended with another code than 0.
         GitTimedOut: the time limit killed it.
     """
     start = partial(
@@ -75,24 +75,24 @@ async def stream_git(
         environment=clean_environment() if environment is None else environment,
         stdin=subprocess.DEVNULL if body is None else subprocess.PIPE,
         max_memory=max_memory,
-        leashed=leashed,
+        ends_with_parent=ends_with_parent,
     )
-    with observed(args.verb):
+    with process_telemetry(args.verb):
         process = await _spawn_in_thread(start)
         loop = asyncio.get_running_loop()
         expired = asyncio.Event()
         deadline = loop.call_later(time_limit, _expire, process, expired)
-        complaints = bytearray()
+        stderr = bytearray()
         assert process.stdout is not None  # noqa: S101 -- spawn pipes both
         assert process.stderr is not None  # noqa: S101
-        tasks = [loop.create_task(_collect(process.stderr, complaints, watch))]
+        tasks = [loop.create_task(_collect(process.stderr, stderr, watch))]
         if body is not None and process.stdin is not None:
             tasks.append(loop.create_task(_feed(process, process.stdin, body)))
         try:
             _prepare(process.stdout)
             while chunk := await _read(process.stdout):
                 yield chunk
-            await loop.run_in_executor(SPAWNING, process.wait)
+            await loop.run_in_executor(SPAWN_THREADS, process.wait)
             await asyncio.wait(tasks if drain else tasks[:1], timeout=_DISCARD_SECONDS)
             for task in tasks:
                 if task.done() and (error := task.exception()) is not None:
@@ -100,36 +100,36 @@ async def stream_git(
             if expired.is_set():
                 raise GitTimedOut("git did not end in time")
             if process.returncode != 0:
-                raise git_failure(process.returncode, scrub(bytes(complaints), git_dir))
+                raise git_failure(process.returncode, scrub(bytes(stderr), git_dir))
         finally:
-            # First what needs no waiting: a second cancellation may end this block at any await below.
+            # Steps without an await come first: a second cancellation may end this block at any await below.
             kill_group(process)
             deadline.cancel()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            for pipe in (process.stdin, process.stdout, process.stderr, process.leash):
+            for pipe in (process.stdin, process.stdout, process.stderr, process.parent_pipe):
                 if pipe is not None:
                     pipe.close()
-            await loop.run_in_executor(SPAWNING, process.wait)
+            await loop.run_in_executor(SPAWN_THREADS, process.wait)
 
 
 async def _spawn_in_thread(start: Callable[[], Process]) -> Process:
-    """Start the process in a thread; when cancelled meanwhile, still wait for it and kill it."""
-    starting = asyncio.get_running_loop().run_in_executor(SPAWNING, start)
+    """Start the process in a thread. If this is cancelled meanwhile, the process is killed once it has started."""
+    future = asyncio.get_running_loop().run_in_executor(SPAWN_THREADS, start)
     try:
-        return await asyncio.shield(starting)
+        return await asyncio.shield(future)
     except asyncio.CancelledError:
-        starting.add_done_callback(_discard)
+        future.add_done_callback(_discard)
         raise
 
 
-def _discard(started: asyncio.Future[Process]) -> None:
-    if started.cancelled() or started.exception() is not None:
+def _discard(future: asyncio.Future[Process]) -> None:
+    if future.cancelled() or future.exception() is not None:
         return
-    process = started.result()
+    process = future.result()
     kill_group(process)
-    for pipe in (process.stdin, process.stdout, process.stderr, process.leash):
+    for pipe in (process.stdin, process.stdout, process.stderr, process.parent_pipe):
         if pipe is not None:
             pipe.close()
     process.wait()
@@ -162,19 +162,19 @@ async def _feed(process: Process, pipe: IO[bytes], body: AsyncIterator[bytes]) -
         pipe.close()
 
 
-async def _collect(pipe: IO[bytes], kept: bytearray, watch: Callable[[bytes], None] | None) -> None:
-    """Read stderr to its end, keeping the last bytes."""
+async def _collect(pipe: IO[bytes], stderr: bytearray, watch: Callable[[bytes], None] | None) -> None:
+    """Read stderr to its end; the last bytes stay in ``stderr``."""
     os.set_blocking(pipe.fileno(), False)
     while chunk := await _read(pipe):
         if watch is not None:
             watch(chunk)
-        kept.extend(chunk)
-        del kept[: max(0, len(kept) - STDERR_KEPT)]
+        stderr.extend(chunk)
+        del stderr[: max(0, len(stderr) - MAX_STDERR)]
 
 
 def _prepare(pipe: IO[bytes]) -> None:
     os.set_blocking(pipe.fileno(), False)
-    # Fewer wake-ups for packs; beyond the user's allowance the pipe keeps its size.
+    # A larger pipe means fewer wake-ups for packs. If the user's limit is reached, its size does not change.
     with contextlib.suppress(OSError):
         fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _CHUNK)
 

@@ -1,58 +1,110 @@
 """SQL for the copies of identity's accounts."""
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Sequence
 
-from sqlalchemy import Row, bindparam, delete, select, update
+from sqlalchemy import bindparam, delete, literal_column, select, update
 
-from ingot_chassis.database import Executor, insert
-from ingot_chassis.lookup import Lookup
-from ingot_chassis.tables import BigId
-from ingot_repos.store import marks
+from ingot_chassis.db.arrays import any_of
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.rows import TypedRow, fetch_all
+from ingot_chassis.db.tables import BigId
+from ingot_chassis.db.transaction import insert
+from ingot_contracts.identity import Account
+from ingot_repos.store import stars_and_watches
+from ingot_repos.store.states import AccountKind, Visibility
 from ingot_repos.store.tables import account, collaboration, repository
 
-AccountRow = Row[Any]
 
-_BY_ID = Lookup(select(account).where(account.c.id == bindparam("account_id", type_=BigId)))
-_BY_LOGIN = Lookup(select(account).where(account.c.lower_login == bindparam("login")))
-_BY_EMAIL = select(account.c.email, account.c.login).where(
-    account.c.email.in_(bindparam("addresses", expanding=True)), account.c.email != ""
-)
+class AccountRow(stars_and_watches.UserRow):
+    kind: AccountKind
+    lower_login: str
+    visibility: Visibility
+    active: bool
 
 
-async def put(db: Executor, values: dict[str, Any]) -> None:
-    """Insert or replace the copy of one account. Whoever else bears its name here has lost it meanwhile."""
-    lower = values["login"].lower()
-    await db.execute(
+class _EmailRow(TypedRow):
+    email: str
+    login: str
+
+
+async def save(tx: Executor, source: Account) -> None:
+    """Insert or replace the copy of an account. A login that another copy still bears is that copy's no more."""
+    lower = source.login.lower()
+    await tx.execute(
         update(account)
-        .where(account.c.lower_login == lower, account.c.id != values["id"])
+        .where(account.c.lower_login == lower, account.c.id != source.id)
         .values(lower_login="")
     )
-    values = values | {"lower_login": lower}
-    statement = insert(db, account).values(values)
-    await db.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
+    values = {
+        "id": source.id,
+        "kind": source.kind,
+        "login": source.login,
+        "lower_login": lower,
+        "full_name": source.full_name,
+        "email": source.email.lower(),
+        "avatar_url": source.avatar_url,
+        "visibility": source.visibility,
+        "active": source.active,
+    }
+    statement = insert(tx, account).values(values)
+    await tx.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
+
+
+_BY_ID = PreparedQuery(
+    select(account).where(account.c.id == bindparam("account_id", type_=BigId)), AccountRow
+)
 
 
 async def get(db: Executor, account_id: int) -> AccountRow | None:
     return await _BY_ID.first(db, account_id=account_id)
 
 
+_BY_LOGIN = PreparedQuery(select(account).where(account.c.lower_login == bindparam("login")), AccountRow)
+
+
 async def get_by_login(db: Executor, login: str) -> AccountRow | None:
     return await _BY_LOGIN.first(db, login=login.lower())
 
 
+async def list_by_logins(db: Executor, logins: Collection[str]) -> Sequence[AccountRow]:
+    """The accounts of these names, in any letter case."""
+    if not logins:
+        return []
+    lower = {login.lower() for login in logins}
+    return await fetch_all(db, select(account).where(account.c.lower_login.in_(lower)), AccountRow)
+
+
+async def list_by_ids(db: Executor, ids: Collection[int]) -> Sequence[AccountRow]:
+    """The accounts of these ids."""
+    if not ids:
+        return []
+    return await fetch_all(db, select(account).where(account.c.id.in_(ids)), AccountRow)
+
+
+_BY_EMAIL = PreparedQuery(
+    select(account.c.email, account.c.login).where(
+        any_of(account.c.email, "addresses"), account.c.email != literal_column("''")
+    ),
+    _EmailRow,
+)
+
+
 async def logins_by_email(db: Executor, addresses: Collection[str]) -> dict[str, str]:
-    """Lower-case address -> login, for the addresses that an account shows."""
+    """Lower-case address to login, for the addresses that an account shows."""
     if not addresses:
         return {}
-    rows = await db.execute(_BY_EMAIL, {"addresses": sorted({address.lower() for address in addresses})})
-    return {row.email: row.login for row in rows}
+    lower = sorted({address.lower() for address in addresses})
+    return {row.email: row.login for row in await _BY_EMAIL.all(db, addresses=lower)}
 
 
-async def forget(db: Executor, account_id: int) -> None:
-    """A deleted account loses what it held here; its copy stays only while repositories name it as owner."""
-    await db.execute(delete(collaboration).where(collaboration.c.user_id == account_id))
-    await marks.remove_all(db, account_id)
+async def remove(tx: Executor, account_id: int) -> None:
+    """Remove a deleted account, its stars, watches and collaborations.
+
+    Its copy stays, inactive and without a login, while repositories name it as owner.
+    """
+    await tx.execute(delete(collaboration).where(collaboration.c.user_id == account_id))
+    await stars_and_watches.remove_user(tx, account_id)
     owns = select(repository.c.id).where(repository.c.owner_id == account_id).exists()
-    await db.execute(delete(account).where(account.c.id == account_id, ~owns))
-    await db.execute(update(account).where(account.c.id == account_id).values(active=False, lower_login=""))
+    await tx.execute(delete(account).where(account.c.id == account_id, ~owns))
+    await tx.execute(update(account).where(account.c.id == account_id).values(active=False, lower_login=""))

@@ -1,17 +1,21 @@
-"""SQL for collaborators and team grants."""
+"""SQL for collaborators of repositories, and for the teams that were given one."""
 
-from typing import Any
+from collections.abc import Collection, Sequence
 
-from sqlalchemy import Row, delete, func, select
+from sqlalchemy import Table, delete, or_, select
 
-from ingot_chassis.database import Executor, insert
-from ingot_chassis.paging import Page
-from ingot_chassis.tables import now
+from ingot_chassis.db.arrays import any_of
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice, fetch_all, fetch_count, fetch_page
+from ingot_chassis.db.tables import now
+from ingot_chassis.db.transaction import insert
+from ingot_repos.store.accounts import AccountRow
+from ingot_repos.store.states import AccountKind
 from ingot_repos.store.tables import account, collaboration, team_grant
 
 
-async def put(db: Executor, repository_id: int, user_id: int, mode: str | None) -> None:
-    """Add a collaborator (write unless told), or change the mode of one when it is given."""
+async def save(db: Executor, repository_id: int, user_id: int, mode: str | None) -> None:
+    """Add a collaborator (write without ``mode``), or change the mode of one who is there to ``mode``."""
     values = {
         "repository_id": repository_id,
         "user_id": user_id,
@@ -28,12 +32,28 @@ async def put(db: Executor, repository_id: int, user_id: int, mode: str | None) 
 
 
 async def is_collaborator(db: Executor, repository_id: int, user_id: int) -> bool:
-    found = await db.execute(
+    mode = await db.execute(
         select(collaboration.c.mode).where(
             collaboration.c.repository_id == repository_id, collaboration.c.user_id == user_id
         )
     )
-    return found.first() is not None
+    return mode.scalar() is not None
+
+
+async def list_with_access(
+    db: Executor, repository_id: int, others: Collection[int], modes: Collection[str]
+) -> Sequence[AccountRow]:
+    """Users among ``others``, and collaborators with one of ``modes``; by login, 10,000 at most."""
+    collaborators = select(collaboration.c.user_id).where(
+        collaboration.c.repository_id == repository_id, collaboration.c.mode.in_(modes)
+    )
+    statement = select(account).where(
+        account.c.kind == AccountKind.USER,
+        account.c.active.is_(True),
+        or_(any_of(account.c.id, "others"), account.c.id.in_(collaborators)),
+    )
+    statement = statement.order_by(account.c.lower_login).limit(10_000)
+    return await fetch_all(db, statement, AccountRow, others=list(others))
 
 
 async def remove(db: Executor, repository_id: int, user_id: int) -> bool:
@@ -45,31 +65,26 @@ async def remove(db: Executor, repository_id: int, user_id: int) -> bool:
     return removed.rowcount == 1
 
 
-async def list_accounts(db: Executor, repository_id: int, page: Page) -> tuple[list[Row[Any]], int]:
+async def list_accounts(db: Executor, repository_id: int, page: Slice) -> tuple[Sequence[AccountRow], int]:
     """Accounts of the collaborators, in the order of their addition."""
-    mine = collaboration.c.repository_id == repository_id
-    source = collaboration.join(account, account.c.id == collaboration.c.user_id)
-    rows = await db.execute(
+    statement = (
         select(account)
-        .select_from(source)
-        .where(mine)
+        .select_from(collaboration.join(account, account.c.id == collaboration.c.user_id))
+        .where(collaboration.c.repository_id == repository_id)
         .order_by(collaboration.c.created_at, account.c.id)
-        .limit(page.limit)
-        .offset(page.offset)
     )
-    total = await db.execute(select(func.count()).select_from(source).where(mine))
-    return list(rows.all()), int(total.scalar_one())
+    return await fetch_page(db, statement, page, AccountRow)
 
 
 async def grant(db: Executor, repository_id: int, team_id: int) -> None:
-    """Give a repository to a team; nothing happens when it has it."""
+    """Give a repository to a team; nothing happens when the team has it."""
     await db.execute(
         insert(db, team_grant).values(repository_id=repository_id, team_id=team_id).on_conflict_do_nothing()
     )
 
 
 async def revoke(db: Executor, repository_id: int, team_id: int) -> bool:
-    """Take a repository from a team; whether it had it."""
+    """Take a repository from a team; whether the team had it."""
     revoked = await db.execute(
         delete(team_grant).where(team_grant.c.repository_id == repository_id, team_grant.c.team_id == team_id)
     )
@@ -81,6 +96,20 @@ async def revoke_all(db: Executor, repository_id: int) -> None:
     await db.execute(delete(team_grant).where(team_grant.c.repository_id == repository_id))
 
 
+async def count_users(db: Executor, repository_id: int) -> int:
+    """How many collaborators there are."""
+    return await _count(db, collaboration, repository_id)
+
+
+async def count_teams(db: Executor, repository_id: int) -> int:
+    """How many teams were given the repository."""
+    return await _count(db, team_grant, repository_id)
+
+
+async def _count(db: Executor, table: Table, repository_id: int) -> int:
+    return await fetch_count(db, select(table).where(table.c.repository_id == repository_id))
+
+
 async def user_ids(db: Executor, repository_id: int) -> list[int]:
     """All collaborators."""
     rows = await db.execute(
@@ -88,7 +117,7 @@ async def user_ids(db: Executor, repository_id: int) -> list[int]:
         .where(collaboration.c.repository_id == repository_id)
         .order_by(collaboration.c.user_id)
     )
-    return [row.user_id for row in rows]
+    return list(rows.scalars())
 
 
 async def team_ids(db: Executor, repository_id: int) -> list[int]:
@@ -98,12 +127,12 @@ async def team_ids(db: Executor, repository_id: int) -> list[int]:
         .where(team_grant.c.repository_id == repository_id)
         .order_by(team_grant.c.team_id)
     )
-    return [row.team_id for row in rows]
+    return list(rows.scalars())
 
 
-async def forget_team(db: Executor, team_id: int) -> list[int]:
-    """Drop every grant of a deleted team; the repositories it had."""
+async def remove_team(db: Executor, team_id: int) -> list[int]:
+    """Remove every grant of a deleted team; the ids of the repositories that it had."""
     rows = await db.execute(
         delete(team_grant).where(team_grant.c.team_id == team_id).returning(team_grant.c.repository_id)
     )
-    return [row.repository_id for row in rows]
+    return list(rows.scalars())

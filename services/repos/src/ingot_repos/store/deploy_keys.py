@@ -1,48 +1,73 @@
 """SQL for deploy keys."""
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, and_, delete, func, select
+from sqlalchemy import delete, select
 
-from ingot_chassis.database import Executor, insert
-from ingot_chassis.paging import Page
-from ingot_chassis.tables import now
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_first, fetch_page
+from ingot_chassis.db.tables import now
+from ingot_chassis.db.transaction import insert
 from ingot_repos.store.tables import deploy_key
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class DeployKeyRow(TypedRow):
+    id: int
+    repository_id: int
+    title: str
+    content: str
+    fingerprint: str
+    read_only: bool
+    created_at: datetime
+
+
+class KeyFilter(msgspec.Struct, frozen=True):
     """Which keys a list shows; None: any."""
 
     key_id: int | None = None
     fingerprint: str | None = None
 
 
-async def add(db: Executor, **values: Any) -> Row[Any] | None:
+async def add(tx: Executor, **values: Any) -> DeployKeyRow | None:
     """Insert a key; None when the repository has it already, or one of that title."""
-    statement = insert(db, deploy_key).values(created_at=now(), **values).on_conflict_do_nothing()
-    return (await db.execute(statement.returning(deploy_key))).first()
+    statement = insert(tx, deploy_key).values(created_at=now(), **values).on_conflict_do_nothing()
+    return await fetch_first(tx, statement.returning(deploy_key), DeployKeyRow)
 
 
-async def get(db: Executor, repository_id: int, key_id: int) -> Row[Any] | None:
-    found = await db.execute(
-        select(deploy_key).where(deploy_key.c.repository_id == repository_id, deploy_key.c.id == key_id)
+async def get(db: Executor, repository_id: int, key_id: int) -> DeployKeyRow | None:
+    statement = select(deploy_key).where(
+        deploy_key.c.repository_id == repository_id, deploy_key.c.id == key_id
     )
-    return found.first()
+    return await fetch_first(db, statement, DeployKeyRow)
 
 
-async def list_of(db: Executor, repository_id: int, wanted: Wanted, page: Page) -> tuple[list[Row[Any]], int]:
-    """In the order in which they were added."""
-    these: list[ColumnElement[bool]] = [deploy_key.c.repository_id == repository_id]
-    if wanted.key_id is not None:
-        these.append(deploy_key.c.id == wanted.key_id)
-    if wanted.fingerprint is not None:
-        these.append(deploy_key.c.fingerprint == wanted.fingerprint)
-    rows = await db.execute(
-        select(deploy_key).where(and_(*these)).order_by(deploy_key.c.id).limit(page.limit).offset(page.offset)
+async def get_opening(db: Executor, repository_id: int, fingerprint: str) -> DeployKeyRow | None:
+    """The key of a repository that has this fingerprint."""
+    statement = select(deploy_key).where(
+        deploy_key.c.repository_id == repository_id, deploy_key.c.fingerprint == fingerprint
     )
-    total = await db.execute(select(func.count()).select_from(deploy_key).where(and_(*these)))
-    return list(rows.all()), int(total.scalar_one())
+    return await fetch_first(db, statement, DeployKeyRow)
+
+
+async def get_any(db: Executor, fingerprint: str) -> DeployKeyRow | None:
+    """A key with this fingerprint, of whichever repository."""
+    statement = select(deploy_key).where(deploy_key.c.fingerprint == fingerprint).order_by(deploy_key.c.id)
+    return await fetch_first(db, statement.limit(1), DeployKeyRow)
+
+
+async def list_page(
+    db: Executor, repository_id: int, key_filter: KeyFilter, page: Slice
+) -> tuple[Sequence[DeployKeyRow], int]:
+    """Keys of a repository in the order of their addition."""
+    statement = select(deploy_key).where(deploy_key.c.repository_id == repository_id)
+    if key_filter.key_id is not None:
+        statement = statement.where(deploy_key.c.id == key_filter.key_id)
+    if key_filter.fingerprint is not None:
+        statement = statement.where(deploy_key.c.fingerprint == key_filter.fingerprint)
+    return await fetch_page(db, statement.order_by(deploy_key.c.id), page, DeployKeyRow)
 
 
 async def remove(db: Executor, repository_id: int, key_id: int) -> None:

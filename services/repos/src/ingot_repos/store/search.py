@@ -3,12 +3,13 @@
 from typing import Literal
 
 import msgspec
-from sqlalchemy import ColumnElement, and_, false, or_, select, true
+from sqlalchemy import ColumnElement, and_, false, func, or_, select, true
 
-from ingot_chassis.database import Executor
-from ingot_chassis.paging import Page
-from ingot_repos.store.repositories import RepositoryRow, Viewer, held, page_of
-from ingot_repos.store.tables import repository
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice
+from ingot_repos.store.repositories import Viewer, accessible
+from ingot_repos.store.repository_lists import RepositoryPage, fetch_visible
+from ingot_repos.store.tables import repository, repository_topic, star, team_grant, topic
 
 Mode = Literal["", "fork", "source", "mirror", "collaborative"]
 Sort = Literal["alpha", "created", "updated", "size", "git_size", "stars", "forks", "id"]
@@ -23,17 +24,28 @@ SORTED_BY = {
     "id": repository.c.id,
 }
 TRIGRAM = 3
+COUNTED = 10_000
+"""How many matches of a text are counted: an exact number would cost as much as looking at each."""
 
 
 class Search(msgspec.Struct, frozen=True, kw_only=True):
-    """What a search asks for.
+    """Which repositories a search finds, and in which order.
 
-    ``holder`` is the account of ``uid`` as a viewer: only what it owns or reaches. ``concealed`` are organizations
-    through which its reach is not told.
+    ``account`` limits it to what that account owns or can reach; ``concealed`` are organizations whose repositories
+    are left out of that, because the account does not show its membership. ``text`` is in the name or in a topic
+    (``only_topics``: is a topic), or with ``descriptions`` in the description. Repositories of ``first_owner`` come first.
     """
 
     text: str = ""
-    holder: Viewer | None = None
+    only_topics: bool = False
+    descriptions: bool = False
+    private: bool | None = None
+    template: bool | None = None
+    archived: bool | None = None
+    starred_by: int = 0
+    team: int = 0
+    first_owner: int = 0
+    account: Viewer | None = None
     concealed: list[int] = []
     exclusive: bool = False
     mode: Mode = ""
@@ -41,20 +53,31 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
     descending: bool = False
 
 
-async def search(db: Executor, viewer: Viewer, wanted: Search, page: Page) -> tuple[list[RepositoryRow], int]:
+async def search(db: Executor, viewer: Viewer, query: Search, page: Slice) -> RepositoryPage:
     """The repositories that match and that the viewer may see, and how many there are."""
-    column = SORTED_BY[wanted.sort]
-    order = (column.desc(), repository.c.id.desc()) if wanted.descending else (column, repository.c.id)
-    return await page_of(db, viewer, _condition(wanted), page, *order)
+    column = SORTED_BY[query.sort]
+    order = (column.desc(), repository.c.id.desc()) if query.descending else (column, repository.c.id)
+    if query.first_owner:
+        order = (repository.c.owner_id != query.first_owner, *order)
+    most = COUNTED if query.text else None
+    return await fetch_visible(db, viewer, _condition(query), page, *order, count_at_most=most)
 
 
-def _condition(wanted: Search) -> ColumnElement[bool]:
+def _condition(query: Search) -> ColumnElement[bool]:
     conditions: list[ColumnElement[bool]] = [true()]
-    if wanted.text:
-        conditions.append(_named(wanted.text))
-    if wanted.holder is not None:
-        conditions.append(_held_by(wanted.holder, wanted))
-    match wanted.mode:
+    if query.text:
+        conditions.append(_matching(query))
+    flags = {"private": query.private, "template": query.template, "archived": query.archived}
+    conditions += [repository.c[name].is_(flag) for name, flag in flags.items() if flag is not None]
+    if query.starred_by:
+        starred = select(star.c.repository_id).where(star.c.user_id == query.starred_by)
+        conditions.append(repository.c.id.in_(starred))
+    if query.team:
+        granted = select(team_grant.c.repository_id).where(team_grant.c.team_id == query.team)
+        conditions.append(repository.c.id.in_(granted))
+    if query.account is not None:
+        conditions.append(_reached_by(query.account, query))
+    match query.mode:
         case "fork":
             conditions.append(repository.c.fork_of.is_not(None))
         case "mirror":
@@ -66,23 +89,35 @@ def _condition(wanted: Search) -> ColumnElement[bool]:
     return and_(*conditions)
 
 
-def _named(text: str) -> ColumnElement[bool]:
-    fitting = repository.c.lower_name.contains(text.lower(), autoescape=True)
+def _matching(query: Search) -> ColumnElement[bool]:
+    text = query.text.lower()
+    tagged = select(repository_topic.c.repository_id).join(topic, topic.c.id == repository_topic.c.topic_id)
+    if query.only_topics:
+        return repository.c.id.in_(tagged.where(topic.c.name == text))
+    tagged = tagged.where(topic.c.name.contains(text, autoescape=True))
+    named = repository.c.lower_name.contains(text, autoescape=True)
+    if query.descriptions:
+        described = func.lower(repository.c.description).contains(text, autoescape=True)
+        named = or_(named, described)
     if len(text) < TRIGRAM:
-        return fitting
+        return or_(named, repository.c.id.in_(tagged))
     # A subquery that is not flattened: else the planner, which does not know the text of a prepared statement,
     # may walk the names in order and look at each of them.
     ids = (
-        select(repository.c.id).where(fitting).cte("named").prefix_with("MATERIALIZED", dialect="postgresql")
+        select(repository.c.id)
+        .where(named)
+        .union(tagged)
+        .cte("named")
+        .prefix_with("MATERIALIZED", dialect="postgresql")
     )
     return repository.c.id.in_(select(ids.c.id))
 
 
-def _held_by(holder: Viewer, wanted: Search) -> ColumnElement[bool]:
-    own = repository.c.owner_id == holder.id
-    shared = and_(held(holder), ~own)
-    if wanted.concealed:
-        shared = and_(shared, repository.c.owner_id.not_in(wanted.concealed))
-    if wanted.mode == "collaborative":
+def _reached_by(account: Viewer, query: Search) -> ColumnElement[bool]:
+    own = repository.c.owner_id == account.id
+    shared = and_(accessible(account), ~own)
+    if query.concealed:
+        shared = and_(shared, repository.c.owner_id.not_in(query.concealed))
+    if query.mode == "collaborative":
         return shared
-    return own if wanted.exclusive else or_(own, shared)
+    return own if query.exclusive else or_(own, shared)

@@ -1,32 +1,52 @@
 """SQL for commit statuses."""
 
-from typing import Any
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal
 
-from sqlalchemy import Row, func, insert, select, update
+from sqlalchemy import ColumnElement, Select, func, insert, select
 
-from ingot_chassis.database import Executor
-from ingot_chassis.paging import Page
-from ingot_chassis.tables import now
-from ingot_repos.store.tables import account, commit_status, repository
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
+from ingot_chassis.db.tables import now
+from ingot_repos.store import repositories
+from ingot_repos.store.tables import account, commit_status
 
-_COLUMNS = (
-    commit_status,
-    account.c.login,
-    account.c.full_name,
-    account.c.email,
-    account.c.avatar_url,
-)
+State = Literal["pending", "success", "error", "failure", "warning"]
 
 
-async def add(db: Executor, repository_id: int, sha: str, **values: Any) -> Row[Any] | None:
+class StatusRow(TypedRow):
+    """A status and its creator, whose columns are None when there is no such account any more."""
+
+    id: int
+    repository_id: int
+    sha: str
+    number: int
+    state: State
+    target_url: str
+    description: str
+    context: str
+    creator_id: int
+    created_at: datetime
+    login: str | None
+    full_name: str | None
+    email: str | None
+    avatar_url: str | None
+
+
+_SELECT = select(
+    commit_status, account.c.login, account.c.full_name, account.c.email, account.c.avatar_url
+).select_from(commit_status.outerjoin(account, account.c.id == commit_status.c.creator_id))
+
+
+async def add(tx: Executor, repository_id: int, sha: str, **values: Any) -> StatusRow | None:
     """Add a status to a commit; numbers count from 1 per commit."""
-    # The row of the repository is held, so that two statuses of one commit get two numbers.
-    held = update(repository).where(repository.c.id == repository_id)
-    await db.execute(held.values(updated_at=repository.c.updated_at))
-    last = await db.execute(
-        select(func.coalesce(func.max(commit_status.c.number), 0)).where(_of(repository_id, sha))
+    # So that two statuses of one commit get two numbers.
+    await repositories.lock_for_update(tx, repository_id)
+    last = await tx.execute(
+        select(func.coalesce(func.max(commit_status.c.number), 0)).where(_of_commit(repository_id, sha))
     )
-    added = await db.execute(
+    added = await tx.execute(
         insert(commit_status)
         .values(
             repository_id=repository_id,
@@ -37,38 +57,34 @@ async def add(db: Executor, repository_id: int, sha: str, **values: Any) -> Row[
         )
         .returning(commit_status.c.id)
     )
-    found = await db.execute(_select().where(commit_status.c.id == added.scalar_one()))
-    return found.first()
+    return await fetch_first(tx, _SELECT.where(commit_status.c.id == added.scalar_one()), StatusRow)
 
 
-async def list_of(db: Executor, repository_id: int, sha: str, page: Page) -> tuple[list[Row[Any]], int]:
-    """Statuses of a commit, newest first."""
-    rows = await db.execute(
-        _select()
-        .where(_of(repository_id, sha))
-        .order_by(commit_status.c.number.desc())
-        .limit(page.limit)
-        .offset(page.offset)
-    )
-    total = await db.execute(select(func.count()).select_from(commit_status).where(_of(repository_id, sha)))
-    return list(rows.all()), int(total.scalar_one())
+async def list_page(
+    db: Executor, repository_id: int, sha: str, page: Slice, *, state: State | None, oldest_first: bool
+) -> tuple[Sequence[StatusRow], int]:
+    """Statuses of a commit, newest first unless ``oldest_first``; with ``state`` those in that state alone."""
+    condition = _of_commit(repository_id, sha)
+    if state is not None:
+        condition &= commit_status.c.state == state
+    statement = _SELECT.where(condition)
+    statement = statement.order_by(commit_status.c.number) if oldest_first else _newest_first(statement)
+    count = select(func.count()).select_from(commit_status).where(condition)
+    return await fetch_page(db, statement, page, StatusRow, count=count)
 
 
-async def newest_of_each_context(db: Executor, repository_id: int, sha: str) -> list[Row[Any]]:
+async def newest_of_each_context(db: Executor, repository_id: int, sha: str) -> Sequence[StatusRow]:
     newest = (
-        select(func.max(commit_status.c.id)).where(_of(repository_id, sha)).group_by(commit_status.c.context)
+        select(func.max(commit_status.c.id))
+        .where(_of_commit(repository_id, sha))
+        .group_by(commit_status.c.context)
     )
-    rows = await db.execute(
-        _select().where(commit_status.c.id.in_(newest)).order_by(commit_status.c.number.desc())
-    )
-    return list(rows.all())
+    return await fetch_all(db, _newest_first(_SELECT.where(commit_status.c.id.in_(newest))), StatusRow)
 
 
-def _select() -> Any:
-    return select(*_COLUMNS).select_from(
-        commit_status.outerjoin(account, account.c.id == commit_status.c.creator_id)
-    )
+def _newest_first(statement: Select[Any]) -> Select[Any]:
+    return statement.order_by(commit_status.c.number.desc())
 
 
-def _of(repository_id: int, sha: str) -> Any:
+def _of_commit(repository_id: int, sha: str) -> ColumnElement[bool]:
     return (commit_status.c.repository_id == repository_id) & (commit_status.c.sha == sha)

@@ -1,10 +1,10 @@
 """Tables of repos.
 
-``account`` is a copy of identity's accounts: the columns read here, fed by events, completed by asking.
-``former_name`` is where a repository was before it was renamed or transferred, until another one takes the name.
-``ref`` is the ledger: what each branch and tag pointed to when it was last announced. ``push`` is a journal:
-a row is there from before refs move until the ledger has caught up. ``remote`` is where a migrated repository
-came from, ``migration`` how far it is, ``mirror`` when it is brought up to date; what runs is a job.
+``account`` is a copy of identity's accounts, with the columns that repos reads. Events fill it, and requests for an
+account that has no copy. ``former_name`` has the names that a repository had, until another repository takes one.
+``ref`` is the ledger: where each branch and tag pointed when it was last announced. ``push`` is a journal: a row is
+there from before refs move until the ledger is up to date. ``remote`` is where an imported repository comes from,
+``migration`` the progress of its import, ``mirror`` its schedule and last sync; the runs are jobs.
 """
 
 from sqlalchemy import (
@@ -25,10 +25,12 @@ from sqlalchemy import (
     true,
 )
 
-from ingot_chassis.tables import NAMING, BigId, UtcDateTime, chassis_tables
+from ingot_chassis.db.audit import audit_table
+from ingot_chassis.db.tables import NAMING, BigId, UtcDateTime, chassis_tables
 
 metadata = MetaData(naming_convention=NAMING)
 chassis_tables(metadata)
+audit_table(metadata)
 
 account = Table(
     "account",
@@ -61,15 +63,34 @@ repository = Table(
     Column("issues_enabled", Boolean, nullable=False, default=True, server_default=true()),
     Column("pulls_enabled", Boolean, nullable=False, default=True, server_default=true()),
     Column("releases_enabled", Boolean, nullable=False, default=True, server_default=true()),
+    Column("template", Boolean, nullable=False, default=False, server_default=false()),
+    Column("allow_merge_commits", Boolean, nullable=False, default=True, server_default=true()),
+    Column("allow_rebase", Boolean, nullable=False, default=True, server_default=true()),
+    Column("allow_rebase_explicit", Boolean, nullable=False, default=True, server_default=true()),
+    Column("allow_squash_merge", Boolean, nullable=False, default=True, server_default=true()),
+    Column("allow_fast_forward_only_merge", Boolean, nullable=False, default=True, server_default=true()),
+    Column("allow_merge_update", Boolean, nullable=False, default=True, server_default=true()),
+    Column("allow_rebase_update", Boolean, nullable=False, default=True, server_default=true()),
+    Column("default_merge_style", String(20), nullable=False, default="merge", server_default="merge"),
+    Column(
+        "default_delete_branch_after_merge", Boolean, nullable=False, default=False, server_default=false()
+    ),
+    # A JSON object: settings of things that Ingot has not, as clients sent them.
+    Column("inert_settings", Text, nullable=False, default="{}", server_default="{}"),
+    # A JSON list of names.
+    Column("topics", Text, nullable=False, default="[]", server_default="[]"),
+    Column("language", String(60), nullable=False, default="", server_default=""),
     Column("default_branch", String(255), nullable=False),
-    # No foreign key: a fork outlives what it was forked from.
+    # No foreign key: a fork outlives its parent.
     Column("fork_of", BigInteger, index=True),
     Column("size", BigInteger, nullable=False, default=0),
     Column("stars_count", Integer, nullable=False, default=0),
     Column("forks_count", Integer, nullable=False, default=0),
     Column("watchers_count", Integer, nullable=False, default=0),
     Column("open_issues_count", Integer, nullable=False, default=0),
-    # "forking" stands for all whose commits are on their way, also by a migration.
+    Column("open_pulls_count", Integer, nullable=False, default=0, server_default="0"),
+    Column("releases_count", Integer, nullable=False, default=0, server_default="0"),
+    # "forking": the commits are being copied, by a fork or an import.
     Column("state", String(10), nullable=False, default="creating"),
     Column("shard", String(60), nullable=False),
     Column("ref_version", BigInteger, nullable=False, default=0),
@@ -77,9 +98,54 @@ repository = Table(
     Column("updated_at", UtcDateTime, nullable=False),
     UniqueConstraint("owner_id", "lower_name"),
     CheckConstraint("state IN ('creating', 'forking', 'ready', 'failed')", name="state"),
+    # In the orders of the lists, so that the first page is found without a look at the others.
+    Index("ix_repository_of_owner", "owner_id", "updated_at", "id"),
+    Index("ix_repository_by_change", "updated_at", "id"),
+    Index("ix_repository_by_name", "lower_name", "id"),
     # A path on disk follows from the id, so an id is never used twice.
     sqlite_autoincrement=True,
 )
+
+branch_protection = Table(
+    "branch_protection",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), nullable=False),
+    # A name of a branch, or a pattern.
+    Column("rule_name", String(255), nullable=False),
+    Column("priority", Integer, nullable=False),
+    # A JSON object: what the rule demands, and whom it lets pass.
+    Column("rule", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    UniqueConstraint("repository_id", "rule_name"),
+    sqlite_autoincrement=True,
+)
+
+tag_protection = Table(
+    "tag_protection",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("name_pattern", String(255), nullable=False),
+    # JSON lists of ids: who may create, move and delete the tags.
+    Column("user_ids", Text, nullable=False),
+    Column("team_ids", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+transfer = Table(
+    "transfer",
+    metadata,
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
+    Column("sender_id", BigInteger, nullable=False),
+    Column("recipient_id", BigInteger, nullable=False, index=True),
+    Column("team_ids", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+"""Transfers that the new owner has neither accepted nor rejected yet."""
 
 former_name = Table(
     "former_name",
@@ -117,8 +183,18 @@ deploy_key = Table(
     Column("created_at", UtcDateTime, nullable=False),
     UniqueConstraint("repository_id", "fingerprint"),
     UniqueConstraint("repository_id", "title"),
+    Index("deploy_key_fingerprint", "fingerprint"),
     sqlite_autoincrement=True,
 )
+
+ssh_host_key = Table(
+    "ssh_host_key",
+    metadata,
+    Column("algorithm", String(40), primary_key=True),
+    Column("sealed", LargeBinary, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+"""The private keys of the SSH server, one of each algorithm, shared by all of its replicas."""
 
 ref = Table(
     "ref",
@@ -150,7 +226,7 @@ tombstone = Table(
     Column("awaited", String(200), nullable=False),
     Column("deleted_at", UtcDateTime, nullable=False, index=True),
 )
-"""Deleted repositories whose files are there until the services that are awaited have forgotten them."""
+"""Deleted repositories. Their files stay until the ``awaited`` services have confirmed the deletion."""
 
 merged_pull = Table(
     "merged_pull",
@@ -197,6 +273,40 @@ release = Table(
     sqlite_autoincrement=True,
 )
 
+release_asset = Table(
+    "release_asset",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("release_id", ForeignKey("release.id", ondelete="CASCADE"), nullable=False),
+    Column("uuid", String(36), nullable=False, unique=True),
+    Column("name", String(255), nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("sha256", String(64), nullable=False),
+    Column("download_count", BigInteger, nullable=False, server_default="0"),
+    Column("uploader_id", BigInteger, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    # Not unique: a release may have several files of one name.
+    Index("ix_release_asset_release_id_name", "release_id", "name"),
+    sqlite_autoincrement=True,
+)
+
+topic = Table(
+    "topic",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("name", String(35), nullable=False, unique=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+repository_topic = Table(
+    "repository_topic",
+    metadata,
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
+    Column("topic_id", ForeignKey("topic.id", ondelete="CASCADE"), primary_key=True, index=True),
+)
+
 star = Table(
     "star",
     metadata,
@@ -220,7 +330,7 @@ remote = Table(
     metadata,
     Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
     Column("url", Text, nullable=False),
-    # User name and password, sealed; taken away as soon as nothing will be fetched any more.
+    # User name and password, sealed; NULL as soon as nothing will be fetched any more.
     Column("sealed", LargeBinary),
     Column("user_id", BigInteger, nullable=False),
 )
@@ -243,7 +353,7 @@ mirror = Table(
     "mirror",
     metadata,
     Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
-    # 0: only when somebody asks.
+    # 0: no sync but those that somebody asks for.
     Column("interval_seconds", Integer, nullable=False),
     Column("next_run_at", UtcDateTime, index=True),
     Column("asked_at", UtcDateTime),
@@ -251,3 +361,27 @@ mirror = Table(
     Column("reason", String(20), nullable=False, default=""),
     Column("failures", Integer, nullable=False, default=0),
 )
+
+push_mirror = Table(
+    "push_mirror",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), nullable=False),
+    Column("name", String(40), nullable=False),
+    Column("url", Text, nullable=False),
+    # User name and password, sealed.
+    Column("sealed", LargeBinary),
+    # Who added it: it pushes as long as they may administer the repository.
+    Column("user_id", BigInteger, nullable=False),
+    # 0: no pushes but those that somebody asks for.
+    Column("interval_seconds", Integer, nullable=False),
+    Column("sync_on_commit", Boolean, nullable=False),
+    Column("asked_at", UtcDateTime),
+    Column("last_at", UtcDateTime),
+    Column("reason", String(20), nullable=False, default=""),
+    Column("failures", Integer, nullable=False, default=0),
+    Column("created_at", UtcDateTime, nullable=False),
+    UniqueConstraint("repository_id", "name"),
+    sqlite_autoincrement=True,
+)
+"""Remotes to which a repository is pushed; the runs are jobs."""

@@ -1,14 +1,23 @@
-"""SQL for deleted repositories whose files are still there, and who has yet to confirm that it forgot them."""
+"""SQL for deleted repositories whose files are still there, and the services that have yet to confirm the deletion."""
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import delete, insert, select, update
 
-from ingot_chassis.database import Executor
-from ingot_chassis.tables import now
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
+from ingot_chassis.db.tables import now
 from ingot_repos.store.tables import tombstone
+
+
+class TombstoneRow(TypedRow):
+    """``awaited`` has the names of services, by space."""
+
+    repository_id: int
+    shard: str
+    awaited: str
+    deleted_at: datetime
 
 
 async def add(db: Executor, repository_id: int, shard: str, awaited: Sequence[str]) -> None:
@@ -22,24 +31,24 @@ async def add(db: Executor, repository_id: int, shard: str, awaited: Sequence[st
 
 
 async def confirm(db: Executor, repository_id: int, service: str) -> str | None:
-    """``service`` is awaited no more; the shard of the repository if it was the last one."""
-    of_it = tombstone.c.repository_id == repository_id
-    # Locked: of two that confirm at once, one must find that it is the last.
-    row = (await db.execute(select(tombstone).where(of_it).with_for_update())).first()
+    """``service`` has confirmed; the shard of the repository if it was the last service, else None."""
+    of_repository = tombstone.c.repository_id == repository_id
+    # Locked, so that of two services that confirm at the same time one sees that it is the last.
+    row = await fetch_first(db, select(tombstone).where(of_repository).with_for_update(), TombstoneRow)
     if row is None:
         return None
-    awaited = [one for one in row.awaited.split() if one != service]
+    awaited = [name for name in row.awaited.split() if name != service]
     if awaited:
-        await db.execute(update(tombstone).where(of_it).values(awaited=" ".join(awaited)))
+        await db.execute(update(tombstone).where(of_repository).values(awaited=" ".join(awaited)))
         return None
     await remove(db, repository_id)
-    return str(row.shard)
+    return row.shard
 
 
-async def older(db: Executor, than: datetime, shard: str) -> Sequence[Any]:
-    """Those of a shard that nobody's confirmation will end any more."""
+async def list_older(db: Executor, than: datetime, shard: str) -> Sequence[TombstoneRow]:
+    """Tombstones of a shard from before that time."""
     overdue = select(tombstone).where(tombstone.c.deleted_at < than, tombstone.c.shard == shard)
-    return (await db.execute(overdue)).all()
+    return await fetch_all(db, overdue, TombstoneRow)
 
 
 async def remove(db: Executor, repository_id: int) -> bool:

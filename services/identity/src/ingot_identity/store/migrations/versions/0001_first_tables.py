@@ -1,6 +1,6 @@
 """first tables"""
 
-import ingot_chassis.tables
+import ingot_chassis.db.tables
 import sqlalchemy as sa
 from alembic import op
 
@@ -28,8 +28,8 @@ def upgrade() -> None:
     sa.Column('admin', sa.Boolean(), nullable=False),
     sa.Column('active', sa.Boolean(), nullable=False),
     sa.Column('login_prohibited', sa.Boolean(), nullable=False),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
-    sa.Column('updated_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('updated_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
     sa.CheckConstraint("kind IN ('user', 'organization')", name=op.f('ck_account_kind')),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_account')),
     sa.UniqueConstraint('lower_login', name=op.f('uq_account_lower_login')),
@@ -38,7 +38,7 @@ def upgrade() -> None:
     op.create_table('inbox',
     sa.Column('consumer', sa.String(length=60), nullable=False),
     sa.Column('event_id', sa.String(length=36), nullable=False),
-    sa.Column('received_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('received_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
     sa.Column('error', sa.Text(), nullable=True),
     sa.Column('envelope', sa.LargeBinary(), nullable=True),
     sa.PrimaryKeyConstraint('consumer', 'event_id', name=op.f('pk_inbox'))
@@ -52,16 +52,16 @@ def upgrade() -> None:
     sa.Column('key', sa.String(length=200), nullable=False),
     sa.Column('payload', sa.LargeBinary(), nullable=False),
     sa.Column('state', sa.String(length=10), nullable=False),
-    sa.Column('run_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('run_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
     sa.Column('attempts', sa.Integer(), nullable=False),
     sa.Column('fence', sa.Integer(), nullable=False),
     sa.Column('owner', sa.String(length=100), nullable=True),
-    sa.Column('lease_until', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
+    sa.Column('lease_until', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
     sa.Column('progress', sa.Text(), nullable=True),
     sa.Column('last_error', sa.Text(), nullable=True),
     sa.Column('traceparent', sa.String(length=60), nullable=True),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
-    sa.Column('finished_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('finished_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_job')),
     sa.UniqueConstraint('kind', 'key', name=op.f('uq_job_kind_key')),
     sqlite_autoincrement=True
@@ -76,8 +76,8 @@ def upgrade() -> None:
     sa.Column('key', sa.String(length=100), nullable=False),
     sa.Column('payload', sa.LargeBinary(), nullable=False),
     sa.Column('traceparent', sa.String(length=60), nullable=True),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
-    sa.Column('sent_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('sent_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
     sa.PrimaryKeyConstraint('seq', name=op.f('pk_outbox')),
     sa.UniqueConstraint('id', name=op.f('uq_outbox_id')),
     sqlite_autoincrement=True
@@ -94,7 +94,7 @@ def upgrade() -> None:
     sa.Column('kid', sa.String(length=32), nullable=False),
     sa.Column('sealed', sa.LargeBinary(), nullable=False),
     sa.Column('x', sa.String(length=64), nullable=False),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
     sa.Column('version', sa.Integer(), nullable=False),
     sa.PrimaryKeyConstraint('kid', name=op.f('pk_signing_key')),
     sa.UniqueConstraint('version', name=op.f('uq_signing_key_version'))
@@ -106,8 +106,8 @@ def upgrade() -> None:
     sa.Column('sha256', sa.LargeBinary(length=32), nullable=False),
     sa.Column('last_eight', sa.String(length=8), nullable=False),
     sa.Column('scopes', sa.Text(), nullable=False),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
-    sa.Column('last_used_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('last_used_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
     sa.ForeignKeyConstraint(['account_id'], ['account.id'], name=op.f('fk_access_token_account_id'), ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_access_token')),
     sa.UniqueConstraint('sha256', name=op.f('uq_access_token_sha256')),

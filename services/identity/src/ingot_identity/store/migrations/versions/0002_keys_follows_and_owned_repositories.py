@@ -1,6 +1,6 @@
 """keys follows and owned repositories"""
 
-import ingot_chassis.tables
+import ingot_chassis.db.tables
 import sqlalchemy as sa
 from alembic import op
 
@@ -17,7 +17,7 @@ def upgrade() -> None:
     sa.Column('kind', sa.String(length=12), nullable=False),
     sa.Column('login', sa.String(length=40), nullable=False),
     sa.Column('heir_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
-    sa.Column('deleted_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('deleted_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
     sa.PrimaryKeyConstraint('account_id', name=op.f('pk_departed'))
     )
     op.create_table('owned_repository',
@@ -47,7 +47,7 @@ def upgrade() -> None:
     sa.Column('title', sa.String(length=255), nullable=False),
     sa.Column('content', sa.Text(), nullable=False),
     sa.Column('fingerprint', sa.String(length=64), nullable=False),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
     sa.ForeignKeyConstraint(['account_id'], ['account.id'], name=op.f('fk_ssh_key_account_id'), ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_ssh_key')),
     sa.UniqueConstraint('account_id', 'title', name=op.f('uq_ssh_key_account_id_title')),
@@ -55,7 +55,7 @@ def upgrade() -> None:
     sqlite_autoincrement=True
     )
     with op.batch_alter_table('access_token', schema=None) as batch_op:
-        batch_op.add_column(sa.Column('expires_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True))
+        batch_op.add_column(sa.Column('expires_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True))
 
     with op.batch_alter_table('team', schema=None) as batch_op:
         batch_op.add_column(sa.Column('units', sa.String(length=255), server_default='', nullable=False))

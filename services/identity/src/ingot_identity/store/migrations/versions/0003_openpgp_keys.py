@@ -1,6 +1,6 @@
 """openpgp keys"""
 
-import ingot_chassis.tables
+import ingot_chassis.db.tables
 import sqlalchemy as sa
 from alembic import op
 
@@ -23,8 +23,8 @@ def upgrade() -> None:
     sa.Column('can_encrypt_comms', sa.Boolean(), nullable=False),
     sa.Column('can_encrypt_storage', sa.Boolean(), nullable=False),
     sa.Column('can_certify', sa.Boolean(), nullable=False),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
-    sa.Column('expires_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('expires_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
     sa.ForeignKeyConstraint(['account_id'], ['account.id'], name=op.f('fk_gpg_key_account_id'), ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_gpg_key')),
     sa.UniqueConstraint('key_id', name=op.f('uq_gpg_key_key_id')),

@@ -1,6 +1,6 @@
 """first tables"""
 
-import ingot_chassis.tables
+import ingot_chassis.db.tables
 import sqlalchemy as sa
 from alembic import op
 
@@ -36,7 +36,7 @@ def upgrade() -> None:
     op.create_table('inbox',
     sa.Column('consumer', sa.String(length=60), nullable=False),
     sa.Column('event_id', sa.String(length=36), nullable=False),
-    sa.Column('received_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('received_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
     sa.Column('error', sa.Text(), nullable=True),
     sa.Column('envelope', sa.LargeBinary(), nullable=True),
     sa.PrimaryKeyConstraint('consumer', 'event_id', name=op.f('pk_inbox'))
@@ -50,16 +50,16 @@ def upgrade() -> None:
     sa.Column('key', sa.String(length=200), nullable=False),
     sa.Column('payload', sa.LargeBinary(), nullable=False),
     sa.Column('state', sa.String(length=10), nullable=False),
-    sa.Column('run_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('run_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
     sa.Column('attempts', sa.Integer(), nullable=False),
     sa.Column('fence', sa.Integer(), nullable=False),
     sa.Column('owner', sa.String(length=100), nullable=True),
-    sa.Column('lease_until', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
+    sa.Column('lease_until', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
     sa.Column('progress', sa.Text(), nullable=True),
     sa.Column('last_error', sa.Text(), nullable=True),
     sa.Column('traceparent', sa.String(length=60), nullable=True),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
-    sa.Column('finished_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('finished_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_job')),
     sa.UniqueConstraint('kind', 'key', name=op.f('uq_job_kind_key')),
     sqlite_autoincrement=True
@@ -84,8 +84,8 @@ def upgrade() -> None:
     sa.Column('title', sa.String(length=255), nullable=False),
     sa.Column('description', sa.Text(), nullable=False),
     sa.Column('state', sa.String(length=6), nullable=False),
-    sa.Column('due_on', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
-    sa.Column('closed_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
+    sa.Column('due_on', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
+    sa.Column('closed_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_milestone')),
     sqlite_autoincrement=True
     )
@@ -99,8 +99,8 @@ def upgrade() -> None:
     sa.Column('key', sa.String(length=100), nullable=False),
     sa.Column('payload', sa.LargeBinary(), nullable=False),
     sa.Column('traceparent', sa.String(length=60), nullable=True),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
-    sa.Column('sent_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('sent_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
     sa.PrimaryKeyConstraint('seq', name=op.f('pk_outbox')),
     sa.UniqueConstraint('id', name=op.f('uq_outbox_id')),
     sqlite_autoincrement=True
@@ -134,10 +134,10 @@ def upgrade() -> None:
     sa.Column('state', sa.String(length=6), nullable=False),
     sa.Column('milestone_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=True),
     sa.Column('comments', sa.Integer(), nullable=False),
-    sa.Column('due_date', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
-    sa.Column('updated_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
-    sa.Column('closed_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
+    sa.Column('due_date', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('updated_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('closed_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
     sa.ForeignKeyConstraint(['milestone_id'], ['milestone.id'], name=op.f('fk_issue_milestone_id'), ondelete='SET NULL'),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_issue')),
     sa.UniqueConstraint('repository_id', 'number', name=op.f('uq_issue_repository_id_number')),
@@ -164,8 +164,8 @@ def upgrade() -> None:
     sa.Column('author_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
     sa.Column('kind', sa.Integer(), nullable=False),
     sa.Column('body', sa.Text(), nullable=False),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
-    sa.Column('updated_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('updated_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
     sa.ForeignKeyConstraint(['issue_id'], ['issue.id'], name=op.f('fk_comment_issue_id'), ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_comment')),
     sqlite_autoincrement=True
@@ -195,11 +195,11 @@ def upgrade() -> None:
     sa.Column('merge_base', sa.String(length=64), nullable=False),
     sa.Column('mergeable', sa.Boolean(), nullable=False),
     sa.Column('merged', sa.Boolean(), nullable=False),
-    sa.Column('merged_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
+    sa.Column('merged_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
     sa.Column('merged_by', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=True),
     sa.Column('merge_sha', sa.String(length=64), nullable=True),
     sa.Column('merge_claim', sa.String(length=36), nullable=True),
-    sa.Column('merge_claimed_until', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
+    sa.Column('merge_claimed_until', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
     sa.ForeignKeyConstraint(['issue_id'], ['issue.id'], name=op.f('fk_pull_issue_id'), ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_pull')),
     sa.UniqueConstraint('issue_id', name=op.f('uq_pull_issue_id')),
@@ -214,7 +214,7 @@ def upgrade() -> None:
     sa.Column('repository_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
     sa.Column('account_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
     sa.Column('seconds', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
     sa.ForeignKeyConstraint(['issue_id'], ['issue.id'], name=op.f('fk_tracked_time_issue_id'), ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_tracked_time')),
     sqlite_autoincrement=True

@@ -1,6 +1,6 @@
 """first tables"""
 
-import ingot_chassis.tables
+import ingot_chassis.db.tables
 import sqlalchemy as sa
 from alembic import op
 
@@ -31,7 +31,7 @@ def upgrade() -> None:
     op.create_table('inbox',
     sa.Column('consumer', sa.String(length=60), nullable=False),
     sa.Column('event_id', sa.String(length=36), nullable=False),
-    sa.Column('received_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('received_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
     sa.Column('error', sa.Text(), nullable=True),
     sa.Column('envelope', sa.LargeBinary(), nullable=True),
     sa.PrimaryKeyConstraint('consumer', 'event_id', name=op.f('pk_inbox'))
@@ -45,16 +45,16 @@ def upgrade() -> None:
     sa.Column('key', sa.String(length=200), nullable=False),
     sa.Column('payload', sa.LargeBinary(), nullable=False),
     sa.Column('state', sa.String(length=10), nullable=False),
-    sa.Column('run_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('run_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
     sa.Column('attempts', sa.Integer(), nullable=False),
     sa.Column('fence', sa.Integer(), nullable=False),
     sa.Column('owner', sa.String(length=100), nullable=True),
-    sa.Column('lease_until', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
+    sa.Column('lease_until', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
     sa.Column('progress', sa.Text(), nullable=True),
     sa.Column('last_error', sa.Text(), nullable=True),
     sa.Column('traceparent', sa.String(length=60), nullable=True),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
-    sa.Column('finished_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('finished_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_job')),
     sa.UniqueConstraint('kind', 'key', name=op.f('uq_job_kind_key')),
     sqlite_autoincrement=True
@@ -69,8 +69,8 @@ def upgrade() -> None:
     sa.Column('key', sa.String(length=100), nullable=False),
     sa.Column('payload', sa.LargeBinary(), nullable=False),
     sa.Column('traceparent', sa.String(length=60), nullable=True),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
-    sa.Column('sent_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('sent_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
     sa.PrimaryKeyConstraint('seq', name=op.f('pk_outbox')),
     sa.UniqueConstraint('id', name=op.f('uq_outbox_id')),
     sqlite_autoincrement=True
@@ -104,8 +104,8 @@ def upgrade() -> None:
     sa.Column('state', sa.String(length=10), nullable=False),
     sa.Column('shard', sa.String(length=60), nullable=False),
     sa.Column('ref_version', sa.BigInteger(), nullable=False),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
-    sa.Column('updated_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('updated_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
     sa.CheckConstraint("state IN ('creating', 'forking', 'ready', 'failed')", name=op.f('ck_repository_state')),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_repository')),
     sa.UniqueConstraint('owner_id', 'lower_name', name=op.f('uq_repository_owner_id_lower_name')),
@@ -119,7 +119,7 @@ def upgrade() -> None:
     sa.Column('repository_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
     sa.Column('user_id', sa.BigInteger(), nullable=False),
     sa.Column('mode', sa.String(length=10), nullable=False),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
     sa.ForeignKeyConstraint(['repository_id'], ['repository.id'], name=op.f('fk_collaboration_repository_id'), ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('repository_id', 'user_id', name=op.f('pk_collaboration'))
     )
@@ -136,7 +136,7 @@ def upgrade() -> None:
     sa.Column('description', sa.Text(), nullable=False),
     sa.Column('context', sa.String(length=255), nullable=False),
     sa.Column('creator_id', sa.BigInteger(), nullable=False),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
     sa.ForeignKeyConstraint(['repository_id'], ['repository.id'], name=op.f('fk_commit_status_repository_id'), ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_commit_status')),
     sa.UniqueConstraint('repository_id', 'sha', 'number', name=op.f('uq_commit_status_repository_id_sha_number')),
@@ -155,8 +155,8 @@ def upgrade() -> None:
     sa.Column('user_id', sa.BigInteger(), nullable=False),
     sa.Column('refs', sa.Text(), nullable=False),
     sa.Column('merged_pull', sa.BigInteger(), nullable=False),
-    sa.Column('lease_until', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('lease_until', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
     sa.ForeignKeyConstraint(['repository_id'], ['repository.id'], name=op.f('fk_push_repository_id'), ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_push')),
     sqlite_autoincrement=True
@@ -175,7 +175,7 @@ def upgrade() -> None:
     op.create_table('star',
     sa.Column('repository_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
     sa.Column('user_id', sa.BigInteger(), nullable=False),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
     sa.ForeignKeyConstraint(['repository_id'], ['repository.id'], name=op.f('fk_star_repository_id'), ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('repository_id', 'user_id', name=op.f('pk_star'))
     )
@@ -194,7 +194,7 @@ def upgrade() -> None:
     op.create_table('watch',
     sa.Column('repository_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
     sa.Column('user_id', sa.BigInteger(), nullable=False),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
     sa.ForeignKeyConstraint(['repository_id'], ['repository.id'], name=op.f('fk_watch_repository_id'), ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('repository_id', 'user_id', name=op.f('pk_watch'))
     )

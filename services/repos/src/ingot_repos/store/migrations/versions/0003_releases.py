@@ -1,6 +1,6 @@
 """releases"""
 
-import ingot_chassis.tables
+import ingot_chassis.db.tables
 import sqlalchemy as sa
 from alembic import op
 
@@ -23,8 +23,8 @@ def upgrade() -> None:
     sa.Column('draft', sa.Boolean(), nullable=False),
     sa.Column('prerelease', sa.Boolean(), nullable=False),
     sa.Column('author_id', sa.BigInteger(), nullable=False),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
-    sa.Column('published_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('published_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
     sa.ForeignKeyConstraint(['repository_id'], ['repository.id'], name=op.f('fk_release_repository_id'), ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_release')),
     sa.UniqueConstraint('repository_id', 'lower_tag_name', name=op.f('uq_release_repository_id_lower_tag_name')),

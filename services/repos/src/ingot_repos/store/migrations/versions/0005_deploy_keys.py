@@ -1,6 +1,6 @@
 """deploy keys"""
 
-import ingot_chassis.tables
+import ingot_chassis.db.tables
 import sqlalchemy as sa
 from alembic import op
 
@@ -19,7 +19,7 @@ def upgrade() -> None:
     sa.Column('content', sa.Text(), nullable=False),
     sa.Column('fingerprint', sa.String(length=60), nullable=False),
     sa.Column('read_only', sa.Boolean(), nullable=False),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
     sa.ForeignKeyConstraint(['repository_id'], ['repository.id'], name=op.f('fk_deploy_key_repository_id'), ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_deploy_key')),
     sa.UniqueConstraint('repository_id', 'fingerprint', name=op.f('uq_deploy_key_repository_id_fingerprint')),

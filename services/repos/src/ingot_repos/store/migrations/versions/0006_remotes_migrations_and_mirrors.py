@@ -1,6 +1,6 @@
 """remotes migrations and mirrors"""
 
-import ingot_chassis.tables
+import ingot_chassis.db.tables
 import sqlalchemy as sa
 from alembic import op
 
@@ -18,8 +18,8 @@ def upgrade() -> None:
     sa.Column('percent', sa.Integer(), nullable=False),
     sa.Column('received', sa.BigInteger(), nullable=False),
     sa.Column('reason', sa.String(length=20), nullable=False),
-    sa.Column('created_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=False),
-    sa.Column('finished_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
+    sa.Column('created_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
+    sa.Column('finished_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
     sa.CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name=op.f('ck_migration_state')),
     sa.ForeignKeyConstraint(['repository_id'], ['repository.id'], name=op.f('fk_migration_repository_id'), ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('repository_id', name=op.f('pk_migration'))
@@ -27,9 +27,9 @@ def upgrade() -> None:
     op.create_table('mirror',
     sa.Column('repository_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
     sa.Column('interval_seconds', sa.Integer(), nullable=False),
-    sa.Column('next_run_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
-    sa.Column('asked_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
-    sa.Column('last_ok_at', ingot_chassis.tables.UtcDateTime(timezone=True), nullable=True),
+    sa.Column('next_run_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
+    sa.Column('asked_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
+    sa.Column('last_ok_at', ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
     sa.Column('reason', sa.String(length=20), nullable=False),
     sa.Column('failures', sa.Integer(), nullable=False),
     sa.ForeignKeyConstraint(['repository_id'], ['repository.id'], name=op.f('fk_mirror_repository_id'), ondelete='CASCADE'),

@@ -1,0 +1,47 @@
+"""Finds problems in a data folder, also while the server runs, and repairs what can be repaired on request."""
+
+from sqlalchemy import MetaData
+from sqlalchemy.exc import DatabaseError
+
+import ingot_repos.settings
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.migrations import DatabaseNewer, pending
+from ingot_chassis.db.tables import chassis_tables
+from ingot_chassis.errors import CannotStart
+from ingot_chassis.events.doctor import examine, examine_space
+from ingot_repos.core.storage_checks import examine_storage
+from ingot_repos.git.storage import Storage
+from ingot_standalone.data_folder import DataFolder
+from ingot_standalone.services import SCHEMAS
+
+
+async def findings(folder: DataFolder, *, repair: bool = False) -> list[str]:
+    """One line for each problem of any service, and of the folder itself. Raises CannotStart."""
+    lines = [line for service in SCHEMAS for line in await _findings_of(service, folder, repair)]
+    return [*lines, *examine_space("disk", folder.path)]
+
+
+async def _findings_of(service: str, folder: DataFolder, repair: bool) -> list[str]:
+    url = folder.existing_database_url(service)
+    tables = MetaData()
+    chassis_tables(tables)
+    try:
+        if await pending(url, SCHEMAS[service]):
+            return [f"{service}: {folder.path} is of an older release; start `ingot up` with it once"]
+        database = Database(url, tables)
+        try:
+            lines = await examine(service, database)
+            if service == "repos":
+                lines += await examine_storage(
+                    database,
+                    Storage(folder.repositories),
+                    ingot_repos.settings.Settings().shard,
+                    repair=repair,
+                )
+            return lines
+        finally:
+            await database.close()
+    except DatabaseNewer as error:
+        raise CannotStart(f"{folder.path}: {error}; use the release that wrote it") from error
+    except DatabaseError as error:
+        raise CannotStart(f"cannot use {folder.database_file(service)}: {error.orig}") from error

@@ -1,0 +1,35 @@
+"""git over SSH inside `ingot up`: the socket, and where users find it."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+from ingot_chassis.errors import CannotStart
+from ingot_chassis.http.server import bound_socket
+from ingot_standalone.settings import DEFAULT_SSH_PORT, Settings
+
+
+@contextmanager
+def ssh_socket(settings: Settings) -> Iterator[tuple[socket.socket | None, str]]:
+    """The listening socket, and what to say of it.
+
+    The default port may be taken, by another Ingot for instance. Raises CannotStart for one that was chosen.
+    """
+    if not settings.ssh_port:
+        yield None, "off"
+        return
+    try:
+        listener = bound_socket(settings.host, settings.ssh_port)
+    except CannotStart as error:
+        if settings.ssh_port != DEFAULT_SSH_PORT:
+            raise CannotStart(f"no SSH: {error.__cause__}; choose another port with --ssh-port") from error
+        yield None, f"off: port {DEFAULT_SSH_PORT} is taken; choose another with --ssh-port"
+        return
+    with listener:
+        yield listener, f"port {settings.ssh_port}"
+
+
+def host_for_urls(public_url: str) -> str:
+    """The name under which users reach this machine."""
+    return urlsplit(public_url).hostname or ""

@@ -1,0 +1,76 @@
+"""git over SSH inside `ingot up`, and the port that it listens on."""
+
+import contextlib
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+
+import httpx
+import pytest
+
+from .ingot_command import ingot
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def test_a_repository_is_cloned_from_its_ssh_url(start, tmp_path):
+    if shutil.which("ssh") is None or shutil.which("ssh-keygen") is None:
+        pytest.skip("there is no ssh here")
+    port = free_port()
+    running = start("--ssh-port", str(port)).wait_ready()
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    api = httpx.Client(base_url=f"{running.url}api/v1/", auth=("root", running.password), timeout=20)
+    with api:
+        added = api.post("user/keys", json={"title": "laptop", "key": key.with_suffix(".pub").read_text()})
+        created = api.post("user/repos", json={"name": "demo", "auto_init": True}).json()
+    assert added.status_code == 201
+    assert created["ssh_url"] == f"ssh://git@127.0.0.1:{port}/root/demo.git"
+    ssh = [
+        "ssh",
+        "-F",
+        "none",
+        "-i",
+        str(key),
+        "-o",
+        "StrictHostKeyChecking=accept-new",
+        "-o",
+        "BatchMode=yes",
+    ]
+    ssh += ["-o", f"UserKnownHostsFile={tmp_path / 'known_hosts'}"]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "GIT_SSH_COMMAND": shlex.join(ssh)}
+    subprocess.run(
+        ["git", "clone", "-q", created["ssh_url"], "copy"], cwd=tmp_path, env=environment, check=True
+    )
+    assert (tmp_path / "copy" / "README.md").read_text().startswith("# demo")
+    assert running.stop() == 0
+
+
+def test_a_chosen_port_in_use_is_one_line(folder):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        error = ingot("up", "--port", "0", "--ssh-port", port, "--data", str(folder)).error_line
+    assert error.startswith("ingot: no SSH: ")
+    assert error.endswith("choose another port with --ssh-port")
+
+
+def test_without_the_default_port_there_is_no_ssh(folder):
+    folder.mkdir()
+    (folder / "identity.db").touch()  # without its secrets nothing starts, so that the command ends
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # who has it already is as good
+            stack.enter_context(socket.create_server(("127.0.0.1", 2222)))
+        result = ingot("up", "--port", "0", "--data", str(folder))
+    assert "SSH            off: port 2222 is taken; choose another with --ssh-port" in result.out
+    assert "secrets.json is missing" in result.err
+
+
+@pytest.mark.parametrize("port", ["ssh", "65536"])
+def test_a_port_that_is_none_is_refused(folder, port):
+    result = ingot("up", "--ssh-port", port, "--data", str(folder))
+    assert (result.code, "is no port" in result.err) == (2, True)

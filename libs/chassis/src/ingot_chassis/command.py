@@ -1,0 +1,218 @@
+"""The command of a service: serve, work, migrate, replay, doctor; and errors that an operator can read."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from ingot_chassis.db.migrations import DatabaseNewer, pending, upgrade
+from ingot_chassis.errors import CannotStart
+from ingot_chassis.events.doctor import examine
+from ingot_chassis.events.relay import send_again
+from ingot_chassis.events.replay import replay
+from ingot_chassis.http.server import bound_socket, metrics_served, metrics_socket, serve_app
+from ingot_chassis.security.keys import KeyUnreadable
+from ingot_chassis.service import ServiceParts
+from ingot_chassis.settings import ServiceSettings, SettingsError, load
+from ingot_chassis.telemetry import configure_logging, configure_tracing
+
+log = structlog.get_logger()
+
+_S = TypeVar("_S", bound=ServiceSettings)
+SCHEMA_POLL_SECONDS = 1.0
+
+
+class StartupSignals:
+    """Ctrl-C and SIGTERM before the server handles them: whatever is started by then is stopped in order."""
+
+    def __init__(self) -> None:
+        self._over = False
+
+    def hand_over(self) -> None:
+        """From here on the server handles signals. It raises them again when it has ended; they are then ignored."""
+        self._over = True
+
+    @contextlib.contextmanager
+    def handled(self) -> Iterator[Self]:
+        """Enter it in the task that starts; a signal ends the block quietly, and the process with code 0."""
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+
+        def stop(*_: object) -> None:
+            if task is not None and not self._over:
+                loop.call_soon_threadsafe(task.cancel)
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, stop)
+        with contextlib.suppress(asyncio.CancelledError):
+            yield self
+
+
+def run_command(main: Callable[[], Awaitable[None]]) -> None:
+    """Run ``main`` on uvloop. What an operator can mend ends in one line and exit code 2."""
+    import uvloop
+
+    try:
+        uvloop.run(main())  # type: ignore[arg-type]
+    except SettingsError as error:
+        sys.exit(_print_errors(*error.lines))
+    except (CannotStart, DatabaseNewer, KeyUnreadable, OSError) as error:
+        sys.exit(_print_errors(str(error)))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        sys.exit(130)
+
+
+def _print_errors(*lines: str) -> int:
+    for line in lines:
+        print(f"ingot: {line}", file=sys.stderr)  # noqa: T201 - this is the operator's one line
+    return 2
+
+
+def service_main(
+    service: str,
+    settings_class: type[_S],
+    create_app: Callable[[_S], Any],
+    *,
+    scripts: Path | None,
+    more: Mapping[str, tuple[str, Callable[[_S], Awaitable[None]]]] | None = None,
+    arguments: Sequence[str] | None = None,
+) -> None:
+    """The command ``ingot-<service> serve|work|migrate|replay|doctor``.
+
+    ``more``: further commands of the service, with what they are for; each runs until a signal cancels it.
+    """
+    import argparse
+
+    parser = argparse.ArgumentParser(prog=f"ingot-{service}")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("serve", help="answer HTTP, and run the background work unless settings say not to")
+    if scripts is not None:
+        commands.add_parser("work", help="run the background work only")
+        commands.add_parser("migrate", help="bring the database to this release and end")
+        commands.add_parser("replay", help="apply and send dead-lettered events once more, and end")
+        doctor = commands.add_parser("doctor", help="say what is wrong and what to do, and end")
+        doctor.add_argument("--repair", action="store_true", help="put right what can be put right")
+    for name, (purpose, _) in (more or {}).items():
+        commands.add_parser(name, help=purpose)
+    options = parser.parse_args(arguments)
+    command = options.command
+
+    async def main() -> None:
+        settings = load(settings_class, service, os.environ)
+        configure_logging(settings.log_level)
+        configure_tracing(service, settings.otlp_endpoint)
+        with StartupSignals().handled() as signals:
+            if command == "migrate" and scripts is not None:
+                await _migrate(settings.database_url, scripts)
+                return
+            if more and command in more:
+                await more[command][1](settings)
+                return
+            settings.background = command == "work" or (settings.background and command == "serve")
+            app = create_app(settings)
+            if command == "replay":
+                await _replay(app)
+                return
+            if command == "doctor":
+                await _examine(app, scripts, repair=options.repair)
+                return
+            listener = bound_socket(settings.host, settings.port)
+            async with metrics_served(metrics_socket(settings, listener), public_url=settings.public_url):
+                if scripts is not None:
+                    await _wait_for_schema(settings.database_url, scripts)
+                signals.hand_over()
+                await serve_app(
+                    HealthOnly(app) if command == "work" else app,
+                    listener,
+                    public_url=settings.public_url,
+                    drain_seconds=settings.drain_seconds,
+                    handover_seconds=settings.handover_seconds,
+                    on_listening=lambda: log.info(
+                        "listening", service=service, address=listener.getsockname()
+                    ),
+                )
+
+    run_command(main)
+
+
+class HealthOnly:
+    """An app of which only the health routes answer: what a process that only works in the background serves."""
+
+    ROUTES = ("/livez", "/readyz", "/metrics")
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and scope["path"] not in self.ROUTES:
+            scope = {**scope, "path": "/", "raw_path": b"/"}
+        await self._app(scope, receive, send)
+
+
+async def _migrate(url: str, scripts: Path) -> None:
+    """Raises CannotStart when the database cannot be used, DatabaseNewer."""
+    try:
+        await upgrade(url, scripts)
+    except (OSError, SQLAlchemyError) as error:
+        raise CannotStart(f"cannot use the database: {_first_line(error)}") from error
+
+
+async def _replay(app: Any) -> None:
+    """Raises CannotStart when the database cannot be used, or events stay dead-lettered."""
+    parts: ServiceParts = app.state.parts
+    async with app.lifespan():
+        if parts.consumers is None:
+            raise CannotStart(f"{parts.name} consumes no events")
+        try:
+            applied, left = await replay(parts.require_database(), parts.consumers)
+            again = await send_again(parts.require_database())
+        except (OSError, SQLAlchemyError) as error:
+            raise CannotStart(f"cannot use the database: {_first_line(error)}") from error
+    if again:
+        print(f"{again} given to the relay again")  # noqa: T201 - this is what the operator asked for
+    print(f"{applied} applied, {left} left")  # noqa: T201 - this is what the operator asked for
+    if left:
+        raise CannotStart("events stay dead-lettered; the log says why")
+
+
+async def _examine(app: Any, scripts: Path | None, *, repair: bool) -> None:
+    """Raises CannotStart when the database cannot be used, or something is wrong; DatabaseNewer."""
+    parts: ServiceParts = app.state.parts
+    async with app.lifespan():
+        try:
+            if scripts is not None and await pending(parts.settings.database_url, scripts):
+                raise CannotStart(
+                    f"the database of {parts.name} is older than this release; run `ingot-{parts.name} migrate`"
+                )
+            findings = await examine(parts.name, parts.require_database())
+            for examination in parts.examinations:
+                findings += await examination(repair)
+        except (OSError, SQLAlchemyError) as error:
+            raise CannotStart(f"cannot use the database: {_first_line(error)}") from error
+    for line in findings or [f"{parts.name}: nothing is wrong"]:
+        print(line)  # noqa: T201 - this is what the operator asked for
+    if findings:
+        raise CannotStart(f"{parts.name} needs attention; docs/runbook.md says more")
+
+
+async def _wait_for_schema(url: str, scripts: Path) -> None:
+    """Wait for the database, and for the migration of this release. Raises DatabaseNewer."""
+    while True:
+        try:
+            if not await pending(url, scripts):
+                return
+            log.warning("the database is older than this release; waiting for `migrate`")
+        except (OSError, SQLAlchemyError) as error:
+            log.warning("the database does not answer; waiting", error=_first_line(error))
+        await asyncio.sleep(SCHEMA_POLL_SECONDS)
+
+
+def _first_line(error: Exception) -> str:
+    """The first line; SQLAlchemy adds the statement and a link."""
+    return str(getattr(error, "orig", None) or error).split("\n", 1)[0]

@@ -1,0 +1,1 @@
+"""The database of one service: connections, transactions, prepared statements, column types and migrations."""

@@ -1,0 +1,160 @@
+"""The audit log of a service: who did what to what, and from where.
+
+An entry is written in the transaction of what it tells of, and as a line of the log once that is committed. It holds no
+secret: callers name things, never their contents. A service that keeps a log adds ``audit_table`` to its tables.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import msgspec
+import structlog
+from sqlalchemy import BigInteger, Column, Index, MetaData, String, Table, Text, bindparam, delete, select
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedWrite
+from ingot_chassis.db.rows import TypedRow, fetch_all
+from ingot_chassis.db.tables import UtcDateTime, now
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.telemetry import request_id
+
+log = structlog.get_logger()
+
+TABLE = "audit_entry"
+Detail = str | int | bool | Sequence[str]
+
+
+class Actor(NamedTuple):
+    """Who does something. ``id`` 0 is nobody who is known; ``sudo_by`` is the administrator who acts as them."""
+
+    id: int = 0
+    login: str = ""
+    via: str = ""
+    sudo_by: str = ""
+    address: str = ""
+
+
+class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """What was done. Ids are in the order of time, over all services.
+
+    `subject` is what it was done to, such as `user ann`. `sudo_by` is the administrator who
+    acted as `actor`. `via` is how they came: basic, session, token, ssh, or empty.
+    """
+
+    id: str
+    created_at: datetime
+    service: str
+    action: str
+    subject: str
+    details: dict[str, Detail]
+    actor_id: int
+    actor: str
+    sudo_by: str
+    via: str
+    address: str
+    request_id: str
+
+
+class AuditRow(TypedRow):
+    id: str
+    created_at: datetime
+    action: str
+    subject: str
+    details: str
+    actor_id: int
+    actor: str
+    sudo_by: str
+    via: str
+    address: str
+    request_id: str
+
+
+def _columns() -> list[Column[object]]:
+    return [
+        Column("id", String(24), primary_key=True),
+        Column("created_at", UtcDateTime, nullable=False),
+        Column("action", String(60), nullable=False),
+        Column("subject", Text, nullable=False),
+        # A JSON object.
+        Column("details", Text, nullable=False),
+        Column("actor_id", BigInteger, nullable=False),
+        Column("actor", String(40), nullable=False),
+        Column("sudo_by", String(40), nullable=False),
+        Column("via", String(10), nullable=False),
+        Column("address", String(64), nullable=False),
+        Column("request_id", String(64), nullable=False),
+    ]
+
+
+def audit_table(metadata: MetaData) -> None:
+    """Add the table to ``metadata``."""
+    Table(TABLE, metadata, *_columns(), Index("ix_audit_entry_actor", "actor", "id"))
+
+
+_entries = Table(TABLE, MetaData(), *_columns())
+_INSERT = PreparedWrite(_entries.insert().values({one.name: bindparam(one.name) for one in _columns()}))
+
+
+async def add_entry(tx: Tx, actor: Actor, action: str, subject: str, details: Mapping[str, Detail]) -> None:
+    """Note that ``actor`` did ``action`` to ``subject``."""
+    time = now()
+    values = {
+        "id": _first_id(time) + secrets.token_hex(5),
+        "created_at": time,
+        "action": action,
+        "subject": subject,
+        "details": msgspec.json.encode(details).decode(),
+        "actor_id": actor.id,
+        "actor": actor.login,
+        "sudo_by": actor.sudo_by,
+        "via": actor.via,
+        "address": actor.address[:64],
+        "request_id": request_id()[:64],
+    }
+    await _INSERT.run(tx, **values)
+    tx.on_commit(lambda: log.info("audit", **{**values, "created_at": str(time)}))
+
+
+async def list_entries(
+    db: Executor, *, service: str, limit: int, before: str = "", actor: str = "", action: str = ""
+) -> list[AuditEntry]:
+    """The newest entries whose id is below ``before``; by that ``actor``, and with actions that begin with ``action``."""
+    statement = select(_entries).order_by(_entries.c.id.desc()).limit(limit)
+    if before:
+        statement = statement.where(_entries.c.id < before)
+    if actor:
+        statement = statement.where(_entries.c.actor == actor)
+    if action:
+        statement = statement.where(_entries.c.action.startswith(action, autoescape=True))
+    return [_entry(row, service) for row in await fetch_all(db, statement, AuditRow)]
+
+
+async def delete_entries(database: Database, *, older_than: timedelta) -> None:
+    """Delete what is older."""
+    async with database.transaction() as tx:
+        await tx.execute(delete(_entries).where(_entries.c.id < _first_id(now() - older_than)))
+
+
+def _first_id(time: datetime) -> str:
+    """The least id of an entry of that time: its microseconds in hex."""
+    return f"{int((time - datetime.fromtimestamp(0, UTC)) / timedelta(microseconds=1)):014x}"
+
+
+def _entry(row: AuditRow, service: str) -> AuditEntry:
+    return AuditEntry(
+        id=row.id,
+        created_at=row.created_at.replace(microsecond=0),
+        service=service,
+        action=row.action,
+        subject=row.subject,
+        details=msgspec.json.decode(row.details),
+        actor_id=row.actor_id,
+        actor=row.actor,
+        sudo_by=row.sudo_by,
+        via=row.via,
+        address=row.address,
+        request_id=row.request_id,
+    )

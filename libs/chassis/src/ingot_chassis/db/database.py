@@ -1,0 +1,112 @@
+"""The database of one service: plain reads, and transactions that write state and events together.
+
+Commit and rollback happen here and nowhere else. A transaction commits when its block ends and rolls back
+when the block raises, so a false success cannot be answered from inside it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from sqlalchemy import MetaData, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from ingot_chassis.db.outbox import insert_event
+from ingot_chassis.db.pool import ConnectionPool
+from ingot_chassis.db.sqlite import configure_engine
+from ingot_chassis.db.transaction import Reader, Tx, lock_number
+
+LOCKS_AT_ONCE = 20
+SQLITE_READERS = 12
+
+
+class Database:
+    """Engines of one database and the ways to use them."""
+
+    def __init__(self, url: str, metadata: MetaData, *, pool: int = 10) -> None:
+        self.url = make_url(url)
+        self.metadata = metadata
+        outbox = metadata.tables.get("outbox")
+        self._insert_event = insert_event(outbox) if outbox is not None else None
+        self.committed_events = asyncio.Event()
+        self._exclusive: dict[str, asyncio.Lock] = {}
+        if self.is_sqlite:
+            # One writing connection: writers queue in this process instead of colliding in the file.
+            self.writing = create_async_engine(self.url, pool_size=1, max_overflow=0)
+            self.reading = create_async_engine(
+                self.url, pool_size=SQLITE_READERS, max_overflow=0, isolation_level="AUTOCOMMIT"
+            )
+            configure_engine(self.writing, writes=True)
+            configure_engine(self.reading, writes=False)
+        else:
+            # Nothing is left on a connection, so the reset on return buys nothing; and transactions are the driver's.
+            self.writing, self.reading = (
+                create_async_engine(
+                    self.url,
+                    pool_size=pool,
+                    max_overflow=0,
+                    isolation_level="AUTOCOMMIT",
+                    pool_reset_on_return=None,
+                )
+                for _ in range(2)
+            )
+            # A holder of a lock opens transactions meanwhile: from the same pool, holders could starve each other.
+            self.locking = create_async_engine(self.url, pool_size=LOCKS_AT_ONCE, max_overflow=0)
+            self._lockers = ConnectionPool(self.locking, LOCKS_AT_ONCE)
+        self._readers = ConnectionPool(self.reading, SQLITE_READERS if self.is_sqlite else pool)
+        self._writers = ConnectionPool(self.writing, 1 if self.is_sqlite else pool)
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self.url.get_backend_name() == "sqlite"
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[Reader]:
+        """A connection for reading."""
+        async with self._readers.connection() as pooled:
+            yield Reader(pooled)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Tx]:
+        """State and events, all or nothing. Ask other services before entering, never inside."""
+        async with self._writers.connection() as pooled, pooled.transaction():
+            tx = Tx(pooled)
+            yield tx
+            # Last, so that events of one key are numbered while its rows are still locked.
+            for row in tx.event_rows:
+                assert self._insert_event is not None  # noqa: S101 - a service that emits has an outbox
+                await self._insert_event.run(tx, **row)
+        if tx.event_rows:
+            self.committed_events.set()
+        for callback in tx.callbacks:
+            callback()
+
+    @asynccontextmanager
+    async def exclusive(self, name: str) -> AsyncIterator[bool]:
+        """Yield True to one holder of ``name`` among all processes, False at once to the others.
+
+        PostgreSQL: an advisory lock of a transaction, gone with its connection. SQLite has one process.
+        """
+        if self.is_sqlite:
+            lock = self._exclusive.setdefault(name, asyncio.Lock())
+            if lock.locked():
+                yield False
+                return
+            async with lock:
+                yield True
+            return
+        async with self._lockers.connection() as pooled, pooled.connection.begin():
+            row = await pooled.connection.execute(
+                text("SELECT pg_try_advisory_xact_lock(CAST(:key AS bigint))"), {"key": lock_number(name)}
+            )
+            yield bool(row.scalar())
+
+    async def close(self) -> None:
+        await self._readers.close()
+        await self._writers.close()
+        await self.writing.dispose()
+        await self.reading.dispose()
+        if not self.is_sqlite:
+            await self._lockers.close()
+            await self.locking.dispose()

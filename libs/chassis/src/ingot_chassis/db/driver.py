@@ -1,0 +1,66 @@
+"""What runs a statement: SQLAlchemy, or PostgreSQL's driver directly; the shape of its errors and of its spans."""
+
+from typing import Any, Protocol, TypeAlias
+
+import asyncpg
+from sqlalchemy import CursorResult, Dialect, Executable, Select
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+
+Driver: TypeAlias = "asyncpg.Connection[Any]"
+DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+AWAY_ERRORS = (
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.InterfaceError,
+)
+"""PostgreSQL is not there, or ends: nothing is wrong with the statement, and it may work a moment later.
+
+An ``InterfaceError`` that is also a ``ValueError`` is about a value, which will not do later, either.
+"""
+
+
+class Executor(Protocol):
+    """What store functions take: a transaction or a reading connection."""
+
+    async def execute(self, statement: Executable, parameters: Any = None, /) -> CursorResult[Any]: ...
+
+    @property
+    def dialect(self) -> Dialect: ...
+
+    @property
+    def dialect_name(self) -> str: ...
+
+    @property
+    def driver(self) -> "Driver | None": ...
+
+    @property
+    def repeats(self) -> bool: ...
+
+
+def as_sqlalchemy_error(error: Exception) -> DBAPIError:
+    """An error of the driver in the shape of all others of a database."""
+    kind = (
+        IntegrityError if isinstance(error, asyncpg.IntegrityConstraintViolationError) else OperationalError
+    )
+    return kind(None, None, error)
+
+
+def is_away(error: DBAPIError) -> bool:
+    """Whether a statement failed because its database is not there now."""
+    causes = (error.orig, getattr(error.orig, "__cause__", None))
+    return error.connection_invalidated or any(
+        isinstance(cause, AWAY_ERRORS) and not isinstance(cause, ValueError) for cause in causes
+    )
+
+
+def statement_summary(statement: Executable) -> str:
+    """``SELECT account``: what a span of the statement is called. Never any value."""
+    verb = type(statement).__name__.upper()
+    if isinstance(statement, Select):
+        return " ".join([verb, *(str(getattr(t, "name", "…")) for t in statement.columns_clause_froms[:1])])
+    table = getattr(statement, "table", None)
+    return verb if table is None else f"{verb} {table.name}"

@@ -1,0 +1,102 @@
+"""Schema of a service's database: Alembic, run under a lock, and the check of its age at start."""
+
+from pathlib import Path
+from typing import Any
+
+import structlog
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, text
+from sqlalchemy.ext.asyncio import create_async_engine
+
+log = structlog.get_logger()
+
+LOCK_KEY = 1229866837
+
+
+class DatabaseNewer(Exception):
+    """The database was written by a newer release than this one."""
+
+
+def _config(scripts: Path) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(scripts).replace("%", "%%"))
+    return config
+
+
+async def upgrade(url: str, scripts: Path) -> None:
+    """Bring the database at ``url`` to the newest revision in ``scripts``. Raises DatabaseNewer.
+
+    One process migrates, the others wait for it. A lock on a busy table is given up after 10 s, not waited for.
+    """
+    engine = create_async_engine(url)
+    try:
+        async with engine.connect() as connection:
+            if connection.dialect.name == "postgresql":
+                await connection.execute(text(f"SELECT pg_advisory_lock({LOCK_KEY})"))
+                await connection.execute(text("SET lock_timeout = '10s'"))
+                await connection.commit()
+            else:
+                # Here, with nobody else about: connections that open at once and each want to change it are refused.
+                await connection.execute(text("PRAGMA journal_mode=WAL"))
+            await connection.run_sync(_upgrade, scripts)
+            await connection.commit()
+    finally:
+        await engine.dispose()
+
+
+async def pending(url: str, scripts: Path) -> bool:
+    """Whether the database is older than the code. Raises DatabaseNewer."""
+    engine = create_async_engine(url)
+    try:
+        async with engine.connect() as connection:
+            return await connection.run_sync(_is_older, scripts)
+    finally:
+        await engine.dispose()
+
+
+def _is_older(connection: Connection, scripts: Path) -> bool:
+    directory = ScriptDirectory.from_config(_config(scripts))
+    current = MigrationContext.configure(connection).get_current_revision()
+    revisions = {revision.revision for revision in directory.walk_revisions()}
+    if current is not None and current not in revisions:
+        raise DatabaseNewer(f"the database is at revision {current}, which this release does not know")
+    return current != directory.get_current_head()
+
+
+def _upgrade(connection: Connection, scripts: Path) -> None:
+    if not _is_older(connection, scripts):
+        return
+    config = _config(scripts)
+    config.attributes["connection"] = connection
+    directory = ScriptDirectory.from_config(config)
+    log.info(
+        "migrating the database",
+        revision=MigrationContext.configure(connection).get_current_revision(),
+        to=directory.get_current_head(),
+    )
+    command.upgrade(config, "head")
+    log.info("database migrated", scripts=scripts.parent.parent.name)
+
+
+def _tell_progress(ctx: Any, step: Any, heads: Any, run_args: Any) -> None:
+    del ctx, heads, run_args
+    log.info("revision applied", revision=step.up_revision_id, what=step.up_revision.doc)
+
+
+def run_env(target_metadata: object) -> None:
+    """The whole of a service's ``env.py``."""
+    from alembic import context
+
+    connection = context.config.attributes["connection"]
+    context.configure(
+        connection=connection,
+        target_metadata=target_metadata,  # type: ignore[arg-type]
+        transactional_ddl=True,
+        render_as_batch=connection.dialect.name == "sqlite",
+        on_version_apply=_tell_progress,
+    )
+    with context.begin_transaction():
+        context.run_migrations()

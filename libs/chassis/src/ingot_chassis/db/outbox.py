@@ -1,0 +1,41 @@
+"""The outbox as a transaction writes it: one row for each event, committed together with the change of state."""
+
+import uuid
+from typing import Any
+
+import msgspec
+from opentelemetry import propagate
+from sqlalchemy import Table, bindparam
+
+from ingot_chassis.db.prepared import PreparedWrite
+from ingot_chassis.db.tables import now
+
+_encoder = msgspec.json.Encoder()
+
+
+def event_type(cls: type[msgspec.Struct]) -> str:
+    """The type of an event class: its tag."""
+    tag = cls.__struct_config__.tag
+    if not isinstance(tag, str):
+        raise TypeError(f"{cls.__name__} has no string tag")
+    return tag
+
+
+def new_event_row(event: msgspec.Struct, key: str) -> dict[str, Any]:
+    """The outbox row of ``event``. Ids are UUIDv4; the trace of the present span goes along."""
+    carrier: dict[str, str] = {}
+    propagate.inject(carrier)
+    return {
+        "id": str(uuid.uuid4()),
+        "type": event_type(type(event)),
+        "key": key,
+        "payload": _encoder.encode(event),
+        "traceparent": carrier.get("traceparent"),
+        "created_at": now(),
+    }
+
+
+def insert_event(outbox: Table) -> PreparedWrite:
+    """The INSERT of such a row."""
+    columns = ("id", "type", "key", "payload", "traceparent", "created_at")
+    return PreparedWrite(outbox.insert().values({name: bindparam(name) for name in columns}))

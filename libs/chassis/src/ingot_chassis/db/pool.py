@@ -1,0 +1,188 @@
+"""Connections that stay out of the engine's pool: checking one out costs more than most statements (ADR 12)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Self, cast
+
+from asyncpg.transaction import Transaction
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from ingot_chassis.db.driver import AWAY_ERRORS, DRIVER_ERRORS, Driver, as_sqlalchemy_error, is_away
+from ingot_chassis.errors import Unavailable
+
+WAIT_SECONDS = 60.0
+"""How long a request waits for a connection."""
+RETRY_SECONDS = 2
+AWAY_SECONDS = 10.0
+"""How long requests wait for a database that went away; it may be restarting."""
+AWAY_PAUSE = 0.1
+
+
+class DatabaseUnavailable(Unavailable):
+    """The database does not answer; try again. ``reason`` is for the log."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("the database does not answer", retry_after=RETRY_SECONDS)
+        self.reason = reason
+
+
+class PooledConnection:
+    """A connection, and the driver below it if it is PostgreSQL's."""
+
+    def __init__(
+        self, connection: AsyncConnection, connect: Callable[[], Awaitable[AsyncConnection]]
+    ) -> None:
+        self._connect = connect
+        self._hold(connection)
+
+    @classmethod
+    async def open(cls, connect: Callable[[], Awaitable[AsyncConnection]]) -> Self:
+        return cls(await connect(), connect)
+
+    def _hold(self, connection: AsyncConnection) -> None:
+        self.connection = connection
+        self.driver: Driver | None = None
+        if connection.dialect.name == "postgresql" and connection.sync_connection is not None:
+            self.driver = cast("Driver", connection.sync_connection.connection.driver_connection)
+
+    async def reopen(self) -> None:
+        """Take another connection in place of one whose server went away. Raises DatabaseUnavailable."""
+        await self.drop()
+        self._hold(await self._connect())
+
+    def is_usable(self) -> bool:
+        """Whether another block may have it: not when its server went away, or its transaction could not be ended."""
+        return not self.is_cut() and not (self.driver is not None and self.driver.is_in_transaction())
+
+    def is_cut(self) -> bool:
+        if self.driver is None:
+            return self.connection.invalidated or self.connection.closed
+        return bool(self.driver.is_closed())
+
+    async def drop(self) -> None:
+        if not self.connection.invalidated:
+            await self.connection.invalidate()
+        await self.connection.close()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """A transaction; on PostgreSQL the driver's, which costs a third of one of SQLAlchemy's."""
+        if self.driver is None:
+            async with self.connection.begin():
+                yield
+            return
+        transaction, driver = await self._begun()
+        try:
+            yield
+        except BaseException as error:
+            if not driver.is_closed():
+                with _driver_call():
+                    await transaction.rollback()
+            if isinstance(error, DRIVER_ERRORS):
+                raise as_sqlalchemy_error(error) from error
+            raise
+        with _driver_call():
+            await transaction.commit()
+
+    async def _begun(self) -> "tuple[Transaction, Driver]":
+        """A transaction that has begun. A server that went away since the last one is waited for: it has begun nothing."""
+        try:
+            return await self._begin()
+        except DBAPIError as error:
+            if not is_away(error):
+                raise
+        await self.reopen()
+        return await self._begin()
+
+    async def _begin(self) -> "tuple[Transaction, Driver]":
+        driver = cast("Driver", self.driver)
+        transaction = driver.transaction()
+        with _driver_call():
+            await transaction.start()
+        return transaction, driver
+
+
+@contextmanager
+def _driver_call() -> Iterator[None]:
+    """Around a call of the driver: its errors, and those of the connection, in the shape of all others."""
+    try:
+        yield
+    except (*DRIVER_ERRORS, OSError) as error:
+        raise as_sqlalchemy_error(error) from error
+
+
+class ConnectionPool:
+    """At most ``size`` connections of one engine. While its database is away, those who want one wait a moment.
+
+    Nothing is left on one but what the next user may find: reads run without a transaction, and a transaction
+    ends with its block.
+    """
+
+    def __init__(self, engine: AsyncEngine, size: int) -> None:
+        self._engine, self._slots = engine, asyncio.Semaphore(size)
+        self._idle: list[PooledConnection] = []
+        self._away_since = 0.0
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[PooledConnection]:
+        """A connection for this block alone. Raises Unavailable after a long wait for one."""
+        await self._acquire_slot()
+        try:
+            pooled = await self._open_or_reuse()
+            try:
+                yield pooled
+            finally:
+                if pooled.is_usable():
+                    self._idle.append(pooled)
+                else:
+                    await self._drop(pooled)
+        finally:
+            self._slots.release()
+
+    async def _drop(self, pooled: PooledConnection) -> None:
+        """Idle connections go with one that was cut: its server went away from all of them."""
+        was_cut = pooled.is_cut()
+        await pooled.drop()
+        while was_cut and self._idle:
+            await self._idle.pop().drop()
+
+    async def _open_or_reuse(self) -> PooledConnection:
+        while self._idle:
+            pooled = self._idle.pop()
+            if pooled.is_usable():
+                return pooled
+            await pooled.drop()
+        return await PooledConnection.open(self._open)
+
+    async def _open(self) -> AsyncConnection:
+        """A new connection. Raises DatabaseUnavailable when the database is away for longer than requests wait."""
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection = await self._engine.connect()
+            except (*AWAY_ERRORS, DBAPIError) as error:
+                is_restart = not isinstance(error, DBAPIError) or is_away(error)
+                self._away_since = self._away_since or loop.time()
+                if not is_restart or loop.time() + AWAY_PAUSE > self._away_since + AWAY_SECONDS:
+                    raise DatabaseUnavailable(repr(error)) from error
+                await asyncio.sleep(AWAY_PAUSE)
+            else:
+                self._away_since = 0.0
+                return connection
+
+    async def _acquire_slot(self) -> None:
+        if not self._slots.locked():
+            await self._slots.acquire()
+            return
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                await self._slots.acquire()
+        except TimeoutError as error:
+            raise Unavailable("the database is overloaded") from error
+
+    async def close(self) -> None:
+        """Close the idle connections."""
+        while self._idle:
+            await self._idle.pop().connection.close()

@@ -1,0 +1,191 @@
+"""Prepared statements for hot paths: compiled once and, on PostgreSQL, handed to the driver itself.
+
+SQLAlchemy finds the compiled form of a statement by walking it, and crosses into a greenlet to run it. For a row by
+its key that is five times the work of the driver (docs/adr/0012).
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar, cast
+
+import asyncpg
+from sqlalchemy import (
+    Boolean,
+    Column,
+    DateTime,
+    Delete,
+    Dialect,
+    Float,
+    Insert,
+    Integer,
+    Label,
+    LargeBinary,
+    Select,
+    String,
+    TypeDecorator,
+    Update,
+)
+from sqlalchemy.types import TypeEngine
+
+from ingot_chassis.db.driver import DRIVER_ERRORS, Driver, Executor, as_sqlalchemy_error, statement_summary
+from ingot_chassis.db.rows import TypedRow, check_columns
+from ingot_chassis.db.tables import UtcDateTime
+from ingot_chassis.telemetry import client_span
+
+_R = TypeVar("_R", bound=TypedRow)
+
+_DRIVER_FAILURES = (*DRIVER_ERRORS, OSError)
+"""Telling a lost connection from a bad statement is left to SQLAlchemy, which gets what may be run again."""
+
+UNCONVERTED_TYPES = (Boolean, DateTime, Float, Integer, LargeBinary, String, UtcDateTime)
+
+
+class DriverRow(asyncpg.Record):  # type: ignore[misc]
+    """A row whose columns are attributes, as SQLAlchemy's are."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+class PreparedQuery(Generic[_R]):
+    """One SELECT whose values are all ``bindparam``s; its rows are of ``row_type``."""
+
+    def __init__(self, statement: Select[Any], row_type: type[_R]) -> None:
+        """Raises ValueError for a column without a name of its own, or of a type that needs conversion.
+
+        Raises TypeError for a column that ``row_type`` declares and ``statement`` does not select.
+        """
+        names = []
+        for column in statement.selected_columns:
+            if not isinstance(column, Column | Label) or column.name in names:
+                raise ValueError(f"{column} needs a name of its own")
+            if needs_conversion(column.type):
+                raise ValueError(f"{column} is of a type that the driver does not convert")
+            names.append(column.name)
+        check_columns(row_type, tuple(names))
+        self._statement = statement
+        self._sql, self._order = "", list[str]()
+
+    async def first(self, db: Executor, **values: Any) -> _R | None:
+        """The first row, or None. Raises KeyError for a value that is missing."""
+        driver = db.driver
+        if driver is not None:
+            try:
+                with client_span(lambda: statement_summary(self._statement)):
+                    row = await driver.fetchrow(*self._call(db, values), record_class=DriverRow)
+                return cast("_R | None", row)
+            except _DRIVER_FAILURES as error:
+                _raise_if_final(db, driver, error)
+        return cast("_R | None", (await db.execute(self._statement, values)).first())
+
+    async def all(self, db: Executor, **values: Any) -> Sequence[_R]:
+        """Every row. Raises KeyError for a value that is missing."""
+        driver = db.driver
+        if driver is not None:
+            try:
+                with client_span(lambda: statement_summary(self._statement)):
+                    rows = await driver.fetch(*self._call(db, values), record_class=DriverRow)
+                return cast("Sequence[_R]", rows)
+            except _DRIVER_FAILURES as error:
+                _raise_if_final(db, driver, error)
+        return cast("Sequence[_R]", (await db.execute(self._statement, values)).all())
+
+    def _call(self, db: Executor, values: dict[str, Any]) -> list[Any]:
+        """The SQL, and its values in order."""
+        if not self._sql:
+            self._compile(db.dialect)
+        return [self._sql, *(values[name] for name in self._order)]
+
+    def _compile(self, dialect: Dialect) -> None:
+        compiled = self._statement.compile(dialect=dialect)
+        self._order = list(compiled.positiontup or ())
+        self._sql = compiled.string
+
+
+class PreparedWrite:
+    """One INSERT, UPDATE or DELETE, run inside a transaction. What differs from run to run are ``bindparam``s.
+
+    An INSERT of PostgreSQL's that knows ``on_conflict_do_nothing`` will do for SQLite as well.
+    """
+
+    def __init__(self, statement: Insert | Update | Delete) -> None:
+        """Raises ValueError for a column of RETURNING whose type needs conversion."""
+        returned = statement.returning_column_descriptions
+        for column in returned:
+            if needs_conversion(column["type"]):
+                raise ValueError(f"{column['name']} is of a type that the driver does not convert")
+        self._returned = tuple(str(column["name"]) for column in returned)
+        self._statement = statement.inline() if isinstance(statement, Insert) else statement
+        self._sql, self._order, self._constants = "", list[str](), dict[str, Any]()
+
+    async def run(self, tx: Executor, **values: Any) -> int:
+        """Run it; how many rows it changed. Raises KeyError for a value that is missing, and DBAPIError."""
+        if tx.driver is None:
+            return (await tx.execute(self._statement, values)).rowcount
+        with self._driver_call(tx.dialect):
+            tag = await tx.driver.execute(self._sql, *self._ordered(values))
+        return int(tag.rpartition(" ")[2])  # "UPDATE 1" (PostgreSQL's message CommandComplete)
+
+    async def first(self, tx: Executor, row_type: type[_R], /, **values: Any) -> _R | None:
+        """Run one with RETURNING; the first row that it returns, or None. Raises as ``run`` does."""
+        check_columns(row_type, self._returned)
+        if tx.driver is None:
+            return cast("_R | None", (await tx.execute(self._statement, values)).first())
+        with self._driver_call(tx.dialect):
+            row = await tx.driver.fetchrow(self._sql, *self._ordered(values), record_class=DriverRow)
+        return cast("_R | None", row)
+
+    async def each(self, tx: Executor, rows: Sequence[dict[str, Any]]) -> None:
+        """Run it for each of ``rows``, in one go. Raises as ``run`` does."""
+        if not rows:
+            return
+        if tx.driver is None:
+            await tx.execute(self._statement, rows)
+            return
+        with self._driver_call(tx.dialect):
+            await tx.driver.executemany(self._sql, [self._ordered(row) for row in rows])
+
+    @contextmanager
+    def _driver_call(self, dialect: Dialect) -> Iterator[None]:
+        """Around a call of the driver: compiled before, with a span, and with errors as of any statement."""
+        if not self._sql:
+            self._compile(dialect)
+        try:
+            with client_span(lambda: statement_summary(self._statement)):
+                yield
+        except _DRIVER_FAILURES as error:
+            raise as_sqlalchemy_error(error) from error
+
+    def _ordered(self, values: dict[str, Any]) -> list[Any]:
+        parameters = {**self._constants, **values}
+        return [parameters[name] for name in self._order]
+
+    def _compile(self, dialect: Dialect) -> None:
+        """Raises ValueError for a value whose type needs conversion, and for a default that is no constant."""
+        compiled = self._statement.compile(dialect=dialect)
+        for name, bound in compiled.binds.items():
+            if needs_conversion(bound.type):
+                raise ValueError(f"{name} is of a type that the driver does not convert")
+        self._constants = {name: bound.value for name, bound in compiled.binds.items() if not bound.required}
+        for column in compiled.prefetch:
+            default: Any = column.default if isinstance(self._statement, Insert) else column.onupdate
+            if not default.is_scalar:
+                raise ValueError(f"the default of {column} is no constant")
+            self._constants[column.key] = default.arg
+        self._order = list(compiled.positiontup or ())
+        self._sql = compiled.string
+
+
+def needs_conversion(kind: TypeEngine[Any]) -> bool:
+    """Whether SQLAlchemy makes something else of what PostgreSQL's driver gives and takes."""
+    decorated = isinstance(kind, TypeDecorator) and not isinstance(kind, UtcDateTime)
+    return decorated or not isinstance(kind, UNCONVERTED_TYPES)
+
+
+def _raise_if_final(db: Executor, driver: Driver, error: Exception) -> None:
+    """The transaction has failed with the statement, so nobody can try again."""
+    if driver.is_in_transaction() or (driver.is_closed() and not db.repeats):
+        raise as_sqlalchemy_error(error) from error

@@ -1,0 +1,84 @@
+"""Rows with types: the columns of a statement, declared once beside the table, so that mypy sees a misspelt one.
+
+A row stays the object that the driver makes; a ``TypedRow`` only declares its type, which costs nothing. So a text
+column that is declared as a ``StrEnum`` holds the text itself, which equals the member of the enum.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar, cast, get_type_hints
+
+from sqlalchemy import CursorResult, Executable, Select, func, select
+
+from ingot_chassis.db.driver import Executor
+
+
+class TypedRow:
+    """What a subclass annotates is a column of the same name. Rows are read, never made or changed."""
+
+
+_R = TypeVar("_R", bound=TypedRow)
+
+
+class Slice(Protocol):
+    """The part of a list that is asked for."""
+
+    @property
+    def limit(self) -> int: ...
+
+    @property
+    def offset(self) -> int: ...
+
+
+_CHECKED: set[tuple[type[TypedRow], tuple[str, ...]]] = set()
+"""What was found right: to look it up costs less than to compare."""
+
+
+def check_columns(row_type: type[TypedRow], columns: tuple[str, ...]) -> None:
+    """Raises TypeError unless ``columns`` has every column that ``row_type`` declares."""
+    if (row_type, columns) in _CHECKED:
+        return
+    missing = get_type_hints(row_type).keys() - set(columns)
+    if missing:
+        raise TypeError(f"{row_type.__name__} declares columns that are not selected: {sorted(missing)}")
+    _CHECKED.add((row_type, columns))
+
+
+async def fetch_first(db: Executor, statement: Executable, row_type: type[_R], /, **values: Any) -> _R | None:
+    """The first row of ``statement``, or None. Raises TypeError as ``check_columns`` does."""
+    return cast("_R | None", (await _checked(db, statement, row_type, values)).first())
+
+
+async def fetch_all(
+    db: Executor, statement: Executable, row_type: type[_R], /, **values: Any
+) -> Sequence[_R]:
+    """Every row of ``statement``. Raises TypeError as ``check_columns`` does."""
+    return cast("Sequence[_R]", (await _checked(db, statement, row_type, values)).all())
+
+
+async def fetch_page(
+    db: Executor, statement: Select[Any], page: Slice, row_type: type[_R], *, count: Select[Any] | None = None
+) -> tuple[Sequence[_R], int]:
+    """The rows of ``page`` and how many ``statement`` has without it.
+
+    ``count`` is a cheaper way to count them: a SELECT of one number.
+    """
+    rows = await fetch_all(db, statement.limit(page.limit).offset(page.offset), row_type)
+    counting = count if count is not None else _counting(statement)
+    return rows, int((await db.execute(counting)).scalar_one())
+
+
+async def fetch_count(db: Executor, statement: Select[Any]) -> int:
+    """How many rows ``statement`` has."""
+    return int((await db.execute(_counting(statement))).scalar_one())
+
+
+def _counting(statement: Select[Any]) -> Select[Any]:
+    return select(func.count()).select_from(statement.order_by(None).subquery())
+
+
+async def _checked(
+    db: Executor, statement: Executable, row_type: type[TypedRow], values: dict[str, Any]
+) -> CursorResult[Any]:
+    result = await db.execute(statement, values or None)
+    check_columns(row_type, tuple(result.keys()))
+    return result

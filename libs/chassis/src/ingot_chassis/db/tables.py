@@ -1,0 +1,127 @@
+"""Column types and the tables of the chassis itself: outbox, inbox, job, relay state.
+
+Each service puts them on its own MetaData (``chassis_tables``), so they live in its database and history.
+"""
+
+from datetime import UTC, datetime
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    DateTime,
+    Dialect,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+    text,
+)
+
+NAMING = {
+    "ix": "ix_%(column_0_N_label)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+BigId = BigInteger().with_variant(Integer, "sqlite")
+"""64-bit id; SQLite numbers rows by itself only for a column declared INTEGER.
+
+Tables whose ids mean something outside also say ``sqlite_autoincrement=True``: SQLite would otherwise give the
+id of a deleted last row to the next one, with all that was granted to it.
+"""
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An aware datetime in UTC. SQLite forgets the zone, so it is put back on the way out."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        del dialect
+        return value.astimezone(UTC) if value is not None else None
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        del dialect
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def now() -> datetime:
+    """The present time; whole microseconds, UTC."""
+    return datetime.now(UTC)
+
+
+def chassis_tables(metadata: MetaData) -> None:
+    """Add the chassis' tables to ``metadata``."""
+    Table(
+        "outbox",
+        metadata,
+        Column("seq", BigId, primary_key=True, autoincrement=True),
+        Column("id", String(36), nullable=False, unique=True),
+        Column("type", String(100), nullable=False),
+        Column("key", String(100), nullable=False),
+        Column("payload", LargeBinary, nullable=False),
+        Column("traceparent", String(60)),
+        Column("created_at", UtcDateTime, nullable=False),
+        Column("sent_at", UtcDateTime),
+        Column("dead_lettered_at", UtcDateTime),
+        Index(
+            "ix_outbox_unsent",
+            "seq",
+            postgresql_where=text("sent_at IS NULL"),
+            sqlite_where=text("sent_at IS NULL"),
+        ),
+        Index(
+            "ix_outbox_dead_lettered",
+            "seq",
+            postgresql_where=text("dead_lettered_at IS NOT NULL"),
+            sqlite_where=text("dead_lettered_at IS NOT NULL"),
+        ),
+        sqlite_autoincrement=True,
+    )
+    Table(
+        "relay",
+        metadata,
+        Column("stream", String(100), primary_key=True),
+        Column("created", String(40), nullable=False),
+    )
+    Table(
+        "inbox",
+        metadata,
+        Column("consumer", String(60), primary_key=True),
+        Column("event_id", String(36), primary_key=True),
+        Column("received_at", UtcDateTime, nullable=False, index=True),
+        Column("error", Text),
+        Column("envelope", LargeBinary),
+    )
+    Table(
+        "job",
+        metadata,
+        Column("id", BigId, primary_key=True, autoincrement=True),
+        Column("kind", String(60), nullable=False),
+        Column("key", String(200), nullable=False),
+        Column("payload", LargeBinary, nullable=False),
+        Column("state", String(10), nullable=False),
+        Column("run_at", UtcDateTime, nullable=False),
+        Column("attempts", Integer, nullable=False),
+        Column("fence", Integer, nullable=False),
+        Column("owner", String(100)),
+        Column("lease_until", UtcDateTime),
+        Column("progress", Text),
+        Column("last_error", Text),
+        Column("traceparent", String(60)),
+        Column("created_at", UtcDateTime, nullable=False),
+        Column("finished_at", UtcDateTime),
+        UniqueConstraint("kind", "key"),
+        Index("ix_job_due", "state", "run_at"),
+        sqlite_autoincrement=True,
+    )

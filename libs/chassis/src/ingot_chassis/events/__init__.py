@@ -1,0 +1,1 @@
+"""Events between services: the envelope, the relay that sends them, the consumers that apply them."""

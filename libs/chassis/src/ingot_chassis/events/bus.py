@@ -1,0 +1,174 @@
+"""JetStream: transport of events between services. The database stays the truth; a stream can be lost.
+
+One stream per service (``INGOT_<SERVICE>``), one durable pull consumer per pair of consuming and emitting
+service. Both are made here, by whoever comes first, always with the same configuration.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import datetime
+
+import nats
+import nats.errors
+import nats.js.errors
+import structlog
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js import JetStreamContext
+from nats.js.api import AckPolicy, ConsumerConfig, RetentionPolicy, StorageType, StreamConfig
+
+from ingot_chassis.events.envelope import stream_of
+
+log = structlog.get_logger()
+
+KEEP_SECONDS = 7 * 24 * 3600
+DUPLICATE_WINDOW = 600
+ACK_WAIT = 5.0
+"""When a message comes again that nobody acknowledged: its consumer is dead."""
+FETCH_SECONDS = 5
+CONNECT_SECONDS = 3
+PUBLISH_SECONDS = 5
+HEADER_BYTES = 200
+"""What the headers of a message take at most; nats-server counts them as part of the message."""
+
+
+class BusUnavailable(Exception):
+    """NATS cannot be reached; the outbox keeps what was to be sent."""
+
+
+class Bus:
+    """One connection, made again for ever when it is lost."""
+
+    def __init__(self, url: str, *, name: str, stream_replicas: int = 1, ack_wait: float = ACK_WAIT) -> None:
+        self._url, self._name, self._replicas = url, name, stream_replicas
+        self.ack_wait = ack_wait
+        self._client: Client | None = None
+        self._connecting = asyncio.Lock()
+
+    @property
+    def is_connected(self) -> bool:
+        return self._client is not None and self._client.is_connected
+
+    async def connect(self) -> JetStreamContext:
+        """The JetStream of the live connection. Raises BusUnavailable."""
+        async with self._connecting:
+            if self._client is None or not (self._client.is_connected or self._client.is_reconnecting):
+                await self._open()
+        return self._live().jetstream(timeout=PUBLISH_SECONDS)
+
+    def _live(self) -> Client:
+        if self._client is None or not self._client.is_connected:
+            raise BusUnavailable("not connected")
+        return self._client
+
+    async def _open(self) -> None:
+        await self.close()
+        client = Client()
+        try:
+            # nats-py tries the first connection for ever, too; here the caller decides how long to wait.
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await client.connect(
+                    self._url,
+                    name=self._name,
+                    max_reconnect_attempts=-1,
+                    reconnect_time_wait=0.25,  # type: ignore[arg-type]  # any number works
+                    connect_timeout=2,
+                    ping_interval=10,
+                    error_cb=_log_error,
+                )
+        except (OSError, TimeoutError, nats.errors.Error) as error:
+            await self._quietly_closed(client)
+            raise BusUnavailable(str(error)) from error
+        self._client = client
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._quietly_closed(self._client)
+
+    @staticmethod
+    async def _quietly_closed(client: Client) -> None:
+        try:
+            await client.close()
+        except (OSError, AssertionError, nats.errors.Error) as error:
+            # nats-py asserts on a client whose first connection attempt failed; nothing is open then.
+            log.debug("closing a connection to NATS", error=repr(error))
+
+    async def ensure_stream(self, service: str) -> datetime | None:
+        """Make the stream of ``service`` if it is missing; when it was created, as NATS knows it."""
+        js = await self.connect()
+        name = stream_of(service)
+        try:
+            info = await js.stream_info(name)
+        except nats.js.errors.NotFoundError:
+            info = await js.add_stream(
+                StreamConfig(
+                    name=name,
+                    subjects=[f"ingot.{service}.>"],
+                    retention=RetentionPolicy.LIMITS,
+                    storage=StorageType.FILE,
+                    max_age=KEEP_SECONDS,
+                    duplicate_window=DUPLICATE_WINDOW,
+                    num_replicas=self._replicas,
+                )
+            )
+        return info.created
+
+    async def ensure_consumer(
+        self, *, consumer: str, emitter: str, subjects: Iterable[str]
+    ) -> JetStreamContext.PullSubscription:
+        """Bind to the durable consumer of ``emitter``'s events for ``consumer``, made or updated if need be."""
+        await self.ensure_stream(emitter)
+        js = await self.connect()
+        await js.add_consumer(
+            stream_of(emitter),
+            ConsumerConfig(
+                durable_name=consumer,
+                ack_policy=AckPolicy.EXPLICIT,
+                ack_wait=self.ack_wait,
+                max_ack_pending=1000,
+                filter_subjects=sorted(subjects),
+            ),
+        )
+        return await js.pull_subscribe_bind(durable=consumer, stream=stream_of(emitter))
+
+    async def largest_body(self) -> int:
+        """How many bytes a message may have, as the nats-server at hand says. Raises BusUnavailable."""
+        await self.connect()
+        return self._live().max_payload - HEADER_BYTES
+
+    async def publish(self, messages: list[tuple[str, str, bytes]]) -> None:
+        """Publish ``(subject, id, body)`` in order and wait until JetStream has stored them all. Raises BusUnavailable."""
+        js = await self.connect()
+        try:
+            acks = [
+                await js.publish_async(topic, body, wait_stall=PUBLISH_SECONDS, headers={"Nats-Msg-Id": id_})
+                for topic, id_, body in messages
+            ]
+            async with asyncio.timeout(PUBLISH_SECONDS):
+                await asyncio.gather(*acks)
+        except (TimeoutError, OSError, nats.errors.Error) as error:
+            raise BusUnavailable(repr(error)) from error
+
+    async def listen(self, topic: str, on_message: Callable[[bytes], Awaitable[None]]) -> None:
+        """Hand every message on ``topic`` to ``on_message``, at most once, in every replica: for wake-ups and caches.
+
+        Runs until cancelled. The subscription is made again whenever the connection is.
+        """
+        while True:
+            await self.connect()
+            client = self._live()
+            subscription = await client.subscribe(topic)
+            try:
+                while client is self._client and not client.is_closed:
+                    try:
+                        message: Msg = await subscription.next_msg(timeout=FETCH_SECONDS)
+                    except (TimeoutError, nats.errors.TimeoutError):
+                        continue
+                    await on_message(message.data)
+            finally:
+                if not client.is_closed:
+                    await subscription.unsubscribe()
+
+
+async def _log_error(error: Exception) -> None:
+    log.debug("nats", error=repr(error))

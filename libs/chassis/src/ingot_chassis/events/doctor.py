@@ -1,0 +1,145 @@
+"""What is wrong with the events, jobs and database of a service and what to do about it, in lines for an operator."""
+
+import os
+from datetime import timedelta
+from pathlib import Path
+
+from sqlalchemy import func, select
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.rows import TypedRow, fetch_all
+from ingot_chassis.db.tables import now
+from ingot_chassis.jobs.jobs import JobState
+
+LATE = timedelta(minutes=1)
+CLOCK_SECONDS = 2.0
+LEAST_SPACE = 0.05
+SHOWN = 20
+"""Lines about single events; the rest is counted."""
+
+
+class LargeEventRow(TypedRow):
+    """An event that NATS does not take. ``size`` in bytes."""
+
+    id: str
+    type: str
+    key: str
+    size: int
+
+
+class UnappliedEventRow(TypedRow):
+    """An event that a consumer could not apply."""
+
+    event_id: str
+    error: str
+
+
+class StuckJobRow(TypedRow):
+    """A job whose lease ended."""
+
+    id: int
+    kind: str
+    key: str
+    owner: str | None
+
+
+async def examine(service: str, database: Database) -> list[str]:
+    """One line for each thing that is wrong; none when all is well."""
+    return [
+        *await _late_events(service, database),
+        *await _events_too_large(service, database),
+        *await _events_not_applied(service, database),
+        *await _stuck_jobs(service, database),
+        *await _clock(service, database),
+    ]
+
+
+def examine_space(service: str, folder: Path) -> list[str]:
+    """One line for each kind of space that runs out where ``folder`` is."""
+    disk = os.statvfs(folder)
+    lines = []
+    if disk.f_bavail < disk.f_blocks * LEAST_SPACE:
+        free = disk.f_bavail * disk.f_frsize // 2**20
+        lines.append(
+            f"{service}: {folder} has {free} MiB free, less than {LEAST_SPACE:.0%}; make room or enlarge it"
+        )
+    if disk.f_files and disk.f_favail < disk.f_files * LEAST_SPACE:
+        lines.append(f"{service}: {folder} has {disk.f_favail} inodes free, less than {LEAST_SPACE:.0%}")
+    return lines
+
+
+async def _stuck_jobs(service: str, database: Database) -> list[str]:
+    """A lease lasts for seconds and is renewed: one that ended long ago says that nobody takes jobs over."""
+    job = database.metadata.tables["job"]
+    stuck = (job.c.state == JobState.RUNNING) & (job.c.lease_until < now() - LATE)
+    statement = select(job.c.id, job.c.kind, job.c.key, job.c.owner).where(stuck).order_by(job.c.id)
+    async with database.read() as db:
+        rows = await fetch_all(db, statement, StuckJobRow)
+    return _shortened(
+        service,
+        [
+            f"{service}: job {row.id} ({row.kind} {row.key}) is held by {row.owner}, which no longer works on it, and "
+            f"nobody takes it over; see that a process of {service} does the background work"
+            for row in rows
+        ],
+    )
+
+
+async def _clock(service: str, database: Database) -> list[str]:
+    """Leases compare times of several machines."""
+    if database.is_sqlite:
+        return []
+    async with database.read() as db:
+        there = (await db.execute(select(func.clock_timestamp()))).scalar_one()
+    difference = abs((now() - there).total_seconds())
+    if difference <= CLOCK_SECONDS:
+        return []
+    return [f"{service}: the clock here and that of PostgreSQL differ by {difference:.1f} s; set both by NTP"]
+
+
+async def _late_events(service: str, database: Database) -> list[str]:
+    outbox = database.metadata.tables["outbox"]
+    late = outbox.c.sent_at.is_(None) & (outbox.c.created_at < now() - LATE)
+    async with database.read() as db:
+        count = (await db.execute(select(func.count()).where(late))).scalar_one()
+    if not count:
+        return []
+    line = f"{service}: {count} events wait for NATS for more than a minute; see that nats-server runs"
+    return [f"{line}, and a process of {service} that does the background work"]
+
+
+async def _events_too_large(service: str, database: Database) -> list[str]:
+    outbox = database.metadata.tables["outbox"]
+    size = func.length(outbox.c.payload).label("size")
+    statement = select(outbox.c.id, outbox.c.type, outbox.c.key, size).order_by(outbox.c.seq)
+    async with database.read() as db:
+        rows = await fetch_all(db, statement.where(outbox.c.dead_lettered_at.is_not(None)), LargeEventRow)
+    return _shortened(
+        service,
+        [
+            f"{service}: event {row.id} ({row.type}, key {row.key}) was not sent, for it has {row.size} bytes; "
+            f"raise max_payload of nats-server above that, then run `ingot-{service} replay`"
+            for row in rows
+        ],
+    )
+
+
+async def _events_not_applied(service: str, database: Database) -> list[str]:
+    inbox = database.metadata.tables["inbox"]
+    statement = select(inbox.c.event_id, inbox.c.error).order_by(inbox.c.received_at)
+    async with database.read() as db:
+        rows = await fetch_all(db, statement.where(inbox.c.error.is_not(None)), UnappliedEventRow)
+    return _shortened(
+        service,
+        [
+            f"{service}: event {row.event_id} could not be applied: {row.error}; "
+            f"remove the cause, then run `ingot-{service} replay`"
+            for row in rows
+        ],
+    )
+
+
+def _shortened(service: str, lines: list[str]) -> list[str]:
+    if len(lines) <= SHOWN:
+        return lines
+    return [*lines[:SHOWN], f"{service}: and {len(lines) - SHOWN} more of this kind"]

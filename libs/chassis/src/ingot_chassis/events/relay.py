@@ -1,0 +1,191 @@
+"""The relay: takes events from the outbox, in order, to JetStream; and starts over when a stream was lost.
+
+At least once: a batch that was published but not marked is published again, and JetStream (by message id)
+and the consumers' inbox drop the copies.
+
+An event that is larger than NATS allows is dead-lettered: a tombstone takes its place in the order of its key, the
+row keeps the event, and a metric says so until somebody acts (``doctor``, docs/runbook.md).
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import structlog
+from opentelemetry.trace import SpanKind
+from prometheus_client import Counter, Gauge
+from sqlalchemy import case, delete, func, select, update
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.rows import fetch_all
+from ingot_chassis.db.tables import now
+from ingot_chassis.db.transaction import Tx, insert
+from ingot_chassis.events.bus import Bus, BusUnavailable
+from ingot_chassis.events.envelope import EventRow, encode_row, stream_of, subject
+from ingot_chassis.jobs.loops import wait_for
+from ingot_chassis.telemetry import start_span
+
+log = structlog.get_logger()
+
+BATCH = 100
+ENVELOPE_BYTES = 1000
+"""What an envelope adds to its event at most."""
+POLL_SECONDS = 1.0
+TURN_SECONDS = 0.05
+"""The shortest time between two batches: under load one holds more, and a lone event waits for nothing."""
+KEEP = timedelta(days=7)
+
+SENT = Counter("ingot_outbox_sent_total", "Events handed to JetStream", ["service"])
+AGE = Gauge("ingot_outbox_oldest_seconds", "Age of the oldest event that is not sent", ["service"])
+DEAD_LETTERED = Gauge("ingot_outbox_dead_lettered", "Events that are too large to be sent", ["service"])
+
+
+class OutboxRow(EventRow):
+    """An event to be sent. ``size`` is that of its payload, in bytes, also where the payload is left out."""
+
+    size: int
+
+
+class Relay:
+    """Moves the outbox of ``service``; any number may run, one at a time works."""
+
+    def __init__(self, service: str, database: Database, bus: Bus) -> None:
+        self._service, self._db, self._bus = service, database, bus
+        self._outbox = database.metadata.tables["outbox"]
+        self._state = database.metadata.tables["relay"]
+        self._steps = 0
+
+    async def run(self) -> None:
+        """Relay until cancelled."""
+        while True:
+            turn = time.monotonic() + TURN_SECONDS
+            try:
+                sent = await self.step()
+            except BusUnavailable:
+                self._steps = 0  # the stream may be gone for good: look at once, not at the next turn
+                raise
+            if sent < BATCH:
+                await asyncio.sleep(turn - time.monotonic())
+                await wait_for(self._db.committed_events, POLL_SECONDS)
+
+    async def step(self) -> int:
+        """Send one batch; how many events it held. Raises BusUnavailable, and then nothing is marked."""
+        async with self._db.exclusive("relay") as mine:
+            if not mine:
+                DEAD_LETTERED.labels(self._service).set(0)  # the relay that holds the lock sets it
+                return 0
+            await self._measure_age()
+            if self._steps % 30 == 0:
+                await self._rewind_if_lost()
+                DEAD_LETTERED.labels(self._service).set(await count_dead_lettered(self._db))
+            self._steps += 1
+            return await self._send_batch()
+
+    async def _measure_age(self) -> None:
+        """Before NATS is needed: the age matters most while NATS is away."""
+        unsent = select(self._outbox.c.created_at).where(self._outbox.c.sent_at.is_(None))
+        async with self._db.read() as db:
+            oldest = (await db.execute(unsent.order_by(self._outbox.c.seq).limit(1))).scalar()
+        AGE.labels(self._service).set((now() - oldest).total_seconds() if oldest else 0)
+
+    async def _send_batch(self) -> int:
+        limit = await self._bus.largest_body()
+        rows = await self._unsent_rows(limit)
+        if not rows:
+            return 0
+        spans = [start_span(f"publish {row.type}", row.traceparent, SpanKind.PRODUCER) for row in rows]
+        try:
+            await self._bus.publish([(subject(row.type), _message_id(row), encode_row(row)) for row in rows])
+        finally:
+            for span in spans:
+                span.end()
+        await self._mark_sent(rows, limit)
+        return len(rows)
+
+    async def _unsent_rows(self, limit: int) -> Sequence[OutboxRow]:
+        """The oldest rows that are not sent; ``payload`` is None where its envelope would exceed ``limit`` bytes."""
+        outbox = self._outbox
+        size = func.length(outbox.c.payload)
+        fits = size + ENVELOPE_BYTES <= limit
+        columns = [column for column in outbox.c if column is not outbox.c.payload]
+        statement = select(*columns, size.label("size"), case((fits, outbox.c.payload)).label("payload"))
+        async with self._db.read() as db:
+            return await fetch_all(
+                db, statement.where(outbox.c.sent_at.is_(None)).order_by(outbox.c.seq).limit(BATCH), OutboxRow
+            )
+
+    async def _mark_sent(self, rows: Sequence[OutboxRow], limit: int) -> None:
+        too_large = [row for row in rows if row.payload is None]
+        async with self._db.transaction() as tx:
+            await self._set(tx, rows, sent_at=now(), dead_lettered_at=None)
+            if too_large:
+                await self._set(tx, too_large, dead_lettered_at=now())
+        SENT.labels(self._service).inc(len(rows) - len(too_large))
+        for row in too_large:
+            log.error(
+                "event dead-lettered: larger than NATS allows; see docs/runbook.md",
+                type=row.type, id=row.id, key=row.key, bytes=row.size, limit=limit,
+            )  # fmt: skip
+        if too_large:
+            DEAD_LETTERED.labels(self._service).set(await count_dead_lettered(self._db))
+
+    async def _set(self, tx: Tx, rows: Sequence[OutboxRow], **values: Any) -> None:
+        numbers = [row.seq for row in rows]
+        await tx.execute(update(self._outbox).where(self._outbox.c.seq.in_(numbers)).values(**values))
+
+    async def _rewind_if_lost(self) -> None:
+        """Send everything that is kept once more if the stream is not the one it was sent to."""
+        created = str(await self._bus.ensure_stream(self._service))
+        async with self._db.read() as db:
+            last_created = (
+                await db.execute(
+                    select(self._state.c.created).where(self._state.c.stream == stream_of(self._service))
+                )
+            ).scalar()
+        if last_created == created:
+            return
+        async with self._db.transaction() as tx:
+            if last_created is not None:
+                log.warning("stream was lost, sending its events again", stream=stream_of(self._service))
+                await tx.execute(update(self._outbox).values(sent_at=None))
+            await tx.execute(
+                insert(tx, self._state)
+                .values(stream=stream_of(self._service), created=created)
+                .on_conflict_do_update(index_elements=["stream"], set_={"created": created})
+            )
+
+    async def forget_old(self) -> None:
+        """Delete events that were sent long ago."""
+        async with self._db.transaction() as tx:
+            await tx.execute(delete(self._outbox).where(self._outbox.c.sent_at < now() - KEEP))
+
+
+def _message_id(row: OutboxRow) -> str:
+    """The tombstone has an id of its own: JetStream would take the event, sent later, for a copy of it."""
+    return str(row.id) if row.payload is not None else f"{row.id}.tombstone"
+
+
+async def count_dead_lettered(database: Database) -> int:
+    """How many events were too large to be sent."""
+    outbox = database.metadata.tables["outbox"]
+    async with database.read() as db:
+        counted = await db.execute(select(func.count()).where(outbox.c.dead_lettered_at.is_not(None)))
+        return int(counted.scalar_one())
+
+
+async def send_again(database: Database) -> int:
+    """Hand what was dead-lettered to the relay once more; how many events that are."""
+    outbox = database.metadata.tables["outbox"]
+    async with database.transaction() as tx:
+        statement = update(outbox).where(outbox.c.dead_lettered_at.is_not(None))
+        return (await tx.execute(statement.values(sent_at=None, dead_lettered_at=None))).rowcount
+
+
+async def count_unsent(database: Database) -> int:
+    """How many events wait for the relay."""
+    outbox = database.metadata.tables["outbox"]
+    async with database.read() as db:
+        counted = await db.execute(select(func.count()).where(outbox.c.sent_at.is_(None)))
+        return int(counted.scalar_one())

@@ -1,0 +1,101 @@
+"""The app of a service: one way to build it, with health, metrics, logging, errors and background loops."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from litestar import Litestar
+from litestar.datastructures import State
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+
+from ingot_chassis.db import audit
+from ingot_chassis.http import litestar_guards, policy
+from ingot_chassis.http.audit import list_audit_entries
+from ingot_chassis.http.error_responses import Translations, exception_handlers
+from ingot_chassis.http.health import livez, metrics, readyz
+from ingot_chassis.http.methods import RouteMethods
+from ingot_chassis.http.middleware import RequestTelemetry
+from ingot_chassis.http.openapi import openapi_document
+from ingot_chassis.http.request import ApiRequest
+from ingot_chassis.http.tasks import list_tasks, run_task
+from ingot_chassis.jobs.loops import running
+from ingot_chassis.service import ServiceParts
+
+litestar_guards.call_guards_without_copies()
+
+
+def service_app(
+    parts: ServiceParts,
+    *,
+    routes: Sequence[Any],
+    request_class: type[ApiRequest] = ApiRequest,
+    state: dict[str, Any] | None = None,
+    max_body: int = 10_000_000,
+    translations: Translations | None = None,
+    error_pages: Mapping[Any, Any] | None = None,
+) -> Litestar:
+    """The Litestar app of a service. ``max_body`` bytes limits every body that a route does not exempt.
+
+    ``error_pages`` are handlers of errors in place of those that answer with the error object.
+    """
+    tables = parts.database.metadata.tables if parts.database else {}
+    optional = [
+        *([metrics] if parts.settings.metrics_public else []),
+        *([list_audit_entries] if audit.TABLE in tables else []),
+    ]
+    app = Litestar(
+        route_handlers=[*routes, livez, readyz, *optional, openapi_document, list_tasks, run_task],
+        request_class=request_class,
+        guards=[policy.enforce],
+        exception_handlers={
+            **exception_handlers(parts.name, parts.settings.public_url, translations or {}),
+            **(error_pages or {}),
+        },
+        lifespan=[_lifespan],
+        request_max_body_size=max_body,
+        openapi_config=OpenAPIConfig(
+            title=f"Ingot {parts.name}",
+            version="1.1.1",
+            path="/internal/described",
+            render_plugins=[JsonRenderPlugin(path="/never")],
+            use_handler_docstrings=True,
+        ),
+        state=State(
+            {
+                "settings": parts.settings,
+                "database": parts.database,
+                "principal_verifier": parts.principal_verifier,
+                "service_verifier": parts.service_verifier,
+                "peers": parts.peers,
+                "parts": parts,
+                **(state or {}),
+            }
+        ),
+        logging_config=None,
+        debug=False,
+    )
+    app.asgi_handler = RequestTelemetry(RouteMethods(app, app.asgi_handler), parts.name)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: Litestar) -> AsyncIterator[None]:
+    parts: ServiceParts = app.state.parts
+    try:
+        for start in parts.start:
+            await start()
+        async with running([*parts.listeners, *(parts.background() if parts.settings.background else [])]):
+            yield
+    finally:
+        await _close(parts)
+
+
+async def _close(parts: ServiceParts) -> None:
+    for close in parts.close:
+        await close()
+    await parts.peers.close()
+    if parts.owns_bus:
+        await parts.bus.close()
+    if parts.database is not None:
+        await parts.database.close()

@@ -1,0 +1,38 @@
+"""How many expensive requests each caller may have running at once in this process."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ingot_chassis.errors import TooManyRequests
+
+
+class ConcurrencyLimiter:
+    """``per_caller`` slots for each caller; 0: no limit."""
+
+    def __init__(self, per_caller: int) -> None:
+        self._per_caller = per_caller
+        self.acquired = Counter[str]()
+
+    def acquire(self, caller: str) -> None:
+        """Acquire a slot for ``caller``, until ``release``. Raises TooManyRequests."""
+        if self._per_caller and self.acquired[caller] >= self._per_caller:
+            raise TooManyRequests(
+                f"no more than {self._per_caller} such requests at once", headers={"Retry-After": "1"}
+            )
+        self.acquired[caller] += 1
+
+    def release(self, caller: str) -> None:
+        """Release a slot of ``caller``."""
+        self.acquired[caller] -= 1
+        if not self.acquired[caller]:
+            del self.acquired[caller]
+
+    @contextmanager
+    def slot(self, caller: str) -> Iterator[None]:
+        """A slot for ``caller`` inside the block. Raises TooManyRequests."""
+        self.acquire(caller)
+        try:
+            yield
+        finally:
+            self.release(caller)

@@ -1,0 +1,101 @@
+"""How a server ends: what runs is finished, new requests are answered meanwhile, and every byte reaches its client.
+
+The kernel takes the end of an answer long before the client has it. In a container its network ends with the process,
+and what is still in the kernel is lost. So the process stays until the clients have confirmed all of it.
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+import uvicorn
+from uvicorn.server import ServerState
+
+log = structlog.get_logger()
+
+POLL_SECONDS = 0.05
+LAST_SECONDS = 1.0
+"""For the refusals of the requests that are cut off when the time to drain is over."""
+WITHOUT_BYTES = ("0A", "06")
+"""LISTEN and TIME_WAIT, in the numbers of proc(5)."""
+
+
+class DrainState(ServerState):
+    """What the connections of a server share."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.draining = False
+        """Whether each answer ends its connection, so that the client comes back to another process."""
+
+
+def unsent_bytes(port: int) -> int:
+    """Bytes from the local ``port`` that the other side has not confirmed, also of sockets that were closed.
+
+    0 where the system does not say; Linux does.
+    """
+    unsent = 0
+    for table in ("/proc/self/net/tcp", "/proc/self/net/tcp6"):
+        try:
+            rows = Path(table).read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for row in rows:
+            _, local, _, state, queues = row.split(maxsplit=5)[:5]
+            if state not in WITHOUT_BYTES and int(local.rpartition(":")[2], 16) == port:
+                unsent += int(queues.partition(":")[0], 16)
+    return unsent
+
+
+class DrainingServer(uvicorn.Server):
+    """uvicorn with another end. Requests have ``config.timeout_graceful_shutdown`` seconds.
+
+    The time begins ``handover_seconds`` after the signal, in which balancers forget this process.
+    """
+
+    def __init__(self, config: uvicorn.Config, handover_seconds: float) -> None:
+        super().__init__(config)
+        self.server_state: DrainState = DrainState()
+        self._handover_seconds = handover_seconds
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Finish what runs; while it does, answer new requests, for nobody else may be there to answer them."""
+        loop, state = asyncio.get_running_loop(), self.server_state
+        handed_over = loop.time() + self._handover_seconds
+        deadline = handed_over + (self.config.timeout_graceful_shutdown or 0)
+        ports = [listener.getsockname()[1] for listener in sockets or []]
+        state.draining = True
+        for connection in state.connections:
+            connection.announce_end()  # type: ignore[union-attr]
+        running = set(state.tasks)
+        log.info("draining", requests=len(running))
+        await self._until(lambda: loop.time() >= handed_over, deadline)
+        await self._until(lambda: all(task.done() for task in running), deadline)
+
+        for server in self.servers:
+            server.close()
+        for listener in sockets or []:
+            listener.close()
+        await asyncio.sleep(POLL_SECONDS)  # a request may be on its way over a connection that was just made
+        for connection in list(state.connections):
+            connection.shutdown()
+        if not await self._until(lambda: not state.connections and not state.tasks, deadline):
+            log.warning("the time to drain is over", requests=len(state.tasks))
+            for task in state.tasks:
+                task.cancel(msg="the time to drain is over")
+            deadline = loop.time() + LAST_SECONDS
+        if any(unsent_bytes(port) for port in ports):
+            log.info("waiting until the clients have the answers", bytes=sum(map(unsent_bytes, ports)))
+            await self._until(lambda: not any(unsent_bytes(port) for port in ports), deadline)
+        if not self.force_exit:
+            await self.lifespan.shutdown()
+
+    async def _until(self, condition: Callable[[], bool], deadline: float) -> bool:
+        """Wait for ``condition``; whether it came true before the deadline and the second Ctrl-C."""
+        while not condition():
+            if self.force_exit or asyncio.get_running_loop().time() >= deadline:
+                return False
+            await asyncio.sleep(POLL_SECONDS)
+        return True

@@ -1,0 +1,51 @@
+"""Health and metrics of a process, for Kubernetes and Prometheus."""
+
+from litestar import Response, get
+from litestar.datastructures import State
+from litestar.types import Receive, Scope, Send
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from sqlalchemy import text
+
+from ingot_chassis.http import policy
+from ingot_chassis.service import ServiceParts
+
+
+@get("/livez", policy=policy.anyone(), include_in_schema=False, media_type="text/plain")
+async def livez() -> str:
+    """The process runs."""
+    return "ok"
+
+
+@get("/readyz", policy=policy.anyone(), include_in_schema=False)
+async def readyz(state: State) -> Response[str]:
+    """The process can serve: its own database answers. Never asks another service, or failures would spread."""
+    parts: ServiceParts = state.parts
+    problems = []
+    if parts.database is not None:
+        try:
+            async with parts.database.read() as db:
+                await db.execute(text("SELECT 1"))
+        except Exception as error:  # noqa: BLE001 - whatever the driver raises means not ready
+            problems.append(f"database: {type(error).__name__}")
+    problems += [problem for check in parts.checks if (problem := await check())]
+    message = "; ".join(problems) or "ready"
+    return Response(message, status_code=503 if problems else 200, media_type="text/plain")
+
+
+@get("/metrics", policy=policy.anyone(), include_in_schema=False)
+async def metrics() -> Response[bytes]:
+    """Prometheus metrics of the process, for services whose settings put them on the port of HTTP."""
+    # Litestar adds the charset itself.
+    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST.removesuffix("; charset=utf-8"))
+
+
+async def metrics_app(scope: Scope, _receive: Receive, send: Send) -> None:
+    """An app with ``/metrics`` alone, for a port that only collectors reach."""
+    is_metrics = scope["path"] == "/metrics"
+    body = generate_latest() if is_metrics else b""
+    headers = [
+        (b"content-type", CONTENT_TYPE_LATEST.encode()),
+        (b"content-length", str(len(body)).encode()),
+    ]
+    await send({"type": "http.response.start", "status": 200 if is_metrics else 404, "headers": headers})
+    await send({"type": "http.response.body", "body": body, "more_body": False})

@@ -1,0 +1,115 @@
+"""Who may call a route: declared beside it, enforced before the handler runs, denied when it is missing.
+
+``@get("/user", policy=signed_in("read:user"))``. What depends on a row (a repository, an organization) is
+declared with ``resource``, which names the function that decides; what that found is ``request.resource``.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal
+
+import msgspec
+from litestar.connection import ASGIConnection
+from litestar.handlers.base import BaseRouteHandler
+
+from ingot_chassis.errors import BadRequest, Denied, NotFound, Unauthenticated
+from ingot_chassis.http.request import UNSTORABLE
+from ingot_chassis.security.principal import ANONYMOUS, PRINCIPAL_HEADER, SERVICE_HEADER, Principal
+
+MAX_ID = 2**63 - 1
+"""The largest id a database column holds."""
+
+Caller = Literal["anyone", "resource", "signed-in", "basic", "admin", "service"]
+Connection = ASGIConnection[Any, Any, Any, Any]
+Decide = Callable[[Connection, str], Awaitable[object]]
+"""``(connection, level)``: the row that the path names, for a caller who may act on it at ``level``.
+
+Raises NotFound, Denied or Unauthenticated. ``connection.scope["principal"]`` is the caller.
+"""
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """``scope`` is what a token needs, ``level`` what ``decide`` asks of a resource."""
+
+    caller: Caller
+    scope: str = ""
+    level: str = ""
+    services: tuple[str, ...] = ()
+    decide: Decide | None = None
+
+
+def anyone(scope: str = "") -> Policy:
+    return Policy("anyone", scope)
+
+
+def signed_in(scope: str) -> Policy:
+    return Policy("signed-in", scope)
+
+
+def basic() -> Policy:
+    """Only a password will do: routes that hand out credentials."""
+    return Policy("basic")
+
+
+def admin(scope: str = "write:admin") -> Policy:
+    return Policy("admin", scope)
+
+
+def resource(level: str, scope: str, decide: Decide) -> Policy:
+    """``decide`` says whether the caller may act on what the path names, at ``level``."""
+    return Policy("resource", scope, level, decide=decide)
+
+
+def services(*names: str) -> Policy:
+    """Calls between services, from ``names`` alone. Never routed from outside."""
+    return Policy("service", services=names)
+
+
+async def enforce(connection: Connection, handler: BaseRouteHandler) -> None:
+    """The guard of every service app.
+
+    Puts the principal at ``scope["principal"]``, and what a resource policy found at ``scope["resource"]``.
+    """
+    policy: Policy | None = handler.opt.get("policy")
+    if policy is None or (policy.caller == "resource" and policy.decide is None):
+        raise NotFound
+    if not all(_storable(value) for value in connection.path_params.values()):
+        raise NotFound
+    if b"%00" in connection.scope["query_string"]:
+        raise BadRequest("a parameter holds a character that cannot be stored")
+    state = connection.app.state
+    headers = connection.headers
+    if policy.caller == "service":
+        service_token = headers.get(SERVICE_HEADER)
+        if service_token is None or state.service_verifier.verify(service_token) not in policy.services:
+            raise NotFound
+    token = headers.get(PRINCIPAL_HEADER)
+    principal: Principal = await state.principal_verifier.verify(token) if token else ANONYMOUS
+    connection.scope["principal"] = principal  # type: ignore[typeddict-unknown-key]
+    _require(policy, principal)
+    if policy.decide is not None:
+        connection.scope["resource"] = await policy.decide(connection, policy.level)  # type: ignore[typeddict-unknown-key]
+
+
+def _storable(value: object) -> bool:
+    """Whether a column could hold the path parameter; what no column holds names nothing that exists."""
+    if isinstance(value, int):
+        return 0 < value <= MAX_ID
+    return not isinstance(value, str) or not UNSTORABLE.search(value)
+
+
+def _require(policy: Policy, principal: Principal) -> None:
+    if policy.caller == "admin" and not principal.admin:
+        raise Denied(f"only for site administrators; a token needs the scope {policy.scope}")
+    if policy.caller in ("signed-in", "basic") and not principal.signed_in:
+        raise Unauthenticated("sign in to do that")
+    if principal.restricted_to is not None and _is_beyond_restricted_tokens(policy):
+        raise Denied("the token is restricted to some repositories and cannot do this")
+    if policy.caller == "basic" and not principal.by_password:
+        raise Unauthenticated("only with Basic authentication by password")
+    if principal.signed_in and not principal.may(policy.scope):
+        raise Denied(f"the token lacks the scope {policy.scope}")
+
+
+def _is_beyond_restricted_tokens(policy: Policy) -> bool:
+    """Whether the route changes what no access function decides about."""
+    return policy.caller == "admin" or (policy.caller == "signed-in" and not policy.scope.startswith("read:"))

@@ -1,0 +1,204 @@
+"""Requests as services read them: JSON or form bodies into plain values, the caller, the database.
+
+Keys match without regard to case, null is absent, an empty body is ``{}`` and a form counts like JSON. Clients send
+what they leave open as an empty string: that is absent in the query, and in fields of a body that take fixed values.
+"""
+
+import re
+from collections.abc import AsyncGenerator
+from functools import cache
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlsplit
+
+import msgspec
+from litestar import Request
+from litestar.connection.base import empty_receive, empty_send
+from litestar.exceptions import InternalServerException
+from litestar.types import Receive, Scope, Send
+
+from ingot_chassis.db.audit import Actor, Detail, add_entry
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import ApiError, BadRequest, Invalid, Moved
+from ingot_chassis.http.paging import Page, page_headers
+from ingot_chassis.peers.peers import Peers
+from ingot_chassis.security.principal import PRINCIPAL_HEADER, Principal
+from ingot_chassis.telemetry import client_address
+
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+"""NUL and lone surrogates."""
+
+_EMPTY_PARAMETER = re.compile(rb"(?:^|(?<=&))[^&=]*=(?:&|$)")
+
+
+class UnsupportedMediaType(ApiError):
+    """The Content-Type must be application/json, application/x-www-form-urlencoded or multipart/form-data."""
+
+    status = 415
+
+
+class ApiRequest(Request[Any, Any, Any]):
+    """One request to a service."""
+
+    def __init__(self, scope: Scope, receive: Receive = empty_receive, send: Send = empty_send) -> None:
+        query = scope["query_string"]
+        if b"=&" in query or query.endswith(b"="):
+            scope["query_string"] = _EMPTY_PARAMETER.sub(b"", query)
+        super().__init__(scope, receive, send)
+
+    @property
+    def principal(self) -> Principal:
+        """The verified caller."""
+        return self.scope["principal"]  # type: ignore[typeddict-item,no-any-return]
+
+    @property
+    def resource(self) -> Any:
+        """What the policy of the route found; each service says of which type (``policy.resource``)."""
+        return self.scope["resource"]  # type: ignore[typeddict-item]
+
+    @property
+    def principal_token(self) -> str:
+        """The caller's signed principal, to pass on to a peer."""
+        return self.headers.get(PRINCIPAL_HEADER, "")
+
+    @property
+    def db(self) -> Database:
+        return self.app.state.database  # type: ignore[no-any-return]
+
+    @property
+    def peers(self) -> Peers:
+        return self.app.state.peers  # type: ignore[no-any-return]
+
+    @property
+    def public_url(self) -> str:
+        return self.app.state.settings.public_url  # type: ignore[no-any-return]
+
+    def page(self) -> Page:
+        """The page that is asked for."""
+        return Page.of(self.query_params, self.app.state.settings.page_size)
+
+    def page_headers(self, page: Page, total: int) -> dict[str, str]:
+        """``Link`` and ``X-Total-Count`` for this list."""
+        url = self.public_url.rstrip("/") + quote(self.scope["path"])
+        return page_headers(page, total, url=url, query=list(self.query_params.multi_items()))
+
+    def moved(self, **names: str) -> Moved:
+        """What to raise when the path parameters ``names`` have these values now."""
+        template = self.scope["path_template"].split("/")
+        path = self.scope["path"].split("/")
+        for name, value in names.items():
+            path[template.index("{" + name + "}")] = value
+        query = self.scope["query_string"].decode("latin-1")
+        location = urlsplit(self.public_url).path.rstrip("/") + quote("/".join(path))
+        return Moved(f"{location}?{query}" if query else location, method=self.scope["method"])
+
+    async def audit(self, tx: Tx, action: str, subject: str, **details: Detail) -> None:
+        """Note in the audit log that the caller did ``action`` to ``subject``, if ``tx`` commits. Never a secret."""
+        caller = self.principal
+        actor = Actor(caller.id, caller.name, caller.via, caller.sudo_by, client_address())
+        await add_entry(tx, actor, action, subject, details)
+
+    async def stream(self) -> AsyncGenerator[bytes, None]:
+        """The body in parts. Raises BadRequest when the client leaves before its end, which is no failure of ours."""
+        try:
+            async for part in super().stream():
+                yield part
+        except InternalServerException as error:
+            raise BadRequest("the request broke off") from error
+
+    async def raw_body(self) -> bytes:
+        """The body as it came."""
+        return await super().body()
+
+    async def body(self) -> bytes:
+        """The body as the ``data`` argument of a handler sees it: never empty."""
+        return await super().body() or b"{}"
+
+    async def json(self) -> Any:
+        """The body as plain values. Raises BadRequest, Invalid or UnsupportedMediaType."""
+        raw = await super().body()
+        if not raw.strip():
+            return {}
+        try:
+            value = _without_nulls(await self._decoded(raw))
+        except RecursionError as error:
+            raise BadRequest("the body is nested too deeply") from error
+        if isinstance(value, dict) and "" in value.values():
+            closed = _closed_fields(self.route_handler.parsed_fn_signature.parameters["data"].annotation)
+            return {key: item for key, item in value.items() if item != "" or key not in closed}
+        return value
+
+    async def _decoded(self, raw: bytes) -> Any:
+        content_type = self.headers.get("content-type", "").lower()
+        if "form-urlencoded" in content_type:
+            return _grouped(parse_qsl(raw.decode("utf-8", "surrogateescape"), keep_blank_values=True))
+        if "multipart/form-data" in content_type:
+            return _grouped([(k, v) for k, v in (await self.form()).multi_items() if isinstance(v, str)])
+        if content_type and "json" not in content_type and "text/plain" not in content_type:
+            raise UnsupportedMediaType
+        try:
+            value = msgspec.json.decode(raw)
+        except msgspec.DecodeError as error:
+            raise BadRequest(f"the body is not JSON: {error}") from error
+        except UnicodeDecodeError as error:
+            raise BadRequest("the body is not UTF-8") from error
+        return value
+
+
+@cache
+def _closed_fields(body_type: Any) -> frozenset[str]:
+    """The fields of a body, in lower case, that take fixed values, none of them empty."""
+    described = msgspec.inspect.type_info(body_type)
+    if not isinstance(described, msgspec.inspect.StructType):
+        return frozenset()
+    return frozenset(field.encode_name.lower() for field in described.fields if not _takes_empty(field.type))
+
+
+def _takes_empty(field_type: msgspec.inspect.Type) -> bool:
+    match field_type:
+        case msgspec.inspect.UnionType(types=types):
+            return any(_takes_empty(part) for part in types if not isinstance(part, msgspec.inspect.NoneType))
+        case msgspec.inspect.LiteralType(values=values):
+            return "" in values
+        case msgspec.inspect.EnumType(cls=members):
+            return "" in {member.value for member in members}
+        case _:
+            return True
+
+
+def _grouped(pairs: list[tuple[str, str]]) -> dict[str, Any]:
+    """Form fields by name; one that comes twice, or ends in ``[]``, is a list."""
+    values: dict[str, Any] = {}
+    for key, value in pairs:
+        name = key.removesuffix("[]")
+        if name in values or key.endswith("[]"):
+            before = values.get(name, [])
+            values[name] = [*(before if isinstance(before, list) else [before]), value]
+        else:
+            values[name] = value
+    return values
+
+
+def _without_nulls(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    cleaned = {key.lower(): item for key, item in value.items() if item is not None}
+    _refuse_unstorable(cleaned, "")
+    return cleaned
+
+
+def _refuse_unstorable(value: Any, field: str) -> None:
+    """No column holds NUL, a lone surrogate or a number over 64 bits: refuse them while the field is known."""
+    if isinstance(value, str):
+        # Nearly every text is ASCII, and this look at it costs a hundredth of the search.
+        if "\0" in value or (not value.isascii() and UNSTORABLE.search(value)):
+            raise Invalid.field(field or "body", "characters", "holds characters that cannot be stored")
+    elif isinstance(value, int) and abs(value) >= 2**63:
+        raise Invalid.field(field or "body", "range", "is out of range")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _refuse_unstorable(key, field)
+            _refuse_unstorable(item, f"{field}.{key}" if field else key)
+    elif isinstance(value, list):
+        for item in value:
+            _refuse_unstorable(item, field)

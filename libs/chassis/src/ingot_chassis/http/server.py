@@ -1,0 +1,170 @@
+"""Serving an app: a listening socket, and uvicorn with bounded request heads and a clean drain."""
+
+import asyncio
+import gc
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import structlog
+import uvicorn
+
+from ingot_chassis.errors import CannotStart
+from ingot_chassis.http.drain import DrainingServer, DrainState
+from ingot_chassis.http.head_limits import HEAD_SECONDS, MAX_HEAD_BYTES, bounded_http
+from ingot_chassis.http.health import metrics_app
+from ingot_chassis.settings import ServiceSettings
+
+log = structlog.get_logger()
+
+BACKLOG = 2048
+STOPPING = b'{"message":"the server is stopping; try again"}'
+METRICS_DISTANCE = 1000
+"""How far above the port of HTTP that of metrics is, unless settings say which."""
+
+
+class _Server(DrainingServer):
+    """uvicorn that says when it listens and lets the event loop's owner handle signals."""
+
+    def __init__(
+        self, config: uvicorn.Config, handover_seconds: float, on_listening: Callable[[], None]
+    ) -> None:
+        super().__init__(config, handover_seconds)
+        self._on_listening = on_listening
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if not self.should_exit:
+            gc.collect()
+            gc.freeze()
+            self._on_listening()
+
+
+class CutOffRequests:
+    """ASGI middleware, outermost: uvicorn cancels the requests that still run when the time to drain is over.
+
+    One that has no answer yet gets 503; the others lose their connection, so that nobody takes a part for the whole.
+    """
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        is_started = False
+
+        async def answer(message: Any) -> None:
+            nonlocal is_started
+            is_started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, answer if scope["type"] == "http" else send)
+        except asyncio.CancelledError:
+            if scope["type"] != "http":
+                raise
+            log.info("request cut off: the process stops", method=scope["method"], path=scope["path"])
+            if not is_started:
+                headers = [
+                    (b"content-type", b"application/json"),
+                    (b"retry-after", b"5"),
+                    (b"connection", b"close"),
+                ]
+                await send({"type": "http.response.start", "status": 503, "headers": headers})
+                await send({"type": "http.response.body", "body": STOPPING})
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises CannotStart if the address is taken or not ours."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise CannotStart(
+            f"cannot listen on {host}:{port}: {error}; choose another with --port or --host"
+        ) from error
+    listener.set_inheritable(True)
+    return listener
+
+
+async def serve_app(
+    app: Any,
+    listener: socket.socket,
+    *,
+    public_url: str,
+    drain_seconds: int,
+    handover_seconds: float = 0.0,
+    on_listening: Callable[[], None] = lambda: None,
+    max_header_bytes: int = MAX_HEAD_BYTES,
+    header_seconds: float = HEAD_SECONDS,
+) -> None:
+    """Serve ``app`` until SIGTERM or SIGINT; go on for ``handover_seconds``; then finish what runs.
+
+    For that there are ``drain_seconds``. New requests are answered until what runs is finished.
+    The request line and headers may have ``max_header_bytes`` together and take ``header_seconds``.
+    """
+    config = uvicorn.Config(
+        CutOffRequests(app),
+        interface="asgi3",
+        http=bounded_http(public_url, max_header_bytes, header_seconds),
+        ws="none",
+        lifespan="on",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        date_header=True,
+        proxy_headers=False,  # the peer is the client; a header would let it claim to be anybody
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=drain_seconds,
+    )
+    await _Server(config, handover_seconds, on_listening).serve(sockets=[listener])
+
+
+def metrics_socket(settings: ServiceSettings, listener: socket.socket) -> socket.socket | None:
+    """The socket for the metrics of a process that serves on ``listener``.
+
+    Raises CannotStart if the port of the settings cannot be had. Without one in the settings a port that is taken is no
+    reason not to start: then there is None, and a line in the log.
+    """
+    if settings.metrics_port:
+        return bound_socket(settings.metrics_host, settings.metrics_port)
+    port = listener.getsockname()[1] + METRICS_DISTANCE if settings.port else 0
+    try:
+        return bound_socket(settings.metrics_host, port)
+    except CannotStart as error:
+        log.warning("no metrics", reason=str(error))
+        return None
+
+
+@asynccontextmanager
+async def metrics_served(listener: socket.socket | None, *, public_url: str) -> AsyncIterator[None]:
+    """Serve ``/metrics`` of this process on ``listener`` while the block runs; the socket is closed at its end."""
+    if listener is None:
+        yield
+        return
+    protocol = bounded_http(public_url, MAX_HEAD_BYTES, HEAD_SECONDS)
+    config = uvicorn.Config(
+        metrics_app,
+        interface="asgi3",
+        http=protocol,
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+    )
+    config.load()
+    state = DrainState()
+    server = await asyncio.get_running_loop().create_server(
+        lambda: protocol(config=config, server_state=state, app_state={}), sock=listener
+    )
+    log.info("metrics", address=listener.getsockname())
+    try:
+        yield
+    finally:
+        server.close()
+        for connection in list(state.connections):
+            connection.transport.abort()

@@ -1,0 +1,28 @@
+"""The periodic tasks of a service, for the gateway, which shows those of all services to administrators."""
+
+from litestar import get, post
+
+from ingot_chassis.errors import NotFound
+from ingot_chassis.http.policy import services
+from ingot_chassis.http.request import ApiRequest
+from ingot_chassis.jobs.periodic import PeriodicTask, TaskReport
+
+
+@get("/internal/tasks", policy=services("gateway"), include_in_schema=False)
+async def list_tasks(request: ApiRequest) -> list[TaskReport]:
+    """The periodic tasks of this service, as this process sees them."""
+    return [task.report() for task in _tasks(request)]
+
+
+@post("/internal/tasks/{name:str}", policy=services("gateway"), include_in_schema=False, status_code=204)
+async def run_task(request: ApiRequest, name: str) -> None:
+    """Run a task now, in this process; the answer comes when it is done. Raises NotFound."""
+    for task in _tasks(request):
+        if task.name == name:
+            return await task.run_now()
+    raise NotFound
+
+
+def _tasks(request: ApiRequest) -> list[PeriodicTask]:
+    tasks: list[PeriodicTask] = request.app.state.parts.tasks
+    return tasks

@@ -1,0 +1,1 @@
+"""Work beside the requests: leased jobs and their workers, and supervised background loops."""

@@ -1,0 +1,217 @@
+"""Leased jobs: long work as rows that one worker holds at a time.
+
+A worker claims a due row, extends its lease while it works, and finishes it in the transaction of the effect.
+A worker that dies loses the lease, and the next one takes over; the fence number keeps the dead one, should
+it wake up, from finishing what is no longer its own. Cron-like work is a job that schedules itself again.
+"""
+
+import os
+import socket
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from opentelemetry import propagate
+from sqlalchemy import and_, delete, func, or_, select, update
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import TypedRow, fetch_all
+from ingot_chassis.db.tables import now
+from ingot_chassis.db.transaction import Tx, insert
+
+LEASE = timedelta(seconds=10)
+KEEP_ENDED = timedelta(days=7)
+FIRST_RETRY, LONGEST_RETRY = timedelta(seconds=1), timedelta(minutes=10)
+
+
+class JobState(StrEnum):
+    """As in the column ``state``."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class JobRow(TypedRow):
+    """A job that a worker may claim."""
+
+    id: int
+    kind: str
+    key: str
+    payload: bytes
+    attempts: int
+    fence: int
+    progress: str | None
+    traceparent: str | None
+
+
+class DueKindRow(TypedRow):
+    """``since``: when the job of the kind that waits longest became due."""
+
+    kind: str
+    since: datetime
+
+
+class LeaseLost(Exception):
+    """Somebody else holds the job now; whatever this worker did must not be recorded."""
+
+
+class Job(msgspec.Struct, frozen=True):
+    """A claimed job. ``attempts`` counts this one; ``fence`` proves the claim."""
+
+    id: int
+    kind: str
+    key: str
+    payload: bytes
+    attempts: int
+    fence: int
+    progress: str | None
+    traceparent: str | None
+
+
+class Jobs:
+    """The jobs of one service's database."""
+
+    def __init__(self, database: Database, *, owner: str | None = None, lease: timedelta = LEASE) -> None:
+        self.database = database
+        self.table = database.metadata.tables["job"]
+        self.lease = lease
+        self.owner = owner or f"{socket.gethostname()}:{os.getpid()}"
+
+    async def add(
+        self, tx: Tx, kind: str, key: str | int, payload: msgspec.Struct, *, run_at: datetime | None = None
+    ) -> bool:
+        """Add a job unless one of that kind and key is there. A finished one of that key is started anew.
+
+        Returns whether there is now a job that was not waiting or running before.
+        """
+        carrier: dict[str, str] = {}
+        propagate.inject(carrier)
+        values = {
+            "kind": kind,
+            "key": str(key),
+            "payload": msgspec.json.encode(payload),
+            "state": JobState.WAITING,
+            "run_at": run_at or now(),
+            "attempts": 0,
+            "progress": None,
+            "last_error": None,
+            "traceparent": carrier.get("traceparent"),
+            "created_at": now(),
+            "finished_at": None,
+        }
+        statement = insert(tx, self.table).values(values | {"fence": 0})
+        statement = statement.on_conflict_do_update(
+            index_elements=["kind", "key"],
+            set_=values,
+            where=self.table.c.state.in_((JobState.DONE, JobState.FAILED)),
+        )
+        return (await tx.execute(statement)).rowcount == 1
+
+    async def reschedule(self, tx: Tx, kind: str, key: str | int, run_at: datetime) -> bool:
+        """Let a waiting job run at another time; False when there is none, or it is running now."""
+        table = self.table
+        waiting = (table.c.kind == kind) & (table.c.key == str(key)) & (table.c.state == JobState.WAITING)
+        return (await tx.execute(update(table).where(waiting).values(run_at=run_at))).rowcount == 1
+
+    async def claim(self, kinds: list[str], limit: int = 1) -> list[Job]:
+        """Take up to ``limit`` due jobs: waiting ones, and running ones whose worker is dead."""
+        table = self.table
+        due = or_(
+            and_(table.c.state == JobState.WAITING, table.c.run_at <= now()),
+            and_(table.c.state == JobState.RUNNING, table.c.lease_until < now()),
+        )
+        statement = select(table).where(table.c.kind.in_(kinds), due).order_by(table.c.run_at).limit(limit)
+        async with self.database.read() as db:
+            if (await db.execute(statement.limit(1))).first() is None:
+                return []
+        async with self.database.transaction() as tx:
+            rows = await fetch_all(tx, statement.with_for_update(skip_locked=True), JobRow)
+            for row in rows:
+                await tx.execute(
+                    update(table)
+                    .where(table.c.id == row.id)
+                    .values(
+                        state=JobState.RUNNING,
+                        owner=self.owner,
+                        lease_until=now() + self.lease,
+                        attempts=row.attempts + 1,
+                        fence=row.fence + 1,
+                    )
+                )
+        return [
+            Job(r.id, r.kind, r.key, r.payload, r.attempts + 1, r.fence + 1, r.progress, r.traceparent)
+            for r in rows
+        ]
+
+    async def extend(self, job: Job, progress: str | None = None) -> None:
+        """Keep the lease for another term, and note the progress. Raises LeaseLost."""
+        values: dict[str, Any] = {"lease_until": now() + self.lease}
+        if progress is not None:
+            values["progress"] = progress
+        async with self.database.transaction() as tx:
+            await self._update_leased(tx, job, values)
+
+    async def finish(self, tx: Tx, job: Job, *, again_at: datetime | None = None) -> None:
+        """End the job in ``tx``, together with its effect; or have it run again at a time. Raises LeaseLost."""
+        values: dict[str, Any] = {
+            "state": JobState.DONE,
+            "finished_at": now(),
+            "owner": None,
+            "last_error": None,
+        }
+        if again_at is not None:
+            values |= {"state": JobState.WAITING, "run_at": again_at, "attempts": 0, "progress": None}
+        await self._update_leased(tx, job, values)
+
+    async def retry(self, job: Job, error: str) -> None:
+        """Hand the job back to run later: after 1 s at first, doubling, 10 min at most. Raises LeaseLost."""
+        pause = min(FIRST_RETRY * 2 ** min(job.attempts - 1, 20), LONGEST_RETRY)
+        async with self.database.transaction() as tx:
+            await self._update_leased(
+                tx,
+                job,
+                {"state": JobState.WAITING, "run_at": now() + pause, "last_error": error, "owner": None},
+            )
+
+    async def fail(self, tx: Tx, job: Job, error: str) -> None:
+        """End the job as failed in ``tx``. Raises LeaseLost."""
+        await self._update_leased(
+            tx, job, {"state": JobState.FAILED, "finished_at": now(), "last_error": error, "owner": None}
+        )
+
+    async def forget_ended(self) -> None:
+        """Delete jobs that ended more than a week ago, done or failed."""
+        async with self.database.transaction() as tx:
+            await tx.execute(delete(self.table).where(self.table.c.finished_at < now() - KEEP_ENDED))
+
+    async def due_since(self) -> dict[str, datetime]:
+        """By kind, when the job that waits longest became due."""
+        table = self.table
+        statement = (
+            select(table.c.kind, func.min(table.c.run_at).label("since"))
+            .where(table.c.state == JobState.WAITING, table.c.run_at <= now())
+            .group_by(table.c.kind)
+        )
+        async with self.database.read() as db:
+            return {row.kind: row.since for row in await fetch_all(db, statement, DueKindRow)}
+
+    async def is_leased(self, db: Executor, job: Job) -> bool:
+        table = self.table
+        leased = select(table.c.id).where(
+            table.c.id == job.id, table.c.fence == job.fence, table.c.state == JobState.RUNNING
+        )
+        return (await db.execute(leased)).first() is not None
+
+    async def _update_leased(self, tx: Tx, job: Job, values: dict[str, Any]) -> None:
+        table = self.table
+        updated = await tx.execute(
+            update(table)
+            .where(table.c.id == job.id, table.c.fence == job.fence, table.c.state == JobState.RUNNING)
+            .values(values)
+        )
+        if updated.rowcount != 1:
+            raise LeaseLost(f"{job.kind} {job.key}")

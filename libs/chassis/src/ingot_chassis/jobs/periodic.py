@@ -1,0 +1,56 @@
+"""Periodic tasks: short work that every process of a service repeats, and that an administrator can run now.
+
+Several processes may do it at the same time, or one of them alone (``Database.exclusive``); either way once more does no
+harm. Work that must happen exactly once is a job (``jobs``).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+
+import msgspec
+
+from ingot_chassis.db.tables import now
+
+CLEANUP = timedelta(hours=1)
+"""From one deletion of rows that are too old to the next."""
+
+
+class TaskReport(msgspec.Struct, frozen=True):
+    """A task as one process sees it. ``seconds`` lie between two runs; ``runs`` count from the start of the process."""
+
+    name: str
+    seconds: int
+    runs: int
+    last_at: datetime | None
+    next_at: datetime | None
+
+
+class PeriodicTask:
+    """``step`` is done when the process starts, and again each time after ``every``.
+
+    ``name`` begins with that of the service, such as ``hooks_delete_old_deliveries``.
+    """
+
+    def __init__(self, name: str, every: timedelta, step: Callable[[], Awaitable[object]]) -> None:
+        self.name, self.every = name, every
+        self._step, self._runs = step, 0
+        self._last_at: datetime | None = None
+        self._next_at: datetime | None = None
+
+    async def run(self) -> None:
+        """Repeat it until cancelled."""
+        while True:
+            await self.run_now()
+            self._next_at = now() + self.every
+            await asyncio.sleep(self.every.total_seconds())
+
+    async def run_now(self) -> None:
+        """Do it once; the next run comes when it would have come."""
+        await self._step()
+        self._runs, self._last_at = self._runs + 1, now()
+
+    def report(self) -> TaskReport:
+        return TaskReport(
+            self.name, int(self.every.total_seconds()), self._runs, self._last_at, self._next_at
+        )

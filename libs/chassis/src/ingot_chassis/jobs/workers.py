@@ -1,0 +1,142 @@
+"""Workers of leased jobs: they claim a due row, extend its lease while they work, and record how it ended."""
+
+import asyncio
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+
+import structlog
+from prometheus_client import Counter, Gauge
+
+from ingot_chassis.db.tables import now
+from ingot_chassis.jobs.jobs import Job, Jobs, LeaseLost
+from ingot_chassis.jobs.loops import Loop, wait_for
+from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
+from ingot_chassis.telemetry import continue_span
+
+log = structlog.get_logger()
+
+POLL_SECONDS = 1.0
+MEASURE_EVERY = 15.0
+
+AGE = Gauge("ingot_jobs_oldest_seconds", "How long the oldest job that is due waits", ["service", "kind"])
+DONE = Counter("ingot_jobs_total", "Jobs ended", ["service", "kind", "outcome"])
+
+
+class GiveUp(Exception):
+    """Raised by work that would fail again: the job ends as failed, with this text."""
+
+
+Work = Callable[[Job], Awaitable[None]]
+"""Does the job. It ends by ``Jobs.finish`` inside its own transaction; if it does not, the worker finishes it."""
+
+
+class Workers:
+    """Runs the jobs of ``work`` (kind -> function), at most ``concurrency`` at once in this process."""
+
+    def __init__(self, service: str, jobs: Jobs, work: Mapping[str, Work], *, concurrency: int = 4) -> None:
+        self._service, self._jobs, self._work = service, jobs, dict(work)
+        self._slots = asyncio.Semaphore(concurrency)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.wake = asyncio.Event()
+
+    def loops(self) -> list[tuple[str, Loop]]:
+        return [
+            (f"{self._service} workers", self.run),
+            (f"{self._service} measures jobs", self._measure),
+        ]
+
+    def tasks(self) -> list[PeriodicTask]:
+        return [PeriodicTask(f"{self._service}_delete_ended_jobs", CLEANUP, self._jobs.forget_ended)]
+
+    async def run(self) -> None:
+        """Claim and work until cancelled; running jobs are then cancelled and handed back."""
+        try:
+            while True:
+                await self._slots.acquire()
+                try:
+                    claimed = await self._jobs.claim(list(self._work))
+                except BaseException:
+                    self._slots.release()
+                    raise
+                if claimed:
+                    task = asyncio.create_task(self._work_on(claimed[0]))
+                    self._tasks.add(task)
+                    task.add_done_callback(self._tasks.discard)
+                    task.add_done_callback(lambda _: self._slots.release())
+                else:
+                    self._slots.release()
+                    await wait_for(self.wake, POLL_SECONDS)
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _measure(self) -> None:
+        while True:
+            await self.measure()
+            await asyncio.sleep(MEASURE_EVERY)
+
+    async def measure(self) -> None:
+        """Put the age of the oldest job that waits into the metrics, 0 where none does."""
+        since = await self._jobs.due_since()
+        for kind in self._work:
+            age = (now() - since[kind]).total_seconds() if kind in since else 0.0
+            AGE.labels(self._service, kind).set(age)
+
+    async def step(self) -> int:
+        """Claim and do everything that is due now, one after the other; how many jobs that were."""
+        count = 0
+        while claimed := await self._jobs.claim(list(self._work)):
+            await self._work_on(claimed[0])
+            count += 1
+        return count
+
+    async def _work_on(self, job: Job) -> None:
+        heartbeat = asyncio.create_task(self._hold(job, asyncio.current_task()))
+        try:
+            with continue_span(f"job {job.kind}", job.traceparent):
+                await self._work[job.kind](job)
+                async with self._jobs.database.transaction() as tx:
+                    if await self._jobs.is_leased(tx, job):
+                        await self._jobs.finish(tx, job)
+            DONE.labels(self._service, job.kind, "done").inc()
+        except LeaseLost:
+            log.warning("lease lost", job=job.kind, key=job.key)
+        except asyncio.CancelledError:
+            await self._hand_back(job, "interrupted")
+            raise
+        except GiveUp as error:
+            DONE.labels(self._service, job.kind, "failed").inc()
+            async with self._jobs.database.transaction() as tx:
+                await self._jobs.fail(tx, job, str(error))
+        except Exception as error:  # noqa: BLE001 - whatever the work raises is this job's failure
+            DONE.labels(self._service, job.kind, "retried").inc()
+            log.warning(
+                "job failed",
+                job=job.kind,
+                key=job.key,
+                error=repr(error),
+                where=traceback.format_exc(limit=-1),
+            )
+            await self._hand_back(job, repr(error))
+        finally:
+            heartbeat.cancel()
+
+    async def _hand_back(self, job: Job, error: str) -> None:
+        try:
+            await self._jobs.retry(job, error)
+        except LeaseLost:
+            log.warning("lease lost", job=job.kind, key=job.key)
+
+    async def _hold(self, job: Job, worker: asyncio.Task[None] | None) -> None:
+        """Extend the lease three times per term; stop the worker when it is lost."""
+        while True:
+            await asyncio.sleep(self._jobs.lease.total_seconds() / 3)
+            try:
+                await self._jobs.extend(job)
+            except LeaseLost:
+                if worker is not None:
+                    worker.cancel()
+                return
+            except Exception as error:  # noqa: BLE001 - two more tries fit into the term; then the lease is lost
+                log.warning("lease not extended", job=job.kind, key=job.key, error=repr(error))

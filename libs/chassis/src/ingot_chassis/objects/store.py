@@ -1,0 +1,194 @@
+"""Objects: bytes under a key, in a local folder or in S3-compatible storage; written and read as streams.
+
+A reader never sees half an object: it has its key when all of it is there, and is on the disk, or it has none. Keys are
+made by services from ids of their own, never from what a user says. Memory does not grow with the size of an object.
+"""
+
+import asyncio
+import hashlib
+import re
+import time
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import obstore
+import structlog
+from obstore.exceptions import BaseError
+
+from ingot_chassis.errors import ApiError, BadRequest, InsufficientStorage, Invalid, TooLarge, Unavailable
+from ingot_chassis.objects.backends import Backend, sync_to_disk
+from ingot_chassis.objects.transfers import Transfer
+
+log = structlog.get_logger()
+
+READ_BYTES = 1024 * 1024
+LISTED = 1000
+EXIT_SECONDS = 0.05
+_KEY = re.compile(r"[a-z0-9_-]+(/[a-z0-9_-]+)*")
+_UNFINISHED = re.compile(r".+#\d+")
+
+
+class StoredObject(NamedTuple):
+    """What was stored; ``sha256`` in hexadecimal digits."""
+
+    size: int
+    sha256: str
+
+
+class ListedObject(NamedTuple):
+    key: str
+    size: int
+    modified_at: datetime
+
+
+class ObjectLost(ApiError):
+    """The file is not where it was stored; an administrator has to look after it."""
+
+
+class ObjectStore:
+    """The objects of one service: its keys stand below ``prefix``, which no other service has.
+
+    A storage that fails is ``Unavailable``, a full one ``InsufficientStorage``.
+    """
+
+    def __init__(self, url: str, *, prefix: str, key_id: str = "", secret: str = "") -> None:
+        """``url``: file:///folder or s3://bucket/path?endpoint=…&region=…. Raises SettingsError."""
+        self._backend = Backend.at(url, prefix=prefix, key_id=key_id, secret=secret)
+
+    async def put(
+        self,
+        key: str,
+        chunks: AsyncIterable[bytes],
+        *,
+        max_bytes: int,
+        length: int | None = None,
+        sha256: str | None = None,
+    ) -> StoredObject:
+        """Store what ``chunks`` gives; if they fail, or this is cancelled, nothing remains of it.
+
+        Raises TooLarge above ``max_bytes``, BadRequest if it is not ``length`` bytes, Invalid if it has another
+        ``sha256``.
+        """
+        if length is not None and length > max_bytes:
+            raise _too_large(max_bytes)
+        digest, size = hashlib.sha256(), 0
+        transfer = Transfer(self._backend, _valid(key), max_bytes if length is None else length)
+        try:
+            async for chunk in _at_most(max_bytes, chunks):
+                size += len(chunk)
+                digest.update(chunk)
+                with _failures(key):
+                    await transfer.write(chunk)
+            _require(size, length, digest.hexdigest(), sha256)
+            with _failures(key):
+                await transfer.finish()
+        except BaseException:
+            await transfer.abandon()
+            raise
+        if self._backend.folder is not None:
+            with _failures(key):
+                await asyncio.to_thread(sync_to_disk, self._backend.folder, key)
+        return StoredObject(size, digest.hexdigest())
+
+    async def read(self, key: str, byte_range: range) -> AsyncGenerator[bytes, None]:
+        """These bytes of an object, part by part. Raises ObjectLost when there is no such object."""
+        for start in range(byte_range.start, byte_range.stop, READ_BYTES):
+            end = min(start + READ_BYTES, byte_range.stop)
+            with _failures(key):
+                part = await obstore.get_range_async(self._backend.store, _valid(key), start=start, end=end)
+            yield bytes(part)
+
+    async def size(self, key: str) -> int | None:
+        """How many bytes an object has; None: there is none."""
+        with _failures(key):
+            try:
+                return (await obstore.head_async(self._backend.store, _valid(key)))["size"]
+            except FileNotFoundError:
+                return None
+
+    async def delete(self, keys: Iterable[str]) -> None:
+        """Delete objects; those that are not there do no harm."""
+        for key in keys:
+            with _failures(key):
+                try:
+                    await obstore.delete_async(self._backend.store, _valid(key))
+                except FileNotFoundError:
+                    continue
+
+    async def list(self, prefix: str) -> AsyncGenerator[list[ListedObject], None]:
+        """Everything whose key begins with ``prefix`` and a slash, page by page."""
+        with _failures(prefix):
+            async for page in obstore.list(self._backend.store, _valid(prefix), chunk_size=LISTED):
+                yield [ListedObject(one["path"], one["size"], one["last_modified"]) for one in page]
+
+    async def delete_below(self, prefix: str) -> None:
+        """Delete everything whose key begins with ``prefix`` and a slash."""
+        async for page in self.list(prefix):
+            await self.delete([listed.key for listed in page])
+
+    async def remove_unfinished(self, older_than_seconds: float) -> None:
+        """Remove what processes left in the folder that were killed while they wrote. S3 storages have a rule for it."""
+        if self._backend.folder is not None:
+            await asyncio.to_thread(
+                _remove_unfinished, self._backend.folder, time.time() - older_than_seconds
+            )
+
+    async def close(self) -> None:
+        """Let the library's threads end what they are doing.
+
+        One that hands a result over while the interpreter ends would abort the process (PyO3/pyo3-async-runtimes#90).
+        """
+        await asyncio.sleep(EXIT_SECONDS)
+
+
+def _valid(key: str) -> str:
+    """The key. One with other characters was not made by us, and could lead out of the folder."""
+    if not _KEY.fullmatch(key):
+        raise ValueError(f"{key!r} cannot be the key of an object")
+    return key
+
+
+def _too_large(max_bytes: int) -> TooLarge:
+    return TooLarge(f"a file may have at most {max_bytes} bytes")
+
+
+async def _at_most(max_bytes: int, chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
+    size = 0
+    async for chunk in chunks:
+        size += len(chunk)
+        if size > max_bytes:
+            raise _too_large(max_bytes)
+        yield chunk
+
+
+def _require(size: int, length: int | None, checksum: str, sha256: str | None) -> None:
+    """Raises BadRequest, Invalid when something else came than was announced; what was not announced is None."""
+    if length is not None and size != length:
+        raise BadRequest(f"{length} bytes were announced and {size} came")
+    if sha256 is not None and checksum != sha256:
+        raise Invalid.field("sha256", "checksum", "is not the checksum of what came")
+
+
+@contextmanager
+def _failures(key: str) -> Iterator[None]:
+    """Failures of the library as answers; the log has the cause."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        log.exception("an object is lost", key=key)
+        raise ObjectLost from error
+    except (BaseError, OSError) as error:
+        log.exception("the object store failed", key=key)
+        if "(os error 28)" in str(error):
+            raise InsufficientStorage from error
+        raise Unavailable("the storage of files does not answer") from error
+
+
+def _remove_unfinished(folder: Path, before: float) -> None:
+    """Files of the library that it has not given their names yet; its own list leaves them out."""
+    for file in folder.rglob("*#*"):
+        if _UNFINISHED.fullmatch(file.name) and file.stat().st_mtime < before:
+            file.unlink(missing_ok=True)

@@ -1,0 +1,82 @@
+"""One object on its way into the storage.
+
+The library fetches the parts of an object from an iterator, in a task of its own. If its call were cancelled, S3 would
+keep the parts that came so far; so the iterator fails instead, and the library takes them back.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import obstore
+
+from ingot_chassis.objects.backends import Backend
+
+HANDED_OVER_BYTES = 256 * 1024
+"""What is given to the library at once, so that small chunks do not each cost a change of threads."""
+
+
+class _Abandoned(Exception):
+    """The rest of the object does not come."""
+
+
+class Transfer:
+    """Write, then ``finish`` or ``abandon``. At most a few parts are in memory."""
+
+    def __init__(self, backend: Backend, key: str, length: int) -> None:
+        """``length``: most bytes that will come."""
+        self._waiting = bytearray()
+        self._parts: asyncio.Queue[bytes | None] = asyncio.Queue(1)
+        self._whole = False
+        self._sending = asyncio.ensure_future(
+            obstore.put_async(
+                backend.store,
+                key,
+                self._iterate(),
+                chunk_size=backend.chunk_bytes(length),
+                max_concurrency=2,
+            )
+        )
+
+    async def write(self, chunk: bytes) -> None:
+        """The next bytes; waits while the storage is slower. Raises what the storage raised."""
+        self._waiting += chunk
+        if len(self._waiting) >= HANDED_OVER_BYTES:
+            await self._hand_over()
+
+    async def finish(self) -> None:
+        """Return when the whole object is there."""
+        await self._hand_over()
+        self._whole = True
+        await self._offer(None)
+        await self._sending
+
+    async def abandon(self) -> None:
+        """Return when nothing is left of it."""
+        await asyncio.shield(asyncio.ensure_future(self._take_back()))
+
+    async def _take_back(self) -> None:
+        if not self._sending.done():
+            await self._offer(None)
+            await asyncio.wait({self._sending})
+        if not self._sending.cancelled():
+            self._sending.exception()
+
+    async def _hand_over(self) -> None:
+        if self._waiting:
+            part, self._waiting = bytes(self._waiting), bytearray()
+            await self._offer(part)
+
+    async def _offer(self, part: bytes | None) -> None:
+        """Hand ``part`` to the iterator, unless the library has ended and takes no more."""
+        offer = asyncio.ensure_future(self._parts.put(part))
+        await asyncio.wait({offer, self._sending}, return_when=asyncio.FIRST_COMPLETED)
+        if not offer.done():
+            offer.cancel()
+            if part is not None:
+                await self._sending
+
+    async def _iterate(self) -> AsyncGenerator[bytes, None]:
+        while (part := await self._parts.get()) is not None:
+            yield part
+        if not self._whole:
+            raise _Abandoned

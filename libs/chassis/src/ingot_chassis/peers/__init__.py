@@ -1,0 +1,1 @@
+"""Calls to other services: over HTTP, or into their app in the same process."""

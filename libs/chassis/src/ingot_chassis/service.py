@@ -1,0 +1,134 @@
+"""What a service is made of, and how its parts are put together, the same way for each."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+
+from sqlalchemy import MetaData
+from sqlalchemy.exc import SQLAlchemyError
+
+from ingot_chassis.db import audit
+from ingot_chassis.db.database import Database
+from ingot_chassis.events.bus import Bus
+from ingot_chassis.events.consumers import Consumers, Subscriptions
+from ingot_chassis.events.relay import Relay
+from ingot_chassis.jobs.loops import Loop
+from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
+from ingot_chassis.peers.http_client import Origin
+from ingot_chassis.peers.peers import Peers
+from ingot_chassis.security.keys import Jwks, SigningKey
+from ingot_chassis.security.principal import FetchKeys, PrincipalVerifier, ServiceIdentity, ServiceVerifier
+from ingot_chassis.settings import ServiceSettings, SettingsError
+
+Examination = Callable[[bool], Awaitable[list[str]]]
+"""What is wrong with what a service holds, in lines for an operator; it is told whether to repair what it can."""
+ReadinessCheck = Callable[[], Awaitable[str]]
+"""Says in words why the service is not ready, or nothing."""
+
+
+@dataclass
+class ServiceParts:
+    """What a service is made of.
+
+    ``start`` runs before the first request and ``close`` after the last one. Beside the requests run
+    ``listeners``, which keep what this process remembers fresh, and ``loops`` and ``tasks``, the background work
+    that another process may do instead.
+    """
+
+    name: str
+    settings: ServiceSettings
+    principal_verifier: PrincipalVerifier
+    service_verifier: ServiceVerifier
+    bus: Bus
+    database: Database | None = None
+    owns_bus: bool = True
+    peers: Peers = field(default_factory=Peers)
+    start: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+    listeners: list[tuple[str, Loop]] = field(default_factory=list)
+    loops: list[tuple[str, Loop]] = field(default_factory=list)
+    tasks: list[PeriodicTask] = field(default_factory=list)
+    checks: list[ReadinessCheck] = field(default_factory=list)
+    examinations: list[Examination] = field(default_factory=list)
+    close: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+    consumers: Consumers | None = None
+
+    def subscribe(self, subscriptions: Subscriptions) -> None:
+        """Apply events of other services, as background work; for a service with a database."""
+        self.consumers = Consumers(self.name, self.require_database(), self.bus, subscriptions)
+        self.loops += self.consumers.loops()
+        self.tasks.append(
+            PeriodicTask(f"{self.name}_forget_applied_events", CLEANUP, self.consumers.forget_old)
+        )
+
+    def background(self) -> list[tuple[str, Loop]]:
+        """The background work: ``loops``, and one loop for each of ``tasks``."""
+        return [*self.loops, *((task.name, task.run) for task in self.tasks)]
+
+    def require_database(self) -> Database:
+        """The database of a service that has one."""
+        if self.database is None:
+            raise LookupError(f"{self.name} has no database")
+        return self.database
+
+
+def assemble(
+    name: str,
+    settings: ServiceSettings,
+    *,
+    metadata: MetaData | None = None,
+    urls: Mapping[str, str] | None = None,
+    peers: Peers | None = None,
+    bus: Bus | None = None,
+    subscriptions: Subscriptions | None = None,
+    fetch_keys: FetchKeys | None = None,
+) -> ServiceParts:
+    """The parts of the service ``name``: database and relay if it has tables, peers at ``urls`` unless given.
+
+    ``fetch_keys`` gets the keys of principals; by default the peer identity is asked. Raises SettingsError.
+    """
+    if not settings.private_key:
+        raise SettingsError([f"INGOT_{name.upper()}_PRIVATE_KEY is not set; see docs/settings.md"])
+    if metadata is not None and not settings.database_url:
+        raise SettingsError([f"INGOT_{name.upper()}_DATABASE_URL is not set; see docs/settings.md"])
+    own = ServiceIdentity(name, SigningKey.read(settings.private_key))
+    peers = peers if peers is not None else Peers.over_http(origins(settings, urls or {}), own)
+    all_peers = peers
+
+    async def from_identity() -> Jwks:
+        return await all_peers["identity"].get("/internal/jwks", Jwks)
+
+    parts = ServiceParts(
+        name=name,
+        settings=settings,
+        principal_verifier=PrincipalVerifier(name, fetch_keys or from_identity),
+        service_verifier=ServiceVerifier(name, settings.public_keys),
+        peers=peers,
+        bus=bus or Bus(settings.nats_url, name=name, stream_replicas=settings.stream_replicas),
+        owns_bus=bus is None,
+    )
+    if metadata is not None:
+        try:
+            parts.database = Database(settings.database_url, metadata, pool=settings.database_pool)
+        except (SQLAlchemyError, ImportError, TypeError) as error:
+            reason = str(error).split("\n", 1)[0]
+            raise SettingsError([f"INGOT_{name.upper()}_DATABASE_URL cannot be used: {reason}"]) from error
+        relay = Relay(name, parts.database, parts.bus)
+        parts.loops.append((f"{name} relay", relay.run))
+        parts.tasks.append(PeriodicTask(f"{name}_forget_sent_events", CLEANUP, relay.forget_old))
+        if audit.TABLE in metadata.tables:
+            delete_old = partial(
+                audit.delete_entries, parts.database, older_than=timedelta(days=settings.audit_days)
+            )
+            parts.tasks.append(PeriodicTask(f"{name}_delete_old_audit_entries", CLEANUP, delete_old))
+        if subscriptions:
+            parts.subscribe(subscriptions)
+    return parts
+
+
+def origins(settings: ServiceSettings, urls: Mapping[str, str]) -> dict[str, Origin]:
+    """The servers at ``urls``, each with the patience of the settings."""
+    return {
+        name: Origin(url, patience=settings.connect_seconds, max_waiting=settings.waiting_requests)
+        for name, url in urls.items()
+    }

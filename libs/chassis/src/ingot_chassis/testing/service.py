@@ -1,0 +1,145 @@
+"""One harness for the tests of every service: callers, events in and out, SQL statements, and a real port."""
+
+import asyncio
+import socket
+import uuid
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, TypeVar
+
+import msgspec
+import uvicorn
+from sqlalchemy import event
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.outbox import event_type
+from ingot_chassis.db.tables import now
+from ingot_chassis.events.consumers import Consumers
+from ingot_chassis.events.envelope import Envelope
+from ingot_chassis.security.keys import Jwks, SigningKey
+from ingot_chassis.security.principal import (
+    PRINCIPAL_HEADER,
+    SERVICE_HEADER,
+    Principal,
+    ServiceIdentity,
+    sign_principal,
+)
+
+_E = TypeVar("_E", bound=msgspec.Struct)
+
+
+class Callers:
+    """Signs for callers of the service under test, as identity and the other services do."""
+
+    def __init__(self, service: str) -> None:
+        self.service = service
+        self.identity_key = SigningKey.generate()
+        self._peer_keys: defaultdict[str, SigningKey] = defaultdict(SigningKey.generate)
+
+    async def jwks(self) -> Jwks:
+        """The keys that the service verifies principals with."""
+        return Jwks(keys=[self.identity_key.jwk()])
+
+    def public_keys(self, *peers: str) -> dict[str, str]:
+        """The setting by which the service knows ``peers``, a key for each."""
+        return {peer: self._peer_keys[peer].x for peer in peers}
+
+    def principal_token(self, principal: Principal, *, lifetime: int = 600) -> str:
+        """``principal``, signed for the service; empty for nobody."""
+        if not principal.signed_in:
+            return ""
+        return sign_principal(principal, self.identity_key, audience=[self.service], lifetime=lifetime)
+
+    def headers(self, principal: Principal, *, peer: str = "") -> dict[str, str]:
+        """The headers of a request by ``principal``, which comes through the service ``peer`` if that is named."""
+        token = self.principal_token(principal)
+        headers = {PRINCIPAL_HEADER: token} if token else {}
+        if peer:
+            headers[SERVICE_HEADER] = ServiceIdentity(peer, self._peer_keys[peer]).token(self.service)
+        return headers
+
+
+def envelope_of(happening: msgspec.Struct, *, key: str = "1", seq: int = 1, event_id: str = "") -> Envelope:
+    """An event as it arrives from its emitter."""
+    return Envelope(
+        id=event_id or str(uuid.uuid4()),
+        type=event_type(type(happening)),
+        key=key,
+        seq=seq,
+        occurred_at=now(),
+        data=msgspec.Raw(msgspec.json.encode(happening)),
+    )
+
+
+async def deliver_event(consumers: Consumers, happening: msgspec.Struct, *, event_id: str = "") -> bool:
+    """Apply an event of another service, as the consumer does; whether it was new.
+
+    It is delivered twice, for that happens in production, and the copy must change nothing.
+    """
+    envelope = envelope_of(happening, event_id=event_id)
+    applied = await consumers.apply(envelope)
+    assert not await consumers.apply(envelope)
+    return applied
+
+
+async def emitted_events(database: Database, cls: type[_E]) -> list[_E]:
+    """The events of one type that were emitted so far, in order."""
+    rows = await _outbox_rows(database)
+    return [msgspec.json.decode(row.payload, type=cls) for row in rows if row.type == event_type(cls)]
+
+
+async def emitted_payloads(database: Database, *types: str) -> list[dict[str, Any]]:
+    """All events emitted so far, or those of ``types``, as they are on the wire."""
+    rows = await _outbox_rows(database)
+    return [msgspec.json.decode(row.payload) for row in rows if not types or row.type in types]
+
+
+async def emitted_types(database: Database) -> list[str]:
+    """The types of all events emitted so far."""
+    return [row.type for row in await _outbox_rows(database)]
+
+
+async def _outbox_rows(database: Database) -> list[Any]:
+    outbox = database.metadata.tables["outbox"]
+    async with database.read() as db:
+        return list((await db.execute(outbox.select().order_by(outbox.c.seq))).all())
+
+
+@contextmanager
+def count_statements(database: Database) -> Iterator[list[tuple[str, Any]]]:
+    """A list that grows with every statement that SQLAlchemy runs inside the block, each with its parameters.
+
+    On PostgreSQL prepared statements go to the driver and are not among them; on SQLite all are.
+    """
+    statements: list[tuple[str, Any]] = []
+
+    def record(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        if not statement.startswith(("PRAGMA", "BEGIN")):
+            statements.append((statement, parameters))
+
+    engines = [engine.sync_engine for engine in (database.reading, database.writing)]
+    for engine in engines:
+        event.listen(engine, "before_cursor_execute", record)
+    try:
+        yield statements
+    finally:
+        for engine in engines:
+            event.remove(engine, "before_cursor_execute", record)
+
+
+@asynccontextmanager
+async def serve(app: Any) -> AsyncIterator[str]:
+    """The URL of ``app`` behind a socket; its lifespan is the caller's."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(app, interface="asgi3", lifespan="off", ws="none", log_config=None)
+    server = uvicorn.Server(config)
+    task = asyncio.create_task(server.serve(sockets=[listener]))
+    while not server.started:
+        await asyncio.sleep(0)
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await task
+        listener.close()

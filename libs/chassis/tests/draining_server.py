@@ -1,0 +1,47 @@
+"""A process that serves: ``draining_server.py HOST DRAIN_SECONDS``. It prints its port, then its log.
+
+``/bytes/N`` answers N bytes. ``/wait`` answers when ``/go`` was asked for.
+"""
+
+import asyncio
+import sys
+from typing import Any
+
+from ingot_chassis.http.server import bound_socket, serve_app
+from ingot_chassis.telemetry import configure_logging
+
+go = asyncio.Event()
+
+
+async def app(scope: Any, receive: Any, send: Any) -> None:
+    if scope["type"] == "lifespan":
+        while message := await receive():
+            await send({"type": f"{message['type']}.complete"})
+            if message["type"] == "lifespan.shutdown":
+                return
+    _, what, *size = scope["path"].split("/")
+    if what == "go":
+        go.set()
+    elif what == "wait":
+        print("waits", flush=True)
+        await go.wait()
+    body = b"x" * int(size[0] if size else 2)
+    headers = [(b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def main(host: str, drain_seconds: str) -> None:
+    configure_logging("info")
+    listener = bound_socket(host, 0)
+    await serve_app(
+        app,
+        listener,
+        public_url="http://ingot.test/",
+        drain_seconds=int(drain_seconds),
+        on_listening=lambda: print(listener.getsockname()[1], flush=True),
+    )
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

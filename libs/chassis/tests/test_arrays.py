@@ -1,0 +1,43 @@
+"""Lists as one value of a statement, on both databases."""
+
+import pytest
+from sqlalchemy import select
+
+from ingot_chassis.db.arrays import any_of
+from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.rows import TypedRow
+from ingot_chassis.db.transaction import insert
+
+from .messaging_world import tally
+
+
+class TallyRow(TypedRow):
+    name: str
+    count: int
+
+
+BY_NAMES = PreparedQuery(
+    select(tally.c.name, tally.c.count).where(any_of(tally.c.name, "names")).order_by(tally.c.name), TallyRow
+)
+BY_COUNTS = PreparedQuery(
+    select(tally.c.name, tally.c.count).where(any_of(tally.c.count, "counts")).order_by(tally.c.name),
+    TallyRow,
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "values", "names"),
+    [
+        (BY_NAMES, {"names": ["a", "c", "'\"ä"]}, ["'\"ä", "a"]),
+        (BY_NAMES, {"names": []}, []),
+        (BY_COUNTS, {"counts": [1, 2]}, ["a", "b"]),
+        (BY_COUNTS, {"counts": {3}}, ["'\"ä"]),
+    ],
+)
+async def test_a_list_is_one_value_of_a_prepared_query(database, query, values, names):
+    async with database.transaction() as tx:
+        for number, name in enumerate(("a", "b", "'\"ä"), start=1):
+            await tx.execute(insert(tx, tally).values(name=name, count=number))
+    async with database.read() as db:
+        rows = await query.all(db, **values)
+    assert [row.name for row in rows] == names

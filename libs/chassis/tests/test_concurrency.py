@@ -1,0 +1,30 @@
+"""How many expensive requests one caller may have running at once."""
+
+import pytest
+
+from ingot_chassis.errors import TooManyRequests
+from ingot_chassis.http.concurrency import ConcurrencyLimiter
+
+
+def test_a_caller_has_so_many_slots_and_gets_them_back():
+    limiter = ConcurrencyLimiter(2)
+    with limiter.slot("ann"), limiter.slot("ann"):
+        with pytest.raises(TooManyRequests) as refused, limiter.slot("ann"):
+            pass
+        assert refused.value.headers["Retry-After"] == "1"
+        with limiter.slot("bob"):
+            assert limiter.acquired == {"ann": 2, "bob": 1}
+    assert not limiter.acquired
+
+
+def test_a_slot_is_released_when_the_work_fails():
+    limiter = ConcurrencyLimiter(1)
+    with pytest.raises(ValueError, match="broken"), limiter.slot("ann"):
+        raise ValueError("broken")
+    assert not limiter.acquired
+
+
+def test_zero_is_no_limit():
+    limiter = ConcurrencyLimiter(0)
+    with limiter.slot("ann"), limiter.slot("ann"), limiter.slot("ann"):
+        assert limiter.acquired["ann"] == 3

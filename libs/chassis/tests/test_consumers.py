@@ -1,0 +1,266 @@
+"""Outbox, relay, inbox and bus on real databases and a real NATS."""
+
+import asyncio
+from collections import Counter
+from contextlib import asynccontextmanager
+
+import pytest
+from sqlalchemy import select, update
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.pool import DatabaseUnavailable
+from ingot_chassis.db.transaction import insert
+from ingot_chassis.events.bus import Bus, BusUnavailable
+from ingot_chassis.events.consumers import Consumers
+from ingot_chassis.events.relay import Relay, count_unsent
+from ingot_chassis.jobs.loops import running
+
+from .messaging_world import Counted, metadata, tally
+
+
+@asynccontextmanager
+async def opened(*things):
+    try:
+        yield things
+    finally:
+        for thing in things:
+            await thing.close()
+
+
+async def emit(database, name, *numbers, key="k"):
+    async with database.transaction() as tx:
+        for number in numbers:
+            tx.emit(Counted(name=name, number=number), key=key)
+
+
+class Heard:
+    """A handler that remembers what it applied, and fails at the numbers in ``failing``.
+
+    It does so twice, for what fails together with others is tried alone before anything else.
+    """
+
+    def __init__(self, *failing):
+        self.numbers, self.failing = asyncio.Queue(), Counter(dict.fromkeys(failing, 2))
+
+    async def __call__(self, tx, happened, _envelope):
+        if self.failing[happened.number]:
+            self.failing[happened.number] -= 1
+            raise RuntimeError("not now")
+        await tx.execute(
+            insert(tx, tally)
+            .values(name=happened.name, count=1)
+            .on_conflict_do_update(index_elements=["name"], set_={"count": tally.c.count + 1})
+        )
+        tx.on_commit(lambda: self.numbers.put_nowait(happened.number))
+
+    async def next(self, count):
+        return [await asyncio.wait_for(self.numbers.get(), 20) for _ in range(count)]
+
+
+@asynccontextmanager
+async def telling_and_hearing(make_url, nats_url, heard):
+    """An emitter with its relay and a reader with its consumer, both running."""
+    writer, reader = Database(make_url(), metadata), Database(make_url(), metadata)
+    buses = Bus(nats_url, name="counter"), Bus(nats_url, name="reader", ack_wait=1)
+    async with opened(writer, reader, *buses):
+        relay = Relay("counter", writer, buses[0])
+        consumers = Consumers("reader", reader, buses[1], {Counted: heard})
+        async with running([("relay", relay.run), *consumers.loops()]):
+            yield writer, reader
+
+
+async def test_a_rolled_back_transaction_tells_nothing(make_url):
+    async with opened(Database(make_url(), metadata)) as (database,):
+
+        async def fail():
+            async with database.transaction() as tx:
+                tx.emit(Counted(name="a", number=1), key="k")
+                raise RuntimeError
+
+        with pytest.raises(RuntimeError):
+            await fail()
+        assert await count_unsent(database) == 0
+
+
+async def test_events_of_a_key_arrive_in_order_and_each_is_applied_once(make_url, own_nats):
+    heard = Heard()
+    async with telling_and_hearing(make_url, own_nats.url, heard) as (writer, reader):
+        for start in range(0, 300, 50):
+            await emit(writer, "a", *range(start, start + 50))
+        assert await heard.next(300) == list(range(300))
+        async with reader.read() as db:
+            assert (await db.execute(select(tally.c.count))).scalar() == 300
+
+
+async def test_a_failing_event_holds_back_its_key_and_no_other(make_url, own_nats):
+    heard = Heard(1)
+    async with telling_and_hearing(make_url, own_nats.url, heard) as (writer, _):
+        await emit(writer, "a", 1, 2, key="slow")
+        await emit(writer, "a", 10, key="quick")
+        arrived = await heard.next(3)
+        assert [number for number in arrived if number < 10] == [1, 2]
+        assert arrived[-1] == 2
+
+
+async def test_what_waits_behind_a_failing_event_keeps_its_order(make_url, own_nats):
+    """Some arrive with it and some later, and it fails long enough for all of them to be due at once."""
+    heard = Heard()
+    heard.failing[1] = 4
+    async with telling_and_hearing(make_url, own_nats.url, heard) as (writer, _):
+        for number in range(1, 8):
+            await emit(writer, "a", number, key="slow")
+        assert await heard.next(7) == list(range(1, 8))
+
+
+async def test_an_event_is_not_given_up_because_the_database_was_away(make_url, own_nats):
+    heard = Heard()
+
+    async def hear(tx, happened, envelope):
+        if heard.failing[happened.number]:
+            heard.failing[happened.number] -= 1
+            raise DatabaseUnavailable("connection refused")
+        await heard(tx, happened, envelope)
+
+    heard.failing[1] = 5
+    writer, reader = Database(make_url(), metadata), Database(make_url(), metadata)
+    buses = Bus(own_nats.url, name="counter"), Bus(own_nats.url, name="reader", ack_wait=1)
+    async with opened(writer, reader, *buses):
+        await emit(writer, "a", 1, 2)
+        await Relay("counter", writer, buses[0]).step()
+        consumers = Consumers("reader", reader, buses[1], {Counted: hear}, give_up=2)
+        async with running(consumers.loops()):
+            assert await heard.next(2) == [1, 2]
+
+
+async def test_what_arrives_together_is_applied_in_one_transaction(make_url, own_nats):
+    heard, transactions = Heard(), set()
+
+    async def hear(tx, happened, envelope):
+        transactions.add(tx)
+        await heard(tx, happened, envelope)
+
+    writer, reader = Database(make_url(), metadata), Database(make_url(), metadata)
+    buses = Bus(own_nats.url, name="counter"), Bus(own_nats.url, name="reader")
+    async with opened(writer, reader, *buses):
+        await emit(writer, "a", *range(20))
+        await Relay("counter", writer, buses[0]).step()
+        async with running(Consumers("reader", reader, buses[1], {Counted: hear}).loops()):
+            assert await heard.next(20) == list(range(20))
+    assert len(transactions) == 1
+
+
+async def test_one_that_fails_among_many_takes_none_with_it(make_url, own_nats):
+    heard = Heard(7)
+    async with telling_and_hearing(make_url, own_nats.url, heard) as (writer, reader):
+        async with writer.transaction() as tx:
+            for number in range(20):
+                tx.emit(Counted(name="a", number=number), key=number % 5)
+        assert sorted(await heard.next(20)) == list(range(20))
+        async with reader.read() as db:
+            assert (await db.execute(select(tally.c.count))).scalar() == 20
+
+
+async def test_a_transaction_of_many_events_gives_way_to_one_that_holds_a_lock(make_url, own_nats):
+    """A request holds one row and waits for a second one, which the events before have changed: no deadlock."""
+    heard, first_is_changed = Heard(), asyncio.Event()
+
+    async def hear(tx, happened, envelope):
+        await heard(tx, happened, envelope)
+        first_is_changed.set()
+
+    writer, reader = Database(make_url(), metadata), Database(make_url(), metadata)
+    buses = Bus(own_nats.url, name="counter"), Bus(own_nats.url, name="reader")
+    async with opened(writer, reader, *buses):
+        async with reader.transaction() as tx:
+            await tx.execute(tally.insert(), [{"name": "first", "count": 0}, {"name": "second", "count": 0}])
+        async with writer.transaction() as tx:
+            tx.emit(Counted(name="first", number=1), key="first")
+            tx.emit(Counted(name="second", number=2), key="second")
+        await Relay("counter", writer, buses[0]).step()
+        if reader.is_sqlite:
+            first_is_changed.set()  # a transaction there begins when the one before has ended
+        async with running(Consumers("reader", reader, buses[1], {Counted: hear}).loops()):
+            async with reader.transaction() as tx:
+                await tx.execute(update(tally).where(tally.c.name == "second").values(count=100))
+                await first_is_changed.wait()
+                await tx.execute(update(tally).where(tally.c.name == "first").values(count=100))
+            assert sorted(await heard.next(2)) == [1, 2]
+        async with reader.read() as db:
+            rows = await db.execute(select(tally.c.name, tally.c.count))
+            assert dict(rows.all()) in ({"first": 101, "second": 101}, {"first": 100, "second": 101})
+
+
+async def test_a_restart_does_not_let_later_events_pass_a_failed_one(make_url, own_nats):
+    """The failed event waits longest of all; what follows it must not be there before, whoever consumes then."""
+    heard = Heard(1)
+    writer, reader = Database(make_url(), metadata), Database(make_url(), metadata)
+    buses = Bus(own_nats.url, name="counter"), Bus(own_nats.url, name="reader", ack_wait=1)
+    async with opened(writer, reader, *buses):
+        await emit(writer, "a", 1, 2, 3)
+        await Relay("counter", writer, buses[0]).step()
+        async with running(Consumers("reader", reader, buses[1], {Counted: heard}).loops()):
+            while heard.failing.total():
+                await asyncio.sleep(0)
+        async with running(Consumers("reader", reader, buses[1], {Counted: heard}).loops()):
+            assert await heard.next(3) == [1, 2, 3]
+
+
+async def test_events_flow_again_after_nats_was_killed_many_times(make_url, own_nats):
+    heard = Heard()
+    async with telling_and_hearing(make_url, own_nats.url, heard) as (writer, _):
+        for number in range(5):
+            await emit(writer, "a", number)
+            assert await heard.next(1) == [number]
+            await asyncio.to_thread(own_nats.kill)
+            await emit(writer, "a", 100 + number)
+            await asyncio.to_thread(own_nats.start)
+            assert await heard.next(1) == [100 + number]
+
+
+async def test_a_lost_stream_is_built_again_and_nothing_is_applied_twice(make_url, own_nats):
+    heard = Heard()
+    async with telling_and_hearing(make_url, own_nats.url, heard) as (writer, reader):
+        await emit(writer, "before", 1)
+        assert await heard.next(1) == [1]
+        admin = Bus(own_nats.url, name="admin")
+        async with opened(admin):
+            await (await admin.connect()).delete_stream("INGOT_COUNTER")
+        await emit(writer, "after", 2)
+        assert await heard.next(1) == [2]
+        async with reader.read() as db:
+            assert dict((await db.execute(select(tally.c.name, tally.c.count))).all()) == {
+                "before": 1,
+                "after": 1,
+            }
+
+
+async def test_only_one_relay_of_a_service_works_at_a_time(make_url, own_nats):
+    url = make_url()
+    async with opened(Database(url, metadata), Bus(own_nats.url, name="counter")) as (database, bus):
+        await emit(database, "a", 1)
+        async with database.exclusive("relay") as mine:
+            assert mine
+            assert await Relay("counter", database, bus).step() == 0
+        assert await Relay("counter", database, bus).step() == 1
+
+
+async def test_the_relay_marks_nothing_while_nats_is_down(make_url, own_nats):
+    async with opened(Database(make_url(), metadata), Bus(own_nats.url, name="counter")) as (database, bus):
+        await emit(database, "a", 1)
+        await asyncio.to_thread(own_nats.kill)
+        with pytest.raises(BusUnavailable):
+            await Relay("counter", database, bus).step()
+        assert await count_unsent(database) == 1
+
+
+async def test_holders_of_locks_do_not_starve_each_other_of_connections(make_url):
+    """A relay and several consumers each hold a lock and open a transaction under it, on the smallest pool."""
+    async with opened(Database(make_url(), metadata, pool=1)) as (database,):
+
+        async def hold(name):
+            async with database.exclusive(name) as mine, database.transaction() as tx:
+                assert mine
+                await tx.execute(select(tally))
+
+        async with asyncio.timeout(20):
+            await asyncio.gather(*(hold(f"lock {number}") for number in range(6)))

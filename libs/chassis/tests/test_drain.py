@@ -1,0 +1,217 @@
+"""A process that gets SIGTERM: what its clients have when it has ended."""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from ingot_chassis.http.drain import unsent_bytes
+
+PROGRAM = Path(__file__).with_name("draining_server.py")
+LOOPBACK = "127.0.0.1"
+LARGE = 1_000_000
+"""More than a client with a small buffer takes, less than the kernel takes from the server."""
+WAITING = "waiting until the clients have the answers"
+
+
+class DrainingProcess:
+    """The program, and requests to it."""
+
+    def __init__(self, process: asyncio.subprocess.Process, host: str, port: int) -> None:
+        self.process, self._host, self.port = process, host, port
+
+    async def line(self, words: str) -> bool:
+        """Read on until it says ``words``; False if it ends before."""
+        assert self.process.stdout is not None
+        while line := await self.process.stdout.readline():
+            if words in line.decode():
+                return True
+        return False
+
+    async def ask(
+        self, path: str, *, limit: int = 2**16
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection(self._host, self.port, limit=limit)
+        send(writer, path)
+        return reader, writer
+
+    def terminate(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+
+    async def end(self) -> int:
+        return await asyncio.wait_for(self.process.wait(), 30)
+
+
+def send(writer: asyncio.StreamWriter, path: str) -> None:
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+
+
+async def head(reader: asyncio.StreamReader) -> str:
+    return (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30)).decode().lower()
+
+
+@asynccontextmanager
+async def draining_process(
+    *, host: str = LOOPBACK, drain: int = 30, prefix: tuple[str, ...] = ()
+) -> AsyncIterator[DrainingProcess]:
+    process = await asyncio.create_subprocess_exec(
+        *prefix,
+        sys.executable,
+        str(PROGRAM),
+        host,
+        str(drain),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    try:
+        assert process.stdout is not None
+        while not (line := await process.stdout.readline()).strip().isdigit():
+            assert line, "the program ended"
+        yield DrainingProcess(process, host, int(line))
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def test_a_process_ends_when_its_slow_clients_have_every_byte():
+    async with draining_process() as server:
+        reader, writer = await server.ask(f"/bytes/{LARGE}", limit=2**10)
+        await head(reader)
+        server.terminate()
+        assert await server.line(WAITING)
+        assert unsent_bytes(server.port) > 0
+        body = await reader.readexactly(LARGE)
+        assert await reader.read() == b""
+        writer.close()
+        assert await server.end() == -signal.SIGTERM
+
+    assert len(body) == LARGE
+
+
+async def test_a_client_that_takes_nothing_is_waited_for_until_the_time_is_over():
+    async with draining_process(drain=1) as server:
+        reader, writer = await server.ask(f"/bytes/{LARGE}", limit=2**10)
+        await head(reader)
+        server.terminate()
+        assert await server.end() == -signal.SIGTERM
+        writer.close()
+
+
+async def test_new_requests_are_answered_while_an_old_one_runs_and_each_answer_ends_its_connection():
+    async with draining_process() as server:
+        idle_reader, idle = await server.ask("/bytes/2")
+        assert "connection: close" not in await head(idle_reader)
+        await idle_reader.readexactly(2)
+        old_reader, old = await server.ask("/wait")
+        assert await server.line("waits")
+        server.terminate()
+        assert await server.line("draining")
+
+        new_reader, new = await server.ask("/bytes/2")
+        assert "connection: close" in await head(new_reader)
+        send(idle, "/bytes/2")
+        assert "connection: close" in await head(idle_reader)
+        last_reader, last = await server.ask("/go")
+        for reader in (last_reader, old_reader):
+            assert "connection: close" in await head(reader)
+            assert await reader.read() == b"xx"
+        assert await server.end() == -signal.SIGTERM
+        for writer in (idle, old, new, last):
+            writer.close()
+
+
+@pytest.fixture
+def slow_link():
+    """Two network namespaces with 4 Mbit/s between them: the prefixes of a program of the server and of the client."""
+    if os.geteuid() != 0 or not (shutil.which("ip") and shutil.which("tc")):
+        pytest.skip("network namespaces need root, ip and tc")
+    server, client = (f"ingot-{side}-{os.getpid()}" for side in "sc")
+    run = lambda command: subprocess.run(command.split(), capture_output=True, check=True)  # noqa: E731
+    try:
+        for name in (server, client):
+            run(f"ip netns add {name}")
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"no network namespaces here: {error.stderr.decode().strip()}")
+    try:
+        run(f"ip -n {server} link add veth0 type veth peer name veth1 netns {client}")
+        run(f"ip -n {server} addr add 10.111.0.1/24 dev veth0")
+        run(f"ip -n {client} addr add 10.111.0.2/24 dev veth1")
+        run(f"ip -n {server} link set veth0 up")
+        run(f"ip -n {client} link set veth1 up")
+        run(f"ip netns exec {server} tc qdisc add dev veth0 root tbf rate 8mbit burst 16kb latency 300ms")
+        yield server, client
+    finally:
+        for name in (server, client):
+            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+
+
+CLIENT = """
+import socket, sys
+with socket.create_connection(("10.111.0.1", int(sys.argv[1]))) as client:
+    client.settimeout(5)
+    client.sendall(b"GET /bytes/%s HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n" % sys.argv[2].encode())
+    print("asked", flush=True)
+    size = 0
+    while part := client.recv(65536):
+        size += len(part)
+    print(size, flush=True)
+"""
+
+
+async def test_nothing_is_lost_when_the_network_ends_with_the_process(slow_link):
+    server_side, client_side = slow_link
+    async with draining_process(host="10.111.0.1", prefix=("ip", "netns", "exec", server_side)) as server:
+        client = await asyncio.create_subprocess_exec(
+            *("ip", "netns", "exec", client_side, sys.executable, "-c", CLIENT),
+            *(str(server.port), str(LARGE)),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert client.stdout is not None
+        assert await client.stdout.readline() == b"asked\n"
+        server.terminate()
+        await server.end()
+        link = ("ip", "-n", server_side, "link", "set", "veth0", "down")  # as a cluster does with a pod
+        assert await (await asyncio.create_subprocess_exec(*link)).wait() == 0
+        received = int(await asyncio.wait_for(client.stdout.readline(), 30))
+        await client.wait()
+
+    assert received > LARGE
+
+
+CALLER = """
+import asyncio, sys
+from ingot_chassis.peers import http_client
+http_client.SILENT_SECONDS = 1
+async def main():
+    origin = http_client.Origin(f"http://10.111.0.1:{sys.argv[1]}")
+    async with await origin.request("GET", b"/bytes/9000000", (), b"") as answer:
+        print("hears", flush=True)
+        try:
+            await answer.whole()
+        except ConnectionError as error:
+            print("broke off", flush=True)
+asyncio.run(main())
+"""
+
+
+async def test_a_caller_notices_that_the_machine_of_a_service_has_gone_without_a_word(slow_link):
+    server_side, client_side = slow_link
+    async with draining_process(host="10.111.0.1", prefix=("ip", "netns", "exec", server_side)) as server:
+        caller = await asyncio.create_subprocess_exec(
+            *("ip", "netns", "exec", client_side, sys.executable, "-c", CALLER, str(server.port)),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert caller.stdout is not None
+        assert await caller.stdout.readline() == b"hears\n"
+        link = ("ip", "-n", server_side, "link", "set", "veth0", "down")
+        assert await (await asyncio.create_subprocess_exec(*link)).wait() == 0
+        assert await asyncio.wait_for(caller.stdout.readline(), 60) == b"broke off\n"
+        await caller.wait()

@@ -1,0 +1,321 @@
+"""The connections between services: what goes over one, and when another is made."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from ingot_chassis.peers import http_client
+from ingot_chassis.peers.http_client import NotConnected, Origin
+from ingot_chassis.testing.processes import free_port
+
+OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+
+
+@dataclass
+class Server:
+    """Does ``serve`` on every connection."""
+
+    url: str = ""
+    connections: int = 0
+    heads: list[bytes] = field(default_factory=list)
+
+    async def head(self, reader: asyncio.StreamReader) -> bytes:
+        self.heads.append(await reader.readuntil(b"\r\n\r\n"))
+        return self.heads[-1]
+
+
+@asynccontextmanager
+async def serving(
+    serve: Callable[[Server, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]], *, port: int = 0
+):
+    server = Server()
+
+    async def on_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server.connections += 1
+        try:
+            await serve(server, reader, writer)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    listener = await asyncio.start_server(on_connection, "127.0.0.1", port)
+    server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+    try:
+        yield server
+    finally:
+        listener.close()
+
+
+def answering(*spoken: bytes, close: bool = False):
+    """A server that says the same to every request."""
+
+    async def serve(server: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await server.head(reader):
+            for part in spoken:
+                writer.write(part)
+                await writer.drain()
+            if close:
+                writer.close()
+                return
+
+    return serve
+
+
+async def exchange(
+    origin: Origin, method: str = "GET", body: http_client.Body = b"", headers=()
+) -> tuple[int, bytes]:
+    async with await origin.request(method, b"/a", headers, body) as answer:
+        return answer.status, await answer.whole()
+
+
+async def test_a_request_says_what_it_was_given_and_to_whom():
+    async with serving(answering(OK)) as server:
+        origin = Origin(f"{server.url}/below")
+        assert await exchange(origin, "POST", b"{}", [(b"x-name", b"ann")]) == (200, b"ok")
+        await origin.close()
+
+    host = server.url.removeprefix("http://").encode()
+    assert server.heads == [
+        b"POST /below/a HTTP/1.1\r\nhost: " + host + b"\r\nx-name: ann\r\ncontent-length: 2\r\n\r\n"
+    ]
+
+
+async def test_one_connection_serves_request_after_request():
+    async with serving(answering(OK)) as server:
+        origin = Origin(server.url)
+        for _ in range(3):
+            assert await exchange(origin) == (200, b"ok")
+        await origin.close()
+
+    assert server.connections == 1
+
+
+async def test_a_connection_is_not_used_for_ever(monkeypatch):
+    monkeypatch.setattr(http_client, "LIFETIME_SECONDS", 0.0)
+    async with serving(answering(OK)) as server:
+        origin = Origin(server.url)
+        for _ in range(3):
+            assert await exchange(origin) == (200, b"ok")
+
+    assert server.connections == 3
+
+
+@pytest.mark.parametrize(
+    "spoken",
+    [
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nbody",),
+        (b"HTTP/1.0 200 OK\r\n\r\nbo", b"dy"),
+    ],
+    ids=["asked to close", "length unknown"],
+)
+async def test_an_answer_may_end_the_connection(spoken):
+    async with serving(answering(*spoken, close=True)) as server:
+        origin = Origin(server.url)
+        for _ in range(2):
+            assert await exchange(origin, "POST", b"x") == (200, b"body")
+
+    assert server.connections == 2
+
+
+@pytest.mark.parametrize(
+    ("method", "spoken", "expected"),
+    [
+        ("GET", b"HTTP/1.1 204 No Content\r\n\r\n", (204, b"")),
+        ("HEAD", b"HTTP/1.1 200 OK\r\ncontent-length: 700\r\n\r\n", (200, b"")),
+        ("GET", b"HTTP/1.1 304 Not Modified\r\ncontent-length: 700\r\n\r\n", (304, b"")),
+        ("GET", b"HTTP/1.1 103 Early Hints\r\nlink: <a>\r\n\r\n" + OK, (200, b"ok")),
+        (
+            "GET",
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n",
+            (200, b"abc"),
+        ),
+    ],
+    ids=["no content", "head", "not modified", "interim", "chunked"],
+)
+async def test_the_body_is_where_the_head_says(method, spoken, expected):
+    async with serving(answering(spoken)) as server:
+        origin = Origin(server.url)
+        for _ in range(2):
+            assert await exchange(origin, method) == expected
+        await origin.close()
+
+    assert server.connections == 1
+
+
+@pytest.mark.parametrize(
+    "spoken",
+    [
+        b"",
+        b"SSH-2.0-x\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nshort",
+        b"HTTP/1.1 101 \r\n\r\n",
+    ],
+    ids=["silence", "no http", "cut", "upgrade"],
+)
+async def test_what_is_no_whole_answer_is_an_error(spoken):
+    async with serving(answering(spoken, close=True)) as server:
+        with pytest.raises(ConnectionError):
+            await exchange(Origin(server.url))
+
+
+async def test_nobody_there_is_told_from_an_answer_that_broke_off():
+    with pytest.raises(NotConnected):
+        await exchange(Origin(f"http://127.0.0.1:{free_port()}"))
+
+
+@pytest.mark.parametrize(
+    ("method", "heads"), [("GET", http_client.TRIES), ("HEAD", http_client.TRIES), ("POST", 1)]
+)
+async def test_a_read_that_ends_the_server_is_sent_a_few_times_and_a_write_once(method, heads):
+    async def hang_up(server: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await server.head(reader)
+        writer.close()
+
+    async with serving(hang_up) as server:
+        with pytest.raises(ConnectionError):
+            await exchange(Origin(server.url, patience=10), method)
+
+    assert len(server.heads) == heads
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_server_that_comes_back_in_time_gets_what_waits_for_it(method):
+    port = free_port()
+    origin = Origin(f"http://127.0.0.1:{port}", patience=30)
+    waiting = [asyncio.create_task(exchange(origin, method)) for _ in range(3)]
+    await asyncio.to_thread(socket.socket().connect_ex, ("127.0.0.1", port))
+    async with serving(answering(OK), port=port):
+        assert await asyncio.gather(*waiting) == [(200, b"ok")] * 3
+        await origin.close()
+
+
+async def test_more_than_the_bound_do_not_wait():
+    origin = Origin(f"http://127.0.0.1:{free_port()}", patience=60, max_waiting=1)
+    waiting = [asyncio.create_task(exchange(origin)) for _ in range(3)]
+    done, pending = await asyncio.wait(waiting, timeout=30, return_when=asyncio.FIRST_EXCEPTION)
+    while len(pending) > 1:
+        done, pending = await asyncio.wait(waiting, timeout=30, return_when=asyncio.FIRST_COMPLETED)
+    assert all(isinstance(task.exception(), NotConnected) for task in done)
+    for task in pending:
+        task.cancel()
+
+
+@pytest.mark.parametrize(("method", "tried_again"), [("GET", True), ("DELETE", True), ("POST", False)])
+async def test_only_what_may_happen_twice_is_sent_again_when_a_kept_connection_dies(method, tried_again):
+    async def once(server: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await server.head(reader)
+        writer.write(OK)
+        await server.head(reader)
+        writer.close()
+
+    async with serving(once) as server:
+        origin = Origin(server.url)
+        await exchange(origin)
+        if tried_again:
+            assert await exchange(origin, method) == (200, b"ok")
+        else:
+            with pytest.raises(ConnectionError):
+                await exchange(origin, method)
+
+    assert len(server.heads) == (3 if tried_again else 2)
+
+
+async def parts(*chunks: bytes) -> AsyncIterator[bytes]:
+    for part in chunks:
+        yield part
+
+
+@pytest.mark.parametrize("headers", [[], [(b"content-length", b"5")]], ids=["chunked", "of known length"])
+async def test_a_body_in_parts_arrives(headers):
+    expected = b"hello" if headers else b"3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"
+    arrived = b""
+
+    async def serve(server: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal arrived
+        await server.head(reader)
+        arrived = await reader.readexactly(len(expected))
+        writer.write(OK)
+
+    async with serving(serve) as server:
+        assert await exchange(Origin(server.url), "POST", parts(b"hel", b"lo"), headers) == (200, b"ok")
+
+    assert arrived == expected
+
+
+async def test_an_answer_need_not_wait_for_the_body():
+    gone = asyncio.Event()
+
+    async def never_ending() -> AsyncIterator[bytes]:
+        yield b"a"
+        await gone.wait()
+
+    async with serving(answering(OK)) as server:
+        origin = Origin(server.url)
+        assert await exchange(origin, "POST", never_ending()) == (200, b"ok")
+        assert await exchange(origin) == (200, b"ok")
+        await origin.close()
+
+    assert server.connections == 2
+
+
+async def test_what_the_body_raises_reaches_the_one_who_waits_for_the_answer():
+    async def broken() -> AsyncIterator[bytes]:
+        yield b"a"
+        raise LookupError("lost")
+
+    async def listen(server: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with serving(listen) as server:
+        with pytest.raises(LookupError, match="lost"):
+            await exchange(Origin(server.url), "POST", broken())
+
+
+async def test_an_answer_that_is_read_slowly_does_not_pile_up():
+    size = 32 * 2**20
+
+    async def pour(server: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await server.head(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % size)
+        for _ in range(size // 2**16):
+            writer.write(b"x" * 2**16)
+            await writer.drain()
+
+    async with serving(pour) as server, await Origin(server.url).request("GET", b"/", (), b"") as answer:
+        read, largest, more = 0, 0, True
+        while more:
+            for _ in range(100):
+                await asyncio.sleep(0)  # time enough for many more reads, if they were made
+            part, more = await answer.part()
+            read, largest = read + len(part), max(largest, len(part))
+
+    assert read == size
+    assert largest < 4 * http_client.MOST_UNREAD
+
+
+async def test_a_body_that_nobody_takes_is_not_read():
+    taken = 0
+    go_on = asyncio.Event()
+
+    async def much() -> AsyncIterator[bytes]:
+        nonlocal taken
+        for _ in range(1024):
+            taken += 1
+            yield b"x" * 2**16
+
+    async def wait(server: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await server.head(reader)
+        writer.write(OK)
+        await writer.drain()
+        await go_on.wait()
+        writer.close()
+
+    async with serving(wait) as server:
+        origin = Origin(server.url)
+        assert await exchange(origin, "POST", much()) == (200, b"ok")
+        assert taken < 1024
+        go_on.set()

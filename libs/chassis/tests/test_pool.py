@@ -1,0 +1,163 @@
+"""A database that goes away and comes back, behind a wire that is cut."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import sqlalchemy
+from sqlalchemy import bindparam, func, select
+from sqlalchemy.exc import DBAPIError
+
+from ingot_chassis.db import pool
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.driver import is_away
+from ingot_chassis.db.pool import DatabaseUnavailable
+from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.rows import TypedRow
+from ingot_chassis.db.tables import now
+from ingot_chassis.db.transaction import insert
+
+from .messaging_world import metadata
+
+outbox = metadata.tables["outbox"]
+pytestmark = pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+
+
+class IdRow(TypedRow):
+    id: str
+
+
+BY_ID = PreparedQuery(select(outbox.c.id).where(outbox.c.id == bindparam("id")), IdRow)
+
+
+class Wire:
+    """A port that leads to the database, until it is cut."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._to = (host, port)
+        self._ways: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self.port = 0
+
+    async def join(self) -> None:
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def cut(self) -> None:
+        """Break off every connection, and refuse others."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        for way in self._ways:
+            way.cancel()
+        await asyncio.gather(*self._ways, return_exceptions=True)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        database_reader, database_writer = await asyncio.open_connection(*self._to)
+        for way in ((reader, database_writer), (database_reader, writer)):
+            task = asyncio.create_task(self._carry(*way))
+            self._ways.add(task)
+            task.add_done_callback(self._ways.discard)
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            try:
+                while part := await reader.read(65_536):
+                    writer.write(part)
+                    await writer.drain()
+            finally:
+                writer.transport.abort()
+
+
+@asynccontextmanager
+async def behind_a_wire(url: str) -> AsyncIterator[tuple[Database, Wire]]:
+    address = sqlalchemy.make_url(url)
+    wire = Wire(address.host or "127.0.0.1", address.port or 5432)
+    await wire.join()
+    through = address.set(host="127.0.0.1", port=wire.port).render_as_string(hide_password=False)
+    database = Database(through, metadata, pool=2)
+    try:
+        yield database, wire
+    finally:
+        await database.close()
+        await wire.cut()
+
+
+async def add(database: Database, id_: str) -> None:
+    async with database.transaction() as tx:
+        row = {"id": id_, "key": "k", "type": "t", "payload": b"{}", "created_at": now(), "traceparent": ""}
+        await tx.execute(insert(tx, outbox).values(row))
+
+
+async def count(database: Database) -> int:
+    async with database.read() as db:
+        return int((await db.execute(select(func.count()).select_from(outbox))).scalar_one())
+
+
+async def has(database: Database, id_: str) -> bool:
+    async with database.read() as db:
+        return await BY_ID.first(db, id=id_) is not None
+
+
+async def test_reads_and_transactions_wait_for_a_database_that_comes_back(make_url):
+    async with behind_a_wire(make_url()) as (database, wire):
+        await add(database, "a")
+        assert await count(database) == 1
+        await wire.cut()
+        waiting = asyncio.gather(count(database), has(database, "a"), add(database, "b"))
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(asyncio.shield(waiting), 3 * pool.AWAY_PAUSE)
+        await wire.join()
+        counted, has_row, _ = await waiting
+        assert (counted in (1, 2), has_row) == (True, True)
+        assert await count(database) == 2
+
+
+async def test_a_read_that_is_cut_between_two_statements_goes_on(make_url):
+    async with behind_a_wire(make_url()) as (database, wire):
+        await add(database, "a")
+        async with database.read() as db:
+            assert await BY_ID.first(db, id="a")
+            await wire.cut()
+            await wire.join()
+            assert await BY_ID.first(db, id="a")
+            await wire.cut()
+            await wire.join()
+            assert (await db.execute(select(func.count()).select_from(outbox))).scalar_one() == 1
+
+
+async def test_a_transaction_that_is_cut_is_neither_repeated_nor_taken_for_done(make_url):
+    async with behind_a_wire(make_url()) as (database, wire):
+
+        async def write() -> None:
+            async with database.transaction() as tx:
+                row = {
+                    "id": "a",
+                    "key": "k",
+                    "type": "t",
+                    "payload": b"{}",
+                    "created_at": now(),
+                    "traceparent": "",
+                }
+                await tx.execute(insert(tx, outbox).values(row))
+                await wire.cut()
+                await wire.join()
+                await BY_ID.first(tx, id="a")
+
+        with pytest.raises(DBAPIError) as failed:
+            await write()
+        assert is_away(failed.value)
+        assert await count(database) == 0
+
+
+async def test_nobody_waits_for_a_database_that_is_away_for_long(make_url, monkeypatch):
+    async with behind_a_wire(make_url()) as (database, wire):
+        await wire.cut()
+        monkeypatch.setattr(pool, "AWAY_SECONDS", 0.0)
+        for use in (count(database), add(database, "a")):
+            with pytest.raises(DatabaseUnavailable) as refused:
+                await use
+            assert refused.value.status == 503
+            assert refused.value.headers["Retry-After"]

@@ -1,0 +1,53 @@
+"""Rows with types: checked against the columns of their statement, page by page, counted."""
+
+import pytest
+from sqlalchemy import select
+
+from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_count, fetch_first, fetch_page
+from ingot_chassis.http.paging import Page
+
+from .messaging_world import tally
+
+
+class TallyRow(TypedRow):
+    name: str
+    count: int
+
+
+class MisspeltRow(TypedRow):
+    nmae: str
+
+
+@pytest.fixture
+async def five(database):
+    async with database.transaction() as tx:
+        await tx.execute(tally.insert(), [{"name": f"n{n}", "count": n} for n in range(5)])
+    return database
+
+
+async def test_a_row_has_its_columns_as_attributes(five):
+    async with five.read() as db:
+        row = await fetch_first(db, select(tally).where(tally.c.count == 3), TallyRow)
+        assert row is not None
+        assert (row.name, row.count) == ("n3", 3)
+        assert await fetch_first(db, select(tally).where(tally.c.count == 9), TallyRow) is None
+
+
+async def test_a_misspelt_column_is_refused(five):
+    async with five.read() as db:
+        with pytest.raises(TypeError, match="nmae"):
+            await fetch_all(db, select(tally), MisspeltRow)
+
+
+@pytest.mark.parametrize(("number", "names"), [(1, ["n0", "n1"]), (3, ["n4"]), (4, [])])
+async def test_a_page_comes_with_the_count_of_all(five, number, names):
+    async with five.read() as db:
+        rows, total = await fetch_page(db, select(tally).order_by(tally.c.name), Page(number, 2), TallyRow)
+    assert ([row.name for row in rows], total) == (names, 5)
+
+
+async def test_rows_are_counted_as_the_statement_chooses_them(five):
+    async with five.read() as db:
+        assert await fetch_count(db, select(tally).where(tally.c.count > 1).order_by(tally.c.name)) == 3
+        assert await fetch_count(db, select(tally.c.count > 1).distinct()) == 2
+        assert await fetch_count(db, select(tally).limit(2)) == 2

@@ -1,0 +1,59 @@
+"""Lines of the log: together where a loop runs, at once where something is wrong or nothing would write them later."""
+
+import asyncio
+from io import BytesIO
+
+import pytest
+
+from ingot_chassis.telemetry import LogLines
+
+
+class Written(BytesIO):
+    """A file that remembers each write of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.parts = []
+        self.event = asyncio.Event()
+
+    def write(self, data):
+        self.parts.append(bytes(data))
+        self.event.set()
+        return len(data)
+
+
+async def test_lines_of_a_busy_moment_are_one_write():
+    file = Written()
+    lines = LogLines(file)
+    for line in (b"a", b"b", b"c"):
+        lines.info(line)
+    assert file.parts == []
+    await asyncio.wait_for(file.event.wait(), 5)
+    assert file.parts == [b"a\nb\nc\n"]
+
+
+@pytest.mark.parametrize("level", ["warning", "error", "critical"])
+async def test_a_warning_is_written_at_once_with_what_waits(level):
+    file = Written()
+    lines = LogLines(file)
+    lines.info(b"a")
+    getattr(lines, level)(b"b")
+    assert file.parts == [b"a\nb\n"]
+
+
+def test_a_line_outside_of_a_loop_is_written_at_once():
+    file = Written()
+    LogLines(file).info(b"a")
+    assert file.parts == [b"a\n"]
+
+
+def test_a_loop_that_ended_before_it_wrote_keeps_no_line_back():
+    file = Written()
+    lines = LogLines(file)
+
+    async def write(line):
+        lines.info(line)
+
+    asyncio.run(write(b"a"))
+    lines.info(b"b")
+    assert file.parts == [b"a\nb\n"]

@@ -1,0 +1,89 @@
+"""One request to a fake of a service, taken apart, and the errors that it answers with."""
+
+import base64
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, TypeVar
+from urllib.parse import parse_qs
+
+import msgspec
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+MAX_ID = 2**63 - 1
+_B = TypeVar("_B", bound=msgspec.Struct)
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """Of the principal in ``Ingot-Principal`` what repos decides by. ``id`` 0 is nobody."""
+
+    id: int = 0
+    admin: bool = False
+    restricted_to: list[int] | None = msgspec.field(default=None, name="confined_to")
+
+
+class RecordedCall(msgspec.Struct, frozen=True):
+    """One request. ``operation`` is the last literal segment of its route: "access", "merge", "branches" and so on."""
+
+    method: str
+    path: str
+    query: str
+    body: bytes
+    peer: str
+    caller: Caller
+    operation: str
+
+
+class Refusal(Exception):
+    def __init__(self, status: int, message: str = "Not found.") -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def recorded_call(scope: MutableMapping[str, Any], body: bytes) -> RecordedCall:
+    headers = {name.lower(): value for name, value in scope["headers"]}
+    segments = scope["path"].split("/")  # "", "internal", "repositories", …
+    at = 6 if segments[3:4] == ["by-name"] else 4
+    return RecordedCall(
+        method=scope["method"],
+        path=scope["path"],
+        query=scope["query_string"].decode(),
+        body=body,
+        peer=_claims(headers.get(b"ingot-service", b"")).get("iss", ""),
+        caller=msgspec.convert(
+            _claims(headers.get(b"ingot-principal", b"")).get("principal", {}), Caller, strict=False
+        ),
+        operation=segments[at] if at < len(segments) else segments[-1],
+    )
+
+
+def _claims(token: bytes) -> dict[str, Any]:
+    """The payload of a JWT; its signature is not verified."""
+    if not token:
+        return {}
+    payload = token.split(b".")[1]
+    claims: dict[str, Any] = msgspec.json.decode(
+        base64.urlsafe_b64decode(payload + b"=" * (-len(payload) % 4))
+    )
+    return claims
+
+
+def body_of(call: RecordedCall, body_type: type[_B]) -> _B:
+    """422 for a field that is missing, 400 for one of the wrong type and for what is no JSON."""
+    try:
+        return msgspec.json.decode(call.body, type=body_type)
+    except msgspec.DecodeError as error:
+        raise Refusal(422 if "missing required field" in str(error) else 400, str(error)) from None
+
+
+def parameter_of(call: RecordedCall, name: str) -> str:
+    return parse_qs(call.query, keep_blank_values=True).get(name, [""])[-1]
+
+
+def id_of(text: str) -> int:
+    """The id in a path or query; 0, which nothing has, for what is no id."""
+    return int(text) if text.isascii() and text.isdigit() and int(text) <= MAX_ID else 0
+
+
+def error_body(message: str) -> dict[str, Any]:
+    return {"message": message, "url": "http://ingot.test/api/v1/docs"}

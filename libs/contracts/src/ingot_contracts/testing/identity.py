@@ -1,0 +1,236 @@
+"""Identity's internal API, answered from tables: an ASGI app for the tests of services that call identity."""
+
+from collections.abc import Collection, MutableMapping
+from typing import Any
+from urllib.parse import parse_qs
+
+import msgspec
+
+from ingot_contracts.identity import Account, Authenticate, Authenticated, Ownership, Team
+from ingot_contracts.testing.calls import Receive, Send, error_body, id_of
+
+
+class Membership(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a user is in one organization, with the fields of the chassis's ``Membership``."""
+
+    owner: bool = False
+    teams: dict[int, str] = {}
+
+
+class FakeIdentity:
+    """Answers as ``ingot_identity.api.internal`` does. Tests change the tables at any time.
+
+    ``kid`` and ``x`` are the key that ``/internal/jwks`` publishes. A request without ``Ingot-Service`` gets 404; the
+    signature in that header is not verified.
+    """
+
+    def __init__(self, *, kid: str = "", x: str = "") -> None:
+        self.kid, self.x = kid, x
+        self.accounts: dict[int, Account] = {}
+        self.former_names: dict[str, int] = {}
+        """Names in lower case that accounts had before they were renamed."""
+        self.memberships: dict[int, dict[int, Any]] = {}
+        """User id to organization id to ``Membership`` (this one or the chassis's)."""
+        self.concealed: set[tuple[int, int]] = set()
+        """User and organization, where the user does not show the membership."""
+        self.blocks: set[tuple[int, int]] = set()
+        """Account and the user whom it blocks."""
+        self.teams: dict[int, Team] = {}
+        self.credentials: dict[Authenticate, Authenticated] = {}
+        self.ssh_keys: dict[str, tuple[int, str]] = {}
+        """Fingerprint to the id of the user who has the key, and its title."""
+        self.ownerships: dict[int, Ownership] = {}
+        """The last ``PUT`` for each repository, also where it was refused."""
+        self.unavailable = False
+        """Whether every request gets 503."""
+        self.paths: list[str] = []
+        """The path of every request, in order."""
+
+    def add_account(self, account_id: int, login: str, **fields: Any) -> Account:
+        """A user, unless ``kind`` is "organization"."""
+        account = Account(id=account_id, login=login, **{"kind": "user"} | fields)
+        self.accounts[account_id] = account
+        return account
+
+    def add_team(
+        self,
+        team_id: int,
+        organization_id: int,
+        permission: str = "write",
+        *,
+        name: str = "",
+        description: str = "",
+        units: Collection[str] = ("repo.code",),
+    ) -> Team:
+        """A team; its members are in ``memberships``."""
+        team = Team(
+            id=team_id,
+            organization_id=organization_id,
+            name=name or f"team{team_id}",
+            permission=permission,
+            description=description,
+            units=list(units),
+        )
+        self.teams[team_id] = team
+        return team
+
+    def join(
+        self,
+        user_id: int,
+        organization_id: int,
+        *,
+        owner: bool = False,
+        teams: dict[int, str] | None = None,
+        public: bool = True,
+    ) -> None:
+        """Make a user a member of an organization. ``teams``: team id to permission."""
+        self.memberships.setdefault(user_id, {})[organization_id] = Membership(owner=owner, teams=teams or {})
+        self.concealed.discard((user_id, organization_id))
+        if not public:
+            self.concealed.add((user_id, organization_id))
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        body = b""
+        while True:
+            message = await receive()
+            body += message.get("body", b"")
+            if not message.get("more_body"):
+                break
+        self.paths.append(scope["path"])
+        status, answer = self._answer(scope, body)
+        await send({"type": "http.response.start", "status": status, "headers": _headers(status)})
+        content = b"" if answer is None else msgspec.json.encode(answer)
+        await send({"type": "http.response.body", "body": content})
+
+    def _answer(self, scope: MutableMapping[str, Any], body: bytes) -> tuple[int, Any]:
+        """Status and body."""
+        if self.unavailable:
+            return 503, error_body("identity is not available")
+        headers = {name.lower() for name, _ in scope["headers"]}
+        if scope["path"] != "/internal/jwks" and b"ingot-service" not in headers:
+            return _not_found()
+        return self._routed(scope["method"], scope["path"], scope["query_string"].decode(), body)
+
+    def _routed(self, method: str, path: str, query: str, body: bytes) -> tuple[int, Any]:
+        match method, *path.strip("/").split("/"):
+            case "GET", "internal", "ssh-keys":
+                return self._owner_of_ssh_key(parse_qs(query))
+            case "GET", *_:
+                return _answer_or_404(self._get(path, query))
+            case "POST", "internal", "authenticate":
+                return self._authenticate(body)
+            case "PUT" | "DELETE", "internal", "repositories", repository_id if id_of(repository_id):
+                return self._own(method, id_of(repository_id), body)
+        return _not_found()
+
+    def _get(self, path: str, query: str) -> Any:
+        """The body, None for what is not there."""
+        answer: Any = None
+        match path.strip("/").split("/"):
+            case "internal", "jwks":
+                key = {"kid": self.kid, "x": self.x, "kty": "OKP"}
+                answer = {"keys": [key | {"crv": "Ed25519", "alg": "EdDSA", "use": "sig"}]}
+            case "internal", "accounts", "by-name", login:
+                answer = self._by_name(login, former=parse_qs(query).get("former") == ["true"])
+            case "internal", "accounts", account_id:
+                answer = self.accounts.get(id_of(account_id))
+            case "internal", "accounts", account_id, "blocks", user_id if id_of(account_id) and id_of(
+                user_id
+            ):
+                answer = (id_of(account_id), id_of(user_id)) in self.blocks
+            case "internal", "organizations", organization_id, "team-members" if id_of(organization_id):
+                answer = self._members(id_of(organization_id), parse_qs(query))
+            case "internal", "accounts", account_id, "organizations" if id_of(account_id):
+                answer = self._memberships(
+                    id_of(account_id), public=parse_qs(query).get("public") == ["true"]
+                )
+            case "internal", "teams", team_id:
+                answer = self.teams.get(id_of(team_id))
+            case "internal", "organizations", organization_id, "teams" if id_of(organization_id):
+                answer = self._teams(id_of(organization_id), parse_qs(query))
+        return answer
+
+    def _by_name(self, login: str, *, former: bool) -> Account | None:
+        named = (account for account in self.accounts.values() if account.login.lower() == login.lower())
+        account = next(named, None)
+        if account is None and former:
+            account = self.accounts.get(self.former_names.get(login.lower(), 0))
+        return account
+
+    def _authenticate(self, body: bytes) -> tuple[int, Any]:
+        try:
+            credential = msgspec.json.decode(body, type=Authenticate)
+        except msgspec.DecodeError as error:
+            return _unreadable(error)
+        return 200, self.credentials.get(credential, Authenticated(principal_token="", user_id=0))
+
+    def _owner_of_ssh_key(self, query: dict[str, list[str]]) -> tuple[int, Any]:
+        account_id, title = self.ssh_keys.get(query.get("fingerprint", [""])[0], (0, ""))
+        account = self.accounts.get(account_id)
+        if account is None:
+            return _not_found()
+        if not account.active:
+            return 403, error_body("this account may not sign in")
+        principal = {"id": account.id, "name": account.login, "via": "ssh"}
+        if account.admin:
+            principal["admin"] = True
+        if organizations := self._memberships(account.id, public=False):
+            principal["organizations"] = organizations
+        return 200, {"principal": principal, "title": title}
+
+    def _memberships(self, user_id: int, *, public: bool) -> dict[int, Any]:
+        return {
+            organization_id: membership
+            for organization_id, membership in self.memberships.get(user_id, {}).items()
+            if not public or (user_id, organization_id) not in self.concealed
+        }
+
+    def _teams(self, organization_id: int, query: dict[str, list[str]]) -> list[Team]:
+        """The team of that name, and those of these ids; Owners first, then by name."""
+        name, ids = query.get("name", [""])[0].lower(), {id_of(one) for one in query.get("ids", [])}
+        named = [
+            team
+            for team in self.teams.values()
+            if team.organization_id == organization_id and (team.name.lower() == name or team.id in ids)
+        ]
+        return sorted(named, key=lambda team: (team.permission != "owner", team.name.lower()))
+
+    def _members(self, organization_id: int, query: dict[str, list[str]]) -> list[int]:
+        """Owners, and members of these teams; with ``write`` of those that may write."""
+        ids, write = {id_of(one) for one in query.get("ids", [])}, query.get("write") == ["true"]
+        least = ("write", "admin") if write else ("read", "write", "admin")
+        return [
+            user_id
+            for user_id, memberships in sorted(self.memberships.items())
+            if (membership := memberships.get(organization_id))
+            and (membership.owner or any(membership.teams.get(one) in least for one in ids))
+        ]
+
+    def _own(self, method: str, repository_id: int, body: bytes) -> tuple[int, Any]:
+        if method == "DELETE":
+            self.ownerships.pop(repository_id, None)
+            return 204, None
+        try:
+            ownership = msgspec.json.decode(body, type=Ownership)
+        except msgspec.DecodeError as error:
+            return _unreadable(error)
+        self.ownerships[repository_id] = ownership
+        return (204, None) if ownership.owner_id in self.accounts else _not_found()
+
+
+def _answer_or_404(answer: Any) -> tuple[int, Any]:
+    return (200, answer) if answer is not None else _not_found()
+
+
+def _not_found() -> tuple[int, Any]:
+    return 404, error_body("Not found.")
+
+
+def _unreadable(error: msgspec.DecodeError) -> tuple[int, Any]:
+    """422 for a field that is missing, 400 for one of the wrong type and for what is no JSON."""
+    return (422 if "missing required field" in str(error) else 400), error_body(str(error))
+
+
+def _headers(status: int) -> list[tuple[bytes, bytes]]:
+    content_type = [(b"content-type", b"application/json")] if status != 204 else []
+    return content_type + ([(b"retry-after", b"1")] if status == 503 else [])

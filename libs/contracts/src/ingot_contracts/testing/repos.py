@@ -1,0 +1,354 @@
+"""The internal API of repos, answered from tables: an ASGI app for the tests of services that call repos."""
+
+from collections.abc import Callable, MutableMapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from ingot_contracts.limits import DESCRIPTION_CHARACTERS, TEXT_CHARACTERS
+from ingot_contracts.pulls import (
+    MOST_HEADS,
+    ChangedPath,
+    ChangedPaths,
+    Compare,
+    CompareHeads,
+    Comparison,
+    Comparisons,
+    History,
+    HistoryCommit,
+    Merge,
+    Merged,
+    UpdateBranch,
+    UpdatedBranch,
+)
+from ingot_contracts.repos import (
+    MOST_IDS,
+    AccessLevel,
+    BranchTip,
+    Level,
+    MergeRule,
+    Permission,
+    ReadableRepositories,
+    Repository,
+    RepositoryAccess,
+    Watchers,
+    reaches,
+)
+from ingot_contracts.testing.calls import (
+    Caller,
+    Receive,
+    RecordedCall,
+    Refusal,
+    Send,
+    body_of,
+    error_body,
+    id_of,
+    parameter_of,
+    recorded_call,
+)
+
+MOST_COMMITS = 1000
+_B = TypeVar("_B", bound=msgspec.Struct)
+
+
+class FakeRepos:
+    """Answers as ``ingot_repos.api.internal`` and ``internal_pulls`` do. Tests change the tables at any time.
+
+    ``Ingot-Principal`` and ``Ingot-Service`` are read, but their signatures are not verified.
+    """
+
+    def __init__(self) -> None:
+        self.repositories: dict[int, Repository] = {}
+        """Units are switched off by ``has_issues`` and ``has_pull_requests`` of the repository."""
+        self.levels: dict[tuple[int, int], Level] = {}
+        """Repository id and user id to level. Everybody else reads what is not private; the owner owns."""
+        self.organizations: set[int] = set()
+        """Ids of owners that are organizations."""
+        self.administrators: set[int] = set()
+        """Users who administer the site, for ``?user=``; a caller's principal says it itself."""
+        self.inactive: set[int] = set()
+        """Users who may not sign in or do not exist, for ``?user=``."""
+        self.unready: set[int] = set()
+        """Repositories whose commits are not there yet."""
+        self.branches: dict[tuple[int, str], str] = {}
+        """Repository id and name to tip; below what protects it."""
+        self.watchers: dict[int, list[int]] = {}
+        """By repository."""
+        self.merge_rules: dict[tuple[int, str], MergeRule] = {}
+        self.comparison: Comparison | None = None
+        """What comparing any branch answers that ``comparisons`` does not have; None: there is no such branch."""
+        self.comparisons: dict[tuple[int, str], Comparison | None] = {}
+        """By id and branch of the head."""
+        self.merged = Merged(sha="c" * 40)
+        """What a merge that succeeds answers."""
+        self.merged_pulls: dict[tuple[int, int], str] = {}
+        """Repository id and number to the commit that merged the pull request."""
+        self.commits: list[HistoryCommit] = []
+        self.files: list[ChangedPath] = []
+        self.diff = ""
+        """What is between any two commits; empty: a text that names them."""
+        self.failures: dict[str, tuple[int, str]] = {}
+        """Operation to the status and message with which it fails, whatever the tables say."""
+        self.unavailable = False
+        """Whether every request gets 503."""
+        self.calls: list[RecordedCall] = []
+        """Every request, in order."""
+
+    def add(self, repository: Repository, levels: dict[int, Level] | None = None) -> Repository:
+        """A repository. ``levels``: user id to level."""
+        self.repositories[repository.id] = repository
+        self.levels |= {(repository.id, user): level for user, level in (levels or {}).items()}
+        return repository
+
+    def operations(self) -> list[str]:
+        """The operations that were called, in order."""
+        return [call.operation for call in self.calls]
+
+    def bodies(self, operation: str, body_type: type[_B]) -> list[_B]:
+        """The bodies with which an operation was called, in order."""
+        calls = (call for call in self.calls if call.operation == operation)
+        return [msgspec.json.decode(call.body, type=body_type) for call in calls]
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        body = b""
+        while True:
+            message = await receive()
+            body += message.get("body", b"")
+            if not message.get("more_body"):
+                break
+        call = recorded_call(scope, body)
+        self.calls.append(call)
+        try:
+            status, answer = self._answer(call)
+        except Refusal as refusal:
+            status, answer = refusal.status, error_body(str(refusal))
+        is_text = isinstance(answer, str)
+        content_type = b"text/plain" if is_text else b"application/json"
+        content = answer.encode() if is_text else msgspec.json.encode(answer)
+        headers = [(b"content-type", content_type)] if status != 204 else []
+        headers += [(b"retry-after", b"1")] if status == 503 else []
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": content if status != 204 else b""})
+
+    def _answer(self, call: RecordedCall) -> tuple[int, Any]:
+        if self.unavailable:
+            raise Refusal(503, "repos is not available")
+        if call.operation in self.failures:
+            raise Refusal(*self.failures[call.operation])
+        readers = call.method == "GET" and call.operation in ("access", "level", "branches")
+        if call.peer not in (("issues", "hooks") if readers else ("issues",)):
+            raise Refusal(404)
+        handlers: dict[tuple[str, str], Callable[[RecordedCall], Any]] = {
+            ("GET", "access"): self._access,
+            ("GET", "level"): self._user_level,
+            ("GET", "branches"): self._branch_tip,
+            ("DELETE", "branches"): self._delete_branch,
+            ("POST", "readable-repositories"): self._readable,
+            ("POST", "compare"): self._compare,
+            ("POST", "comparisons"): self._compare_heads,
+            ("POST", "merge"): self._merge,
+            ("GET", "watchers"): self._watchers,
+            ("GET", "merge-rule"): self._merge_rule,
+            ("POST", "update-branch"): self._update_branch,
+            ("GET", "diff"): self._history,
+            ("GET", "commits"): self._history,
+            ("GET", "files"): self._history,
+        }
+        handler = handlers.get((call.method, call.operation))
+        if handler is None:
+            raise Refusal(404)
+        return (204 if call.method == "DELETE" else 200), handler(call)
+
+    def _repository(self, call: RecordedCall) -> Repository:
+        """The repository in the path."""
+        segments = call.path.split("/")
+        return self._named(*segments[4:6]) if segments[3] == "by-name" else self._by_id(id_of(segments[3]))
+
+    def _by_id(self, repository_id: int) -> Repository:
+        repository = self.repositories.get(repository_id)
+        if repository is None:
+            raise Refusal(404)
+        return repository
+
+    def _named(self, owner: str, name: str) -> Repository:
+        for repository in self.repositories.values():
+            if repository.full_name.lower() == f"{owner}/{name}".lower():
+                return repository
+        raise Refusal(404)
+
+    def _caller(self, call: RecordedCall) -> Caller:
+        """The caller, or who is named by ``?user=``."""
+        user = parameter_of(call, "user")
+        if not user:
+            return call.caller
+        if not id_of(user):
+            raise Refusal(400, "user is no id")
+        user_id = id_of(user)
+        return Caller() if user_id in self.inactive else Caller(user_id, user_id in self.administrators)
+
+    def _level(self, repository: Repository, caller: Caller) -> Level:
+        if caller.restricted_to is not None and repository.id not in caller.restricted_to:
+            caller = Caller()
+        if caller.id and (caller.admin or caller.id == repository.owner.id):
+            return "owner"
+        public: Level = "none" if repository.private else "read"
+        return self.levels.get((repository.id, caller.id), public)
+
+    def _require(self, repository: Repository, caller: Caller, required: Level) -> Level:
+        level = self._level(repository, caller)
+        restricted = caller.restricted_to is not None and repository.id not in caller.restricted_to
+        if level == "none":
+            raise Refusal(404)
+        if required != "read" and not caller.id:
+            raise Refusal(401, "sign in to do that")
+        if required != "read" and (restricted or not reaches(level, required)):
+            raise Refusal(403, f"needs {required} access to the repository")
+        return level
+
+    def _require_ready(self, repository: Repository) -> None:
+        if repository.id in self.unready:
+            raise Refusal(503, "its commits are on their way")
+
+    def _enter(self, call: RecordedCall, repository: Repository) -> None:
+        """Its commits are there, and the caller may read them unless issues asks for itself."""
+        if parameter_of(call, "unattended") != "true":
+            self._require(repository, call.caller, "read")
+        self._require_ready(repository)
+
+    def _access(self, call: RecordedCall) -> RepositoryAccess:
+        repository, caller = self._repository(call), self._caller(call)
+        level = self._require(repository, caller, "read")
+        owner = repository.owner if caller.id else msgspec.structs.replace(repository.owner, email="")
+        permissions = Permission(
+            admin=reaches(level, "admin"), push=reaches(level, "write"), pull=reaches(level, "read")
+        )
+        return RepositoryAccess(
+            repository=msgspec.structs.replace(repository, owner=owner, permissions=permissions),
+            level=level,
+            owner_kind="organization" if repository.owner.id in self.organizations else "user",
+            issues_enabled=repository.has_issues,
+            pulls_enabled=repository.has_pull_requests,
+            ready=repository.id not in self.unready,
+        )
+
+    def _user_level(self, call: RecordedCall) -> AccessLevel:
+        if not parameter_of(call, "user"):
+            raise Refusal(400, "user is no id")
+        caller = self._caller(call)
+        return AccessLevel(level=self._level(self._repository(call), caller) if caller.id else "none")
+
+    def _readable(self, call: RecordedCall) -> ReadableRepositories:
+        ids = body_of(call, ReadableRepositories).ids
+        if len(ids) > MOST_IDS:
+            raise Refusal(400, f"more than {MOST_IDS} ids")
+        repositories = (self.repositories[id_] for id_ in set(ids) if id_ in self.repositories)
+        readable = sorted(one.id for one in repositories if self._level(one, call.caller) != "none")
+        return ReadableRepositories(ids=readable)
+
+    def _branch_tip(self, call: RecordedCall) -> BranchTip:
+        repository, name = self._repository(call), _branch(call)
+        self._enter(call, repository)
+        if (repository.id, name) not in self.branches:
+            raise Refusal(404)
+        return BranchTip(name=name, sha=self.branches[repository.id, name])
+
+    def _delete_branch(self, call: RecordedCall) -> None:
+        tip, name = parameter_of(call, "tip"), _branch(call)
+        if not tip:
+            raise Refusal(422, "tip: is required")
+        repository = self._writable(self._caller(call), self._repository(call))
+        if name == repository.default_branch:
+            raise Refusal(409, "the default branch is not deleted")
+        if (repository.id, name) not in self.branches:
+            raise Refusal(404, "there is no such branch")
+        if self.branches[repository.id, name] != tip:
+            raise Refusal(409, "the branch has moved")
+        del self.branches[repository.id, name]
+
+    def _writable(self, caller: Caller, repository: Repository) -> Repository:
+        self._require(repository, caller, "write")
+        if repository.archived:
+            raise Refusal(403, "the repository is archived")
+        self._require_ready(repository)
+        return repository
+
+    def _compare(self, call: RecordedCall) -> Comparison:
+        compare = body_of(call, Compare)
+        self._enter(call, self._repository(call))
+        comparison = self._comparison(call, compare.head_repository_id, compare.head_branch)
+        if comparison is None:
+            raise Refusal(404, "there is no such branch")
+        return comparison
+
+    def _compare_heads(self, call: RecordedCall) -> Comparisons:
+        compare = body_of(call, CompareHeads)
+        if len(compare.heads) > MOST_HEADS:
+            raise Refusal(400, f"more than {MOST_HEADS} heads")
+        self._enter(call, self._repository(call))
+        heads = [self._comparison(call, head.repository_id, head.branch) for head in compare.heads]
+        return Comparisons(comparisons=heads)
+
+    def _comparison(self, call: RecordedCall, head_id: int, branch: str) -> Comparison | None:
+        try:
+            self._enter(call, self._by_id(head_id))
+        except Refusal:
+            return None
+        return self.comparisons.get((head_id, branch), self.comparison)
+
+    def _watchers(self, call: RecordedCall) -> Watchers:
+        return Watchers(ids=self.watchers.get(id_of(call.path.split("/")[3]), []))
+
+    def _merge_rule(self, call: RecordedCall) -> MergeRule:
+        repository = self._repository(call)
+        if parameter_of(call, "unattended") != "true":
+            self._require(repository, self._caller(call), "read")
+        return self.merge_rules.get((repository.id, parameter_of(call, "branch")), MergeRule())
+
+    def _merge(self, call: RecordedCall) -> Merged:
+        merge = body_of(call, Merge)
+        if len(merge.title) > DESCRIPTION_CHARACTERS or len(merge.message) > TEXT_CHARACTERS:
+            raise Refusal(422, "title or message: has too many characters")
+        repository = self._writable(self._caller(call), self._repository(call))
+        merged = self.merged_pulls.get((repository.id, merge.number))
+        if merged is not None:
+            return Merged(sha=merged, already=True)
+        rule = self.merge_rules.get((repository.id, merge.base_branch), MergeRule())
+        is_overridden = rule.may_override and parameter_of(call, "override") == "true"
+        if not is_overridden and (not rule.may_merge or rule.missing_checks):
+            raise Refusal(405, f"the rule {rule.rule_name!r} protects the branch")
+        head_id = merge.head_repository_id or repository.id
+        comparison = self.comparisons.get((head_id, merge.head_branch), self.comparison)
+        if comparison is not None and comparison.head_sha != merge.head_sha:
+            raise Refusal(409, "the head of the pull request has moved")
+        if comparison is not None and not comparison.mergeable:
+            raise Refusal(405 if merge.head_branch else 409, "the branches conflict")
+        self.merged_pulls[repository.id, merge.number] = self.merged.sha
+        return self.merged
+
+    def _update_branch(self, call: RecordedCall) -> UpdatedBranch:
+        update = body_of(call, UpdateBranch)
+        repository = self._writable(call.caller, self._repository(call))
+        self._require(self._by_id(update.base_repository_id), call.caller, "read")
+        if self.branches.get((repository.id, update.head_branch)) != update.head_sha:
+            raise Refusal(409, "the branch has moved")
+        self.branches[repository.id, update.head_branch] = self.merged.sha
+        return UpdatedBranch(sha=self.merged.sha)
+
+    def _history(self, call: RecordedCall) -> History | ChangedPaths | str:
+        self._enter(call, self._repository(call))
+        base, head = parameter_of(call, "base"), parameter_of(call, "head")
+        if not all(len(commit) == 40 and commit.isalnum() for commit in (base, head) if commit) or not head:
+            raise Refusal(404, "there is no such commit")
+        if call.operation == "diff" and self.diff:
+            return self.diff
+        if call.operation == "diff":
+            return f"{parameter_of(call, 'format') or 'diff'} {base} {head}"
+        start = int(parameter_of(call, "offset") or 0)
+        end = start + min(int(parameter_of(call, "limit") or 50), MOST_COMMITS)
+        if call.operation == "files":
+            return ChangedPaths(files=self.files[start:end], total=len(self.files))
+        return History(commits=self.commits[start:end], total=len(self.commits))
+
+
+def _branch(call: RecordedCall) -> str:
+    return "/".join(call.path.split("/")[5:])

@@ -1,0 +1,143 @@
+"""What clients ask before they begin: sizes of pages and files, what is switched off, and which software this is."""
+
+from typing import get_args
+
+import msgspec
+from litestar import get
+
+from ingot_chassis.http.paging import MAX_LIMIT
+from ingot_chassis.http.policy import anyone
+from ingot_contracts.issues import ReactionContent
+from ingot_contracts.limits import CONTENT_BYTES, TREE_ENTRIES
+from ingot_gateway.api.request import GatewayRequest
+from ingot_gateway.api.version import OWN
+
+
+class GeneralAPISettings(msgspec.Struct, frozen=True):
+    """How much one answer holds."""
+
+    max_response_items: int
+    default_paging_num: int
+    default_git_trees_per_page: int = TREE_ENTRIES
+    default_max_blob_size: int = CONTENT_BYTES
+    default_max_response_size: int = CONTENT_BYTES
+
+
+class GeneralRepoSettings(msgspec.Struct, frozen=True):
+    """What is switched off for all repositories."""
+
+    mirrors_disabled: bool = False
+    http_git_disabled: bool = False
+    migrations_disabled: bool = False
+    stars_disabled: bool = False
+    time_tracking_disabled: bool = False
+    lfs_disabled: bool = True
+
+
+class GeneralUISettings(msgspec.Struct, frozen=True):
+    """Ingot has no pages yet; the theme has the name of the one that follows the system. There is no emoji of its own."""
+
+    default_theme: str = "gitea-auto"
+    allowed_reactions: tuple[str, ...] = get_args(ReactionContent)
+    custom_emojis: tuple[str, ...] = ()
+
+
+class GeneralAttachmentSettings(msgspec.Struct, frozen=True):
+    """Files at issues and comments."""
+
+    enabled: bool = False
+    allowed_types: str = ""
+    max_size: int = 0
+    max_files: int = 0
+
+
+class NodeInfoSoftware(msgspec.Struct, frozen=True):
+    """Which software this is."""
+
+    name: str
+    version: str
+    repository: str = ""
+    homepage: str = ""
+
+
+class NodeInfoServices(msgspec.Struct, frozen=True):
+    """Other networks to which this server is connected: none."""
+
+    inbound: tuple[str, ...] = ()
+    outbound: tuple[str, ...] = ()
+
+
+class NodeInfoUsage(msgspec.Struct, frozen=True):
+    """How many people use it. That is not for everybody to know, so no number is in it."""
+
+    users: dict[str, int]
+
+
+class NodeInfo(msgspec.Struct, frozen=True, rename="camel"):
+    """The document of nodeinfo 2.1."""
+
+    software: NodeInfoSoftware
+    services: NodeInfoServices
+    usage: NodeInfoUsage
+    metadata: dict[str, str]
+    version: str = "2.1"
+    protocols: tuple[str, ...] = ()
+    open_registrations: bool = False
+
+
+@get("/api/v1/settings/api", policy=anyone(), operation_id="getGeneralAPISettings", tags=["settings"])
+async def show_api_settings(request: GatewayRequest) -> GeneralAPISettings:
+    """How much one answer of the API holds."""
+    return GeneralAPISettings(MAX_LIMIT, request.settings.page_size)
+
+
+@get(
+    "/api/v1/settings/repository",
+    policy=anyone(),
+    operation_id="getGeneralRepositorySettings",
+    tags=["settings"],
+)
+async def show_repository_settings() -> GeneralRepoSettings:
+    """What is switched off for all repositories."""
+    return GeneralRepoSettings()
+
+
+@get("/api/v1/settings/ui", policy=anyone(), operation_id="getGeneralUISettings", tags=["settings"])
+async def show_ui_settings() -> GeneralUISettings:
+    """What pages of this server look like."""
+    return GeneralUISettings()
+
+
+@get(
+    "/api/v1/settings/attachment",
+    policy=anyone(),
+    operation_id="getGeneralAttachmentSettings",
+    tags=["settings"],
+)
+async def show_attachment_settings(request: GatewayRequest) -> GeneralAttachmentSettings:
+    """Which files may be attached to issues and comments, `*/*` for any; `max_size` in MiB, as clients expect it."""
+    settings = request.settings
+    if not settings.objects_url:
+        return GeneralAttachmentSettings()
+    return GeneralAttachmentSettings(
+        enabled=True,
+        allowed_types=",".join(settings.attachment_types) or "*/*",
+        max_size=max(1, settings.max_attachment_bytes // 2**20),
+        max_files=settings.max_attachments,
+    )
+
+
+@get("/api/v1/nodeinfo", policy=anyone(), operation_id="getNodeInfo", tags=["miscellaneous"])
+async def show_node_info(request: GatewayRequest) -> NodeInfo:
+    """Which software this is, as nodeinfo 2.1 has it."""
+    software = NodeInfoSoftware("ingot", OWN, homepage=request.settings.public_url)
+    return NodeInfo(software, NodeInfoServices(), NodeInfoUsage({}), metadata={})
+
+
+routes = [
+    show_api_settings,
+    show_repository_settings,
+    show_ui_settings,
+    show_attachment_settings,
+    show_node_info,
+]

@@ -1,0 +1,51 @@
+"""The files of the API page: Swagger UI as it was released, and our two that start it.
+
+Nothing is loaded from other hosts. The names in the page carry a digest of the file, so browsers may keep a file for ever.
+"""
+
+import gzip
+import hashlib
+from pathlib import Path
+from typing import NamedTuple
+
+FOLDER = Path(__file__).with_name("viewer")
+ROOT = b"/api/v1/"
+
+
+class ViewerFile(NamedTuple):
+    """One file, compressed and not."""
+
+    media_type: str
+    plain: bytes
+    packed: bytes
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.plain).hexdigest()[:16]
+
+
+def _read(name: str, media_type: str) -> ViewerFile:
+    packed = FOLDER / f"{name}.gz"
+    if packed.is_file():
+        content = packed.read_bytes()
+        return ViewerFile(media_type, gzip.decompress(content), content)
+    content = (FOLDER / name).read_bytes()
+    return ViewerFile(media_type, content, gzip.compress(content, mtime=0))
+
+
+FILES = {
+    name: _read(name, media_type)
+    for name, media_type in (
+        ("swagger-ui.css", "text/css"),
+        ("swagger-ui-bundle.js", "text/javascript"),
+        ("start.js", "text/javascript"),
+    )
+}
+
+
+def page(prefix: str) -> bytes:
+    """The page of a server whose public URL has the path ``prefix``."""
+    content = (FOLDER / "index.html").read_bytes()
+    for name, file in FILES.items():
+        content = content.replace(name.encode() + b'"', f'{name}?{file.digest}"'.encode())
+    return content.replace(b'"' + ROOT, b'"' + prefix.rstrip("/").encode() + ROOT)

@@ -1,0 +1,24 @@
+"""Requests to the services for their audit logs."""
+
+import asyncio
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+from ingot_chassis.db.audit import AuditEntry
+from ingot_chassis.peers.peers import Peers
+
+SERVICES = ("hooks", "identity", "repos")
+"""Those that keep one."""
+
+
+class HttpAudit:
+    """Raises Unavailable while a service does not answer."""
+
+    def __init__(self, peers: Peers) -> None:
+        self._peers = peers
+
+    async def entries(self, services: tuple[str, ...], query: Mapping[str, str]) -> list[AuditEntry]:
+        """The newest entries of each of ``services`` that match ``query``, in no order."""
+        path = f"/internal/audit?{urlencode(query)}"
+        pages = await asyncio.gather(*(self._peers[name].get(path, list[AuditEntry]) for name in services))
+        return [entry for page in pages for entry in page]

@@ -1,0 +1,25 @@
+"""Requests to every service for its periodic tasks."""
+
+from ingot_chassis.errors import NotFound
+from ingot_chassis.jobs.periodic import TaskReport
+from ingot_chassis.peers.peers import Peers
+
+SERVICES = ("hooks", "identity", "issues", "repos")
+RUN_SECONDS = 60.0
+
+
+class HttpTasks:
+    """Raises Unavailable while a service does not answer."""
+
+    def __init__(self, peers: Peers) -> None:
+        self._peers = peers
+
+    async def tasks(self, service: str) -> list[TaskReport]:
+        return await self._peers[service].get("/internal/tasks", list[TaskReport])
+
+    async def run(self, name: str) -> None:
+        """Run the task of that name, which begins with that of its service. Raises NotFound."""
+        service, _, rest = name.partition("_")
+        if service not in SERVICES or not rest.replace("_", "").isalnum():
+            raise NotFound
+        await self._peers[service].call("POST", f"/internal/tasks/{name}", timeout=RUN_SECONDS)

@@ -1,0 +1,130 @@
+"""JSON answers in gzip, for clients that ask for it.
+
+Compressed are answers to GET alone. The length of a compressed answer tells an onlooker whether a guess that the request
+carried also stands in the answer (the attack called BREACH), so nothing is compressed that holds a secret: tokens and
+secrets of applications stand in answers to POST only. Nor is what a browser fetched for a page of another site, since a
+page that makes its visitors send guesses is the other half of that attack. Files and git are not JSON and pass as they are.
+"""
+
+import asyncio
+import re
+import zlib
+from collections.abc import Iterable
+
+from litestar.enums import ScopeType
+from litestar.types import (
+    ASGIApp,
+    HTTPResponseBodyEvent,
+    HTTPResponseStartEvent,
+    HTTPScope,
+    Message,
+    Receive,
+    Scope,
+    Send,
+)
+
+LEAST_BYTES = 1400
+"""A smaller answer fits into one packet anyway."""
+LEVEL = 4
+"""Higher ones take twice the time for a few percent."""
+PIECE = 65_536
+"""Bytes that are compressed at once; other requests go on in between."""
+GZIP = 16 + zlib.MAX_WBITS
+_WEIGHT_OF_NOTHING = re.compile(rb"q *= *0(\.0*)?")
+
+
+class Compressed:
+    """ASGI middleware around the whole gateway."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == ScopeType.HTTP and scope["method"] in ("GET", "HEAD"):
+            accepted = scope["method"] == "GET" and _accepts_gzip(scope)
+            send = GzipSender(send, accepted=accepted).send
+        await self._app(scope, receive, send)
+
+
+class GzipSender:
+    """Sends one answer, compressed where that pays."""
+
+    def __init__(self, send: Send, *, accepted: bool) -> None:
+        self._send, self._accepted = send, accepted
+        self._start: HTTPResponseStartEvent | None = None
+        self._stream: zlib._Compress | None = None
+
+    async def send(self, message: Message) -> None:
+        """The beginning of a compressed answer waits for its first part, which decides the length."""
+        if message["type"] == "http.response.start" and _is_plain_json(message):
+            message["headers"] = [*message["headers"], (b"vary", b"Accept-Encoding")]
+            if self._accepted and _length(message["headers"]) >= LEAST_BYTES:
+                self._start = message
+                return
+        if message["type"] == "http.response.body":
+            if self._start is not None:
+                start, self._start = self._start, None
+                self._stream = await self._begin(start, message)
+                return
+            if self._stream is not None:
+                await self._go_on(self._stream, message)
+                return
+        await self._send(message)
+
+    async def _begin(self, start: HTTPResponseStartEvent, message: HTTPResponseBodyEvent) -> "zlib._Compress":
+        stream = zlib.compressobj(LEVEL, wbits=GZIP)
+        headers = [header for header in start["headers"] if header[0].lower() != b"content-length"]
+        headers.append((b"content-encoding", b"gzip"))
+        start["headers"] = headers
+        body = message.get("body", b"")
+        if message.get("more_body", False) or len(body) > PIECE:
+            await self._send(start)
+            await self._go_on(stream, message)
+        else:
+            packed = stream.compress(body) + stream.flush()
+            headers.append((b"content-length", str(len(packed)).encode()))
+            await self._send(start)
+            await self._send({**message, "body": packed})
+        return stream
+
+    async def _go_on(self, stream: "zlib._Compress", message: HTTPResponseBodyEvent) -> None:
+        body, more = message.get("body", b""), message.get("more_body", False)
+        for begin in range(0, len(body), PIECE):
+            if packed := stream.compress(body[begin : begin + PIECE]):
+                await self._send({**message, "body": packed, "more_body": True})
+            await asyncio.sleep(0)
+        if not more:
+            await self._send({**message, "body": stream.flush()})
+
+
+def _accepts_gzip(scope: HTTPScope) -> bool:
+    accepted = False
+    for name, value in scope["headers"]:
+        if name == b"accept-encoding":
+            accepted = accepted or takes_gzip(value)
+        elif name == b"sec-fetch-site" and value not in (b"same-origin", b"none"):
+            return False
+    return accepted
+
+
+def takes_gzip(accept_encoding: bytes) -> bool:
+    """Whether a header ``Accept-Encoding`` names gzip, with a weight above 0."""
+    for part in accept_encoding.lower().split(b","):
+        coding, _, weight = part.partition(b";")
+        if coding.strip() == b"gzip" and not _WEIGHT_OF_NOTHING.fullmatch(weight.strip()):
+            return True
+    return False
+
+
+def _is_plain_json(start: HTTPResponseStartEvent) -> bool:
+    """Whether the answer is a success in JSON that nobody has compressed, tagged or cut into ranges."""
+    if start["status"] != 200:
+        return False
+    headers = {name.lower(): value for name, value in start["headers"]}
+    untouched = not headers.keys() & {b"content-encoding", b"etag", b"content-range", b"accept-ranges"}
+    return untouched and headers.get(b"content-type", b"").startswith(b"application/json")
+
+
+def _length(headers: Iterable[tuple[bytes, bytes]]) -> int:
+    """The length of the answer, or as much as counts if it is not known."""
+    return next((int(value) for name, value in headers if name.lower() == b"content-length"), LEAST_BYTES)

@@ -1,0 +1,35 @@
+"""Which headers pass through the gateway, in both directions."""
+
+Headers = list[tuple[bytes, bytes]]
+
+CONNECTION_HEADERS = frozenset(
+    (b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"proxy-connection")
+)
+"""They belong to one connection (RFC 9110, section 7.6.1)."""
+REMOVED_HEADERS = CONNECTION_HEADERS | {
+    b"content-length",
+    b"x-request-id",
+    b"authorization",
+    b"sudo",
+    b"x-gitea-otp",
+    b"cookie",
+    b"host",
+    b"expect",
+    b"forwarded",
+    b"x-forwarded-for",
+    b"x-real-ip",
+    b"baggage",
+}
+"""Headers of a request that no service gets as the client sent them."""
+REMOVED_PREFIXES = (b"ingot-", b"x-forwarded-", b"proxy-")
+GATEWAY_HEADERS = CONNECTION_HEADERS | {b"server", b"date", b"x-request-id"}
+"""Headers of an answer that the gateway writes itself."""
+
+
+def response_headers(headers: Headers) -> Headers:
+    """The headers of a service's answer that the client gets."""
+    return [
+        (name, value)
+        for name, value in ((name.lower(), value) for name, value in headers)
+        if name not in GATEWAY_HEADERS
+    ]

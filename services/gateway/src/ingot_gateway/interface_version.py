@@ -1,0 +1,70 @@
+"""Which version of the interface is served: the highest one of which every operation is there.
+
+Clients read it to decide what they may call: the official Go SDK asks for a version before 130 of its functions. So it
+follows from the merged description, and rises by itself when the operations of the next version are served.
+"""
+
+from collections.abc import Set as AbstractSet
+
+LOWEST = "1.11.0"
+"""Clients refuse a lower version; it needs no operation that is not always there."""
+
+_OPERATIONS = {
+    "1.12.0": """
+        issueSearchIssues issueListIssues issueGetIssue issueGetComment issueCheckSubscription
+        issueCreateLabel notifyGetList notifyReadList notifyGetRepoList notifyReadRepoList
+        notifyGetThread notifyReadThread notifyNewAvailable userCreateOAuth2Application
+        userGetOAuth2Application userGetOauth2Application userUpdateOAuth2Application
+        userDeleteOAuth2Application repoListPullReviews repoGetPullReview repoGetPullReviewComments
+        repoCreatePullReview repoSubmitPullReview repoDeletePullReview repoListBranchProtection
+        repoGetBranchProtection repoCreateBranchProtection repoEditBranchProtection
+        repoDeleteBranchProtection repoSearch repoTransfer repoDeleteBranch
+    """,
+    "1.13.0": """
+        adminCronList adminCronRun issueGetMilestone issueEditMilestone issueDeleteMilestone
+        repoMigrate repoGetReleaseByTag repoCreateBranch userDeleteAccessToken getGeneralUISettings
+        getGeneralRepositorySettings getGeneralAPISettings getGeneralAttachmentSettings
+    """,
+    # One operation gives a pull request, its diff and its patch.
+    "1.14.0": """
+        repoListPullRequests repoGetPullRequest repoCreatePullReviewRequests
+        repoDeletePullReviewRequests repoDismissPullReview repoUnDismissPullReview
+        repoDeleteReleaseByTag repoDeleteTag
+    """,
+    "1.15.0": """
+        repoGetReviewers repoGetAssignees repoGetTag GetAnnotatedTag repoCreateTag repoListTeams
+        repoAddTeam repoDeleteTeam repoCheckTeam getUserSettings updateUserSettings
+    """,
+    # One operation gives a commit, its diff and its patch.
+    "1.16.0": "repoGetSingleCommit acceptRepoTransfer rejectRepoTransfer",
+    "1.17.0": "repoGetRawFileOrLFS",
+    "1.18.0": "repoCancelScheduledAutoMerge",
+    # Nothing in 1.19 and 1.20; in 1.21, and in 1.22 beside these two, only secrets and variables of Actions.
+    "1.22.0": "repoGetPullRequestByBaseHead repoCompareDiff",
+    "1.23.0": """
+        repoListTagProtection repoGetTagProtection repoCreateTagProtection repoEditTagProtection
+        repoDeleteTagProtection
+    """,
+    "1.24.0": "repoRenameBranch",
+    "1.25.0": "ActionsListRepositoryWorkflows getRepoRunners getArtifacts",
+    "1.26.0": "getWorkflowRuns listWorkflowJobs",
+}
+GATES: tuple[tuple[str, frozenset[str]], ...] = tuple(
+    (version, frozenset(operations.split())) for version, operations in _OPERATIONS.items()
+)
+"""Each version with the operations that clients call from it on, in rising order."""
+
+
+def served_version(operations: AbstractSet[str]) -> str:
+    """The version that a server with these operations may call itself."""
+    version = LOWEST
+    for gate, needed in GATES:
+        if not needed <= operations:
+            break
+        version = gate
+    return version
+
+
+def next_operations(operations: AbstractSet[str]) -> list[str]:
+    """What is missing for the version after the one that is served."""
+    return next((sorted(needed - operations) for _, needed in GATES if not needed <= operations), [])

@@ -1,0 +1,293 @@
+"""How much one caller may ask for in a minute: by account and token, and by address for those who are nobody.
+
+Requests cost points by what they cause. A caller has a bucket of points that fills evenly, and is full after a minute
+without requests (the generic cell rate algorithm, of which a bucket is one number: when it will be full). A request takes
+from all buckets of its caller, or, if one has too little, from none; one that costs more than a bucket holds takes all of it.
+
+With Redis the buckets are shared by all replicas, in one atomic step for each request. While Redis is away each replica counts
+alone, so that nobody is locked out.
+"""
+
+import ipaddress
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol, TypeVar
+
+import structlog
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.exceptions import RedisError
+
+from ingot_chassis.errors import TooManyRequests
+from ingot_chassis.settings import SettingsError
+from ingot_gateway.headers import Headers
+from ingot_gateway.routes import Route
+
+log = structlog.get_logger()
+
+_T = TypeVar("_T")
+
+WINDOW = 60.0
+"""Seconds in which an empty bucket fills."""
+READ, WRITE, EXPENSIVE = 1, 5, 10
+"""Points: a read; a change, or a file; what makes git or the renderer work."""
+UNKNOWN_CREDENTIAL = 5
+"""Points on top for a credential that is nobody's: guessing costs more."""
+_EXPENSIVE_PARTS = ("/archive/", "/compare/", "/markdown", "/search", "git-upload-pack", "git-receive-pack")
+TIMEOUT = 0.5
+CONNECTIONS = 8
+REFUSAL_SECONDS = 1.0
+PORTIONS = 100
+"""Into how many portions a bucket is divided for taking in advance."""
+PAUSE_SECONDS = 2.0
+MOST_BUCKETS = 100_000
+IPV6_NETWORK = 64
+
+SCRIPT = """
+local time = redis.call('TIME')
+local now = time[1] + time[2] / 1000000
+local window, cost, refused = tonumber(ARGV[1]), tonumber(ARGV[2]), 0
+local full = {}
+for i, key in ipairs(KEYS) do
+  local at = math.max(tonumber(redis.call('GET', key) or 0), now)
+  local points = tonumber(ARGV[2 + i])
+  full[i] = at + math.min(cost, points) * window / points
+  if full[i] > now + window then refused = 1 end
+end
+local seconds = {}
+for i, key in ipairs(KEYS) do
+  if refused == 0 then redis.call('SET', key, string.format('%.6f', full[i]), 'PX', math.ceil((full[i] - now) * 1000) + 1) end
+  seconds[i] = string.format('%.6f', full[i] - now)
+end
+return {refused, seconds}
+"""
+
+
+class Bucket(NamedTuple):
+    """One count: whose it is, and how many points it holds."""
+
+    key: str
+    points: int
+
+
+class Levels(NamedTuple):
+    """What a request found: for each bucket the seconds until it would be full, had the request been let through."""
+
+    refused: bool
+    seconds: list[float]
+
+
+class Buckets(Protocol):
+    """Where buckets are."""
+
+    async def take(self, buckets: Sequence[Bucket], cost: int) -> Levels: ...
+
+    async def close(self) -> None: ...
+
+
+class MemoryBuckets:
+    """For a single process."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+        self._full_at: dict[str, float] = {}
+        self._clock = clock
+
+    async def take(self, buckets: Sequence[Bucket], cost: int) -> Levels:
+        now = self._clock()
+        full_at = [
+            max(self._full_at.get(bucket.key, 0.0), now) + min(cost, bucket.points) * WINDOW / bucket.points
+            for bucket in buckets
+        ]
+        refused = any(at > now + WINDOW for at in full_at)
+        if not refused:
+            for bucket, at in zip(buckets, full_at, strict=True):
+                self._full_at[bucket.key] = at
+            if len(self._full_at) > MOST_BUCKETS:
+                self._forget_full(now)
+        return Levels(refused, [at - now for at in full_at])
+
+    def _forget_full(self, now: float) -> None:
+        """Forget buckets that are full anyway; if all are in use, those that will be full first."""
+        in_use = [(at, key) for key, at in self._full_at.items() if at > now]
+        in_use.sort(reverse=True)
+        self._full_at = {key: at for at, key in in_use[: MOST_BUCKETS // 2]}
+
+    async def close(self) -> None:
+        self._full_at.clear()
+
+
+class Advance(NamedTuple):
+    """Points that this process took from Redis before they were needed."""
+
+    left: int
+    at: float
+    seconds: list[float]
+
+
+class Refusal(NamedTuple):
+    """That Redis refused a request of this cost, and for how long it would do so again."""
+
+    cost: int
+    until: float
+    seconds: list[float]
+
+
+class RedisBuckets:
+    """For replicas. One in a hundred points of a bucket is taken in advance, and a refusal holds for up to a second.
+
+    So few requests ask Redis, and a flood of requests that are refused does not either.
+    """
+
+    def __init__(self, url: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+        pool = BlockingConnectionPool.from_url(
+            url,
+            max_connections=CONNECTIONS,
+            timeout=TIMEOUT,
+            socket_timeout=TIMEOUT,
+            socket_connect_timeout=TIMEOUT,
+        )
+        self._redis = Redis.from_pool(pool)
+        self._script = self._redis.register_script(SCRIPT)
+        self._clock = clock
+        self._advances: dict[tuple[Bucket, ...], Advance] = {}
+        self._refusals: dict[tuple[Bucket, ...], Refusal] = {}
+        self._fallback, self._paused_until = MemoryBuckets(), float("-inf")
+
+    async def take(self, buckets: Sequence[Bucket], cost: int) -> Levels:
+        key, now = tuple(buckets), self._clock()
+        advance = self._advances.get(key)
+        if advance is not None and advance.left >= cost and now - advance.at < WINDOW:
+            self._advances[key] = advance = advance._replace(left=advance.left - cost)
+            return Levels(False, _seconds_of(advance, buckets, now))
+        refusal = self._refusals.get(key)
+        if refusal is not None and cost >= refusal.cost and now < refusal.until:
+            return Levels(True, refusal.seconds)
+        if now >= self._paused_until:
+            try:
+                return await self._take_from_redis(key, cost)
+            except (RedisError, OSError) as error:
+                log.warning("the shared store is away, counting in this process", error=str(error))
+                self._paused_until = now + PAUSE_SECONDS
+        return await self._fallback.take(buckets, cost)
+
+    async def _take_from_redis(self, buckets: tuple[Bucket, ...], cost: int) -> Levels:
+        portion = min(bucket.points for bucket in buckets) // PORTIONS
+        if portion > cost:
+            levels = await self._run(buckets, portion)
+            if not levels.refused:
+                advance = Advance(portion - cost, self._clock(), levels.seconds)
+                _remember(self._advances, buckets, advance)
+                return Levels(False, _seconds_of(advance, buckets, advance.at))
+        levels = await self._run(buckets, cost)
+        if levels.refused:
+            wait = min(max(levels.seconds) - WINDOW, REFUSAL_SECONDS)
+            _remember(self._refusals, buckets, Refusal(cost, self._clock() + wait, levels.seconds))
+        return levels
+
+    async def _run(self, buckets: Sequence[Bucket], cost: int) -> Levels:
+        keys = [f"ingot:gateway:{bucket.key}" for bucket in buckets]
+        refused, seconds = await self._script(keys, [WINDOW, cost, *(bucket.points for bucket in buckets)])
+        return Levels(bool(refused), [float(text) for text in seconds])
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+
+
+def _remember(memory: dict[tuple[Bucket, ...], _T], buckets: tuple[Bucket, ...], value: _T) -> None:
+    if len(memory) >= MOST_BUCKETS:
+        memory.clear()
+    memory[buckets] = value
+
+
+def _seconds_of(advance: Advance, buckets: Sequence[Bucket], now: float) -> list[float]:
+    """The level of each bucket, with what is left of the advance back in it."""
+    return [
+        max(0.0, seconds - advance.left * WINDOW / bucket.points - (now - advance.at))
+        for seconds, bucket in zip(advance.seconds, buckets, strict=True)
+    ]
+
+
+def open_buckets(url: str) -> Buckets:
+    """The buckets behind ``url`` (memory:// or redis://…). Raises SettingsError."""
+    if url == "memory://":
+        return MemoryBuckets()
+    if url.startswith(("redis://", "rediss://", "unix://")):
+        return RedisBuckets(url)
+    raise SettingsError([f"INGOT_STORE_URL={url!r}: memory:// or redis://… is expected"])
+
+
+class Limits(NamedTuple):
+    """Points in a minute; 0: any number."""
+
+    account: int = 0
+    token: int = 0
+    address: int = 0
+
+
+class RateLimiter:
+    """Counts requests and refuses those beyond the limits."""
+
+    def __init__(self, buckets: Buckets, limits: Limits) -> None:
+        self._buckets, self._limits = buckets, limits
+
+    @property
+    def on(self) -> bool:
+        """Whether anything is limited."""
+        return any(self._limits)
+
+    def buckets_of(self, user_id: int, token_digest: str, address: str) -> list[Bucket]:
+        """Those that count for a caller; ``user_id`` 0 is nobody."""
+        if not user_id:
+            return (
+                [Bucket(f"address:{_network(address)}", self._limits.address)] if self._limits.address else []
+            )
+        buckets = []
+        if self._limits.account:
+            buckets.append(Bucket(f"account:{user_id}", self._limits.account))
+        if self._limits.token and token_digest:
+            buckets.append(Bucket(f"token:{token_digest}", self._limits.token))
+        return buckets
+
+    async def take(self, buckets: Sequence[Bucket], cost: int, answer_headers: Headers) -> None:
+        """Take the points of a request; how much is left goes into ``answer_headers``. Raises TooManyRequests."""
+        if not buckets:
+            return
+        levels = await self._buckets.take(buckets, cost)
+        # The tightest one is that with the least left.
+        seconds, bucket = max(zip(levels.seconds, buckets, strict=True), key=lambda pair: pair[0])
+        if levels.refused:
+            wait = math.ceil(seconds - WINDOW)
+            answer_headers += _headers(bucket, 0, wait)
+            raise TooManyRequests(
+                f"the limit of {bucket.points} points in a minute for this {bucket.key.partition(':')[0]} is used up",
+                headers={"Retry-After": str(max(wait, 1))},
+            )
+        left = math.floor((WINDOW - seconds) * bucket.points / WINDOW)
+        answer_headers += _headers(bucket, max(left, 0), math.ceil(seconds))
+
+    async def close(self) -> None:
+        await self._buckets.close()
+
+
+def cost_of(method: str, path: str, route: Route) -> int:
+    """The points of a request."""
+    if any(part in path for part in _EXPENSIVE_PARTS):
+        return EXPENSIVE
+    if route.kind == "file" or method not in ("GET", "HEAD", "OPTIONS"):
+        return WRITE
+    return READ
+
+
+def _headers(bucket: Bucket, left: int, seconds: int) -> Headers:
+    return [
+        (b"x-ratelimit-limit", str(bucket.points).encode()),
+        (b"x-ratelimit-remaining", str(left).encode()),
+        (b"x-ratelimit-reset", str(math.ceil(time.time()) + seconds).encode()),
+    ]
+
+
+def _network(address: str) -> str:
+    """The address itself; of IPv6 the network that one customer gets, whose addresses are all theirs."""
+    if ":" not in address:
+        return address
+    return str(ipaddress.ip_network((address.partition("%")[0], IPV6_NETWORK), strict=False))

@@ -1,0 +1,116 @@
+"""Checks the size of a request's head and removes the headers that a service must not get from a client.
+
+Removed are the credential, everything that only the gateway may set (``Ingot-*``, ``X-Forwarded-*``) and what belongs
+to one connection. The request id and the length are put back if they are well formed.
+"""
+
+import re
+from typing import NamedTuple
+
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
+
+from ingot_chassis.errors import ApiError
+from ingot_gateway.errors import HeadersTooLarge, UrlTooLong
+from ingot_gateway.headers import REMOVED_HEADERS, REMOVED_PREFIXES, Headers
+from ingot_gateway.routes import OWN_PATHS
+
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+
+
+class HeadLimits(NamedTuple):
+    """How large the head of a request may be."""
+
+    headers: int
+    header_bytes: int
+    url_bytes: int
+
+
+class SanitizedRequest(NamedTuple):
+    """The head of a request without the headers that were removed.
+
+    ``length`` None: there is a body of unknown length. ``error`` is why the request is rejected.
+    """
+
+    headers: Headers
+    authorization: bytes
+    sudo: bytes
+    code: bytes
+    cookies: bytes
+    forwarded_for: bytes
+    length: int | None
+    error: ApiError | None
+
+
+class RequestFilter:
+    """Sanitizes every request, then sends it to the gateway's own routes or to the proxy.
+
+    It stands in front of both, so that no header which only the gateway may set reaches either. The proxy finds the
+    ``SanitizedRequest`` in its scope.
+    """
+
+    def __init__(self, limits: HeadLimits, *, own: ASGIApp, proxy: ASGIApp) -> None:
+        self._limits, self._own, self._proxy = limits, own, proxy
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != ScopeType.HTTP:
+            await self._own(scope, receive, send)
+            return
+        request = sanitize(scope, self._limits)
+        scope["headers"] = request.headers
+        if request.error is None and (scope["path"] in OWN_PATHS or scope["path"].rstrip("/") in OWN_PATHS):
+            await self._own(scope, receive, send)
+            return
+        scope["sanitized_request"] = request  # type: ignore[typeddict-unknown-key]
+        await self._proxy(scope, receive, send)
+
+
+def sanitize(scope: HTTPScope, limits: HeadLimits) -> SanitizedRequest:
+    """Take the head of a request apart."""
+    headers: Headers = []
+    removed: dict[bytes, bytes] = {}
+    count = size = 0
+    for header in scope["headers"]:
+        name, value = header
+        count += 1
+        size += len(name) + len(value)
+        if name in REMOVED_HEADERS:
+            separator = b"; " if name == b"cookie" else b","
+            removed[name] = removed[name] + separator + value if name in removed else value
+        elif not name.startswith(REMOVED_PREFIXES):
+            headers.append(header)
+    if names := _connection_headers(removed.get(b"connection", b"")):
+        headers = [header for header in headers if header[0] not in names]
+    if (request_id := removed.get(b"x-request-id")) and _REQUEST_ID.fullmatch(request_id):
+        headers.append((b"x-request-id", request_id))
+    length: int | None = None
+    if b"transfer-encoding" not in removed:
+        content_length = removed.get(b"content-length")
+        length = int(content_length) if content_length else 0
+        if content_length:
+            headers.append((b"content-length", content_length))
+    return SanitizedRequest(
+        headers,
+        removed.get(b"authorization", b""),
+        removed.get(b"sudo", b""),
+        removed.get(b"x-gitea-otp", b""),
+        removed.get(b"cookie", b""),
+        removed.get(b"x-forwarded-for", b""),
+        length,
+        _size_error(scope, count, size, limits),
+    )
+
+
+def _connection_headers(connection: bytes) -> set[bytes]:
+    """The headers that the client names in ``Connection``."""
+    if connection in (b"", b"keep-alive", b"close"):
+        return set()
+    return {name.strip().lower() for name in connection.split(b",")}
+
+
+def _size_error(scope: HTTPScope, count: int, size: int, limits: HeadLimits) -> ApiError | None:
+    if count > limits.headers or size > limits.header_bytes:
+        return HeadersTooLarge()
+    if len(scope["raw_path"]) + len(scope["query_string"]) > limits.url_bytes:
+        return UrlTooLong()
+    return None

@@ -1,0 +1,50 @@
+"""What clients ask before they begin."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .world import open_client
+
+SHAPES = json.loads((Path(__file__).parent / "settings_shapes.json").read_text())
+"""The fields of the later interface, by path."""
+
+
+@pytest.mark.parametrize("path", sorted(SHAPES))
+async def test_every_field_is_there(path):
+    async with open_client("asgi") as client, client.get(path) as answer:
+        assert answer.status == 200
+        assert sorted(await answer.json()) == sorted(SHAPES[path])
+
+
+async def test_sizes_of_pages_are_those_of_the_settings():
+    async with open_client("asgi", page_size=17) as client, client.get("/api/v1/settings/api") as answer:
+        sizes = await answer.json()
+
+    assert (sizes["default_paging_num"], sizes["max_response_items"]) == (17, 50)
+
+
+async def test_the_software_names_itself():
+    async with open_client("asgi") as client, client.get("/api/v1/nodeinfo") as answer:
+        info = await answer.json()
+
+    assert (info["version"], info["software"]["name"]) == ("2.1", "ingot")
+    assert info["openRegistrations"] is False
+
+
+async def test_files_of_issues_are_there_where_a_storage_is_set():
+    path = "/api/v1/settings/attachment"
+    async with open_client("asgi") as client, client.get(path) as answer:
+        assert (await answer.json())["enabled"] is False
+    limits = {"max_attachment_bytes": 5 * 2**20, "max_attachments": 3, "attachment_types": [".png", ".log"]}
+    async with (
+        open_client("asgi", objects_url="file:///files", **limits) as client,
+        client.get(path) as answer,
+    ):
+        shown = await answer.json()
+    assert shown == {"enabled": True, "allowed_types": ".png,.log", "max_size": 5, "max_files": 3}
+    async with open_client("asgi", objects_url="file:///files") as client, client.get(path) as answer:
+        assert await answer.json() == {
+            "enabled": True, "allowed_types": "*/*", "max_size": 100, "max_files": 5,
+        }  # fmt: skip

@@ -1,0 +1,123 @@
+"""Servers that no hook reaches, whatever else is allowed: those that Ingot itself consists of.
+
+Compared are addresses, so that no name, spelling or other interface of this machine leads there.
+"""
+
+import ipaddress
+import socket
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+from ingot_chassis.security.egress import Address, Resolve, resolve_host, unmapped
+from ingot_chassis.settings import SettingsError
+from ingot_hooks.settings import Settings
+
+DEFAULT_PORTS = {
+    "http": 80,
+    "https": 443,
+    "nats": 4222,
+    "tls": 4222,
+    "postgresql": 5432,
+    "redis": 6379,
+    "rediss": 6379,
+}
+FRESH_SECONDS = 30.0
+
+
+class Server(NamedTuple):
+    host: str
+    port: int
+
+
+def server_of(url: str) -> Server | None:
+    """Where a client of ``url`` connects to; None for a URL of something that is no server, such as a file."""
+    parts = urlsplit(url)
+    port = parts.port or DEFAULT_PORTS.get(parts.scheme.partition("+")[0])
+    return Server(parts.hostname, port) if parts.hostname and port else None
+
+
+def read_servers(entries: Sequence[str], setting: str) -> list[Server]:
+    """``host:port``, an IPv6 address in brackets. Raises SettingsError."""
+    servers = []
+    for entry in entries:
+        try:
+            parts = urlsplit(f"//{entry.strip()}")
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host = port = None
+        if not host or not port:
+            raise SettingsError([f"{setting}: {entry!r} is no host:port"])
+        servers.append(Server(host, port))
+    return servers
+
+
+def own_servers(settings: Settings, urls: Sequence[str] | None) -> "OwnServers":
+    """Those at ``urls``, or that the settings name if None; and those that the operator adds. Raises SettingsError."""
+    if urls is None:
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        urls = [
+            *(
+                settings.database_url,
+                settings.store_url,
+                settings.otlp_endpoint,
+                *settings.nats_url.split(","),
+            ),
+            *(settings.identity_url, settings.repos_url, f"http://{host}:{settings.port}"),
+            *parse_qs(urlsplit(settings.objects_url).query).get("endpoint", []),
+        ]
+    named = read_servers(settings.refused_targets, "INGOT_HOOKS_REFUSED_TARGETS")
+    return OwnServers([*filter(None, map(server_of, urls)), *named])
+
+
+class OwnServers:
+    """The addresses of ``servers`` are looked up when something is to be sent to the port of one of them."""
+
+    def __init__(
+        self,
+        servers: Sequence[Server],
+        *,
+        resolve: Resolve = resolve_host,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._servers, self._resolve, self._clock = servers, resolve, clock
+        self._addresses: dict[Server, tuple[float, set[Address]]] = {}
+
+    async def refusal(self, host: str, port: int, addresses: Sequence[str]) -> str:
+        """Why nothing may be sent to ``host``, in words; empty when it is none of these servers."""
+        targets = {unmapped(ipaddress.ip_address(address)) for address in addresses}
+        for server in self._servers:
+            if server.port == port and await self._is_one_of(server, targets):
+                return f"port {port} of {host} is one of Ingot's own; nothing is sent there"
+        return ""
+
+    async def _is_one_of(self, server: Server, targets: set[Address]) -> bool:
+        own = await self._addresses_of(server)
+        return bool(own & targets) or (any(map(_is_here, own)) and any(map(_is_here, targets)))
+
+    async def _addresses_of(self, server: Server) -> set[Address]:
+        """As they were looked up at most ``FRESH_SECONDS`` ago, or when the name could last be resolved."""
+        read_at, addresses = self._addresses.get(server, (0.0, set()))
+        if addresses and self._clock() - read_at < FRESH_SECONDS:
+            return addresses
+        try:
+            answers = await self._resolve(*server)
+        except OSError:
+            return addresses
+        addresses = {unmapped(ipaddress.ip_address(answer["host"])) for answer in answers}
+        self._addresses[server] = self._clock(), addresses
+        return addresses
+
+
+def _is_here(address: Address) -> bool:
+    """Whether a connection to ``address`` ends on this machine: then a socket can be bound to it."""
+    if address.is_loopback or address.is_unspecified:
+        return True
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((str(address), 0))
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Background work of hooks: sending deliveries, checking permissions, dropping old history, measuring the lag."""

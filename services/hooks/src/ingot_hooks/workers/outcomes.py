@@ -1,0 +1,134 @@
+"""Records the outcomes of attempts: many in one transaction, while the next attempts are running."""
+
+import asyncio
+from datetime import timedelta
+
+import msgspec
+import structlog
+from prometheus_client import Counter
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.tables import now
+from ingot_chassis.db.transaction import Tx
+from ingot_hooks.core.deactivation import deactivation_reason
+from ingot_hooks.core.schedule import AttemptResult
+from ingot_hooks.settings import Settings
+from ingot_hooks.store import claims, deliveries
+from ingot_hooks.store import hooks as store
+from ingot_hooks.store.claims import OutcomeColumns
+from ingot_hooks.store.deliveries import CancelledOrFailed, DeliveryRow
+from ingot_hooks.store.hooks import HookRow
+from ingot_hooks.store.tables import DeliveryState
+
+log = structlog.get_logger()
+
+BATCH = 200
+COLLECT_SECONDS = 0.02
+"""How long outcomes are collected before they are written."""
+
+ATTEMPTS = Counter("ingot_hook_attempts_total", "Attempts to deliver, by what became of them", ["outcome"])
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What an attempt changes in its delivery, and, by ``result``, in its hook."""
+
+    row: DeliveryRow
+    columns: OutcomeColumns
+    hook: HookRow | None = None
+    result: AttemptResult | None = None
+    pauses_lane: bool = False
+    """Whether the lane has to wait, with this delivery as its first one."""
+
+    @property
+    def state(self) -> DeliveryState:
+        return self.result.state if self.result else self.columns["state"]
+
+    @property
+    def changes_hook(self) -> bool:
+        """Whether the hook has to be written: after a failure, and after the first success that follows failures."""
+        if self.hook is None or self.result is None:
+            return False
+        return self.result.state != DeliveryState.DELIVERED or self.hook.failing_since is not None
+
+
+def returned(row: DeliveryRow, *, pauses_lane: bool = False, reason: str = "") -> Outcome:
+    """No request was sent, or its answer was not read: the delivery is pending again, and this attempt not counted.
+
+    It stays the first one of its lane: it is due as before.
+    """
+    columns = OutcomeColumns(state=DeliveryState.PENDING, attempts=row.attempts - 1)
+    if reason:
+        columns["error"] = reason
+    return Outcome(row=row, columns=columns, pauses_lane=pauses_lane)
+
+
+def unsent(
+    row: DeliveryRow,
+    reason: str,
+    *,
+    state: CancelledOrFailed = DeliveryState.CANCELLED,
+) -> Outcome:
+    """The delivery ends without a request, and this attempt is not counted."""
+    columns = OutcomeColumns(state=state, attempts=row.attempts - 1, error=reason, finished_at=now())
+    return Outcome(row=row, columns=columns)
+
+
+class OutcomeRecorder:
+    """Takes outcomes at any time, and writes those that were collected together."""
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        self._db, self._failing_limit = database, timedelta(days=settings.failing_days)
+        self._outcomes: list[Outcome] = []
+        self._write_task: asyncio.Task[None] | None = None
+
+    def add(self, outcome: Outcome) -> None:
+        self._outcomes.append(outcome)
+        if self._write_task is None or self._write_task.done():
+            self._write_task = asyncio.create_task(self._write())
+
+    async def flush(self) -> None:
+        """Return when all outcomes that were added so far are written."""
+        if self._write_task is not None:
+            await asyncio.wait({self._write_task})
+
+    async def _write(self) -> None:
+        await asyncio.sleep(COLLECT_SECONDS)
+        while self._outcomes:
+            batch, self._outcomes = self._outcomes[:BATCH], self._outcomes[BATCH:]
+            try:
+                await self._write_batch(batch)
+            except Exception:
+                log.exception(
+                    "outcomes not recorded, the leases of the deliveries will end", count=len(batch)
+                )
+
+    async def _write_batch(self, batch: list[Outcome]) -> None:
+        # Hooks are written in one order everywhere, because another process may write the same hooks.
+        of_hooks = sorted((one for one in batch if one.changes_hook), key=lambda one: one.row.hook_id)
+        async with self._db.transaction() as tx:
+            claimed = await claims.lock_claimed(tx, [one.row for one in of_hooks]) if of_hooks else set()
+            await claims.record(tx, [(outcome.row, outcome.columns) for outcome in batch])
+            for outcome in of_hooks:
+                if outcome.row.number in claimed:
+                    await self._change_hook(tx, outcome)
+        for outcome in batch:
+            ATTEMPTS.labels(outcome.state).inc()
+
+    async def _change_hook(self, tx: Tx, outcome: Outcome) -> None:
+        hook, result = outcome.hook, outcome.result
+        if hook is None or result is None:
+            return
+        if result.state == DeliveryState.DELIVERED:
+            await store.mark_healthy(tx, hook.id)
+            return
+        reason = deactivation_reason(
+            result,
+            outcome.columns["error"],
+            failing_since=await store.mark_failing(tx, hook.id),
+            at=now(),
+            limit=self._failing_limit,
+        )
+        if reason and hook.active and await store.deactivate(tx, hook, reason):
+            await deliveries.end_pending(
+                tx, [hook.id], f"the hook was switched off: {reason}", state=DeliveryState.FAILED
+            )

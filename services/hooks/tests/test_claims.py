@@ -1,0 +1,135 @@
+"""Which due deliveries a worker finds and claims: limits per endpoint, lanes, and hooks whose URL has changed."""
+
+import asyncio
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+import pytest
+
+from ingot_chassis.db.tables import now
+from ingot_hooks.store import claims
+from ingot_hooks.store.claims import ClaimLimits
+
+from .builders import push
+from .world import HOOKS, World
+
+BEFORE = "http://before.example.org/"
+ONE = ClaimLimits(1)
+
+
+async def endpoints(world: World) -> list[str]:
+    return [row.endpoint for row in await world.rows("delivery")]
+
+
+async def change_url(world: World, hook_id: int, url: str) -> None:
+    edited = await world.call("PATCH", f"{HOOKS}/{hook_id}", {"config": {"url": url}})
+    assert edited.status_code == 200
+
+
+async def test_a_pending_delivery_does_not_wait_for_the_former_endpoint(world):
+    busy, moved = await world.create_hook(BEFORE), await world.create_hook(BEFORE)
+    await world.deliver(push())
+    assert [row.hook_id for row in await world.claim(ONE)] == [busy]
+    assert await world.claim(ONE) == []
+    await change_url(world, moved, "https://after.example.org/")
+    assert await endpoints(world) == ["before.example.org:80", "after.example.org:443"]
+    assert [row.hook_id for row in await world.claim(ONE)] == [moved]
+
+
+@pytest.mark.parametrize("together", [True, False])
+async def test_a_redelivery_counts_for_the_present_endpoint(world, together):
+    hook_id = await world.create_hook(BEFORE)
+    await world.deliver(push())
+    await world.update_all("delivery", state="failed")
+    await change_url(world, hook_id, "http://after.example.org:81/")
+    (delivery,) = await world.history(hook_id)
+    below = "" if together else f"/{delivery['id']}"
+    body = {"since": (now() - timedelta(days=1)).isoformat()} if together else None
+    assert (
+        await world.call("POST", f"{HOOKS}/{hook_id}/deliveries{below}/attempts", body)
+    ).status_code == 202
+    assert await endpoints(world) == ["after.example.org:81"]
+
+
+async def test_a_delivery_that_was_claimed_for_the_former_endpoint_is_claimed_again(world, receiver):
+    hook_id = await world.create_hook(receiver.url)
+    for _ in range(3):
+        await world.deliver(push())
+    await world.update_all("delivery", endpoint="before.example.org:80")
+    await world.worker.step()
+    assert [request.headers["X-Ingot-Sequence"] for request in receiver.requests] == list("123")
+    assert [(row["state"], row["attempts"]) for row in await world.history(hook_id)] == [("delivered", 1)] * 3
+    assert await endpoints(world) == [urlsplit(receiver.url).netloc] * 3
+
+
+@pytest.mark.parametrize("include_failing", [True, False])
+async def test_claims_can_leave_out_failing_hooks(world, include_failing):
+    failing = await world.create_hook("http://one.example.org/")
+    await world.update_all("hook", failing_since=now())
+    healthy = await world.create_hook("http://other.example.org/")
+    await world.deliver(push())
+    claimed = await world.claim(ClaimLimits(4, include_failing=include_failing))
+    assert [row.hook_id for row in claimed] == ([failing, healthy] if include_failing else [healthy])
+    left = await world.claim(ClaimLimits(4))
+    assert [row.hook_id for row in left] == ([] if include_failing else [failing])
+
+
+async def test_a_long_queue_behind_one_delivery_does_not_hide_others(world):
+    hanging = await world.create_hook("http://one.example.org/")
+    await world.deliver(push())
+    (running,) = await world.claim()
+    backlog = [
+        running._asdict()
+        | {"number": 1000 + n, "id": str(n), "event_id": str(n), "sequence": 100 + n}
+        | {"state": "pending", "lease_until": None}
+        for n in range(2, 2 + claims.MAX_DUE)
+    ]
+    async with world.db.transaction() as tx:
+        await tx.execute(world.table("delivery").insert(), backlog)
+    good = await world.create_hook("http://other.example.org/")
+    for _ in range(2):
+        await world.deliver(push())
+    assert [(row.hook_id, row.sequence) for row in await world.claim()] == [(good, 1)]
+    async with world.db.transaction() as tx:
+        await claims.record(tx, [(running, {"state": "delivered"})])
+    assert [(row.hook_id, row.sequence) for row in await world.claim()] == [(hanging, 102)]
+
+
+async def test_a_running_delivery_is_not_claimed_again(world, receiver):
+    await world.create_hook(receiver.url)
+    await world.deliver(push())
+    await world.claim()
+    assert await world.worker.step() == 0
+
+
+async def test_what_another_worker_handed_back_is_not_overtaken(world):
+    """It was claimed when this worker looked, and is pending again when this worker claims."""
+    await world.create_hook(BEFORE)
+    for _ in range(3):
+        await world.deliver(push())
+    first, second, third = (row.number for row in await world.rows("delivery"))
+    async with world.db.transaction() as tx:
+        assert await claims.claim(tx, [second, third], lease=timedelta(hours=1)) == []
+        assert [row.number for row in await claims.claim(tx, [second, first], lease=timedelta(hours=1))] == [
+            first,
+            second,
+        ]
+
+
+async def test_two_workers_that_claim_at_once_do_not_share_a_lane(world):
+    await world.create_hook(BEFORE)
+    for _ in range(4):
+        await world.deliver(push())
+    numbers = [row.number for row in await world.rows("delivery")]
+
+    async def claim(count: int) -> list[int]:
+        async with world.db.transaction() as tx:
+            rows = await claims.claim(tx, numbers[:count], lease=timedelta(hours=1))
+            await asyncio.sleep(0.05)
+            return [row.number for row in rows]
+
+    one, other = await asyncio.gather(claim(2), claim(4))
+    assert not min(one, other)
+    assert max(one, other) in (numbers[:2], numbers)
+    states = [row.state for row in await world.rows("delivery")]
+    assert states.count("running") == len(max(one, other))

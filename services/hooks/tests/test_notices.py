@@ -1,0 +1,229 @@
+"""Payloads against the reference: names and order of their fields, and the notices of each event."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from ingot_contracts.issues import (
+    ChangedText,
+    Changes,
+    CommentChanged,
+    IssueChanged,
+    PullRequestChanged,
+    PullReview,
+    ReviewChanged,
+    ReviewRequested,
+)
+from ingot_contracts.limits import Omitted
+from ingot_contracts.repos import NO_COMMIT, RepositoryCreated, RepositoryDeleted, RepositoryForked
+from ingot_hooks.core import notices
+from ingot_hooks.core.notices import Notice
+from ingot_hooks.core.subscriptions import EVENTS
+
+from .builders import ACME, ANN, NEW, comment, issue, pull_request, push, release, repository, status
+from .payload_reference import PAYLOADS, differences
+
+GOLDEN = Path(__file__).parent / "golden"
+CHANGES = Changes(title=ChangedText("before"))
+FORK = repository(9, name="fork")
+ORGANIZED = repository(owner=ACME)
+ABOUT: Any = {"repository": repository(), "sender": ANN}
+
+
+def sample_notices() -> list[Notice]:
+    both = ABOUT | {"changes": CHANGES}
+    return [
+        *notices.notices_of_push(push(before=NO_COMMIT)),
+        *notices.notices_of_push(push(after=NO_COMMIT, commits=0))[1:],
+        *notices.notices_of_fork(RepositoryForked(forkee=repository(), repository=FORK, sender=ANN)),
+        *notices.notices_of_repository(
+            RepositoryCreated(repository=ORGANIZED, sender=ANN, owner_kind="organization")
+        ),
+        *notices.notices_of_issue(IssueChanged(action="edited", issue=issue(), **both)),
+        *notices.notices_of_comment(
+            CommentChanged(action="edited", issue=issue(), comment=comment(), **both)
+        ),
+        *notices.notices_of_pull_request(
+            PullRequestChanged(action="edited", pull_request=pull_request(), **both)
+        ),
+        *notices.notices_of_status(status()),
+        *notices.notices_of_release(release()),
+    ]
+
+
+def sent(notice: Notice) -> dict[str, Any]:
+    return json.loads(notices.native(notice))  # type: ignore[no-any-return]
+
+
+def contains(new: Any, old: Any) -> bool:
+    """Whether ``new`` has every field and value of ``old``."""
+    if isinstance(old, dict):
+        return isinstance(new, dict) and all(key in new and contains(new[key], old[key]) for key in old)
+    if isinstance(old, list):
+        return isinstance(new, list) and len(old) == len(new) and all(map(contains, new, old))
+    return bool(old == new)
+
+
+def test_every_event_of_the_reference_is_here():
+    assert {notice.event for notice in sample_notices()} == set(PAYLOADS) == set(EVENTS)
+
+
+@pytest.mark.parametrize("event", PAYLOADS)
+def test_a_golden_payload_has_the_fields_of_the_reference(event):
+    assert differences(event, json.loads((GOLDEN / f"{event}.json").read_bytes())) == []
+
+
+@pytest.mark.parametrize("notice", sample_notices(), ids=lambda notice: notice.event)
+def test_a_payload_has_what_the_golden_one_has_and_no_secret(notice):
+    assert contains(sent(notice), json.loads((GOLDEN / f"{notice.event}.json").read_bytes()))
+    assert differences(notice.event, sent(notice)) == []
+    assert sent(notice)["secret"] == ""
+
+
+@pytest.mark.parametrize(
+    ("event", "change", "difference"),
+    [
+        ("push", {"before": None}, "push.before is null"),
+        ("push", {"commits": [{}]}, "push.commits[].id is missing"),
+        ("issues", {"number": True}, "issues.number is no int"),
+        ("issues", {"sender": []}, "issues.sender is no object"),
+        ("status", {"created_at": "2026-03-04T05:06:07"}, "status.created_at has no zone"),
+    ],
+)
+def test_the_reference_names_each_difference(event, change, difference):
+    payload = json.loads((GOLDEN / f"{event}.json").read_bytes())
+    assert difference in differences(event, payload | change)
+    assert f"{event} has another order" in differences(event, dict(reversed(payload.items())))
+
+
+def test_at_most_five_commits_are_sent():
+    (notice,) = notices.notices_of_push(push(commits=30))
+    assert len(sent(notice)["commits"]) == 5
+
+
+def test_the_text_is_indented_json():
+    assert notices.native(sample_notices()[0]).startswith(b'{\n  "secret": "",\n  "sha": ')
+
+
+@pytest.mark.parametrize(
+    ("ref", "before", "after", "events", "kind", "short"),
+    [
+        ("refs/heads/main", "a" * 40, NEW, ["push"], None, None),
+        ("refs/heads/a/b", NO_COMMIT, NEW, ["create", "push"], "branch", "a/b"),
+        ("refs/tags/v1", NO_COMMIT, NEW, ["create", "push"], "tag", "v1"),
+        ("refs/heads/a/b", NEW, NO_COMMIT, ["push", "delete"], "branch", "a/b"),
+        ("refs/tags/v1", NEW, NO_COMMIT, ["push", "delete"], "tag", "v1"),
+    ],
+)
+def test_a_moved_ref_makes_notices_in_order(ref, before, after, events, kind, short):
+    of_push = notices.notices_of_push(push(ref=ref, before=before, after=after))
+    assert [notice.event for notice in of_push] == events
+    for notice in of_push:
+        assert notice.branch == ("" if kind == "tag" else ref.removeprefix("refs/heads/"))
+        if notice.event != "push":
+            assert (sent(notice)["ref_type"], sent(notice)["ref"]) == (kind, short)
+
+
+def test_changes_are_left_out_when_nothing_changed():
+    event = IssueChanged(action="opened", issue=issue(), repository=repository(), sender=ANN)
+    (notice,) = notices.notices_of_issue(event)
+    assert "changes" not in sent(notice)
+    assert sent(notice)["issue"]["pull_request"] is None
+
+
+def test_changes_hold_the_former_text_under_from():
+    notice = next(notice for notice in sample_notices() if notice.event == "issues")
+    assert sent(notice)["changes"] == {"title": {"from": "before"}}
+
+
+def test_a_fork_is_for_the_hooks_of_the_original():
+    notice = next(notice for notice in sample_notices() if notice.event == "fork")
+    assert notice.repository_id == sent(notice)["forkee"]["id"] == 7
+    assert sent(notice)["repository"]["id"] == 9
+
+
+@pytest.mark.parametrize("cls", [RepositoryCreated, RepositoryDeleted])
+def test_repository_events_are_for_organizations_and_show_all_permissions(cls):
+    assert notices.notices_of_repository(cls(repository=repository(), sender=ANN)) == []
+    (notice,) = notices.notices_of_repository(
+        cls(repository=ORGANIZED, sender=ANN, owner_kind="organization")
+    )
+    assert set(sent(notice)["repository"]["permissions"].values()) == {True}
+    assert sent(notice)["organization"]["login"] == "acme"
+    assert notice.action == cls.__name__.removeprefix("Repository").lower()
+
+
+CHANGED = [
+    (notices.notices_of_push, push()),
+    (notices.notices_of_issue, IssueChanged(action="opened", issue=issue(), **ABOUT)),
+    (
+        notices.notices_of_comment,
+        CommentChanged(action="created", issue=issue(), comment=comment(), **ABOUT),
+    ),
+    (
+        notices.notices_of_pull_request,
+        PullRequestChanged(action="opened", pull_request=pull_request(), **ABOUT),
+    ),
+    (notices.notices_of_release, release()),
+]
+
+
+@pytest.mark.parametrize(("notices", "event"), CHANGED)
+def test_what_an_event_leaves_out_is_counted(notices, event):
+    (whole,) = notices(event)
+    assert "omitted" not in sent(whole)
+    clipped = msgspec.structs.replace(event, omitted=Omitted(characters=7, labels=2))
+    (notice,) = notices(clipped)
+    assert sent(notice) == sent(whole) | {"omitted": {"characters": 7, "labels": 2}}
+    assert differences(notice.event, sent(notice)) == []
+
+
+def test_a_new_branch_leaves_nothing_out():
+    create, push_ = notices.notices_of_push(
+        msgspec.structs.replace(push(before=NO_COMMIT), omitted=Omitted(paths=3))
+    )
+    assert "omitted" not in sent(create)
+    assert sent(push_)["omitted"] == {"paths": 3}
+
+
+@pytest.mark.parametrize(
+    ("state", "event", "kind"),
+    [
+        ("APPROVED", "pull_request_approved", "pull_request_review_approved"),
+        ("REQUEST_CHANGES", "pull_request_rejected", "pull_request_review_rejected"),
+        ("COMMENT", "pull_request_comment", "pull_request_review_comment"),
+    ],
+)
+def test_a_review_is_told_under_the_name_of_what_it_says(state, event, kind):
+    changed = ReviewChanged(
+        action="submitted",
+        review=PullReview(id=1, user=ANN, state=state, body="so"),
+        pull_request=pull_request(),
+        **ABOUT,
+    )
+    [notice] = notices.notices_of_review(changed)
+    assert (notice.event, notice.kind) == (event, kind)
+    body = sent(notice)
+    assert (body["action"], body["number"], body["review"]) == (
+        "reviewed",
+        4,
+        {"type": kind, "content": "so"},
+    )
+    assert "requested_reviewer" not in body
+    dismissed = msgspec.structs.replace(changed, action="dismissed")
+    assert notices.notices_of_review(dismissed) == []
+
+
+@pytest.mark.parametrize(
+    ("removed", "action"), [(False, "review_requested"), (True, "review_request_removed")]
+)
+def test_a_request_for_a_review_names_the_reviewer(removed, action):
+    requested = ReviewRequested(reviewer=ANN, pull_request=pull_request(), removed=removed, **ABOUT)
+    [notice] = notices.notices_of_review_request(requested)
+    assert (notice.event, notice.kind) == ("pull_request", "pull_request_review_request")
+    body = sent(notice)
+    assert (body["action"], body["requested_reviewer"]["login"]) == (action, "ann")
+    assert "review" not in body

@@ -1,0 +1,18 @@
+"""Old deliveries are deleted."""
+
+from datetime import timedelta
+
+from ingot_chassis.db.tables import now
+from ingot_hooks.workers.retention import Retention
+
+from .builders import push
+
+
+async def test_old_history_is_deleted_and_pending_deliveries_stay(world, receiver):
+    hook_id = await world.create_hook(receiver.url)
+    await world.deliver(push())
+    await world.worker.step()
+    await world.deliver(push())
+    await world.update_all("delivery", created_at=now() - timedelta(days=31))
+    assert await Retention(world.db, world.settings).step() == 1
+    assert [row["state"] for row in await world.history(hook_id)] == ["pending"]

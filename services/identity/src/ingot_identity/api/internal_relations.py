@@ -1,0 +1,32 @@
+"""For repos: who is in the teams of an organization, and whom an account blocks."""
+
+from litestar import get
+
+from ingot_chassis.http.policy import services
+from ingot_identity.api.request import IdentityRequest
+from ingot_identity.store import blocks, teams
+
+PEERS = services("repos", "issues")
+
+
+@get(
+    "/internal/organizations/{organization_id:int}/team-members",
+    policy=PEERS,
+    include_in_schema=False,
+)
+async def members_of_teams(
+    request: IdentityRequest, organization_id: int, ids: list[int] | None = None, write: bool = False
+) -> list[int]:
+    """The users in the owners' team and in these teams of an organization; with ``?write=true`` of those that may write."""
+    async with request.db.read() as db:
+        return await teams.members_of_teams(db, organization_id, ids or [], write=write)
+
+
+@get("/internal/accounts/{account_id:int}/blocks/{user_id:int}", policy=PEERS, include_in_schema=False)
+async def is_blocked(request: IdentityRequest, account_id: int, user_id: int) -> bool:
+    """Whether the account blocks the user."""
+    async with request.db.read() as db:
+        return await blocks.exists(db, account_id, user_id)
+
+
+routes = [members_of_teams, is_blocked]

@@ -1,0 +1,153 @@
+"""SSH keys of users."""
+
+from datetime import datetime
+
+import msgspec
+from litestar import Response, delete, get, post
+
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import NotFound
+from ingot_chassis.http.policy import signed_in
+from ingot_contracts.limits import Name, Text
+from ingot_identity.api.policies import of_user
+from ingot_identity.api.request import IdentityRequest
+from ingot_identity.core import access, ssh_keys
+from ingot_identity.core.access import SignIn
+from ingot_identity.core.presenter import whole_seconds
+from ingot_identity.store import ssh_keys as store
+from ingot_identity.store.tables import SshKeyRow
+
+
+class CreateKey(msgspec.Struct):
+    """`key` is one OpenSSH line or an SSH2 block."""
+
+    title: Name
+    key: Text
+
+
+class PublicKey(msgspec.Struct, kw_only=True):
+    id: int
+    key: str
+    url: str
+    title: str
+    fingerprint: str
+    created_at: datetime
+
+
+def present_key(request: IdentityRequest, row: SshKeyRow) -> PublicKey:
+    return PublicKey(
+        id=row.id,
+        key=row.content,
+        url=f"{request.public_url}api/v1/user/keys/{row.id}",
+        title=row.title,
+        fingerprint=row.fingerprint,
+        created_at=whole_seconds(row.created_at),
+    )
+
+
+@get("/api/v1/user/keys", policy=signed_in("read:user"), operation_id="userCurrentListKeys", tags=["user"])
+async def list_own_keys(request: IdentityRequest) -> Response[list[PublicKey]]:
+    """The caller's SSH keys."""
+    return await _list(request, request.principal.id)
+
+
+@get(
+    "/api/v1/users/{username:str}/keys",
+    policy=of_user(SignIn.REQUIRED, "read:user"),
+    operation_id="userListKeys",
+    tags=["user"],
+)
+async def list_keys(request: IdentityRequest) -> Response[list[PublicKey]]:
+    """The SSH keys of a user."""
+    return await _list(request, request.account.id)
+
+
+@post(
+    "/api/v1/user/keys",
+    policy=signed_in("write:user"),
+    operation_id="userCurrentPostKey",
+    tags=["user"],
+    status_code=201,
+)
+async def add_own_key(request: IdentityRequest, data: CreateKey) -> PublicKey:
+    """Add an SSH key."""
+    async with request.db.transaction() as tx:
+        row = await ssh_keys.add(tx, request.principal.id, title=data.title, key=data.key)
+        await _audit(request, tx, "ssh_key.add", request.principal.name, row)
+    return present_key(request, row)
+
+
+@get(
+    "/api/v1/user/keys/{key_id:int}",
+    policy=signed_in("read:user"),
+    operation_id="userCurrentGetKey",
+    tags=["user"],
+)
+async def get_key(request: IdentityRequest, key_id: int) -> PublicKey:
+    """An SSH key of the caller."""
+    async with request.db.read() as db:
+        row = await store.get(db, key_id)
+    if row is None or row.account_id != request.principal.id:
+        raise NotFound
+    return present_key(request, row)
+
+
+@delete(
+    "/api/v1/user/keys/{key_id:int}",
+    policy=signed_in("write:user"),
+    operation_id="userCurrentDeleteKey",
+    tags=["user"],
+)
+async def delete_own_key(request: IdentityRequest, key_id: int) -> None:
+    """Delete an SSH key of one's own. A key that does not exist is no error."""
+    async with request.db.transaction() as tx:
+        row = await store.get(tx, key_id)
+        if row is not None:
+            access.require_own_key(request.principal, row.account_id)
+            await _audit(request, tx, "ssh_key.delete", request.principal.name, row)
+        await store.remove(tx, key_id)
+
+
+@post(
+    "/api/v1/admin/users/{username:str}/keys",
+    policy=of_user(SignIn.ADMINISTRATOR, "write:admin"),
+    operation_id="adminCreatePublicKey",
+    tags=["admin"],
+    status_code=201,
+)
+async def add_key(request: IdentityRequest, data: CreateKey) -> PublicKey:
+    """Add an SSH key to a user."""
+    async with request.db.transaction() as tx:
+        row = await ssh_keys.add(tx, request.account.id, title=data.title, key=data.key)
+        await _audit(request, tx, "ssh_key.add", request.account.login, row)
+    return present_key(request, row)
+
+
+@delete(
+    "/api/v1/admin/users/{username:str}/keys/{key_id:int}",
+    policy=of_user(SignIn.ADMINISTRATOR, "write:admin"),
+    operation_id="adminDeleteUserPublicKey",
+    tags=["admin"],
+)
+async def delete_key(request: IdentityRequest, key_id: int) -> None:
+    """Delete an SSH key of a user."""
+    async with request.db.transaction() as tx:
+        row = await store.get(tx, key_id)
+        if row is None or row.account_id != request.account.id:
+            raise NotFound
+        await store.remove(tx, key_id)
+        await _audit(request, tx, "ssh_key.delete", request.account.login, row)
+
+
+async def _audit(request: IdentityRequest, tx: Tx, action: str, login: str, row: SshKeyRow) -> None:
+    await request.audit(tx, action, f"user {login}", title=row.title, fingerprint=row.fingerprint)
+
+
+async def _list(request: IdentityRequest, account_id: int) -> Response[list[PublicKey]]:
+    page = request.page()
+    async with request.db.read() as db:
+        rows, total = await store.list_page(db, account_id, page)
+    return Response([present_key(request, row) for row in rows], headers=request.page_headers(page, total))
+
+
+routes = [list_own_keys, list_keys, add_own_key, get_key, delete_own_key, add_key, delete_key]

@@ -1,0 +1,74 @@
+"""Sessions of browsers: a random secret in a cookie, of which the database has the SHA-256.
+
+Forms carry a token that only pages for the same browser have, so that no other site can send them (CSRF).
+"""
+
+import hashlib
+import hmac
+import secrets
+from datetime import timedelta
+
+from ingot_chassis.db.tables import now
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import NotFound
+from ingot_contracts.identity import CredentialsRevoked
+from ingot_identity.core import tokens
+from ingot_identity.core.locks import lock_for_share
+from ingot_identity.store import browser_sessions as store
+from ingot_identity.store import oauth2_grants
+
+LIFETIME = timedelta(hours=12)
+LONGEST_ADDRESS, LONGEST_USER_AGENT = 64, 255
+
+
+def new_secret() -> str:
+    """For a cookie."""
+    return secrets.token_hex(32)
+
+
+async def start(
+    tx: Tx, account_id: int, *, replaced: str = "", address: str = "", user_agent: str = ""
+) -> str:
+    """Sign the account in; the secret. ``replaced`` is that of the session before in the same browser."""
+    await lock_for_share(tx, account_id)
+    if replaced:
+        await end(tx, replaced)
+    secret = new_secret()
+    await store.add(
+        tx,
+        account_id,
+        sha256=tokens.digest(secret),
+        expires_at=now() + LIFETIME,
+        address=address[:LONGEST_ADDRESS],
+        user_agent=user_agent[:LONGEST_USER_AGENT],
+    )
+    return secret
+
+
+async def end(tx: Tx, secret: str) -> None:
+    """End the session with that secret, if there is one."""
+    account_id = await store.remove(tx, tokens.digest(secret))
+    if account_id is not None:
+        tx.emit(CredentialsRevoked(user_id=account_id), key=account_id)
+
+
+async def end_one(tx: Tx, account_id: int, session_id: int) -> None:
+    """End a session of the account. Raises NotFound."""
+    if not await store.remove_of(tx, account_id, session_id):
+        raise NotFound
+    tx.emit(CredentialsRevoked(user_id=account_id), key=account_id)
+
+
+async def end_all(tx: Tx, account_id: int) -> None:
+    """End every session of the account, and all that it granted to applications."""
+    await store.remove_of_account(tx, account_id)
+    await oauth2_grants.remove_of_account(tx, account_id)
+
+
+def form_token(cookie: str) -> str:
+    """What a form carries for the browser with that cookie. The cookie cannot be computed from it."""
+    return hmac.new(cookie.encode(), b"ingot form", hashlib.sha256).hexdigest()
+
+
+def is_form_token(token: str, cookie: str) -> bool:
+    return bool(cookie) and hmac.compare_digest(token.encode(), form_token(cookie).encode())

@@ -1,0 +1,23 @@
+"""SQL for uploaded pictures of accounts. ``account.avatar_digest`` repeats the digest."""
+
+from sqlalchemy import delete, select
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import fetch_first
+from ingot_chassis.db.transaction import insert
+from ingot_identity.store.tables import AvatarRow, avatar
+
+
+async def save(db: Executor, account_id: int, *, digest: str, media_type: str, content: bytes) -> None:
+    values = {"digest": digest, "media_type": media_type, "content": content}
+    statement = insert(db, avatar).values(account_id=account_id, **values)
+    await db.execute(statement.on_conflict_do_update(index_elements=["account_id"], set_=values))
+
+
+async def get(db: Executor, digest: str) -> AvatarRow | None:
+    """The picture with that digest, whosever it is."""
+    return await fetch_first(db, select(avatar).where(avatar.c.digest == digest).limit(1), AvatarRow)
+
+
+async def remove(db: Executor, account_id: int) -> None:
+    await db.execute(delete(avatar).where(avatar.c.account_id == account_id))

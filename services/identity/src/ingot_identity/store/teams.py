@@ -1,0 +1,202 @@
+"""SQL for teams and their members. Owners of an organization are the members of its team Owners."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, delete, func, or_, select, update
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice, fetch_all, fetch_first, fetch_page
+from ingot_chassis.db.transaction import insert
+from ingot_identity.store.tables import AccountRow, TeamPermission, TeamRow, account, team, team_member
+
+
+async def add(
+    db: Executor,
+    organization_id: int,
+    name: str,
+    *,
+    description: str,
+    permission: TeamPermission,
+    units: str,
+) -> int | None:
+    """Insert a team; its id, or None when the organization has one of that name in any letter case."""
+    statement = (
+        insert(db, team)
+        .values(
+            organization_id=organization_id,
+            name=name,
+            lower_name=name.lower(),
+            description=description,
+            permission=permission,
+            units=units,
+        )
+        .on_conflict_do_nothing()
+        .returning(team.c.id)
+    )
+    return (await db.execute(statement)).scalar()
+
+
+async def get(db: Executor, team_id: int) -> TeamRow | None:
+    return await fetch_first(db, select(team).where(team.c.id == team_id), TeamRow)
+
+
+async def id_by_name(db: Executor, organization_id: int, name: str) -> int | None:
+    """The id of the team of that name in any letter case."""
+    rows = await db.execute(
+        select(team.c.id).where(team.c.organization_id == organization_id, team.c.lower_name == name.lower())
+    )
+    return rows.scalar()
+
+
+async def list_named(
+    db: Executor, organization_id: int, name: str, ids: Collection[int]
+) -> Sequence[TeamRow]:
+    """The team of that name in any letter case, and those of these ids; Owners first, then by name."""
+    statement = (
+        select(team)
+        .where(
+            team.c.organization_id == organization_id,
+            or_(team.c.lower_name == name.lower(), team.c.id.in_(ids)),
+        )
+        .order_by(team.c.permission != TeamPermission.OWNER, team.c.lower_name)
+    )
+    return await fetch_all(db, statement, TeamRow)
+
+
+async def change(db: Executor, team_id: int, **values: Any) -> None:
+    if "name" in values:
+        values["lower_name"] = values["name"].lower()
+    if values:
+        await db.execute(update(team).where(team.c.id == team_id).values(values))
+
+
+async def remove(db: Executor, team_id: int) -> None:
+    await db.execute(delete(team).where(team.c.id == team_id))
+
+
+async def list_page(db: Executor, organization_id: int, page: Slice) -> tuple[Sequence[TeamRow], int]:
+    """Owners first, then by name."""
+    statement = (
+        select(team)
+        .where(team.c.organization_id == organization_id)
+        .order_by(team.c.permission != TeamPermission.OWNER, team.c.lower_name)
+    )
+    return await fetch_page(db, statement, page, TeamRow)
+
+
+async def search(
+    db: Executor, organization_id: int, text: str, page: Slice, *, in_description: bool
+) -> tuple[Sequence[TeamRow], int]:
+    """Those whose name, or description, contains ``text``, ignoring case; Owners first, then by name."""
+    matches = team.c.lower_name.contains(text.lower(), autoescape=True)
+    if in_description:
+        matches |= func.lower(team.c.description).contains(text.lower(), autoescape=True)
+    statement = (
+        select(team)
+        .where(team.c.organization_id == organization_id, matches)
+        .order_by(team.c.permission != TeamPermission.OWNER, team.c.lower_name)
+    )
+    return await fetch_page(db, statement, page, TeamRow)
+
+
+async def list_of_user(db: Executor, user_id: int, page: Slice) -> tuple[Sequence[TeamRow], int]:
+    """Teams that a user is in, oldest first."""
+    statement = (
+        select(team)
+        .join(team_member, team_member.c.team_id == team.c.id)
+        .where(team_member.c.user_id == user_id)
+        .order_by(team.c.id)
+    )
+    return await fetch_page(db, statement, page, TeamRow)
+
+
+async def has_member(db: Executor, team_id: int, user_id: int) -> bool:
+    rows = await db.execute(
+        select(team_member.c.user_id).where(
+            team_member.c.team_id == team_id, team_member.c.user_id == user_id
+        )
+    )
+    return rows.first() is not None
+
+
+async def add_member(db: Executor, team_id: int, user_id: int) -> None:
+    await db.execute(
+        insert(db, team_member).values(team_id=team_id, user_id=user_id).on_conflict_do_nothing()
+    )
+
+
+async def remove_member(db: Executor, team_id: int, user_id: int) -> None:
+    await db.execute(
+        delete(team_member).where(team_member.c.team_id == team_id, team_member.c.user_id == user_id)
+    )
+
+
+async def member_ids(db: Executor, team_id: int) -> list[int]:
+    ids = await db.execute(select(team_member.c.user_id).where(team_member.c.team_id == team_id))
+    return list(ids.scalars())
+
+
+async def list_members(db: Executor, team_id: int, page: Slice) -> tuple[Sequence[AccountRow], int]:
+    """Accounts of the members, oldest first."""
+    belongs = team_member.c.team_id == team_id
+    statement = (
+        select(account)
+        .join(team_member, team_member.c.user_id == account.c.id)
+        .where(belongs)
+        .order_by(account.c.id)
+    )
+    count = select(func.count()).select_from(team_member).where(belongs)
+    return await fetch_page(db, statement, page, AccountRow, count=count)
+
+
+async def ids_of(db: Executor, organization_id: int, user_id: int) -> list[int]:
+    """The teams of the organization that the user is in."""
+    ids = await db.execute(
+        select(team_member.c.team_id)
+        .join(team, team.c.id == team_member.c.team_id)
+        .where(team.c.organization_id == organization_id, team_member.c.user_id == user_id)
+    )
+    return list(ids.scalars())
+
+
+async def is_owner(db: Executor, organization_id: int, user_id: int) -> bool:
+    rows = await db.execute(
+        select(team_member.c.user_id)
+        .join(team, team.c.id == team_member.c.team_id)
+        .where(
+            team.c.organization_id == organization_id,
+            team.c.permission == TeamPermission.OWNER,
+            team_member.c.user_id == user_id,
+        )
+    )
+    return rows.first() is not None
+
+
+async def owner_ids(db: Executor, organization_id: int, *, limit: int) -> list[int]:
+    ids = await db.execute(
+        select(team_member.c.user_id)
+        .join(team, team.c.id == team_member.c.team_id)
+        .where(team.c.organization_id == organization_id, team.c.permission == TeamPermission.OWNER)
+        .limit(limit)
+    )
+    return list(ids.scalars())
+
+
+async def members_of_teams(
+    db: Executor, organization_id: int, team_ids: Collection[int], *, write: bool
+) -> list[int]:
+    """Users in the owners' team and in these teams of an organization; with ``write`` of those that may write."""
+    named: ColumnElement[bool] = team.c.id.in_(team_ids)
+    if write:
+        named &= team.c.permission.in_((TeamPermission.WRITE, TeamPermission.ADMIN))
+    ids = await db.execute(
+        select(team_member.c.user_id)
+        .join(team, team.c.id == team_member.c.team_id)
+        .where(
+            team.c.organization_id == organization_id, or_(team.c.permission == TeamPermission.OWNER, named)
+        )
+        .distinct()
+        .order_by(team_member.c.user_id)
+    )
+    return list(ids.scalars())

@@ -1,0 +1,159 @@
+"""What the audit log of identity has: each change by a person, and each failed sign-in; never a secret."""
+
+import json
+
+import pytest
+
+from ingot_chassis.db.audit import delete_entries, list_entries
+from ingot_chassis.db.tables import now
+from ingot_chassis.security.principal import ANONYMOUS
+
+from .matrix import application, pgp_key, ssh_key
+from .oauth2 import Person, get_tokens, make_app
+from .test_two_factors import enrol
+from .world import GATEWAY, PASSWORD
+
+
+async def entries(world, action="", **filters):
+    """Oldest first."""
+    async with world.database.read() as db:
+        newest = await list_entries(db, service="identity", limit=1_000, action=action, **filters)
+    return newest[::-1]
+
+
+async def single_entry(world, action):
+    """Of the one entry with that action: by whom, to what, and the details."""
+    (entry,) = await entries(world, action)
+    return entry.actor, entry.subject, entry.details
+
+
+CHANGES = [
+    (
+        "user.create",
+        "root",
+        "POST",
+        "/admin/users",
+        {"username": "x", "email": "x@x.io", "password": "p" * 9},
+    ),
+    ("user.edit", "root", "PATCH", "/admin/users/bob", {"password": "new password"}),
+    ("user.rename", "root", "POST", "/admin/users/bob/rename", {"new_username": "rob"}),
+    ("user.delete", "root", "DELETE", "/admin/users/bob", None),
+    ("organization.create", "ann", "POST", "/orgs", {"username": "x"}),
+    ("organization.create", "root", "POST", "/admin/users/ann/orgs", {"username": "x"}),
+    ("organization.edit", "ann", "PATCH", "/orgs/acme", {"visibility": "private"}),
+    ("organization.rename", "ann", "POST", "/orgs/acme/rename", {"new_name": "x"}),
+    ("organization.delete", "ann", "DELETE", "/orgs/acme", None),
+    ("member.remove", "ann", "DELETE", "/orgs/acme/members/mia", None),
+    ("team.create", "ann", "POST", "/orgs/acme/teams", {"name": "x"}),
+    ("team.edit", "ann", "PATCH", "/teams/{team}", {"permission": "admin"}),
+    ("team.delete", "ann", "DELETE", "/teams/{team}", None),
+    ("team.add_member", "ann", "PUT", "/teams/{team}/members/bob", None),
+    ("team.remove_member", "ann", "DELETE", "/teams/{team}/members/mia", None),
+    ("token.create", "ann", "POST", "/users/ann/tokens", {"name": "ci", "scopes": ["read:user"]}),
+    ("ssh_key.add", "ann", "POST", "/user/keys", {"title": "k", "key": ssh_key(1)}),
+    ("ssh_key.add", "root", "POST", "/admin/users/ann/keys", {"title": "k", "key": ssh_key(1)}),
+    ("gpg_key.add", "ann", "POST", "/user/gpg_keys", {"armored_public_key": pgp_key("ann")}),
+    ("email.add", "ann", "POST", "/user/emails", {"emails": ["x@x.io"]}),
+    ("oauth2_application.create", "ann", "POST", "/user/applications/oauth2", application(1)),
+]
+
+
+@pytest.mark.parametrize("case", CHANGES, ids=lambda case: f"{case[2]} {case[3]}")
+async def test_a_change_is_noted_with_who_did_it_and_without_secrets(world, acme, case):
+    action, who, method, path, body = case
+    await world.add_user("bob")
+    before = {entry.id for entry in await entries(world)}
+    answer = await world.call(method, path.format(team=acme[1]), body, as_=who)
+    assert answer.is_success, answer.text
+    noted = [entry for entry in await entries(world) if entry.id not in before]
+    assert [(entry.action, entry.actor, entry.via) for entry in noted] == [(action, who, "basic")]
+    answered = answer.json() if answer.text.startswith("{") else {}
+    secrets = {answered.get(name) for name in ("sha1", "client_secret")} | {(body or {}).get("password")}
+    text = json.dumps([(entry.subject, entry.details) for entry in noted])
+    assert not [secret for secret in secrets if secret and secret in text]
+
+
+async def test_what_is_refused_is_not_noted(world, acme):
+    before = len(await entries(world))
+    refused = await world.call("PUT", f"/teams/{acme[1]}/members/sam", as_="mia")
+    invalid = await world.call("POST", "/users/ann/tokens", {"name": "t", "scopes": ["no scope"]}, as_="ann")
+    assert (refused.status_code, invalid.status_code) == (404, 422)
+    assert len(await entries(world)) == before
+
+
+async def test_who_acts_as_somebody_else_is_named(world):
+    await world.add_user("ann")
+    headers = {
+        "ingot-principal": (await world.authenticate(name="root", password=PASSWORD, sudo="ann")).json()[
+            "statement"
+        ],
+        "x-forwarded-for": "192.0.2.7",
+    }
+    await world.http.post("/api/v1/users/ann/tokens", json={"name": "t"}, headers=headers)
+    (entry,) = await entries(world, "token.")
+    assert (entry.actor, entry.sudo_by, entry.address) == ("ann", "root", "192.0.2.7")
+
+
+async def test_a_failed_sign_in_is_noted_without_what_was_typed(world):
+    await world.add_user("ann")
+    await world.authenticate(name="ann", password="guess", address="192.0.2.7")
+    await world.authenticate(name="my password", password="x", address="192.0.2.8")
+    noted = [(entry.subject, entry.address, entry.details) for entry in await entries(world, "sign_in.fail")]
+    wrong = {"wrong": "password"}
+    assert noted == [("user ann", "192.0.2.7", wrong), ("user", "192.0.2.8", wrong)]
+
+
+async def test_second_factors_are_noted(world):
+    await world.add_user("ann")
+    _, codes = await enrol(world)
+    await world.authenticate(name="ann", password=PASSWORD, code="000000")
+    await world.call("POST", "/user/two_factor/recovery_codes", {}, as_="ann")
+    await world.call("DELETE", "/admin/users/ann/two_factor", as_="root")
+    noted = [(entry.action, entry.actor, entry.subject) for entry in await entries(world)][-4:]
+    assert noted == [
+        ("two_factor.on", "ann", "user ann"),
+        ("sign_in.fail", "", "user ann"),
+        ("two_factor.renew_recovery_codes", "ann", "user ann"),
+        ("two_factor.off", "root", "user ann"),
+    ]
+    assert codes[0] not in str(await entries(world))
+
+
+async def test_sessions_and_what_applications_are_given_are_noted(world):
+    for name in ("ann", "bob"):
+        await world.add_user(name)
+    app = await make_app(world)
+    tokens = await get_tokens(world, app)
+    assert await single_entry(world, "session.start") == ("bob", "user bob", {})
+    assert (await single_entry(world, "oauth2_grant.give"))[2]["application"] == "ci"
+    for _ in range(2):
+        await app.refresh(tokens["refresh_token"])
+    assert await single_entry(world, "oauth2_grant.replay") == ("", "user bob", {"application": "ci"})
+    person = Person(world, "ann")
+    await person.submit(await person.sign_in(await person.get("/login")))
+    assert (await single_entry(world, "session.end"))[:2] == ("ann", "user ann")
+
+
+async def test_only_the_gateway_reads_it_and_in_parts(world):
+    for number in range(4):
+        await world.add_user(f"u{number}")
+    headers = GATEWAY.headers(ANONYMOUS, peer="gateway")
+    pages, before = [], ""
+    for _ in range(2):
+        query = {"limit": "2", "before": before, "action": "user.", "actor": "root"}
+        page = (await world.http.get("/internal/audit", params=query, headers=headers)).json()
+        pages.append([entry["subject"] for entry in page])
+        before = page[-1]["id"]
+    assert pages == [["user u3", "user u2"], ["user u1", "user u0"]]
+    assert (await world.http.get("/internal/audit")).status_code == 404
+    assert (await world.get_as_peer("/internal/audit")).status_code == 404
+
+
+async def test_entries_are_kept_for_their_time(world):
+    await world.add_user("ann")
+    await delete_entries(world.database, older_than=now() - now().replace(year=2000))
+    assert await entries(world, "user.create")
+    await delete_entries(world.database, older_than=now() - now())
+    assert not await entries(world)
+    names = {task.name for task in world.app.state.parts.tasks}
+    assert "identity_delete_old_audit_entries" in names

@@ -1,0 +1,117 @@
+"""Identity as its tests see it: the app, the ways to call it, and what it emitted."""
+
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
+
+import httpx
+import msgspec
+from litestar import Litestar
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.tables import now
+from ingot_chassis.http.paging import Page
+from ingot_chassis.security.principal import ANONYMOUS, Principal, sign_principal
+from ingot_chassis.testing import service
+from ingot_chassis.testing.service import Callers
+from ingot_contracts.identity import User
+from ingot_contracts.repos import Repository, RepositoryCreated
+from ingot_identity.components import Components
+from ingot_identity.core import browser_sessions
+from ingot_identity.store import accounts
+from ingot_identity.store import browser_sessions as session_store
+
+GATEWAY, REPOS = Callers("identity"), Callers("identity")
+"""Each with a key of its own."""
+PASSWORD = "correct horse"
+
+_E = TypeVar("_E", bound=msgspec.Struct)
+
+
+class World:
+    """The service, and the ways to call it."""
+
+    def __init__(self, app: Litestar, http: httpx.AsyncClient) -> None:
+        self.app, self.http = app, http
+        self.database: Database = app.state.database
+        self.components: Components = app.state.components
+        self._principal_tokens: dict[str, str] = {}
+
+    async def authenticate(self, **credential: str) -> httpx.Response:
+        """What the gateway asks of a credential."""
+        headers = GATEWAY.headers(ANONYMOUS, peer="gateway")
+        return await self.http.post("/internal/authenticate", json=credential, headers=headers)
+
+    async def get_as_peer(self, path: str) -> httpx.Response:
+        return await self.http.get(path, headers=REPOS.headers(ANONYMOUS, peer="repos"))
+
+    async def put_ownership(self, owner_id: int, *, id_: int = 1, before: int = 0) -> httpx.Response:
+        """What repos sends for a new repository, or one with a new owner."""
+        headers = REPOS.headers(ANONYMOUS, peer="repos")
+        body = {"owner_id": owner_id, "name": "app", "private": False, "before": before}
+        return await self.http.put(f"/internal/repositories/{id_}", json=body, headers=headers)
+
+    async def call(
+        self, method: str, path: str, body: object = None, *, as_: str = "", token: str = ""
+    ) -> httpx.Response:
+        """One request as the person of that name (by password), or with a token, or anonymous."""
+        headers = await self._headers(as_, token)
+        return await self.http.request(method, f"/api/v1{path}", json=body, headers=headers)
+
+    async def call_raw(self, method: str, path: str, body: str, *, as_: str) -> httpx.Response:
+        """The same with a body that is not encoded."""
+        headers = await self._headers(as_, "") | {"content-type": "application/json"}
+        return await self.http.request(method, f"/api/v1{path}", content=body.encode(), headers=headers)
+
+    async def _headers(self, as_: str, token: str) -> dict[str, str]:
+        credential = {"token": token} if token else {"name": as_, "password": PASSWORD}
+        key = token or as_
+        if key and key not in self._principal_tokens:
+            self._principal_tokens[key] = (await self.authenticate(**credential)).json()["statement"]
+        return {"ingot-principal": self._principal_tokens[key]} if key else {}
+
+    async def principal_token(self, principal: Principal) -> str:
+        """What identity itself would answer for ``principal``."""
+        return sign_principal(principal, await self.components.signing_keys.current(), audience=["identity"])
+
+    async def add_user(self, name: str) -> int:
+        body = {"username": name, "email": f"{name}@example.com", "password": PASSWORD}
+        return int((await self.call("POST", "/admin/users", body, as_="root")).json()["id"])
+
+    async def start_session(self, name: str) -> int:
+        """The id of a new session of that person in a browser."""
+        async with self.database.transaction() as tx:
+            account = await accounts.get_by_login(tx, name)
+            assert account is not None
+            await browser_sessions.start(tx, account.id)
+            rows, _ = await session_store.list_page(tx, account.id, Page(1, 1))
+        return rows[0].id
+
+    async def emitted_types(self) -> list[str]:
+        return await service.emitted_types(self.database)
+
+    async def emitted(self, cls: type[_E]) -> list[_E]:
+        return await service.emitted_events(self.database, cls)
+
+    async def deliver(self, event: msgspec.Struct) -> None:
+        """Apply an event of repos, twice."""
+        assert await service.deliver_event(self.app.state.parts.consumers, event)
+
+    def count_statements(self) -> AbstractContextManager[list[tuple[str, Any]]]:
+        return service.count_statements(self.database)
+
+
+def repository(owner_id: int, *, id_: int = 1) -> Repository:
+    """A repository of that owner."""
+    return Repository(
+        id=id_,
+        owner=User(id=owner_id, login="x"),
+        name="app",
+        full_name="x/app",
+        created_at=now(),
+        updated_at=now(),
+    )
+
+
+def created(owner_id: int) -> RepositoryCreated:
+    """The event of a new repository of that owner."""
+    return RepositoryCreated(repository=repository(owner_id), sender=User(id=1, login="root"))

@@ -1,0 +1,61 @@
+"""The people to whom a request assigns an issue."""
+
+import asyncio
+from collections.abc import Collection
+
+from ingot_chassis.errors import Invalid, NotFound
+from ingot_issues.api.request import IssuesRequest
+from ingot_issues.core.events import MOST_ASSIGNEES
+from ingot_issues.store import accounts
+
+
+async def resolve_assignees(
+    request: IssuesRequest, logins: list[str], current: Collection[int] = ()
+) -> list[int]:
+    """The ids of people who may be assigned, as ``resolve_readers`` finds them."""
+    require_few(logins, "assignees")
+    return await resolve_readers(request, logins, "assignee", current)
+
+
+def require_few(logins: list[str], field: str) -> None:
+    """Raises Invalid for more people than one issue takes."""
+    if len(logins) > MOST_ASSIGNEES:
+        raise Invalid.field(field, "length", f"are more than {MOST_ASSIGNEES}")
+
+
+async def resolve_readers(
+    request: IssuesRequest, logins: list[str], field: str, current: Collection[int] = ()
+) -> list[int]:
+    """The ids of people who may read the repository. Copies their accounts where there is no copy.
+
+    Raises Invalid for a login that no user has, and for a user who may not read the repository. ``current`` are
+    named already, so they stay in any case. ``field`` is that of the request.
+    """
+    async with request.db.read() as db:
+        ids_by_login = await accounts.user_ids_by_login(db, logins)
+    for login in logins:
+        if login.lower() not in ids_by_login:
+            ids_by_login[login.lower()] = await _copy_account(request, login, field)
+    ids = list(dict.fromkeys(ids_by_login[login.lower()] for login in logins))
+    unchecked = [account_id for account_id in ids if account_id not in (*current, request.principal.id)]
+    await asyncio.gather(*(_require_reader(request, account_id, field) for account_id in unchecked))
+    return ids
+
+
+async def _copy_account(request: IssuesRequest, login: str, field: str) -> int:
+    try:
+        account = await request.components.identity.account_by_name(login)
+    except NotFound:
+        raise Invalid.field(field, "unknown", f"{login!r} is no user") from None
+    if account.kind != "user":
+        raise Invalid.field(field, "unknown", f"{login!r} is no user")
+    async with request.db.transaction() as tx:
+        await accounts.save(tx, account)
+    return account.id
+
+
+async def _require_reader(request: IssuesRequest, account_id: int, field: str) -> None:
+    try:
+        await request.components.repos.access_of_user_by_id(account_id, request.repository_id)
+    except NotFound:
+        raise Invalid.field(field, "access", "has no access to the repository") from None

@@ -1,0 +1,117 @@
+"""Pinned issues and pull requests."""
+
+import msgspec
+from litestar import delete, get, patch, post
+
+from ingot_chassis.errors import Denied
+from ingot_contracts.issues import Issue, PullRequest
+from ingot_issues.api import pulls
+from ingot_issues.api.issues import issue_of
+from ingot_issues.api.policies import in_repository
+from ingot_issues.api.request import IssuesRequest
+from ingot_issues.core import pins
+from ingot_issues.core.access import may_administer
+from ingot_issues.store import pins as store
+from ingot_issues.store.issues import IssueDetails
+
+
+class NewIssuePinsAllowed(msgspec.Struct):
+    """Whether one more issue, and one more pull request, can be pinned."""
+
+    issues: bool
+    pull_requests: bool
+
+
+async def _pinnable_issue(request: IssuesRequest, index: int) -> IssueDetails:
+    """Raises Denied for others than administrators of the repository."""
+    issue = await issue_of(request, index)
+    if not await request.allowed(may_administer):
+        raise Denied("only administrators of the repository may pin")
+    return issue
+
+
+@get(
+    "/issues/pinned",
+    policy=in_repository("read", "read:issue", "issues"),
+    operation_id="repoListPinnedIssues",
+    tags=["repository"],
+)
+async def list_pinned_issues(request: IssuesRequest) -> list[Issue]:
+    """Pinned issues, in their order."""
+    async with request.db.read() as db:
+        rows = await store.list_details(db, request.repository_id, is_pull=False)
+    presenter, repository = request.presenter, request.access.repository
+    return [presenter.issue(row, repository) for row in rows]
+
+
+@get(
+    "/pulls/pinned",
+    policy=in_repository("read", "read:repository", "pulls"),
+    operation_id="repoListPinnedPullRequests",
+    tags=["repository"],
+)
+async def list_pinned_pulls(request: IssuesRequest) -> list[PullRequest]:
+    """Pinned pull requests, in their order."""
+    async with request.db.read() as db:
+        rows = await store.list_details(db, request.repository_id, is_pull=True)
+    return [pulls.present(request, row) for row in rows]
+
+
+@get(
+    "/new_pin_allowed",
+    policy=in_repository("read", "read:repository"),
+    operation_id="repoNewPinAllowed",
+    tags=["repository"],
+)
+async def get_pins_allowed(request: IssuesRequest) -> NewIssuePinsAllowed:
+    """Whether one more issue, and one more pull request, can be pinned."""
+    async with request.db.read() as db:
+        issue_ids = await store.list_ids(db, request.repository_id, is_pull=False)
+        pull_ids = await store.list_ids(db, request.repository_id, is_pull=True)
+    return NewIssuePinsAllowed(
+        issues=len(issue_ids) < pins.MOST_PINS, pull_requests=len(pull_ids) < pins.MOST_PINS
+    )
+
+
+@post(
+    "/issues/{index:int}/pin",
+    policy=in_repository("write", "write:issue", "issues"),
+    operation_id="pinIssue",
+    tags=["issue"],
+    status_code=204,
+)
+async def pin_issue(request: IssuesRequest, index: int) -> None:
+    """Pin an issue or pull request: administrators of the repository may."""
+    issue, context = await _pinnable_issue(request, index), await request.context()
+    async with request.db.transaction() as tx:
+        await pins.pin_issue(tx, context, issue)
+
+
+@delete(
+    "/issues/{index:int}/pin",
+    policy=in_repository("write", "write:issue", "issues"),
+    operation_id="unpinIssue",
+    tags=["issue"],
+)
+async def unpin_issue(request: IssuesRequest, index: int) -> None:
+    """Unpin an issue or pull request: administrators of the repository may."""
+    issue, context = await _pinnable_issue(request, index), await request.context()
+    async with request.db.transaction() as tx:
+        await pins.unpin_issue(tx, context, issue)
+
+
+@patch(
+    "/issues/{index:int}/pin/{position:int}",
+    policy=in_repository("write", "write:issue", "issues"),
+    operation_id="moveIssuePin",
+    tags=["issue"],
+    status_code=204,
+)
+async def move_pin(request: IssuesRequest, index: int, position: int) -> None:
+    """Put a pinned issue at another position, which counts from 1."""
+    issue, context = await _pinnable_issue(request, index), await request.context()
+    async with request.db.transaction() as tx:
+        await pins.move_pin(tx, context, issue, position)
+
+
+routes = [list_pinned_issues, list_pinned_pulls, get_pins_allowed, pin_issue, unpin_issue, move_pin]

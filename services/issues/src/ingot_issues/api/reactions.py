@@ -1,0 +1,175 @@
+"""Reactions to issues and comments."""
+
+from datetime import datetime
+
+import msgspec
+from litestar import Response, delete, get, post
+
+from ingot_chassis.errors import Denied, NotFound
+from ingot_contracts.identity import User
+from ingot_contracts.issues import ReactionContent
+from ingot_issues.api.comments import comment_of
+from ingot_issues.api.issues import issue_of
+from ingot_issues.api.policies import in_repository
+from ingot_issues.api.request import IssuesRequest
+from ingot_issues.core.access import may_comment
+from ingot_issues.core.presenter import Presenter
+from ingot_issues.store import accounts, issue_rows
+from ingot_issues.store import reactions as store
+from ingot_issues.store.accounts import People
+from ingot_issues.store.comments import CommentKind, CommentRow
+from ingot_issues.store.reactions import ReactionRow
+
+TO_ISSUE = "/issues/{index:int}/reactions"
+TO_COMMENT = "/issues/comments/{comment_id:int}/reactions"
+
+
+class EditReaction(msgspec.Struct):
+    content: ReactionContent
+
+
+class Reaction(msgspec.Struct):
+    user: User
+    content: str
+    created_at: datetime
+
+
+def _present(presenter: Presenter, row: ReactionRow, people: People) -> Reaction:
+    user = presenter.user(people.get(row.account_id))
+    return Reaction(user=user, content=row.content, created_at=row.created_at.replace(microsecond=0))
+
+
+async def _list_page(
+    request: IssuesRequest, issue_id: int, comment_id: int | None
+) -> Response[list[Reaction]]:
+    page = request.page()
+    async with request.db.read() as db:
+        rows, total = await store.list_page(db, issue_id, comment_id, page)
+        people = await accounts.get_people(db, (row.account_id for row in rows))
+    presenter = request.presenter
+    page_reactions = [_present(presenter, row, people) for row in rows]
+    return Response(page_reactions, headers=request.page_headers(page, total))
+
+
+async def _add(
+    request: IssuesRequest, issue_id: int, comment_id: int | None, content: str
+) -> Response[Reaction]:
+    """201, or 200 when the caller has reacted so before. Raises Denied on a locked issue."""
+    await _require_open_conversation(request, issue_id)
+    context = await request.context()
+    async with request.db.transaction() as tx:
+        await context.lock(tx)
+        former = await store.get(tx, issue_id, comment_id, context.actor_id, content)
+        row = former or await store.add(tx, issue_id, comment_id, context.actor_id, content)
+        people = await accounts.get_people(tx, [context.actor_id])
+    if row is None:
+        raise NotFound
+    status = 201 if former is None else 200
+    return Response(_present(request.presenter, row, people), status_code=status)
+
+
+async def _remove(request: IssuesRequest, issue_id: int, comment_id: int | None, content: str) -> None:
+    await _require_open_conversation(request, issue_id)
+    context = await request.context()
+    async with request.db.transaction() as tx:
+        await context.lock(tx)
+        await store.remove(tx, issue_id, comment_id, context.actor_id, content)
+
+
+async def _require_open_conversation(request: IssuesRequest, issue_id: int) -> None:
+    async with request.db.read() as db:
+        issue = await issue_rows.get_by_id(db, issue_id)
+    if issue is None:
+        raise NotFound
+    locked = issue.locked
+    if not await request.allowed(lambda access: may_comment(access, locked=locked)):
+        raise Denied("the conversation is locked")
+
+
+async def _written_comment(request: IssuesRequest, comment_id: int) -> CommentRow:
+    """A comment of a person. Raises NotFound for other rows of a timeline."""
+    row = await comment_of(request, comment_id)
+    if row.kind != CommentKind.COMMENT:
+        raise NotFound
+    return row
+
+
+@get(
+    TO_ISSUE,
+    policy=in_repository("read", "read:issue", "issues"),
+    operation_id="issueGetIssueReactions",
+    tags=["issue"],
+)
+async def list_issue_reactions(request: IssuesRequest, index: int) -> Response[list[Reaction]]:
+    """Reactions to an issue, the oldest first."""
+    return await _list_page(request, (await issue_of(request, index)).id, None)
+
+
+@post(
+    TO_ISSUE,
+    policy=in_repository("signed-in", "write:issue", "issues"),
+    operation_id="issuePostIssueReaction",
+    tags=["issue"],
+    status_code=201,
+)
+async def add_issue_reaction(request: IssuesRequest, index: int, data: EditReaction) -> Response[Reaction]:
+    """React to an issue; on a locked one only writers may."""
+    return await _add(request, (await issue_of(request, index)).id, None, data.content)
+
+
+@delete(
+    TO_ISSUE,
+    policy=in_repository("signed-in", "write:issue", "issues"),
+    operation_id="issueDeleteIssueReaction",
+    tags=["issue"],
+    status_code=204,
+)
+async def remove_issue_reaction(request: IssuesRequest, index: int, data: EditReaction) -> None:
+    """Take a reaction of the caller back. There is no error when there is none."""
+    await _remove(request, (await issue_of(request, index)).id, None, data.content)
+
+
+@get(
+    TO_COMMENT,
+    policy=in_repository("read", "read:issue", "issues"),
+    operation_id="issueGetCommentReactions",
+    tags=["issue"],
+)
+async def list_comment_reactions(request: IssuesRequest, comment_id: int) -> Response[list[Reaction]]:
+    """Reactions to a comment, the oldest first."""
+    comment = await _written_comment(request, comment_id)
+    return await _list_page(request, comment.issue_id, comment.id)
+
+
+@post(
+    TO_COMMENT,
+    policy=in_repository("signed-in", "write:issue", "issues"),
+    operation_id="issuePostCommentReaction",
+    tags=["issue"],
+    status_code=201,
+)
+async def add_comment_reaction(
+    request: IssuesRequest, comment_id: int, data: EditReaction
+) -> Response[Reaction]:
+    """React to a comment; on a locked issue only writers may."""
+    comment = await _written_comment(request, comment_id)
+    return await _add(request, comment.issue_id, comment.id, data.content)
+
+
+@delete(
+    TO_COMMENT,
+    policy=in_repository("signed-in", "write:issue", "issues"),
+    operation_id="issueDeleteCommentReaction",
+    tags=["issue"],
+    status_code=204,
+)
+async def remove_comment_reaction(request: IssuesRequest, comment_id: int, data: EditReaction) -> None:
+    """Take a reaction of the caller back. There is no error when there is none."""
+    comment = await _written_comment(request, comment_id)
+    await _remove(request, comment.issue_id, comment.id, data.content)
+
+
+routes = [
+    list_issue_reactions, add_issue_reaction, remove_issue_reaction,
+    list_comment_reactions, add_comment_reaction, remove_comment_reaction,
+]  # fmt: skip

@@ -1,0 +1,133 @@
+"""Comments of reviews on lines: lists, replies, and conversations that are resolved."""
+
+import asyncio
+
+import msgspec
+from litestar import get, post
+
+from ingot_chassis.errors import Denied, NotFound
+from ingot_contracts.issues import PullReviewComment
+from ingot_issues.api.policies import in_repository
+from ingot_issues.api.pulls import pull_of
+from ingot_issues.api.request import IssuesRequest
+from ingot_issues.api.reviews import LARGEST_DIFF, review_of, reviewable
+from ingot_issues.api.texts import Markdown
+from ingot_issues.core import review_comments
+from ingot_issues.core.access import may_edit_issue
+from ingot_issues.core.comments import clean_body
+from ingot_issues.store import accounts
+from ingot_issues.store import reviews as store
+from ingot_issues.store.issues import PullDetails
+from ingot_issues.store.reviews import PlacedCommentRow, ReviewCommentRow
+from ingot_issues.store.states import ReviewState
+
+
+class ReplyToComment(msgspec.Struct, kw_only=True):
+    body: Markdown = ""
+
+
+async def present(
+    request: IssuesRequest, pull: PullDetails, rows: list[ReviewCommentRow]
+) -> list[PullReviewComment]:
+    """Comments of one pull request. The diff is read where one of them is about an earlier head."""
+    async with request.db.read() as db:
+        ids = [row.author_id for row in rows] + [row.resolver_id for row in rows if row.resolver_id]
+        people = await accounts.get_people(db, ids)
+    outdated: set[int] = set()
+    if any(row.commit_sha != pull.head_sha for row in rows):
+        diff = await request.components.repos.diff(
+            request.repository_id, pull.merge_base, pull.head_sha, "diff", request.principal_token
+        )
+        if len(diff) <= LARGEST_DIFF:
+            text = diff.decode("utf-8", "replace")
+            outdated = await asyncio.to_thread(review_comments.find_outdated, text, rows)
+    presenter, repository = request.presenter, request.access.repository
+    return [
+        presenter.review_comment(row, pull, repository, people, outdated=row.id in outdated) for row in rows
+    ]
+
+
+@get(
+    "/pulls/{index:int}/reviews/{review_id:int}/comments",
+    policy=in_repository("read", "read:repository", "pulls"),
+    operation_id="repoGetPullReviewComments",
+    tags=["repository"],
+)
+async def list_review_comments(request: IssuesRequest, index: int, review_id: int) -> list[PullReviewComment]:
+    """The comments of a review on lines, with the replies to them."""
+    pull = await pull_of(request, index)
+    review = await review_of(request, pull, review_id)
+    async with request.db.read() as db:
+        rows = await store.list_comments(db, review.id)
+    return await present(request, pull, list(rows))
+
+
+async def _comment_of(request: IssuesRequest, comment_id: int) -> PlacedCommentRow:
+    """Raises NotFound, also for a comment in a pending review of somebody else."""
+    async with request.db.read() as db:
+        row = await store.get_comment(db, request.repository_id, comment_id)
+    if row is None:
+        raise NotFound
+    if row.review_state == ReviewState.PENDING and row.review_author_id != request.principal.id:
+        raise NotFound
+    return row
+
+
+@post(
+    "/pulls/{index:int}/comments/{comment_id:int}/replies",
+    policy=in_repository("signed-in", "write:repository", "pulls"),
+    operation_id="repoCreatePullReviewCommentReply",
+    tags=["repository"],
+    status_code=201,
+)
+async def reply(
+    request: IssuesRequest, index: int, comment_id: int, data: ReplyToComment
+) -> PullReviewComment:
+    """Answer a comment on a line; on a locked pull request only writers may."""
+    pull = await reviewable(request, index)
+    to, body = await _comment_of(request, comment_id), clean_body(data.body)
+    if to.number != pull.number:
+        raise NotFound
+    context = await request.context()
+    async with request.db.transaction() as tx:
+        row = await review_comments.reply(tx, context, pull, to, body)
+    [comment] = await present(request, pull, [row])
+    return comment
+
+
+@post(
+    "/pulls/comments/{comment_id:int}/resolve",
+    policy=in_repository("signed-in", "write:repository", "pulls"),
+    operation_id="repoResolvePullReviewComment",
+    tags=["repository"],
+    status_code=204,
+)
+async def resolve(request: IssuesRequest, comment_id: int) -> None:
+    """Mark the conversation of a comment as resolved: the author of the pull request and writers may."""
+    await _resolve(request, comment_id, request.principal.id)
+
+
+@post(
+    "/pulls/comments/{comment_id:int}/unresolve",
+    policy=in_repository("signed-in", "write:repository", "pulls"),
+    operation_id="repoUnresolvePullReviewComment",
+    tags=["repository"],
+    status_code=204,
+)
+async def unresolve(request: IssuesRequest, comment_id: int) -> None:
+    """The conversation of a comment is open again."""
+    await _resolve(request, comment_id, None)
+
+
+async def _resolve(request: IssuesRequest, comment_id: int, resolver_id: int | None) -> None:
+    row = await _comment_of(request, comment_id)
+    pull = await pull_of(request, row.number)
+    if not await request.allowed(lambda access: may_edit_issue(access, request.principal, pull.author_id)):
+        raise Denied("only the author of the pull request and writers of the repository may do that")
+    context = await request.context()
+    async with request.db.transaction() as tx:
+        await context.lock(tx)
+        await store.resolve(tx, row, resolver_id)
+
+
+routes = [list_review_comments, reply, resolve, unresolve]

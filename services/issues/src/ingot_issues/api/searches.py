@@ -1,0 +1,135 @@
+"""Issues of all repositories that the caller may read."""
+
+import asyncio
+from collections.abc import Collection
+from typing import Annotated
+
+from litestar import Response, get
+from litestar.params import QueryParameter
+
+from ingot_chassis.errors import Invalid, NotFound
+from ingot_chassis.http.policy import anyone
+from ingot_contracts.issues import Issue
+from ingot_contracts.repos import RepositoryAccess
+from ingot_issues.api import queries
+from ingot_issues.api.queries import InState
+from ingot_issues.api.request import IssuesRequest
+from ingot_issues.store import accounts, global_searches, repositories
+from ingot_issues.store.global_searches import PersonalFilter
+from ingot_issues.store.searches import IssueFilter
+from ingot_issues.store.states import StateFilter
+
+MOST_REPOSITORIES = 10_000
+"""The latest repositories with issues, which are searched."""
+MOST_COPIES = 100
+"""Repositories without a copy that one request copies."""
+COPIES_AT_ONCE = 10
+
+
+async def readable_repositories(request: IssuesRequest) -> list[int]:
+    """The ids of the repositories with issues that the caller may read, all with a copy.
+
+    What is there from before copies were made of all repositories is copied now.
+    """
+    async with request.db.read() as db:
+        ids = await global_searches.list_repositories(db, MOST_REPOSITORIES)
+        copied_ids = await repositories.list_copied(db, ids)
+    readable_ids = await request.components.repos.readable(ids, request.principal_token)
+    missing_ids = sorted(readable_ids - copied_ids, reverse=True)
+    added_ids = await _copy_repositories(request, missing_ids[:MOST_COPIES]) if missing_ids else []
+    return [*(readable_ids & copied_ids), *added_ids]
+
+
+async def _copy_repositories(request: IssuesRequest, ids: Collection[int]) -> list[int]:
+    """Copy these repositories; the ids of those that are copied now."""
+    at_once = asyncio.Semaphore(COPIES_AT_ONCE)
+
+    async def read(repository_id: int) -> RepositoryAccess | None:
+        async with at_once:
+            try:
+                return await request.components.repos.access_by_id(repository_id, request.principal_token)
+            except NotFound:  # deleted meanwhile
+                return None
+
+    accesses = [access for access in await asyncio.gather(*map(read, ids)) if access is not None]
+    for access in accesses:
+        async with request.db.transaction() as tx:
+            await repositories.add_missing(tx, access.repository)
+    return [access.repository.id for access in accesses]
+
+
+@get(
+    "/api/v1/repos/issues/search",
+    policy=anyone("read:issue"),
+    operation_id="issueSearchIssues",
+    tags=["issue"],
+)
+async def search_issues(
+    request: IssuesRequest,
+    in_state: InState = "",
+    labels: list[str] | None = None,
+    milestones: list[str] | None = None,
+    q: str = "",
+    of_type: Annotated[str, QueryParameter(name="type")] = "",
+    since: str = "",
+    before: str = "",
+    created: str = "",
+    assigned: str = "",
+    created_by: str = "",
+    owner: str = "",
+    team: str = "",
+    mentioned: str = "",
+    review_requested: str = "",
+    reviewed: str = "",
+) -> Response[list[Issue]]:
+    """Issues and pull requests of the repositories that the caller may read, newest first; open ones unless `state` says otherwise.
+
+    `labels` and `milestones` are names. With several of `created`, `assigned`, `review_requested` and `reviewed`, an issue
+    matches any of them.
+    """
+    if team:
+        raise Invalid.field("team", "unsupported", "is no filter here")
+    if queries.truth(mentioned):
+        raise Invalid.field("mentioned", "unsupported", "is no filter here")
+    page = request.page()
+    filters = IssueFilter(
+        is_pull=queries.kind(of_type),
+        state=queries.state(in_state, StateFilter.OPEN),
+        label_names=queries.names("labels", labels),
+        milestone_titles=queries.names("milestones", milestones),
+        text=queries.storable(q).strip(),
+        since=queries.moment(since),
+        before=queries.end(before),
+        created_by=queries.storable(created_by),
+    )
+    owner_id = await _owner_id(request, queries.storable(owner)) if owner else 0
+    personal = PersonalFilter(
+        account_id=request.principal.id,
+        created=queries.truth(created),
+        assigned=queries.truth(assigned),
+        review_requested=queries.truth(review_requested),
+        reviewed=queries.truth(reviewed),
+        owner_id=owner_id,
+    )
+    ids = await readable_repositories(request)
+    async with request.db.read() as db:
+        rows, total = await global_searches.list_page(db, ids, filters, personal, page)
+        copies = await repositories.get_many(db, {row.repository_id for row in rows})
+    presenter = request.presenter
+    page_issues = [presenter.issue(row, copies[row.repository_id]) for row in rows]
+    return Response(page_issues, headers=request.page_headers(page, total))
+
+
+async def _owner_id(request: IssuesRequest, login: str) -> int:
+    """The id of an account. Raises Invalid."""
+    async with request.db.read() as db:
+        account_id = await accounts.get_id(db, login)
+    if account_id is None:
+        try:
+            account_id = (await request.components.identity.account_by_name(login)).id
+        except NotFound:
+            raise Invalid.field("owner", "unknown", f"{login!r} is no account") from None
+    return account_id
+
+
+routes = [search_issues]

@@ -1,0 +1,122 @@
+"""Who hears of an issue."""
+
+from datetime import datetime
+
+import msgspec
+from litestar import Response, delete, get, put
+from litestar.openapi import ResponseSpec
+
+from ingot_chassis.errors import Denied
+from ingot_contracts.identity import User
+from ingot_contracts.limits import Name
+from ingot_issues.api import queries
+from ingot_issues.api.issues import issue_of
+from ingot_issues.api.policies import in_repository
+from ingot_issues.api.request import IssuesRequest
+from ingot_issues.store import accounts
+from ingot_issues.store import subscriptions as store
+from ingot_issues.store.issues import IssueDetails
+
+UNCHANGED = {200: ResponseSpec(None, description="It was so already")}
+
+
+class WatchInfo(msgspec.Struct):
+    """``ignored``: the caller said that they do not want to hear of it."""
+
+    subscribed: bool
+    ignored: bool
+    reason: Name | None
+    created_at: datetime
+    url: str
+    repository_url: str
+
+
+@get(
+    "/issues/{index:int}/subscriptions",
+    policy=in_repository("read", "read:issue", "issues"),
+    operation_id="issueSubscriptions",
+    tags=["issue"],
+)
+async def list_subscriptions(request: IssuesRequest, index: int) -> Response[list[User]]:
+    """Who hears of an issue: those who take part in it, and those who said so."""
+    issue, page = await issue_of(request, index), request.page()
+    async with request.db.read() as db:
+        rows, total = await store.list_page(db, issue.id, page)
+    page_users = [request.presenter.user(accounts.person_of(row)) for row in rows]
+    return Response(page_users, headers=request.page_headers(page, total))
+
+
+@get(
+    "/issues/{index:int}/subscriptions/check",
+    policy=in_repository("own", "read:issue", "issues"),
+    operation_id="issueCheckSubscription",
+    tags=["issue"],
+)
+async def check_subscription(request: IssuesRequest, index: int) -> WatchInfo:
+    """Whether the caller hears of an issue."""
+    issue = await issue_of(request, index)
+    async with request.db.read() as db:
+        row = await store.get(db, issue.id, request.principal.id)
+        subscriber_ids = await store.list_subscriber_ids(db, issue.id)
+    root = f"{request.presenter.root}api/v1/repos/{request.access.repository.full_name}"
+    return WatchInfo(
+        subscribed=request.principal.id in subscriber_ids,
+        ignored=row is not None and not row.subscribed,
+        reason=None,
+        created_at=(row.created_at if row else issue.created_at).replace(microsecond=0),
+        url=f"{root}/issues/{issue.number}/subscriptions",
+        repository_url=root,
+    )
+
+
+@put(
+    "/issues/{index:int}/subscriptions/{user:str}",
+    policy=in_repository("signed-in", "write:issue", "issues"),
+    operation_id="issueAddSubscription",
+    tags=["issue"],
+    status_code=201,
+    responses=UNCHANGED,
+)
+async def subscribe(request: IssuesRequest, index: int, user: str) -> Response[None]:
+    """Let the caller, or for a site administrator anybody, hear of an issue; 200 when they do already."""
+    return await _save(request, await issue_of(request, index), user, subscribed=True)
+
+
+@delete(
+    "/issues/{index:int}/subscriptions/{user:str}",
+    policy=in_repository("signed-in", "write:issue", "issues"),
+    operation_id="issueDeleteSubscription",
+    tags=["issue"],
+    status_code=201,
+    responses=UNCHANGED,
+)
+async def unsubscribe(request: IssuesRequest, index: int, user: str) -> Response[None]:
+    """Let the caller, or for a site administrator anybody, not hear of an issue; 200 when they do not already."""
+    return await _save(request, await issue_of(request, index), user, subscribed=False)
+
+
+async def _save(
+    request: IssuesRequest, issue: IssueDetails, user: str, *, subscribed: bool
+) -> Response[None]:
+    """201 when that is new. Raises Denied or NotFound."""
+    account_id = await _subscriber_id(request, queries.storable(user))
+    context = await request.context()
+    async with request.db.transaction() as tx:
+        await context.lock(tx)
+        before = account_id in await store.list_subscriber_ids(tx, issue.id)
+        await store.save(tx, issue.id, account_id, subscribed=subscribed)
+    return Response(None, status_code=200 if before == subscribed else 201)
+
+
+async def _subscriber_id(request: IssuesRequest, login: str) -> int:
+    """The id of the caller, or for a site administrator of anybody who may read the repository."""
+    if login.lower() == request.principal.name.lower():
+        return request.principal.id
+    if not request.principal.admin:
+        raise Denied("only for oneself")
+    account_id = (await request.components.identity.account_by_name(login)).id
+    await request.components.repos.access_of_user_by_id(account_id, request.repository_id)
+    return account_id
+
+
+routes = [list_subscriptions, check_subscription, subscribe, unsubscribe]

@@ -1,0 +1,220 @@
+"""Merging a pull request: claim it, let repos merge it, record that, delete the head branch.
+
+Each of the steps commits by itself, and repos is called between them. When the process ends before the merge is
+recorded, the event of the push that repos made records it; when it ends before the branch is deleted, a job deletes it.
+"""
+
+import contextlib
+import uuid
+
+import msgspec
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.errors import ApiError, Conflict, NotAllowed, NotFound, Unavailable
+from ingot_contracts.pulls import Compare, Comparison, Merge, Merged
+from ingot_issues.clients.repos import HttpRepos
+from ingot_issues.core import merges
+from ingot_issues.core.access import may_write
+from ingot_issues.core.issues import references_of
+from ingot_issues.core.merge_options import MergeOptions
+from ingot_issues.core.mergeability import Outdated, record_comparisons
+from ingot_issues.core.protections import refuse_unmet
+from ingot_issues.core.repository_context import RepositoryContext
+from ingot_issues.store import issue_rows, pulls
+from ingot_issues.store.issues import PullDetails
+
+
+async def merge_pull(
+    db: Database,
+    repos: HttpRepos,
+    context: RepositoryContext,
+    pull: PullDetails,
+    options: MergeOptions,
+    principal_token: str | None,
+) -> None:
+    """Merge as the caller; in a job, which has no ``principal_token``, as the actor of ``context``.
+
+    Raises NotAllowed when that is not possible, Conflict when a branch has moved, and MergeRefused with what is missing.
+    """
+    merges.refuse_ended(pull)
+    merges.refuse_style(context.repository, options.style)
+    await _refuse_unmet(db, repos, context, pull, options, principal_token)
+    claim = str(uuid.uuid4())
+    takes_branch = options.deletes_branch and await _may_write_to_head(repos, context, pull, principal_token)
+    async with db.transaction() as tx:
+        await merges.claim_merge(tx, pull, claim, takes_branch=takes_branch)
+    try:
+        merged = await _merge(db, repos, context, pull, options, principal_token)
+    except ApiError:
+        # The claim ends even when repos may have merged: repos merges a number once, so another request is safe.
+        async with db.transaction() as tx:
+            await pulls.release_merge(tx, pull.pull_id, claim)
+        raise
+    pull_references = await references_of(pull.title, pull.body)
+    async with db.transaction() as tx:
+        await merges.record_merge(tx, context, pull, merged, pull_references)
+    if takes_branch:
+        with contextlib.suppress(Unavailable):  # a job tries again
+            await delete_head_branch(db, repos, context, pull.id, principal_token)
+
+
+async def delete_head_branch(
+    db: Database,
+    repos: HttpRepos,
+    context: RepositoryContext,
+    issue_id: int,
+    principal_token: str | None = None,
+) -> None:
+    """Delete the head branch of a merged pull request, if the claim says so and it is not done. Raises Unavailable.
+
+    The branch stays when it has moved, when another pull request needs it, and when the actor of ``context`` may not
+    delete it. ``principal_token`` None: a job acts for the actor.
+    """
+    async with db.read() as reader:
+        pull = await issue_rows.get_pull_by_id(reader, issue_id)
+        if pull is None or not pull.takes_branch:
+            return
+        head = pull.head_repository_id, pull.head_branch
+        needed = await pulls.is_head_of_another(reader, pull.pull_id, *head)
+    deleted = False
+    if not needed and merges.may_delete_head(pull, context.repository):
+        try:
+            await repos.delete_branch(*head, pull.head_sha, principal_token, actor_id=context.actor_id)
+            deleted = True
+        except Unavailable:
+            raise
+        except ApiError:  # it has moved, is deleted, or the actor may not delete it
+            pass
+    async with db.transaction() as tx:
+        await merges.record_head_branch(tx, context, pull, deleted=deleted)
+
+
+async def _merge(
+    db: Database,
+    repos: HttpRepos,
+    context: RepositoryContext,
+    pull: PullDetails,
+    options: MergeOptions,
+    principal_token: str | None,
+) -> Merged:
+    """Let repos merge the head that is recorded here, or if it has moved since, the present one.
+
+    A job leaves a head that has moved to the comparison that follows, which tries the merge anew.
+    """
+
+    async def merge(head_sha: str) -> Merged:
+        request = _request(pull, options, head_sha)
+        try:
+            return await repos.merge(
+                context.repository.id,
+                request,
+                principal_token,
+                actor_id=context.actor_id,
+                restricted=context.restricted,
+                overrides=options.overrides,
+            )
+        except NotFound:
+            raise NotAllowed("the base branch is deleted") from None
+
+    moved = Conflict("the head branch has moved")
+    if options.head_sha in ("", pull.head_sha):
+        try:
+            return await merge(pull.head_sha)
+        except Conflict as conflict:
+            moved = conflict
+    comparison = None
+    if principal_token is not None:
+        comparison = await _compare(repos, context, pull, principal_token)
+    if comparison is None or comparison.head_sha == pull.head_sha:
+        raise moved
+    if options.head_sha not in ("", comparison.head_sha):
+        raise moved
+    dismisses = await repos.dismisses_approvals(context.repository.id, pull.base_branch)
+    try:
+        async with db.transaction() as tx:
+            await record_comparisons(tx, context, [(pull, comparison)], dismisses=dismisses)
+    except Outdated:
+        raise Conflict("a branch of the pull request moved; try again") from None
+    pull = msgspec.structs.replace(
+        pull,
+        base_sha=comparison.base_sha,
+        head_sha=comparison.head_sha,
+        merge_base=comparison.merge_base,
+    )
+    await _refuse_unmet(db, repos, context, pull, options, principal_token)
+    return await merge(comparison.head_sha)
+
+
+def _request(pull: PullDetails, options: MergeOptions, head_sha: str) -> Merge:
+    usual_title = (
+        f"{pull.title} (#{pull.number})"
+        if options.style == "squash"
+        else f"Merge pull request '{pull.title}' (#{pull.number}) from {pull.head_branch} into {pull.base_branch}"
+    )
+    return Merge(
+        number=pull.number,
+        base_branch=pull.base_branch,
+        head_sha=head_sha,
+        style=options.style,
+        title=options.title or usual_title,
+        message=options.message,
+        head_repository_id=pull.head_repository_id,
+        head_branch=pull.head_branch,
+    )
+
+
+async def _refuse_unmet(
+    db: Database,
+    repos: HttpRepos,
+    context: RepositoryContext,
+    pull: PullDetails,
+    options: MergeOptions,
+    principal_token: str | None,
+) -> None:
+    """Raises MergeRefused while open issues block it, or the protection of the base branch demands more."""
+    rule = await repos.merge_rule(
+        context.repository.id, pull.base_branch, pull.head_sha, principal_token, actor_id=context.actor_id
+    )
+    outdated = pull.merge_base != pull.base_sha
+    if rule.block_on_outdated_branch and principal_token is not None:
+        comparison = await _compare(repos, context, pull, principal_token)
+        outdated = comparison is None or comparison.merge_base != comparison.base_sha
+    async with db.read() as reader:
+        await merges.refuse_blocked_merge(reader, pull)
+        if not (options.overrides and rule.may_override):
+            await refuse_unmet(reader, rule, pull, outdated=outdated)
+
+
+async def _may_write_to_head(
+    repos: HttpRepos, context: RepositoryContext, pull: PullDetails, principal_token: str | None
+) -> bool:
+    """Whether the caller may write to the repository of the head. Asked now: a job does not know limits of a token."""
+    if pull.head_repository_id == context.repository.id:
+        return True
+    try:
+        if principal_token is not None:
+            return may_write(await repos.access_by_id(pull.head_repository_id, principal_token))
+        if context.restricted:
+            return False
+        return may_write(await repos.access_of_user_by_id(context.actor_id, pull.head_repository_id))
+    except NotFound:
+        return False
+
+
+async def _compare(
+    repos: HttpRepos, context: RepositoryContext, pull: PullDetails, principal_token: str
+) -> Comparison | None:
+    """How the branches compare now; None when the base is deleted."""
+    counted = pull.changed_files is not None
+    request = Compare(
+        base_branch=pull.base_branch,
+        head_repository_id=pull.head_repository_id,
+        head_branch=pull.head_branch,
+        number=pull.number,
+        counted_base=pull.merge_base if counted else "",
+        counted_head=pull.head_sha if counted else "",
+    )
+    try:
+        return await repos.compare(context.repository.id, request, principal_token)
+    except NotFound:
+        return None

@@ -1,0 +1,133 @@
+"""Whether open pull requests can be merged: a push makes that unknown, and a job compares their branches again."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.jobs.jobs import Jobs
+from ingot_contracts.pulls import MOST_HEADS, Comparison
+from ingot_contracts.repos import NO_COMMIT, PushReceived
+from ingot_issues.core import scheduled_merges
+from ingot_issues.core.events import announce
+from ingot_issues.core.repository_context import RepositoryContext
+from ingot_issues.core.reviews import dismiss_approvals
+from ingot_issues.store import counters, issue_rows
+from ingot_issues.store import pulls as store
+from ingot_issues.store.comments import CommentKind, Details
+from ingot_issues.store.issue_rows import AnyPull
+from ingot_issues.store.pulls import ComparedRow
+
+CHECK = "pulls.check"
+"""The kind of the job."""
+
+Side = Literal["base", "head"]
+
+
+class CheckMergeability(msgspec.Struct, frozen=True, kw_only=True):
+    """The job: compare pull requests of one base branch again. A push has moved their base or head (``side``) to ``sha``."""
+
+    repository_id: int
+    base_branch: str
+    issue_ids: list[int]
+    sha: str = msgspec.field(name="pushed")
+    pusher_id: int
+    restricted: bool = msgspec.field(default=False, name="confined")
+    side: Side
+
+
+class Outdated(Exception):
+    """Another comparison was recorded meanwhile: compare again."""
+
+
+async def invalidate(tx: Tx, jobs: Jobs, push: PushReceived) -> None:
+    """After a push to a branch: compare the open pull requests again that the branch is base or head of.
+
+    A pull request whose base branch is deleted cannot be merged. One whose head branch is deleted can: repos keeps
+    its commits.
+    """
+    branch = push.ref.removeprefix("refs/heads/")
+    rows = await store.list_open_on(tx, push.repository.id, branch)
+
+    def is_base_of(row: ComparedRow) -> bool:
+        return row.repository_id == push.repository.id and row.base_branch == branch
+
+    for repository_id in sorted({row.repository_id for row in rows}):
+        await counters.lock(tx, repository_id)
+    if push.after == NO_COMMIT:
+        await store.forget_mergeable(tx, [row.id for row in rows if is_base_of(row)])
+        return
+    # A mergeable pull request at this very commit was compared after the push. Another one may wait for its check.
+    outdated = [
+        row
+        for row in rows
+        if not row.mergeable or (row.base_sha if is_base_of(row) else row.head_sha) != push.after
+    ]
+    await store.forget_mergeable(tx, [row.id for row in outdated if row.mergeable])
+    groups: dict[tuple[int, str, Side], list[int]] = defaultdict(list)
+    for row in outdated:
+        side: Side = "base" if is_base_of(row) else "head"
+        groups[row.repository_id, row.base_branch, side].append(row.issue_id)
+    for (repository_id, base_branch, side), issue_ids in groups.items():
+        for start in range(0, len(issue_ids), MOST_HEADS):
+            check = CheckMergeability(
+                repository_id=repository_id,
+                base_branch=base_branch,
+                issue_ids=issue_ids[start : start + MOST_HEADS],
+                sha=push.after,
+                pusher_id=push.pusher.id,
+                restricted=push.restricted,
+                side=side,
+            )
+            await add_check(tx, jobs, check)
+
+
+async def add_check(tx: Tx, jobs: Jobs, check: CheckMergeability) -> None:
+    """Add the job, unless the same job waits already."""
+    await jobs.add(tx, CHECK, hashlib.sha256(msgspec.json.encode(check)).hexdigest(), check)
+
+
+async def record_comparisons(
+    tx: Tx,
+    context: RepositoryContext,
+    compared: Sequence[tuple[AnyPull, Comparison]],
+    *,
+    dismisses: bool,
+) -> None:
+    """Record comparisons of pull requests, and announce the heads that have moved. Raises Outdated.
+
+    ``dismisses``: the approvals of a head that has moved count no more.
+    """
+    if not compared:
+        return
+    await context.lock(tx)
+    tips = await store.get_tips(tx, [pull.pull_id for pull, _ in compared])
+    if any(tips.get(pull.pull_id) != (pull.base_sha, pull.head_sha) for pull, _ in compared):
+        raise Outdated
+    await store.record_comparisons(tx, compared)
+    for pull, comparison in compared:
+        if comparison.head_sha != pull.head_sha:
+            await issue_rows.change(tx, pull.id)
+            details = Details(old_ref=pull.head_sha, new_ref=comparison.head_sha)
+            await context.add_to_timeline(tx, pull.id, CommentKind.COMMITS_ADDED, details=details)
+            await announce(tx, context, pull.id, "synchronized")
+            if dismisses:
+                await dismiss_approvals(tx, context, pull.id)
+    await scheduled_merges.wake(tx, context.jobs, [pull.id for pull, _ in compared])
+
+
+def is_merged_by_push(pull: AnyPull, comparison: Comparison) -> bool:
+    """Whether a push to the base has brought all commits of a head that was ahead of it.
+
+    The head may have moved too, but not back to what the base had before.
+    """
+    was_ahead = pull.head_sha != pull.merge_base
+    return (
+        was_ahead
+        and comparison.commits == 0
+        and comparison.base_sha != pull.base_sha
+        and comparison.head_sha not in (pull.base_sha, pull.merge_base)
+    )

@@ -1,0 +1,68 @@
+"""Telling people what happened to an issue that they take part in, in which they are mentioned, or whose repository they watch.
+
+What happened adds a job in the same transaction; the job finds the people, and asks repos whether they may read the
+repository. So nobody waits for it, and nobody hears of what they may not see.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.tables import now
+from ingot_chassis.db.transaction import Tx
+from ingot_issues.core import mentions
+from ingot_issues.core.repository_context import RepositoryContext
+from ingot_issues.store import accounts, comments, issue_rows, subscriptions
+
+NOTIFY = "issue.notify"
+"""The kind of the job."""
+MOST_PEOPLE = 500
+"""People who hear of one issue."""
+
+
+class Notify(msgspec.Struct, frozen=True, kw_only=True):
+    """The job: tell people of what the actor did. ``comment_id`` 0: it was no comment."""
+
+    repository_id: int
+    issue_id: int
+    actor_id: int
+    comment_id: int = 0
+    is_opened: bool = False
+    at: datetime
+
+
+async def notify(
+    tx: Tx, context: RepositoryContext, issue_id: int, *, comment_id: int = 0, is_opened: bool = False
+) -> None:
+    """Add the job. With ``is_opened`` or a comment, who is mentioned in the text hears of it as well."""
+    job = Notify(
+        repository_id=context.repository.id,
+        issue_id=issue_id,
+        actor_id=context.actor_id,
+        comment_id=comment_id,
+        is_opened=is_opened,
+        at=now(),
+    )
+    key = f"{issue_id}:{comment_id}:{context.actor_id}:{job.at.timestamp()}"
+    await context.jobs.add(tx, NOTIFY, key, job)
+
+
+async def recipients(db: Executor, job: Notify, watcher_ids: Sequence[int]) -> list[int]:
+    """The people who take part in the issue, are mentioned in the text, or watch the repository; without the actor.
+
+    Of more than MOST_PEOPLE some watchers are left out.
+    """
+    text = ""
+    if job.comment_id:
+        text = "".join(row.body for row in await comments.list_by_id(db, [job.comment_id]))
+    elif job.is_opened:
+        issue = await issue_rows.get_by_id(db, job.issue_id)
+        text = f"{issue.title}\n\n{issue.body}" if issue is not None else ""
+    logins = await mentions.find_in_markdown(text)
+    mentioned_ids = (await accounts.user_ids_by_login(db, logins)).values() if logins else ()
+    people = await subscriptions.list_subscriber_ids(db, job.issue_id)
+    people |= await subscriptions.list_willing_ids(db, job.issue_id, mentioned_ids)
+    watchers = await subscriptions.list_willing_ids(db, job.issue_id, watcher_ids) - people
+    return [*sorted(people - {job.actor_id}), *sorted(watchers - {job.actor_id})][:MOST_PEOPLE]

@@ -1,0 +1,44 @@
+"""Pinned issues and pull requests of a repository."""
+
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Invalid
+from ingot_issues.core.repository_context import RepositoryContext
+from ingot_issues.store import pins as store
+from ingot_issues.store.comments import CommentKind
+from ingot_issues.store.issues import IssueDetails
+
+MOST_PINS = 3
+"""Pinned issues of a repository, and as many pull requests."""
+
+
+async def pin_issue(tx: Tx, context: RepositoryContext, issue: IssueDetails) -> None:
+    """Pin an issue after the others; nothing happens when it is pinned. Raises Invalid when there are too many."""
+    await context.lock(tx)
+    ids = await store.list_ids(tx, context.repository.id, is_pull=issue.is_pull)
+    if issue.id in ids:
+        return
+    if len(ids) >= MOST_PINS:
+        raise Invalid.field("index", "most", f"is not pinned: {MOST_PINS} are pinned already")
+    await store.replace(tx, ids, [*ids, issue.id])
+    await context.add_to_timeline(tx, issue.id, CommentKind.PINNED)
+
+
+async def unpin_issue(tx: Tx, context: RepositoryContext, issue: IssueDetails) -> None:
+    """Nothing happens when it is not pinned."""
+    await context.lock(tx)
+    ids = await store.list_ids(tx, context.repository.id, is_pull=issue.is_pull)
+    if issue.id in ids:
+        await store.replace(tx, ids, [one for one in ids if one != issue.id])
+        await context.add_to_timeline(tx, issue.id, CommentKind.UNPINNED)
+
+
+async def move_pin(tx: Tx, context: RepositoryContext, issue: IssueDetails, position: int) -> None:
+    """Put a pinned issue at ``position``, which counts from 1. Raises Invalid."""
+    await context.lock(tx)
+    ids = await store.list_ids(tx, context.repository.id, is_pull=issue.is_pull)
+    if issue.id not in ids:
+        raise Invalid.field("index", "unpinned", "is not pinned")
+    if not 1 <= position <= len(ids):
+        raise Invalid.field("position", "range", f"is a number from 1 to {len(ids)}")
+    others = [one for one in ids if one != issue.id]
+    await store.replace(tx, ids, [*others[: position - 1], issue.id, *others[position - 1 :]])

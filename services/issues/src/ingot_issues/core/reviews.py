@@ -1,0 +1,250 @@
+"""Reviewing pull requests, and asking for reviews."""
+
+import msgspec
+
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Invalid, NotFound
+from ingot_contracts.issues import ReviewAction, ReviewChanged, ReviewRequested
+from ingot_issues.core.events import announce_in_repository, emit
+from ingot_issues.core.notifications import notify
+from ingot_issues.core.repository_context import RepositoryContext
+from ingot_issues.core.scheduled_merges import wake
+from ingot_issues.store import accounts, issue_rows, issues
+from ingot_issues.store import reviews as store
+from ingot_issues.store.comments import CommentKind, Details
+from ingot_issues.store.issues import PullDetails
+from ingot_issues.store.reviews import DECISIONS, ReviewRow
+from ingot_issues.store.states import ReviewState, State
+
+NEW_HEAD = "approved an earlier head"
+"""Why an approval is dismissed after a push."""
+
+
+class NewComment(msgspec.Struct, frozen=True, kw_only=True):
+    """A comment on a line of the new file or, where ``old_position`` is not 0, of the old one."""
+
+    path: str
+    body: str
+    old_position: int = 0
+    new_position: int = 0
+    diff_hunk: str = ""
+
+
+class NewReview(msgspec.Struct, frozen=True, kw_only=True):
+    """``official``: it counts for the protection of the base branch. ``commit_sha`` is what was looked at."""
+
+    state: ReviewState
+    body: str
+    commit_sha: str
+    comments: list[NewComment] = []
+    official: bool = False
+
+
+async def write_review(
+    tx: Tx, context: RepositoryContext, pull: PullDetails, new_review: NewReview
+) -> ReviewRow:
+    """Begin a review, or go on with the one that the actor has begun; submit it unless it stays pending.
+
+    Raises Invalid.
+    """
+    await context.lock(tx)
+    review_id = await store.get_pending_id(tx, pull.id, context.actor_id)
+    if review_id is None:
+        review_id = await store.add(
+            tx, pull.id, context.actor_id, ReviewState.PENDING, commit_sha=new_review.commit_sha
+        )
+    if new_review.comments:
+        shared = {
+            "review_id": review_id,
+            "author_id": context.actor_id,
+            "commit_sha": new_review.commit_sha,
+        }
+        rows = [shared | msgspec.structs.asdict(comment) for comment in new_review.comments]
+        await store.add_comments(tx, rows)
+    if new_review.state != ReviewState.PENDING:
+        return await submit_review(tx, context, pull, review_id, new_review)
+    values = {"body": new_review.body} if new_review.body else {}
+    await store.change(tx, review_id, {**values, "commit_sha": new_review.commit_sha})
+    return await _require(tx, pull.id, review_id)
+
+
+async def submit_review(
+    tx: Tx, context: RepositoryContext, pull: PullDetails, review_id: int, submission: NewReview
+) -> ReviewRow:
+    """Submit the pending review of the actor. Raises Invalid, or NotFound when there is no such review."""
+    await context.lock(tx)
+    row = await _require(tx, pull.id, review_id)
+    if row.state != ReviewState.PENDING or row.author_id != context.actor_id:
+        raise NotFound
+    state, body = submission.state, submission.body or row.body
+    if state in DECISIONS and context.actor_id == pull.author_id:
+        raise Invalid.field("event", "own", "cannot decide about a pull request of one's own")
+    if state in DECISIONS and pull.state != State.OPEN:
+        raise Invalid.field("event", "closed", "cannot decide about a pull request that is closed")
+    if state != ReviewState.APPROVED and not body.strip() and not row.comments:
+        raise Invalid.field("body", "required", "is required")
+    values = {
+        "state": state,
+        "body": body,
+        "commit_sha": submission.commit_sha,
+        "official": submission.official,
+    }
+    await store.change(tx, row.id, values)
+    await store.remove_requests(tx, pull.id, [context.actor_id])
+    await context.add_to_timeline(tx, pull.id, CommentKind.REVIEW, body, Details(review=row.id))
+    await issue_rows.change(tx, pull.id)
+    await notify(tx, context, pull.id)
+    await wake(tx, context.jobs, [pull.id])
+    return await _announce(tx, context, pull.id, row.id, "submitted")
+
+
+async def dismiss_review(
+    tx: Tx, context: RepositoryContext, pull: PullDetails, review_id: int, message: str, *, priors: bool
+) -> ReviewRow:
+    """A review that decided does not count any more; with ``priors`` nor do others of its author.
+
+    Raises NotFound or Invalid.
+    """
+    await context.lock(tx)
+    row = await _require_decision(tx, pull, review_id)
+    if not row.dismissed:
+        await store.change(tx, row.id, {"dismissed": True})
+        details = Details(review=row.id)
+        await context.add_to_timeline(tx, pull.id, CommentKind.REVIEW_DISMISSED, message, details)
+    if priors:
+        await store.dismiss_others(tx, pull.id, row.author_id, row.id)
+    await wake(tx, context.jobs, [pull.id])
+    return await _announce(tx, context, pull.id, row.id, "dismissed")
+
+
+async def dismiss_approvals(tx: Tx, context: RepositoryContext, issue_id: int) -> None:
+    """The head of a pull request has moved: what was approved before counts no more."""
+    for review_id in await store.dismiss_approvals(tx, issue_id):
+        details = Details(review=review_id)
+        await context.add_to_timeline(tx, issue_id, CommentKind.REVIEW_DISMISSED, NEW_HEAD, details)
+        await _announce(tx, context, issue_id, review_id, "dismissed")
+
+
+async def restore_review(tx: Tx, context: RepositoryContext, pull: PullDetails, review_id: int) -> ReviewRow:
+    """A review that was dismissed counts again. Raises NotFound or Invalid."""
+    await context.lock(tx)
+    row = await _require_decision(tx, pull, review_id)
+    if row.dismissed:
+        await store.change(tx, row.id, {"dismissed": False})
+    await wake(tx, context.jobs, [pull.id])
+    return await _announce(tx, context, pull.id, row.id, "undismissed")
+
+
+async def delete_review(tx: Tx, context: RepositoryContext, pull: PullDetails, review_id: int) -> None:
+    """Delete a review with its comments; nothing happens when it is deleted already."""
+    await context.lock(tx)
+    await store.remove(tx, review_id)
+    await wake(tx, context.jobs, [pull.id])
+
+
+async def _require_decision(tx: Tx, pull: PullDetails, review_id: int) -> ReviewRow:
+    row = await _require(tx, pull.id, review_id)
+    if row.state == ReviewState.PENDING:
+        raise NotFound
+    if row.state not in DECISIONS:
+        raise Invalid.field("id", "state", "is a review that decides nothing")
+    return row
+
+
+async def _require(tx: Tx, issue_id: int, review_id: int) -> ReviewRow:
+    row = await store.get(tx, issue_id, review_id)
+    if row is None:
+        raise NotFound
+    return row
+
+
+async def request_reviews(
+    tx: Tx,
+    context: RepositoryContext,
+    pull: PullDetails,
+    account_ids: list[int],
+    official_ids: list[int],
+) -> list[ReviewRow]:
+    """Ask people for a review; the requests. Nothing happens for people who were asked already.
+
+    ``official_ids``: the decisions of these will count for the protection of the base branch.
+    """
+    await context.lock(tx)
+    former_ids = await store.list_requested_ids(tx, pull.id)
+    added_ids = [account_id for account_id in account_ids if account_id not in former_ids]
+    for account_id in added_ids:
+        official = account_id in official_ids
+        await store.add(
+            tx,
+            pull.id,
+            account_id,
+            ReviewState.REQUEST_REVIEW,
+            commit_sha=pull.head_sha,
+            official=official,
+        )
+        details = Details(assignee=account_id)
+        await context.add_to_timeline(tx, pull.id, CommentKind.REVIEW_REQUESTED, details=details)
+    if added_ids:
+        await notify(tx, context, pull.id)
+    await _announce_requests(tx, context, pull, added_ids, removed=False)
+    return list(await store.list_requests(tx, pull.id, account_ids))
+
+
+async def withdraw_requests(
+    tx: Tx, context: RepositoryContext, pull: PullDetails, account_ids: list[int]
+) -> None:
+    """Ask people for a review no longer; nothing happens for people who were not asked."""
+    await context.lock(tx)
+    removed_ids = await store.remove_requests(tx, pull.id, account_ids)
+    for account_id in removed_ids:
+        details = Details(assignee=account_id, removed=True)
+        await context.add_to_timeline(tx, pull.id, CommentKind.REVIEW_REQUESTED, details=details)
+    await wake(tx, context.jobs, [pull.id])
+    await _announce_requests(tx, context, pull, removed_ids, removed=True)
+
+
+async def _announce_requests(
+    tx: Tx, context: RepositoryContext, pull: PullDetails, account_ids: list[int], *, removed: bool
+) -> None:
+    if not account_ids:
+        return
+    await issue_rows.change(tx, pull.id)
+    present = await _require_pull(tx, pull.id)
+    shown = context.presenter.pull(present, context.presenter.repository(context.repository))
+    people = await accounts.get_people(tx, [context.actor_id, *account_ids])
+    for account_id in account_ids:
+        event = ReviewRequested(
+            removed=removed,
+            reviewer=context.presenter.user(people.get(account_id)),
+            pull_request=shown,
+            repository=context.presenter.repository(context.repository),
+            sender=context.presenter.user(people.get(context.actor_id)),
+        )
+        emit(tx, event, context.repository.id)
+
+
+async def _announce(
+    tx: Tx, context: RepositoryContext, issue_id: int, review_id: int, action: ReviewAction
+) -> ReviewRow:
+    """Announce what happened to a review; the review as it is now."""
+    row = await _require(tx, issue_id, review_id)
+    pull = await _require_pull(tx, issue_id)
+    shown = context.presenter.pull(pull, context.presenter.repository(context.repository))
+    people = await accounts.get_people(tx, [row.author_id])
+    review = context.presenter.review(row, pull, context.repository, people)
+    await announce_in_repository(
+        tx,
+        context,
+        lambda repository, sender: ReviewChanged(
+            action=action, review=review, pull_request=shown, repository=repository, sender=sender
+        ),
+    )
+    return row
+
+
+async def _require_pull(tx: Tx, issue_id: int) -> PullDetails:
+    """As it is now. Raises NotFound."""
+    details = await issues.get_details_by_id(tx, issue_id)
+    if not isinstance(details, PullDetails):
+        raise NotFound
+    return details

@@ -1,0 +1,38 @@
+"""Stopwatches on issues: what they measure becomes tracked time."""
+
+from ingot_chassis.db.tables import now
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Conflict
+from ingot_issues.core.repository_context import RepositoryContext
+from ingot_issues.core.times import LONGEST, add_time
+from ingot_issues.store import repositories
+from ingot_issues.store import stopwatches as store
+from ingot_issues.store.comments import CommentKind
+from ingot_issues.store.issues import IssueDetails
+
+
+async def start_stopwatch(tx: Tx, context: RepositoryContext, issue: IssueDetails) -> None:
+    """Raises Conflict when the actor's stopwatch runs already."""
+    await context.lock(tx)
+    await repositories.add_missing(tx, context.repository)
+    if not await store.add(tx, issue.id, context.actor_id):
+        raise Conflict("the stopwatch runs already")
+    await context.add_to_timeline(tx, issue.id, CommentKind.TRACKING_STARTED)
+
+
+async def stop_stopwatch(tx: Tx, context: RepositoryContext, issue: IssueDetails) -> None:
+    """Add what the actor's stopwatch has measured to the tracked times. Raises Conflict when there is none."""
+    await context.lock(tx)
+    started_at = await store.remove(tx, issue.id, context.actor_id)
+    if started_at is None:
+        raise Conflict("no stopwatch runs")
+    seconds = max(1, min(LONGEST, int((now() - started_at).total_seconds())))
+    await add_time(tx, context, issue, seconds, kind=CommentKind.TRACKING_STOPPED)
+
+
+async def cancel_stopwatch(tx: Tx, context: RepositoryContext, issue: IssueDetails) -> None:
+    """Forget what the actor's stopwatch has measured. Raises Conflict when there is none."""
+    await context.lock(tx)
+    if await store.remove(tx, issue.id, context.actor_id) is None:
+        raise Conflict("no stopwatch runs")
+    await context.add_to_timeline(tx, issue.id, CommentKind.TRACKING_CANCELLED)

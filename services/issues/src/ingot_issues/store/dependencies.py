@@ -1,0 +1,79 @@
+"""SQL for dependencies: an issue is blocked by others until they are closed."""
+
+from collections.abc import Collection
+
+from sqlalchemy import ColumnElement, Select, delete, func, select
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice, fetch_all, fetch_count
+from ingot_chassis.db.transaction import insert
+from ingot_issues.store.issues import DETAILS, DetailsRow, IssueDetails, details_of
+from ingot_issues.store.states import State
+from ingot_issues.store.tables import dependency, issue
+
+
+async def add(db: Executor, issue_id: int, blocker_id: int) -> bool:
+    """False when it is there already."""
+    values = {"issue_id": issue_id, "blocker_id": blocker_id}
+    statement = insert(db, dependency).values(values).on_conflict_do_nothing()
+    return (await db.execute(statement.returning(dependency.c.issue_id))).scalar() is not None
+
+
+async def remove(db: Executor, issue_id: int, blocker_id: int) -> bool:
+    """False when there is none."""
+    statement = delete(dependency).where(
+        dependency.c.issue_id == issue_id, dependency.c.blocker_id == blocker_id
+    )
+    return (await db.execute(statement.returning(dependency.c.issue_id))).scalar() is not None
+
+
+async def exists(db: Executor, issue_id: int, blocker_id: int) -> bool:
+    statement = select(dependency.c.issue_id).where(
+        dependency.c.issue_id == issue_id, dependency.c.blocker_id == blocker_id
+    )
+    return (await db.execute(statement)).scalar() is not None
+
+
+async def list_blocked_ids(db: Executor, blocker_id: int) -> list[int]:
+    """The issues that an issue blocks."""
+    return list((await db.execute(_related(blocker_id, blocked=True))).scalars())
+
+
+async def count_open_blockers(db: Executor, issue_id: int) -> int:
+    """How many open issues an issue is blocked by."""
+    statement = (
+        select(func.count())
+        .select_from(dependency)
+        .join(issue, issue.c.id == dependency.c.blocker_id)
+        .where(dependency.c.issue_id == issue_id, issue.c.state == State.OPEN)
+    )
+    return int((await db.execute(statement)).scalar_one())
+
+
+def _related(issue_id: int, *, blocked: bool) -> Select[int]:
+    """The ids of the issues that an issue blocks, or that block it."""
+    if blocked:
+        return select(dependency.c.issue_id).where(dependency.c.blocker_id == issue_id)
+    return select(dependency.c.blocker_id).where(dependency.c.issue_id == issue_id)
+
+
+async def list_repositories(db: Executor, issue_id: int, *, blocked: bool) -> list[int]:
+    """The repositories of the issues that an issue blocks, or that block it."""
+    statement = select(issue.c.repository_id).where(issue.c.id.in_(_related(issue_id, blocked=blocked)))
+    return list((await db.execute(statement.distinct())).scalars())
+
+
+async def list_page(
+    db: Executor, issue_id: int, page: Slice, *, blocked: bool, within: Collection[int]
+) -> tuple[list[IssueDetails], int]:
+    """A page of the issues that an issue blocks, or that block it, and how many there are.
+
+    Only those of the repositories ``within`` count.
+    """
+    where: tuple[ColumnElement[bool], ...] = (
+        issue.c.id.in_(_related(issue_id, blocked=blocked)),
+        issue.c.repository_id.in_(within),
+    )
+    statement = DETAILS.where(*where).order_by(issue.c.id).limit(page.limit).offset(page.offset)
+    rows = await fetch_all(db, statement, DetailsRow, viewer=0)
+    return [details_of(row) for row in rows], await fetch_count(db, select(issue.c.id).where(*where))

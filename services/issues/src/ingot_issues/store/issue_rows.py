@@ -1,0 +1,129 @@
+"""SQL for issues and pull requests without what is shown beside them: for decisions and changes.
+
+Changes of what only a pull request has are in ``pulls``.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TypeAlias
+
+from sqlalchemy import Integer, bindparam, delete, select, update
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
+from ingot_chassis.db.tables import BigId, now
+from ingot_issues.store.issues import IssueDetails, PullDetails
+from ingot_issues.store.states import State
+from ingot_issues.store.tables import issue, pull
+
+
+class IssueRow(TypedRow):
+    """An issue or pull request: what both have."""
+
+    id: int
+    repository_id: int
+    number: int
+    is_pull: bool
+    author_id: int
+    title: str
+    body: str
+    state: State
+    milestone_id: int | None
+    locked: bool
+    due_date: datetime | None
+    ref: str
+
+
+class PullRow(IssueRow):
+    """A pull request with its issue."""
+
+    pull_id: int
+    base_branch: str
+    base_sha: str
+    head_repository_id: int
+    head_branch: str
+    head_sha: str
+    merge_base: str
+    mergeable: bool
+    merged: bool
+    takes_branch: bool
+    additions: int | None
+    deletions: int | None
+    changed_files: int | None
+
+
+class MilestoneIdRow(TypedRow):
+    """The milestone of an issue."""
+
+    milestone_id: int | None
+
+
+AnyIssue: TypeAlias = IssueRow | IssueDetails
+AnyPull: TypeAlias = PullRow | PullDetails
+
+_HAS_ID = issue.c.id == bindparam("issue_id", type_=BigId)
+_ROWS = select(*(issue.c[name] for name in IssueRow.__annotations__))
+_PULLS = select(
+    *(issue.c[name] for name in IssueRow.__annotations__),
+    pull.c.id.label("pull_id"),
+    *(pull.c[name] for name in PullRow.__annotations__ if name != "pull_id"),
+).join(pull, pull.c.issue_id == issue.c.id)
+_HAS_NUMBER = (
+    issue.c.repository_id == bindparam("repository_id", type_=BigId),
+    issue.c.number == bindparam("number", type_=BigId),
+)
+_BY_NUMBER, _PULL_BY_NUMBER = _ROWS.where(*_HAS_NUMBER), _PULLS.where(*_HAS_NUMBER)
+_BY_ID = _ROWS.where(_HAS_ID)
+_PULL_BY_ID = _PULLS.where(_HAS_ID)
+
+
+async def get(db: Executor, repository_id: int, number: int) -> IssueRow | None:
+    return await fetch_first(db, _BY_NUMBER, IssueRow, repository_id=repository_id, number=number)
+
+
+async def get_by_id(db: Executor, issue_id: int) -> IssueRow | None:
+    return await fetch_first(db, _BY_ID, IssueRow, issue_id=issue_id)
+
+
+async def get_pull(db: Executor, repository_id: int, number: int) -> PullRow | None:
+    return await fetch_first(db, _PULL_BY_NUMBER, PullRow, repository_id=repository_id, number=number)
+
+
+async def get_pull_by_id(db: Executor, issue_id: int) -> PullRow | None:
+    return await fetch_first(db, _PULL_BY_ID, PullRow, issue_id=issue_id)
+
+
+async def list_open_pulls(db: Executor, ids: Sequence[int]) -> Sequence[PullRow]:
+    """Those of these pull requests that are open; ``ids`` are of their issues."""
+    statement = _PULLS.where(issue.c.id.in_(ids), issue.c.state == State.OPEN).order_by(issue.c.id)
+    return await fetch_all(db, statement, PullRow)
+
+
+_CHANGE = update(issue).where(_HAS_ID)
+
+
+async def change(db: Executor, issue_id: int, values: dict[str, object] | None = None) -> None:
+    """Update an issue, and when it was last updated."""
+    await db.execute(_CHANGE, {"issue_id": issue_id, "updated_at": now(), **(values or {})})
+
+
+_COUNT_COMMENTS = _CHANGE.values(
+    comments=issue.c.comments + bindparam("difference", type_=Integer), updated_at=bindparam("updated_at")
+)
+
+
+async def count_comments(db: Executor, issue_id: int, difference: int) -> None:
+    """Add to the number of comments of an issue."""
+    await db.execute(_COUNT_COMMENTS, {"issue_id": issue_id, "updated_at": now(), "difference": difference})
+
+
+async def remove(db: Executor, issue_id: int) -> None:
+    """Delete an issue whose comments are deleted, with everything else that hangs on it."""
+    await db.execute(delete(issue).where(issue.c.id == issue_id))
+
+
+async def close(db: Executor, issue_id: int) -> MilestoneIdRow | None:
+    """Close an open issue; its milestone, or None when it was closed before."""
+    values = {"state": State.CLOSED, "closed_at": now(), "updated_at": now()}
+    statement = update(issue).where(issue.c.id == issue_id, issue.c.state == State.OPEN).values(values)
+    return await fetch_first(db, statement.returning(issue.c.milestone_id), MilestoneIdRow)

@@ -1,0 +1,278 @@
+"""SQL for reviews of pull requests, for their comments on lines, and for requests of reviews."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, delete, func, or_, select, update
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
+from ingot_chassis.db.tables import now
+from ingot_issues.store.states import ReviewState
+from ingot_issues.store.tables import issue, review, review_comment
+
+DECISIONS = (ReviewState.APPROVED, ReviewState.REQUEST_CHANGES)
+"""What a review may decide."""
+
+
+class ReviewRow(TypedRow):
+    """A review. ``updated_at`` of one that is not pending is when it was submitted, or dismissed."""
+
+    id: int
+    issue_id: int
+    author_id: int
+    state: ReviewState
+    body: str
+    commit_sha: str
+    official: bool
+    dismissed: bool
+    submitted_at: datetime
+    updated_at: datetime
+    comments: int
+
+
+class ReviewCommentRow(TypedRow):
+    """A comment on a line: of the old file if ``old_position`` is not 0, else of the new one."""
+
+    id: int
+    review_id: int
+    author_id: int
+    path: str
+    old_position: int
+    new_position: int
+    body: str
+    commit_sha: str
+    diff_hunk: str
+    resolver_id: int | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class DecisionRow(TypedRow):
+    """An approval or a request for changes, as far as it counts for the protection of the base branch."""
+
+    id: int
+    author_id: int
+    state: ReviewState
+    commit_sha: str
+    official: bool
+    dismissed: bool
+
+
+class ReviewerRow(TypedRow):
+    """Who was to review."""
+
+    author_id: int
+
+
+_COMMENTS = (
+    select(func.count())
+    .select_from(review_comment)
+    .where(review_comment.c.review_id == review.c.id)
+    .scalar_subquery()
+)
+_REVIEWS = select(review, _COMMENTS.label("comments"))
+
+
+async def add(
+    db: Executor,
+    issue_id: int,
+    author_id: int,
+    state: ReviewState,
+    *,
+    commit_sha: str,
+    official: bool = False,
+) -> int:
+    """Insert a review without text; its id."""
+    moment = now()
+    values = {
+        "issue_id": issue_id,
+        "author_id": author_id,
+        "state": state,
+        "commit_sha": commit_sha,
+        "official": official,
+        "submitted_at": moment,
+        "updated_at": moment,
+    }
+    statement = review.insert().values(values).returning(review.c.id)
+    return int((await db.execute(statement)).scalar_one())
+
+
+async def get(db: Executor, issue_id: int, review_id: int) -> ReviewRow | None:
+    statement = _REVIEWS.where(review.c.issue_id == issue_id, review.c.id == review_id)
+    return await fetch_first(db, statement, ReviewRow)
+
+
+async def get_pending_id(db: Executor, issue_id: int, author_id: int) -> int | None:
+    """The id of the review that somebody has begun."""
+    statement = select(review.c.id).where(
+        review.c.issue_id == issue_id,
+        review.c.author_id == author_id,
+        review.c.state == ReviewState.PENDING,
+    )
+    return (await db.execute(statement.limit(1))).scalar()
+
+
+def _is_visible(viewer_id: int) -> ColumnElement[bool]:
+    """A review that is pending is shown to its author only."""
+    return or_(review.c.state != ReviewState.PENDING, review.c.author_id == viewer_id)
+
+
+async def list_page(
+    db: Executor, issue_id: int, page: Slice, *, viewer_id: int
+) -> tuple[Sequence[ReviewRow], int]:
+    """A page of the reviews of a pull request, the oldest first, and how many there are."""
+    where = (review.c.issue_id == issue_id, _is_visible(viewer_id))
+    count = select(func.count()).select_from(review).where(*where)
+    return await fetch_page(db, _REVIEWS.where(*where).order_by(review.c.id), page, ReviewRow, count=count)
+
+
+async def change(db: Executor, review_id: int, values: Mapping[str, object]) -> None:
+    """Update a review, and when it was last updated."""
+    statement = update(review).where(review.c.id == review_id)
+    await db.execute(statement.values(updated_at=now(), **values))
+
+
+async def dismiss_others(db: Executor, issue_id: int, author_id: int, review_id: int) -> None:
+    """Dismiss the approvals and refusals that somebody gave beside one."""
+    await db.execute(
+        update(review)
+        .where(
+            review.c.issue_id == issue_id,
+            review.c.author_id == author_id,
+            review.c.id != review_id,
+            review.c.state.in_(DECISIONS),
+        )
+        .values(dismissed=True, updated_at=now())
+    )
+
+
+async def list_decisions(db: Executor, issue_id: int) -> Sequence[DecisionRow]:
+    """The approvals and requests for changes of a pull request, the oldest first; dismissed ones as well."""
+    columns = (review.c[name] for name in DecisionRow.__annotations__)
+    statement = select(*columns).where(review.c.issue_id == issue_id, review.c.state.in_(DECISIONS))
+    return await fetch_all(db, statement.order_by(review.c.id), DecisionRow)
+
+
+async def dismiss_approvals(db: Executor, issue_id: int) -> list[int]:
+    """Dismiss the approvals of a pull request; the ids of those that counted."""
+    statement = (
+        update(review)
+        .where(
+            review.c.issue_id == issue_id,
+            review.c.state == ReviewState.APPROVED,
+            review.c.dismissed.is_(False),
+        )
+        .values(dismissed=True, updated_at=now())
+    )
+    return sorted((await db.execute(statement.returning(review.c.id))).scalars())
+
+
+async def count_official_requests(db: Executor, issue_id: int) -> int:
+    """How many are to review whose decision will count."""
+    statement = (
+        select(func.count())
+        .select_from(review)
+        .where(
+            review.c.issue_id == issue_id,
+            review.c.state == ReviewState.REQUEST_REVIEW,
+            review.c.official,
+        )
+    )
+    return int((await db.execute(statement)).scalar_one())
+
+
+async def remove(db: Executor, review_id: int) -> None:
+    """Delete a review with its comments."""
+    await db.execute(delete(review).where(review.c.id == review_id))
+
+
+async def list_requested_ids(db: Executor, issue_id: int) -> list[int]:
+    """The people who are to review a pull request."""
+    statement = select(review.c.author_id).where(
+        review.c.issue_id == issue_id, review.c.state == ReviewState.REQUEST_REVIEW
+    )
+    return list((await db.execute(statement.order_by(review.c.id))).scalars())
+
+
+async def remove_requests(db: Executor, issue_id: int, account_ids: Collection[int]) -> list[int]:
+    """Delete requests; the people who were to review."""
+    statement = delete(review).where(
+        review.c.issue_id == issue_id,
+        review.c.state == ReviewState.REQUEST_REVIEW,
+        review.c.author_id.in_(account_ids),
+    )
+    rows = await fetch_all(db, statement.returning(review.c.author_id), ReviewerRow)
+    return [row.author_id for row in rows]
+
+
+async def list_requests(db: Executor, issue_id: int, account_ids: Collection[int]) -> Sequence[ReviewRow]:
+    """The requests to these people."""
+    statement = _REVIEWS.where(
+        review.c.issue_id == issue_id,
+        review.c.state == ReviewState.REQUEST_REVIEW,
+        review.c.author_id.in_(account_ids),
+    )
+    return await fetch_all(db, statement.order_by(review.c.id), ReviewRow)
+
+
+async def add_comments(db: Executor, rows: Sequence[Mapping[str, object]]) -> None:
+    """Insert comments on lines."""
+    moment = now()
+    values = [{**row, "created_at": moment, "updated_at": moment} for row in rows]
+    await db.execute(review_comment.insert(), values)
+
+
+async def list_comments(db: Executor, review_id: int) -> Sequence[ReviewCommentRow]:
+    """The comments of a review, in the order in which they were written."""
+    statement = select(review_comment).where(review_comment.c.review_id == review_id)
+    return await fetch_all(db, statement.order_by(review_comment.c.id), ReviewCommentRow)
+
+
+class PlacedCommentRow(ReviewCommentRow):
+    """A comment on a line, with the pull request and the review that it belongs to."""
+
+    number: int
+    review_state: ReviewState
+    review_author_id: int
+
+
+async def get_comment(db: Executor, repository_id: int, comment_id: int) -> PlacedCommentRow | None:
+    """A comment on a line of a pull request of the repository."""
+    statement = (
+        select(
+            review_comment,
+            issue.c.number,
+            review.c.state.label("review_state"),
+            review.c.author_id.label("review_author_id"),
+        )
+        .join(review, review.c.id == review_comment.c.review_id)
+        .join(issue, issue.c.id == review.c.issue_id)
+        .where(issue.c.repository_id == repository_id, review_comment.c.id == comment_id)
+    )
+    return await fetch_first(db, statement, PlacedCommentRow)
+
+
+async def reply(db: Executor, to: ReviewCommentRow, author_id: int, body: str) -> ReviewCommentRow:
+    """Insert a comment on the same line, in the same review."""
+    moment = now()
+    same = ("review_id", "path", "old_position", "new_position", "commit_sha", "diff_hunk", "resolver_id")
+    values = {name: getattr(to, name) for name in same}
+    values |= {"author_id": author_id, "body": body, "created_at": moment, "updated_at": moment}
+    statement = review_comment.insert().values(values).returning(review_comment)
+    [row] = await fetch_all(db, statement, ReviewCommentRow)
+    return row
+
+
+async def resolve(db: Executor, comment: ReviewCommentRow, resolver_id: int | None) -> bool:
+    """Say of all comments of a review on one line who has resolved them; False when that is so already."""
+    statement = update(review_comment).where(
+        review_comment.c.review_id == comment.review_id,
+        review_comment.c.path == comment.path,
+        review_comment.c.old_position == comment.old_position,
+        review_comment.c.new_position == comment.new_position,
+        review_comment.c.resolver_id.is_not(None)
+        if resolver_id is None
+        else review_comment.c.resolver_id.is_(None),
+    )
+    return (await db.execute(statement.values(resolver_id=resolver_id))).rowcount > 0

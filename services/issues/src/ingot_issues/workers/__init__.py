@@ -1,0 +1,1 @@
+"""Work outside of requests: jobs, and the announcement of counts."""

@@ -1,0 +1,223 @@
+"""The jobs: comparing branches, deleting head branches, references to other repositories, messages of long pushes, notifications."""
+
+import asyncio
+
+import msgspec
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.errors import NotFound
+from ingot_chassis.jobs.jobs import Job, Jobs
+from ingot_chassis.jobs.workers import Work
+from ingot_contracts.pulls import CompareHeads, Comparison, Head, Merged
+from ingot_contracts.repos import Repository, RepositoryAccess
+from ingot_issues.clients.repos import HttpRepos
+from ingot_issues.core import (
+    closing,
+    commits,
+    mergeability,
+    merges,
+    notifications,
+    references,
+    scheduled_merges,
+)
+from ingot_issues.core.access import may_write
+from ingot_issues.core.commits import ReadMessages
+from ingot_issues.core.issues import references_of
+from ingot_issues.core.merge_saga import delete_head_branch
+from ingot_issues.core.mergeability import CheckMergeability
+from ingot_issues.core.merges import DeleteHeadBranch
+from ingot_issues.core.notifications import Notify
+from ingot_issues.core.presenter import Presenter
+from ingot_issues.core.references import AddReference
+from ingot_issues.core.repository_context import RepositoryContext
+from ingot_issues.store import comments, issue_rows, repositories
+from ingot_issues.store import notifications as threads
+from ingot_issues.store import scheduled_merges as scheduled_merge_rows
+from ingot_issues.store.issue_rows import PullRow
+
+QUESTIONS_AT_ONCE = 10
+
+
+class JobHandlers:
+    """One method for each kind of job."""
+
+    def __init__(self, database: Database, jobs: Jobs, repos: HttpRepos, presenter: Presenter) -> None:
+        self._db, self._jobs, self._repos, self._presenter = database, jobs, repos, presenter
+
+    def handlers(self) -> dict[str, Work]:
+        """By kind."""
+        return {
+            mergeability.CHECK: self.check_mergeability,
+            merges.DELETE_HEAD_BRANCH: self.delete_head_branch,
+            references.ADD_REFERENCE: self.add_reference,
+            commits.READ_MESSAGES: self.read_messages,
+            notifications.NOTIFY: self.notify,
+        }
+
+    async def check_mergeability(self, job: Job) -> None:
+        """Compare heads with their base as they are now, and record that. Runs again when the record is outdated."""
+        check = msgspec.json.decode(job.payload, type=CheckMergeability)
+        async with self._db.read() as db:
+            repository = await repositories.get(db, check.repository_id)
+            rows = await issue_rows.list_open_pulls(db, check.issue_ids)
+            head_repositories = await repositories.get_many(db, {row.head_repository_id for row in rows})
+        rows = [row for row in rows if row.base_branch == check.base_branch]
+        if repository is None or not rows:
+            return
+        heads = [await self._head(row, head_repositories) for row in rows]
+        try:
+            comparisons = await self._repos.compare_heads(
+                repository.id, CompareHeads(base_branch=check.base_branch, heads=heads)
+            )
+        except NotFound:
+            return  # the base branch is deleted: the last comparison stays
+        compared = [
+            (row, comparison)
+            for row, comparison in zip(rows, comparisons, strict=True)
+            if comparison is not None
+        ]
+        await self._record(job, check, repository, compared)
+
+    async def _head(self, row: PullRow, head_repositories: dict[int, Repository]) -> Head:
+        """The head to compare: without a branch, repos takes the commits that it keeps under the number.
+
+        So no new commit of a private repository comes in when the author may not read that repository any more.
+        """
+        repository = head_repositories.get(row.head_repository_id)
+        hidden = (
+            repository is not None
+            and repository.private
+            and not await self._may_read(row.author_id, repository.id)
+        )
+        branch = "" if hidden else row.head_branch
+        counted = row.changed_files is not None
+        return Head(
+            repository_id=row.head_repository_id,
+            branch=branch,
+            number=row.number,
+            counted_base=row.merge_base if counted else "",
+            counted_head=row.head_sha if counted else "",
+        )
+
+    async def _record(
+        self,
+        job: Job,
+        check: CheckMergeability,
+        repository: Repository,
+        compared: list[tuple[PullRow, Comparison]],
+    ) -> None:
+        """Record the comparisons. A pull request whose commits a push has brought to the base is merged by its pusher."""
+        context = self._context(repository, check.pusher_id, restricted=check.restricted)
+        moved = [row.id for row, comparison in compared if comparison.head_sha != row.head_sha]
+        dismisses = bool(moved) and await self._repos.dismisses_approvals(repository.id, check.base_branch)
+        async with self._db.read() as db:
+            scheduled_ids = await scheduled_merge_rows.list_among(db, moved) if moved else []
+        trusted = not scheduled_ids or await self._may_write(check.pusher_id, repository.id)
+        merged_by_push = [pair for pair in compared if mergeability.is_merged_by_push(*pair)]
+        recorded = [
+            (row, comparison)
+            for row, comparison in compared
+            if (row, comparison) not in merged_by_push
+            or (check.side == "base" and comparison.head_sha != row.head_sha)
+        ]
+        merged = merged_by_push if check.side == "base" else []
+        merged_references = [await references_of(row.title, row.body) for row, _ in merged]
+        async with self._db.transaction() as tx:
+            if not trusted:
+                await scheduled_merges.cancel_after_push(tx, context, scheduled_ids)
+            await mergeability.record_comparisons(tx, context, recorded, dismisses=dismisses)
+            for (row, comparison), own_references in zip(merged, merged_references, strict=True):
+                merge = Merged(sha=comparison.base_sha)
+                await merges.record_merge(tx, context, row, merge, own_references)
+            await self._jobs.finish(tx, job)
+
+    async def delete_head_branch(self, job: Job) -> None:
+        """Delete a head branch for the person who merged, if the request of that person did not."""
+        deletion = msgspec.json.decode(job.payload, type=DeleteHeadBranch)
+        async with self._db.read() as db:
+            repository = await repositories.get(db, deletion.repository_id)
+        if repository is not None:
+            context = self._context(repository, deletion.actor_id)
+            await delete_head_branch(self._db, self._repos, context, deletion.issue_id)
+
+    async def _may_write(self, account_id: int, repository_id: int) -> bool:
+        try:
+            return may_write(await self._repos.access_of_user_by_id(account_id, repository_id))
+        except NotFound:
+            return False
+
+    async def _may_read(self, account_id: int, repository_id: int) -> bool:
+        try:
+            await self._repos.access_of_user_by_id(account_id, repository_id)
+        except NotFound:
+            return False
+        return True
+
+    async def add_reference(self, job: Job) -> None:
+        """Add a reference to another repository, if its author may read that repository."""
+        addition = msgspec.json.decode(job.payload, type=AddReference)
+        owner, _, name = addition.reference.full_name.partition("/")
+        try:
+            access = await self._repos.access_of_user(addition.actor_id, owner, name)
+        except NotFound:
+            return
+        context = self._context(access.repository, addition.actor_id)
+        comment_id = addition.source.comment_id
+        async with self._db.transaction() as tx:
+            if comment_id and not await comments.list_by_id(tx, [comment_id]):
+                return  # deleted meanwhile
+            target = await references.receive(tx, context, access, addition)
+            if target is not None:
+                await closing.close_or_reopen(tx, context, target, addition.reference.action)
+            await self._jobs.finish(tx, job)
+
+    async def read_messages(self, job: Job) -> None:
+        """Read from repos the messages of a push of which its event has a part only, and add their references."""
+        reading = msgspec.json.decode(job.payload, type=ReadMessages)
+        try:
+            access = await self._repos.access_of_user_by_id(reading.pusher_id, reading.repository_id)
+            history = await self._repos.history(
+                reading.repository_id, reading.before, reading.after, None, limit=commits.MOST
+            )
+        except NotFound:
+            return
+        context = self._context(access.repository, reading.pusher_id, restricted=reading.restricted)
+        among = set(reading.among)
+        commit_references = await commits.find_in_messages(
+            (commit.sha, commit.message) for commit in history.commits if not among or commit.sha in among
+        )
+        async with self._db.transaction() as tx:
+            await commits.add_references(tx, context, commit_references, closing=reading.closing)
+            await self._jobs.finish(tx, job)
+
+    async def notify(self, job: Job) -> None:
+        """Tell people what happened to an issue, as far as they may read the repository."""
+        task = msgspec.json.decode(job.payload, type=Notify)
+        try:
+            watcher_ids = await self._repos.watchers(task.repository_id)
+        except NotFound:  # repos is of an older release
+            watcher_ids = []
+        async with self._db.read() as db:
+            account_ids = await notifications.recipients(db, task, watcher_ids)
+        at_once = asyncio.Semaphore(QUESTIONS_AT_ONCE)
+
+        async def access_of(account_id: int) -> RepositoryAccess | None:
+            async with at_once:
+                try:
+                    return await self._repos.access_of_user_by_id(account_id, task.repository_id)
+                except NotFound:
+                    return None
+
+        accesses = await asyncio.gather(*map(access_of, account_ids))
+        allowed = [access for access in accesses if access is not None]
+        readers = [one for one, access in zip(account_ids, accesses, strict=True) if access is not None]
+        async with self._db.transaction() as tx:
+            if allowed and await issue_rows.get_by_id(tx, task.issue_id) is not None:
+                await repositories.add_missing(tx, allowed[0].repository)
+                await threads.save(tx, readers, task.repository_id, task.issue_id, task.comment_id, task.at)
+            await self._jobs.finish(tx, job)
+
+    def _context(
+        self, repository: Repository, actor_id: int, *, restricted: bool = False
+    ) -> RepositoryContext:
+        return RepositoryContext(repository, actor_id, self._presenter, self._jobs, restricted)

@@ -1,0 +1,35 @@
+"""Announces how many issues are open: once for all changes of a repository within a second."""
+
+import asyncio
+
+from ingot_chassis.db.database import Database
+from ingot_issues.core.open_counts import announce_open_counts
+from ingot_issues.store import counters
+
+INTERVAL_SECONDS = 1.0
+"""How long a count may wait for its announcement."""
+MOST_REPOSITORIES = 100
+"""Repositories of one step."""
+
+
+class OpenCountsAnnouncer:
+    """A background loop."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    async def run(self) -> None:
+        """Announce until cancelled."""
+        while True:
+            if await self.step() < MOST_REPOSITORIES:
+                await asyncio.sleep(INTERVAL_SECONDS)
+
+    async def step(self) -> int:
+        """Announce the counts that have changed; of how many repositories they were."""
+        async with self._db.read() as db:
+            changed = await counters.list_changed(db, MOST_REPOSITORIES)
+        announced = 0
+        for repository_id in changed:
+            async with self._db.transaction() as tx:
+                announced += await announce_open_counts(tx, repository_id)
+        return announced

@@ -1,0 +1,55 @@
+"""Jobs are stored, and read by an older or newer release during an update: kinds and fields keep their names."""
+
+import msgspec
+import pytest
+
+from ingot_issues.core import commits, mergeability, merges, references
+from ingot_issues.core.references import Action, AddReference, Reference, Source
+
+CHECK = {
+    "repository_id": 7, "base_branch": "main", "issue_ids": [1], "pushed": "d" * 40, "pusher_id": 2, "confined": True,
+    "side": "base",
+}  # fmt: skip
+MESSAGES = {
+    "repository_id": 7, "before": "", "after": "d" * 40, "pusher_id": 2, "closing": True, "confined": True,
+    "among": ["e" * 40],
+}  # fmt: skip
+BRANCH = {"issue_id": 1, "repository_id": 7, "actor_id": 2}
+REFERENCE = {
+    "source": {"repository_id": 7, "issue_id": 1, "comment_id": 0, "is_pull": False, "sha": ""},
+    "reference": {"full_name": "ann/lib", "number": 3, "action": "closes"},
+    "actor_id": 2,
+    "act": True,
+}
+
+
+@pytest.mark.parametrize(
+    ("job", "stored"),
+    [
+        (mergeability.CheckMergeability, CHECK),
+        (commits.ReadMessages, MESSAGES),
+        (merges.DeleteHeadBranch, BRANCH),
+        (references.AddReference, REFERENCE),
+    ],
+)
+def test_stored_jobs_keep_their_fields(job, stored):
+    decoded = msgspec.convert(stored, job)
+    assert msgspec.json.decode(msgspec.json.encode(decoded)) == stored
+    if job is mergeability.CheckMergeability:
+        assert (decoded.sha, decoded.restricted) == ("d" * 40, True)
+
+
+def test_an_action_is_stored_as_its_word():
+    reference = Reference(full_name="", number=1, action=Action.REOPENS)
+    job = AddReference(source=Source(repository_id=7), reference=reference, actor_id=1)
+    assert b'"action":"reopens"' in msgspec.json.encode(job)
+
+
+def test_kinds_keep_their_names():
+    kinds = [
+        mergeability.CHECK,
+        merges.DELETE_HEAD_BRANCH,
+        references.ADD_REFERENCE,
+        commits.READ_MESSAGES,
+    ]
+    assert kinds == ["pulls.check", "pull.take-branch", "issue.refer", "push.read"]

@@ -1,0 +1,151 @@
+"""Merges that wait for reviews and checks: Bob (2) proposes and schedules, Ann (1) owns."""
+
+import pytest
+
+from ingot_contracts.identity import User
+from ingot_contracts.repos import CommitStatus, MergeRule, StatusCreated
+
+from .builders import APP, FORK, HEAD, NEXT, THEN, comparison, push, repository
+
+WHEN = {"merge_when_checks_succeed": True}
+UNCHECKED = MergeRule(rule_name="main", missing_checks=["ci"])
+
+
+def succeeded(sha=HEAD, state="success"):
+    user = User(id=1, login="ann")
+    status = CommitStatus(
+        id=1, status=state, url="", context="ci", creator=user, created_at=THEN, updated_at=THEN
+    )
+    return StatusCreated(repository=repository(), sender=user, sha=sha, status=status)
+
+
+async def schedule(world, *, rule=UNCHECKED, as_=2, status=201, **fields):
+    """A pull request whose merge waits."""
+    if not world.repos.calls:
+        await world.propose_many("fix")
+    world.repos.merge_rules[APP, "main"] = rule
+    answer = await world.call("POST", "/pulls/1/merge", WHEN | fields, as_=as_)
+    assert answer.status_code == status, answer.text
+    await world.work()
+
+
+async def let_it_pass(world):
+    world.repos.merge_rules.clear()
+
+
+async def is_merged(world):
+    return (await world.call("GET", "/pulls/1/merge")).status_code == 204
+
+
+@pytest.mark.parametrize("spelling", ["merge_when_checks_succeed", "MergeWhenChecksSucceed"])
+async def test_what_nothing_refuses_is_merged_at_once(world, spelling):
+    await world.propose_many("fix")
+    assert (await world.call("POST", "/pulls/1/merge", {spelling: True})).status_code == 200
+    assert await is_merged(world)
+
+
+async def test_a_check_that_succeeds_lets_the_merge_follow(world):
+    await schedule(world, do="squash", merge_title_field="One", delete_branch_after_merge=True)
+    assert await world.kinds() == ["pull_scheduled_merge"]
+    await world.deliver(succeeded(NEXT))
+    await world.deliver(succeeded(state="failure"))
+    assert not await is_merged(world)
+    await let_it_pass(world)
+    await world.deliver(succeeded())
+    await world.work()
+    assert await is_merged(world)
+    [merge] = world.merges()
+    assert (merge.style, merge.title, merge.head_sha) == ("squash", "One", HEAD)
+    assert world.deleted_branches() == [(APP, "fix")]
+    assert (await world.call("GET", "/pulls/1")).json()["merged_by"]["login"] == "bob"
+    assert await world.kinds() == ["pull_scheduled_merge", "merge_pull", "delete_branch"]
+    await world.deliver(succeeded())
+    await world.work()
+    assert len(world.merges()) == 1
+
+
+async def test_an_approval_lets_the_merge_follow(world):
+    rule = MergeRule(rule_name="main", required_approvals=1)
+    await schedule(world, rule=rule)
+    assert not await is_merged(world)
+    await world.call("POST", "/pulls/1/reviews", {"event": "APPROVED"})
+    await world.work()
+    assert await is_merged(world)
+
+
+async def test_a_closed_dependency_lets_the_merge_follow(world):
+    await world.propose_many("fix")
+    await world.open_issue()
+    assert (await world.call("POST", "/issues/1/dependencies", {"index": 2})).status_code == 201
+    await schedule(world, rule=MergeRule())
+    assert not await is_merged(world)
+    assert (await world.call("PATCH", "/issues/2", {"state": "closed"})).status_code == 201
+    await world.work()
+    assert await is_merged(world)
+
+
+async def test_a_rule_that_changed_is_noticed_in_time(world):
+    await schedule(world)
+    await let_it_pass(world)
+    await world.work()
+    assert not await is_merged(world)
+    await world.scheduled_merges.step()
+    await world.work()
+    assert await is_merged(world)
+
+
+async def test_a_merge_is_scheduled_once_and_not_for_what_cannot_be(world):
+    await schedule(world)
+    await schedule(world, as_=1, status=409)
+    await schedule(world, rule=MergeRule(rule_name="main", may_merge=False), status=405)
+    await world.call("PATCH", "/pulls/1", {"state": "closed"})
+    await schedule(world, status=405)
+    await world.call("PATCH", "/pulls/1", {"state": "open"})
+    assert (await world.call("DELETE", "/pulls/1/merge")).status_code == 404
+
+
+@pytest.mark.parametrize(("as_", "status"), [(0, 401), (3, 403), (4, 403), (2, 204), (1, 204)])
+async def test_a_scheduled_merge_is_cancelled_by_who_scheduled_it_and_by_administrators(world, as_, status):
+    world.repos.levels[APP, 4] = "write"
+    await schedule(world)
+    assert (await world.call("DELETE", "/pulls/1/merge", as_=as_)).status_code == status
+    cancelled = status == 204
+    assert ("pull_cancel_scheduled_merge" in await world.kinds()) is cancelled
+    await let_it_pass(world)
+    await world.deliver(succeeded())
+    await world.work()
+    assert await is_merged(world) is not cancelled
+
+
+@pytest.mark.parametrize("level", ["read", "none"])
+async def test_who_may_not_write_any_more_merges_nothing(world, level):
+    await schedule(world)
+    world.repos.repositories[APP] = repository(private=True)
+    world.repos.levels[APP, 2] = level
+    await let_it_pass(world)
+    await world.deliver(succeeded())
+    await world.work()
+    assert not await is_merged(world)
+    assert (await world.call("DELETE", "/pulls/1/merge")).status_code == 404
+
+
+@pytest.mark.parametrize(("pusher", "waits"), [(4, False), (2, True)])
+async def test_a_push_of_a_stranger_cancels_what_was_agreed(world, pusher, waits):
+    await world.propose_many("dan:fix")
+    world.repos.merge_rules[APP, "main"] = UNCHECKED
+    assert (await world.call("POST", "/pulls/1/merge", WHEN)).status_code == 201
+    world.repos.comparison = comparison(head_sha=NEXT)
+    login = {2: "bob", 4: "dan"}[pusher]
+    fork = repository(FORK, owner=4)
+    await world.deliver(push("refs/heads/fix", repository=fork, pusher=User(id=pusher, login=login)))
+    await world.work()
+    assert (await world.call("DELETE", "/pulls/1/merge")).status_code == (204 if waits else 404)
+
+
+async def test_a_merge_of_one_commit_is_cancelled_when_the_head_moves(world):
+    await schedule(world, head_commit_id=HEAD)
+    world.repos.comparison = comparison(head_sha=NEXT)
+    await world.deliver(push("refs/heads/fix"))
+    await world.work()
+    assert (await world.call("DELETE", "/pulls/1/merge")).status_code == 404
+    assert world.merges() == []

@@ -1,0 +1,190 @@
+"""Commits: pages of a history, single ones, and their changes as text."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from litestar import Response, get
+
+from ingot_chassis.errors import Conflict, Invalid, NotFound, Unavailable
+from ingot_repos.api.code_views import (
+    CodePresenter,
+    FullCommit,
+    named_or_default,
+    users_of,
+    verification_of,
+)
+from ingot_repos.api.policies import in_repository
+from ingot_repos.api.request import RepositoryRequest
+from ingot_repos.core.excerpts import clip_for_list
+from ingot_repos.git import compare, history
+from ingot_repos.git.commit_files import files_of
+from ingot_repos.git.commits import CommitInfo
+from ingot_repos.git.errors import (
+    GitFailed,
+    GitTimedOut,
+    ObjectNotFound,
+    OutputTooLarge,
+    RefNotFound,
+    RepositoryNotFound,
+)
+from ingot_repos.git.history import HistoryFilter, HistoryPage
+from ingot_repos.git.signatures import CommitSignature
+
+
+@dataclass(frozen=True)
+class CommitParts:
+    """What of a commit is in the answer beside the commit itself."""
+
+    stats: bool = True
+    files: bool = True
+    verification: bool = True
+
+    @classmethod
+    def of(cls, stat: str, files: str, verification: str) -> "CommitParts":
+        """As the query says; what it does not name is on."""
+        return cls(
+            *(
+                text.strip().lower() not in ("0", "f", "false", "off", "no")
+                for text in (stat, files, verification)
+            )
+        )
+
+
+async def full_commits(
+    request: RepositoryRequest,
+    infos: list[CommitInfo],
+    signatures: dict[str, CommitSignature],
+    parts: CommitParts,
+) -> list[FullCommit]:
+    """Commits of the repository in the path, with accounts and changes."""
+    changes = {}
+    if parts.stats or parts.files:
+        path = request.storage.path(request.resource.id)
+        changes = await files_of(path, infos, request.components.reads.file_changes)
+    users = await users_of(request, infos)
+    presenter = CodePresenter.of(request)
+    return [
+        presenter.commit(
+            info,
+            users,
+            verification=verification_of(signatures.get(info.oid)) if parts.verification else None,
+            changes=changes.get(info.oid),
+            with_files=parts.files,
+            with_stats=parts.stats,
+        )
+        for info in infos
+    ]
+
+
+@get(
+    "/api/v1/repos/{owner:str}/{repo:str}/commits",
+    policy=in_repository("read", "read:repository", on_disk=True),
+    operation_id="repoGetAllCommits",
+    tags=["repository"],
+)
+async def list_commits(
+    request: RepositoryRequest,
+    sha: str = "",
+    path: str = "",
+    since: str = "",
+    until: str = "",
+    stat: str = "",
+    files: str = "",
+    verification: str = "",
+) -> Response[list[FullCommit]]:
+    """The history of a branch, tag or commit, newest first; of a `path` only what changed it.
+
+    `not` names a branch, tag or commit whose history is left out. Long texts are shortened.
+    """
+    repository, page = request.resource, request.page()
+    history_filter = HistoryFilter(path.strip("/"), _seconds("since", since), _seconds("until", until))
+    if repository.row.empty:
+        raise Conflict("the repository is empty")
+    try:
+        listed, signatures = await request.storage.call(
+            repository.id,
+            history.named_history,
+            named_or_default(request, sha),
+            request.query_params.get("not", "").strip(),
+            history_filter,
+            offset=page.offset,
+            limit=page.limit,
+            cache=request.components.reads,
+        )
+    except (RefNotFound, ObjectNotFound, RepositoryNotFound):
+        raise NotFound from None
+    if path and not listed.total:
+        raise NotFound("no commit changed that path")
+    infos = [clip_for_list(info) for info in listed.commits]
+    parts = CommitParts.of(stat, files, verification)
+    commits = await full_commits(request, infos, signatures, parts)
+    return Response(commits, headers=request.page_headers(page, listed.total) | _older_headers(listed, page))
+
+
+@get(
+    "/api/v1/repos/{owner:str}/{repo:str}/git/commits/{sha:path}",
+    policy=in_repository("read", "read:repository", on_disk=True),
+    operation_id="repoGetSingleCommit",
+    tags=["repository"],
+)
+async def get_commit(
+    request: RepositoryRequest,
+    sha: str,  # noqa: ARG001 - it comes normalized
+    stat: str = "",
+    files: str = "",
+    verification: str = "",
+) -> Response[Any]:
+    """One commit; with `.diff` or `.patch` behind its id its changes as text."""
+    name = request.rest_of_path(7)
+    form = next((suffix for suffix in (".diff", ".patch") if name.endswith(suffix)), "")
+    try:
+        info, signature = await request.storage.call(
+            request.resource.id, history.named_commit, name.removesuffix(form)
+        )
+    except (RefNotFound, ObjectNotFound, RepositoryNotFound):
+        raise NotFound from None
+    if form:
+        return Response(await _text(request, info, form), media_type="text/plain")
+    signatures = {info.oid: signature} if signature is not None else {}
+    parts = CommitParts.of(stat, files, verification)
+    return Response((await full_commits(request, [info], signatures, parts))[0])
+
+
+async def _text(request: RepositoryRequest, info: CommitInfo, form: str) -> bytes:
+    """The changes against the first parent. Raises NotFound, Unavailable."""
+    request.acquire_slot()
+    path, before = request.storage.path(request.resource.id), info.parents[0] if info.parents else ""
+    try:
+        if form == ".patch":
+            return await compare.patch_text(path, before, info.oid)
+        return await compare.diff_text(path, before, info.oid)
+    except GitFailed:
+        raise NotFound from None
+    except (OutputTooLarge, GitTimedOut) as error:
+        raise Unavailable("the text is too large") from error
+
+
+def _seconds(field: str, text: str) -> int | None:
+    """A time of the query, in seconds. Raises Invalid."""
+    if not text.strip():
+        return None
+    try:
+        at = datetime.fromisoformat(text.strip().replace(" ", "+"))
+        return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
+    except (ValueError, OverflowError):
+        raise Invalid.field(field, "format", "is a time such as 2026-01-31T12:00:00Z") from None
+
+
+def _older_headers(listed: HistoryPage, page: Any) -> dict[str, str]:
+    """The headers that lists of commits had before other lists had any."""
+    return {
+        "X-Page": str(page.number),
+        "X-PerPage": str(page.limit),
+        "X-Total": str(listed.total),
+        "X-PageCount": str(-(-listed.total // page.limit)),
+        "X-HasMore": "true" if listed.more else "false",
+    }
+
+
+routes = [list_commits, get_commit]

@@ -1,0 +1,125 @@
+"""Repositories that are made from a template."""
+
+import msgspec
+from litestar import post
+
+from ingot_chassis.db.tables import now
+from ingot_chassis.errors import Denied, Invalid, NotFound
+from ingot_contracts.limits import Name
+from ingot_contracts.repos import Repository, reaches
+from ingot_repos.api.policies import in_repository, own_account, owned_organization
+from ingot_repos.api.repositories import create_new
+from ingot_repos.api.request import RepositoryRequest
+from ingot_repos.core.repositories import NewRepository, TemplateFiles
+from ingot_repos.store import topics
+from ingot_repos.store.accounts import AccountRow
+from ingot_repos.store.repositories import RepositoryRow
+from ingot_repos.store.states import AccountKind
+
+NOT_COPIED = {
+    "webhooks": "webhooks have secrets, which are not copied",
+    "git_hooks": "there are no hooks of git here",
+    "avatar": "repositories have no avatars here",
+}
+
+
+class GenerateRepository(msgspec.Struct, kw_only=True):
+    """What the new repository gets of the template: one of the switches at least."""
+
+    owner: Name
+    name: Name
+    description: Name = ""
+    default_branch: Name = ""
+    private: bool = False
+    git_content: bool = False
+    topics: bool = False
+    labels: bool = False
+    protected_branch: bool = False
+    webhooks: bool = False
+    git_hooks: bool = False
+    avatar: bool = False
+
+
+@post(
+    "/api/v1/repos/{owner:str}/{repo:str}/generate",
+    policy=in_repository("signed-in", "write:repository", on_disk=True),
+    operation_id="generateRepo",
+    tags=["repository"],
+    status_code=201,
+)
+async def generate(request: RepositoryRequest, data: GenerateRepository) -> Repository:
+    """Create a repository from a template: its newest files as one commit, topics, labels, branch protections."""
+    template = request.resource.row
+    if not template.template:
+        raise Invalid("the repository is no template")
+    for name, reason in NOT_COPIED.items():
+        if getattr(data, name):
+            raise Invalid.field(name, "unsupported", reason)
+    if not (data.git_content or data.topics or data.labels or data.protected_branch):
+        raise Invalid.field("git_content", "missing", "or topics, labels or protected_branch has to be true")
+    if data.protected_branch and not reaches(request.resource.level, "write"):
+        raise Denied("needs write access to the template, whose protections it would show")
+    owner = await _owner(request, data.owner)
+    request.acquire_slot()
+    copied_topics: list[str] = []
+    if data.topics:
+        async with request.db.read() as db:
+            copied_topics = await topics.names_of(db, template.id)
+    files = None
+    if data.git_content:
+        files = TemplateFiles(
+            repository_id=template.id,
+            branch=template.default_branch,
+            names=_names(request, template, owner, data),
+        )
+    new = NewRepository(
+        name=data.name,
+        description=data.description,
+        private=data.private,
+        default_branch=data.default_branch or template.default_branch,
+        copy=files,
+        topics=copied_topics,
+        labels_of=template.id if data.labels else 0,
+        protections_of=template.id if data.protected_branch else 0,
+    )
+    return await create_new(request, owner, new)
+
+
+async def _owner(request: RepositoryRequest, login: str) -> AccountRow:
+    """The owner that the body names: the caller, or an organization of theirs. Raises Invalid, Denied."""
+    caller = await own_account(request)
+    if login.lower() == caller.login.lower():
+        return caller
+    try:
+        owner = await request.components.accounts.get_by_login(login)
+        if owner.kind == AccountKind.ORGANIZATION:
+            return await owned_organization(request, login)
+    except NotFound:
+        raise Invalid.field("owner", "unknown", "there is no such account") from None
+    if not request.principal.admin:
+        raise Denied("only administrators create repositories for other users")
+    return owner
+
+
+def _names(
+    request: RepositoryRequest, template: RepositoryRow, owner: AccountRow, data: GenerateRepository
+) -> dict[str, str]:
+    """What can be filled in, by name."""
+    today = now()
+    values = {"YEAR": f"{today:%Y}", "MONTH": f"{today:%m}", "DAY": f"{today:%d}"}
+    for prefix, login, name, description in (
+        ("REPO", owner.login, data.name, data.description),
+        ("TEMPLATE", template.owner_login, template.name, template.description),
+    ):
+        link = f"{request.public_url}{login}/{name}"
+        values |= {
+            f"{prefix}_NAME": name,
+            f"{prefix}_DESCRIPTION": description,
+            f"{prefix}_OWNER": login,
+            f"{prefix}_LINK": link,
+            f"{prefix}_HTTPS_URL": f"{link}.git",
+        }
+    return values
+
+
+routes = [generate]

@@ -1,0 +1,257 @@
+"""What git and a client say to each other, streamed both ways: the same for HTTP and for SSH.
+
+The handlers have decided before. These answers are raw ASGI, because one begins while its request is read.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+import structlog
+from litestar import Response
+from litestar.types import Receive, Scope, Send
+
+from ingot_chassis.errors import BadRequest
+from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
+from ingot_repos.core.protections import Actor, rules_of
+from ingot_repos.git.errors import BodyRefused, GitError
+from ingot_repos.git.fetch_requests import WantRefused, checked, find_hidden
+from ingot_repos.git.smart_http import advertise, inflate, read_push_commands, serve, speaks_v2
+from ingot_repos.git.update_hook import hooks_folder
+
+log = structlog.get_logger()
+
+MAX_INFLATED = 64 * 1024 * 1024
+NEVER_CACHED = ((b"cache-control", b"no-cache, max-age=0, must-revalidate"), (b"pragma", b"no-cache"))
+
+
+class Pusher(msgspec.Struct, frozen=True):
+    """Who pushes: the account that is named, and the actor for the rules; ``restricted`` as of ``PushReceived``."""
+
+    account_id: int
+    actor: Actor
+    restricted: bool
+
+
+class ClientDisconnected(GitError):
+    """The connection ended before the request did."""
+
+
+class Exchange:
+    """One request of a git client and its answer; over SSH a whole session, in which git speaks first."""
+
+    def __init__(
+        self, request: RepositoryRequest, receive: Receive, send: Send, *, is_session: bool = False
+    ) -> None:
+        self.request, self.is_session = request, is_session
+        self._receive, self._send = receive, send
+        self.body_ended = asyncio.Event()
+        self.is_started = False
+
+    @property
+    def protocol(self) -> str | None:
+        return self.request.headers.get("git-protocol")
+
+    @property
+    def is_gzip(self) -> bool:
+        return self.request.headers.get("content-encoding", "").lower() in ("gzip", "x-gzip")
+
+    async def body(self) -> AsyncIterator[bytes]:
+        """The request body as it comes. Raises ClientDisconnected."""
+        while True:
+            message = await self._receive()
+            if message["type"] != "http.request":
+                raise ClientDisconnected("the client went away")
+            if message["body"]:
+                yield message["body"]
+            if not message.get("more_body"):
+                self.body_ended.set()
+                return
+
+    async def disconnected(self) -> None:
+        """Return when the client goes away after its request was read."""
+        await self.body_ended.wait()
+        while (await self._receive())["type"] != "http.disconnect":
+            continue
+
+    async def start(self, media_type: str) -> None:
+        """Send the head of the answer, unless that was done."""
+        if self.is_started:
+            return
+        self.is_started = True
+        headers = [(b"content-type", media_type.encode()), *NEVER_CACHED]
+        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+
+    async def write(self, chunk: bytes, *, more: bool = True) -> None:
+        await self._send({"type": "http.response.body", "body": chunk, "more_body": more})
+
+
+class GitAnswer(Response[None]):
+    """An answer that is written by ``respond`` and not by the framework."""
+
+    def __init__(
+        self,
+        respond: Callable[[Exchange], Awaitable[None]],
+        request: RepositoryRequest,
+        *,
+        is_session: bool = False,
+    ) -> None:
+        super().__init__(None)
+        self._respond, self._request, self._is_session = respond, request, is_session
+
+    def to_asgi_response(self, *_: Any, **__: Any) -> Any:
+        async def app(_scope: Scope, receive: Receive, send: Send) -> None:
+            await self._respond(Exchange(self._request, receive, send, is_session=self._is_session))
+
+        return app
+
+
+async def fetch(repository: ResolvedRepository, exchange: Exchange) -> None:
+    """Stream a pack; stop git when the client goes away."""
+    request, body = exchange.request, exchange.body()
+    if speaks_v2(exchange.protocol):
+        body = checked(
+            inflate(body, MAX_INFLATED) if exchange.is_gzip else body,
+            partial(_find_hidden, request, repository),
+        )
+    stream = serve(
+        request.storage.path(repository.id),
+        "git-upload-pack",
+        exchange.protocol,
+        body,
+        gzip=exchange.is_gzip and not speaks_v2(exchange.protocol),
+        stateless=not exchange.is_session,
+        drain=not exchange.is_session,
+    )
+    await answer(repository, exchange, "git-upload-pack", stream)
+
+
+async def _find_hidden(
+    request: RepositoryRequest, repository: ResolvedRepository, wants: set[str]
+) -> str | None:
+    cache = request.components.reads.tree_objects
+    return await find_hidden(request.storage, repository.id, repository.row.default_branch, wants, cache)
+
+
+async def answer(
+    repository: ResolvedRepository, exchange: Exchange, service: str, stream: AsyncGenerator[bytes, None]
+) -> None:
+    """Forward what git says; end it when the client goes away."""
+    serving = asyncio.current_task()
+    watch = asyncio.create_task(exchange.disconnected())
+    is_disconnected = False
+
+    def stop(ended: asyncio.Task[None]) -> None:
+        nonlocal is_disconnected
+        if not ended.cancelled() and serving is not None:
+            is_disconnected = True
+            serving.cancel()
+
+    watch.add_done_callback(stop)
+    try:
+        await _forward(exchange, service, stream, repository)
+    except asyncio.CancelledError:
+        if not is_disconnected:
+            raise
+    finally:
+        watch.remove_done_callback(stop)
+        watch.cancel()
+
+
+async def push(repository: ResolvedRepository, pusher: Pusher, exchange: Exchange) -> None:
+    """Receive a push. It is journaled before refs move, and announced before the client gets the end of the answer."""
+    request = exchange.request
+    path, body = request.storage.path(repository.id), exchange.body()
+    if exchange.is_session:
+        await exchange.start("application/octet-stream")
+        await exchange.write(await advertise(path, "git-receive-pack", exchange.protocol, is_session=True))
+    try:
+        push = await read_push_commands(inflate(body, MAX_INFLATED) if exchange.is_gzip else body)
+    except (BodyRefused, ClientDisconnected) as error:
+        if not exchange.is_session:
+            raise BadRequest(str(error)) from error
+        push = None
+    if push is None or (exchange.is_session and not push.commands):
+        # There was nothing to push.
+        await exchange.write(b"", more=False)
+        return
+    names = [command.name for command in push.commands]
+    async with request.db.read() as db:
+        rules = await rules_of(db, repository.id)
+    refusals = rules.refusals(pusher.actor, push.commands)
+    max_file_bytes, hooks = request.settings.max_file_bytes, None
+    if refusals or max_file_bytes:
+        hooks = await asyncio.to_thread(hooks_folder, request.storage.root, refuses_refs=bool(refusals))
+    async with request.components.pushes.journaled(
+        repository.id, pusher.account_id, names, restricted=pusher.restricted
+    ) as push_id:
+        stream = serve(
+            path,
+            "git-receive-pack",
+            exchange.protocol,
+            push.body,
+            drain=not exchange.is_session,
+            max_push_bytes=request.settings.max_push_bytes or None,
+            refusals=refusals,
+            max_file_bytes=max_file_bytes,
+            hooks=hooks,
+        )
+        try:
+            last = await _forward(exchange, "git-receive-pack", stream, repository, return_last=True)
+        finally:
+            # Also when the client is gone or the process stops: refs may have moved.
+            await asyncio.shield(_settled(request, push_id))
+    await exchange.write(last, more=False)
+
+
+async def _settled(request: RepositoryRequest, push_id: int) -> None:
+    """Announce the push. If that fails the sweeper does it: the refs have moved already."""
+    try:
+        await request.components.pushes.settle(push_id)
+    except Exception:
+        log.exception("push not announced yet", push=push_id)
+
+
+async def _forward(
+    exchange: Exchange,
+    service: str,
+    stream: AsyncGenerator[bytes, None],
+    repository: ResolvedRepository,
+    *,
+    return_last: bool = False,
+) -> bytes:
+    """Forward git's answer. With ``return_last`` its last chunk is returned instead, and the answer stays open.
+
+    In a session the client waits for each chunk before it goes on, so none is held back to be the last.
+    """
+    chunk_to_write: bytes | None = None
+    async with contextlib.aclosing(stream):
+        try:
+            async for chunk in stream:
+                if chunk_to_write is None:
+                    await exchange.start(f"application/x-{service}-result")
+                else:
+                    await exchange.write(chunk_to_write)
+                chunk_to_write = chunk
+                if exchange.is_session and not return_last:
+                    await exchange.write(chunk)
+                    chunk_to_write = b""
+        except BodyRefused as error:
+            if not exchange.is_started and chunk_to_write is None:
+                raise BadRequest(str(error)) from error
+            log.info("git request refused", repository=repository.id, error=str(error))
+        except WantRefused as error:
+            log.info("fetch refused", repository=repository.id, error=str(error))
+            chunk_to_write = (chunk_to_write or b"") + error.packet
+            await exchange.start(f"application/x-{service}-result")
+        except GitError as error:
+            log.info("git ended early", repository=repository.id, service=service, error=str(error))
+    if chunk_to_write is None:
+        await exchange.start(f"application/x-{service}-result")
+        chunk_to_write = b""
+    if not return_last:
+        await exchange.write(chunk_to_write, more=False)
+    return chunk_to_write

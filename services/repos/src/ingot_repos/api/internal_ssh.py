@@ -1,0 +1,124 @@
+"""For the SSH server: its host keys, whose a key is, and sessions of git."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import cast
+
+from litestar import get, post
+
+from ingot_chassis.errors import Denied, NotFound
+from ingot_chassis.http.policy import Connection, Policy, services
+from ingot_repos.api.git_exchanges import Exchange, GitAnswer, Pusher, answer, fetch, push
+from ingot_repos.api.policies import find, own_account, require_on_disk, resolve
+from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
+from ingot_repos.core import access, host_keys
+from ingot_repos.core.protections import Actor, actor_of
+from ingot_repos.core.ref_updates import require_changeable
+from ingot_repos.core.ssh_sessions import KEY_HEADER, LEVELS, HostKeys, KeyHolder
+from ingot_repos.git.upload_archive import upload_archive
+from ingot_repos.store import deploy_keys, repositories
+
+
+@dataclass(frozen=True)
+class SshSession:
+    """A repository that a key opens, and who pushes to it with that key."""
+
+    repository: ResolvedRepository
+    pusher: Pusher
+
+
+def opened_by_key(command: str = "") -> Policy:
+    """For a session of the repository in the path, with the key in the header; only the SSH server may ask.
+
+    The access is that of the user whose key it is, else that of the deploy key. ``command``: that of the path, if none.
+    """
+
+    async def decide(connection: Connection, _level: str) -> SshSession:
+        request, names = cast("RepositoryRequest", connection), connection.path_params
+        level = cast("access.RequiredLevel | None", LEVELS.get(command or names["command"]))
+        if level is None:
+            raise NotFound
+        owner, name = names["owner"], names["repo"].removesuffix(".git")
+        session = await session_of_key(request, owner, name, level, request.headers.get(KEY_HEADER, ""))
+        if level == "write":
+            require_changeable(session.repository.row)
+        require_on_disk(request, session.repository)
+        return session
+
+    return Policy("service", services=("repos",), decide=decide)
+
+
+async def session_of_key(
+    request: RepositoryRequest, owner: str, name: str, level: access.RequiredLevel, fingerprint: str
+) -> SshSession:
+    """By the user whose key it is, or by the deploy key. Raises NotFound, Denied."""
+    refusal: NotFound | Denied = NotFound()
+    try:
+        user = await request.components.identity.owner_of_ssh_key(fingerprint)
+        request.scope["principal"] = user.principal  # type: ignore[typeddict-unknown-key]
+        repository = await resolve(request, owner, name, level)
+        account = await own_account(request)
+        actor = actor_of(request.principal, repository.row, repository.level)
+        return SshSession(repository, Pusher(account.id, actor, restricted=False))
+    except (NotFound, Denied) as error:
+        refusal = error
+    row = await find(request, owner, name)
+    async with request.db.read() as db:
+        key = await deploy_keys.get_opening(db, row.id, fingerprint)
+    if key is None:
+        raise refusal
+    if key.read_only and level == "write":
+        raise Denied("the deploy key may only read")
+    opened = ResolvedRepository(row, "read" if key.read_only else "write")
+    # Events name a person: the owner, as for the deploy keys of Gitea.
+    return SshSession(opened, Pusher(row.owner_id, Actor(0, level=opened.level), restricted=True))
+
+
+@get("/internal/ssh/host-keys", policy=services("repos"), include_in_schema=False)
+async def read_host_keys(request: RepositoryRequest) -> HostKeys:
+    """The private keys of the SSH server, the same for all of its processes."""
+    return HostKeys(await host_keys.read(request.db, request.components.seal))
+
+
+@get("/internal/ssh/keys", policy=services("repos"), include_in_schema=False)
+async def holder_of_key(request: RepositoryRequest, fingerprint: str) -> KeyHolder:
+    """Whose the key is: a user's, else a deploy key."""
+    try:
+        owner = await request.components.identity.owner_of_ssh_key(fingerprint)
+        return KeyHolder(owner.principal.name, owner.title)
+    except NotFound:
+        pass
+    async with request.db.read() as db:
+        key = await deploy_keys.get_any(db, fingerprint)
+        row = await repositories.get_unfiltered(db, key.repository_id) if key else None
+    if key is None or row is None:
+        raise NotFound
+    return KeyHolder(f"{row.owner_login}/{row.name}", key.title)
+
+
+@post(
+    "/internal/ssh/{owner:str}/{repo:str}/{command:str}",
+    policy=opened_by_key(),
+    include_in_schema=False,
+    request_max_body_size=None,
+)
+async def run_git(request: RepositoryRequest) -> GitAnswer:
+    """One session of git: what the client says is the body, what git says the answer, both at once."""
+    session = cast("SshSession", request.scope["resource"])  # type: ignore[typeddict-item]
+    request.acquire_slot()
+    match request.path_params["command"]:
+        case "git-receive-pack":
+            respond = partial(push, session.repository, session.pusher)
+        case "git-upload-pack":
+            respond = partial(fetch, session.repository)
+        case _:
+            respond = partial(_archive, session.repository)
+    return GitAnswer(respond, request, is_session=True)
+
+
+async def _archive(repository: ResolvedRepository, exchange: Exchange) -> None:
+    stream = upload_archive(exchange.request.storage.path(repository.id), exchange.body())
+    await answer(repository, exchange, "git-upload-archive", stream)
+
+
+routes = [read_host_keys, holder_of_key, run_git]

@@ -1,0 +1,108 @@
+"""Templates of issues, and how issues of a repository are begun: from files of its default branch."""
+
+import msgspec
+from litestar import Response, get
+
+from ingot_repos.api.policies import in_repository
+from ingot_repos.api.request import RepositoryRequest
+from ingot_repos.core.issue_forms import (
+    MOST_BYTES,
+    InvalidForm,
+    IssueConfig,
+    IssueTemplate,
+    read_config,
+    read_template,
+)
+from ingot_repos.git.errors import ObjectNotFound, OutputTooLarge, RefNotFound, RepositoryNotFound
+from ingot_repos.git.folder_files import files_of_first_folder
+
+FOLDERS = tuple(
+    f"{parent}{name}"
+    for parent in (".gitea/", ".github/", "")
+    for name in ("ISSUE_TEMPLATE", "issue_template")
+)
+"""In the order in which they are looked at."""
+CONFIGS = ("config.yaml", "config.yml")
+ENDINGS = (".md", ".yaml", ".yml")
+MOST_FILES = 100
+
+
+class IssueConfigCheck(msgspec.Struct):
+    """`message` says what is wrong."""
+
+    valid: bool
+    message: str
+
+
+@get(
+    "/api/v1/repos/{owner:str}/{repo:str}/issue_templates",
+    policy=in_repository("read", "read:repository", on_disk=True),
+    operation_id="repoGetIssueTemplates",
+    tags=["repository"],
+)
+async def list_issue_templates(request: RepositoryRequest) -> Response[list[IssueTemplate]]:
+    """Templates with which an issue can be begun; how many cannot be read is in the header `X-Gitea-Warning`."""
+    templates, broken = [], 0
+    for path, content in (await _files(request)).items():
+        if path.endswith(ENDINGS) and not path.endswith(CONFIGS):
+            try:
+                templates.append(read_template(path, content))
+            except InvalidForm:
+                broken += 1
+    headers = {"X-Gitea-Warning": f"{broken} issue templates cannot be read"} if broken else {}
+    return Response(templates, headers=headers)
+
+
+@get(
+    "/api/v1/repos/{owner:str}/{repo:str}/issue_config",
+    policy=in_repository("read", "read:repository", on_disk=True),
+    operation_id="repoGetIssueConfig",
+    tags=["repository"],
+)
+async def get_issue_config(request: RepositoryRequest) -> IssueConfig:
+    """How issues are begun; without a readable file anybody begins them without a template."""
+    try:
+        return await _config(request)
+    except InvalidForm:
+        return IssueConfig()
+
+
+@get(
+    "/api/v1/repos/{owner:str}/{repo:str}/issue_config/validate",
+    policy=in_repository("read", "read:repository", on_disk=True),
+    operation_id="repoValidateIssueConfig",
+    tags=["repository"],
+)
+async def validate_issue_config(request: RepositoryRequest) -> IssueConfigCheck:
+    """Whether that file is as it has to be; none is, too."""
+    try:
+        await _config(request)
+    except InvalidForm as error:
+        return IssueConfigCheck(valid=False, message=str(error))
+    return IssueConfigCheck(valid=True, message="")
+
+
+async def _config(request: RepositoryRequest) -> IssueConfig:
+    """Raises InvalidForm."""
+    files = await _files(request)
+    path = next((path for path in files if path.endswith(CONFIGS)), "")
+    return read_config(files[path]) if path else IssueConfig()
+
+
+async def _files(request: RepositoryRequest) -> dict[str, bytes | None]:
+    """The files of the first of ``FOLDERS`` that there is, by path; None for one that is too large."""
+    repository = request.resource
+    try:
+        return await request.storage.call(
+            repository.id,
+            files_of_first_folder,
+            repository.row.default_branch,
+            FOLDERS,
+            most=MOST_FILES,
+            most_bytes=MOST_BYTES,
+        )
+    except (RefNotFound, ObjectNotFound, RepositoryNotFound, OutputTooLarge):
+        return {}
+
+
+routes = [list_issue_templates, get_issue_config, validate_issue_config]

@@ -1,0 +1,183 @@
+"""The locks of LFS: somebody says that they alone change a file, and git-lfs keeps the others from pushing it.
+
+The server itself refuses no push because of a lock, like every other server of LFS.
+"""
+
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+from litestar import Response, Router, get, post
+from litestar.params import QueryParameter
+
+from ingot_chassis.errors import Denied, Invalid, NotFound
+from ingot_chassis.http.policy import MAX_ID
+from ingot_contracts.identity import GHOST
+from ingot_contracts.limits import DESCRIPTION_CHARACTERS, Description, Name
+from ingot_repos.api.lfs import ROOT
+from ingot_repos.api.lfs_errors import MEDIA_TYPE, translate_errors
+from ingot_repos.api.lfs_policies import in_lfs
+from ingot_repos.api.policies import own_account
+from ingot_repos.api.request import RepositoryRequest
+from ingot_repos.store import lfs_locks
+from ingot_repos.store.lfs_locks import LfsLockRow, LockFilter
+
+MOST_LOCKS = 100
+"""Of one answer; ``next_cursor`` leads to more."""
+
+
+class LockOwner(msgspec.Struct):
+    name: str
+
+
+class Lock(msgspec.Struct):
+    """``locked_at`` in whole seconds, UTC."""
+
+    id: str
+    path: str
+    locked_at: datetime
+    owner: LockOwner
+
+
+class CreateLock(msgspec.Struct):
+    path: Description
+
+
+class VerifyLocks(msgspec.Struct):
+    cursor: Name = ""
+    limit: int = MOST_LOCKS
+
+
+class Unlock(msgspec.Struct):
+    """``force``: also a lock of somebody else."""
+
+    force: bool = False
+
+
+class LockAnswer(msgspec.Struct):
+    lock: Lock
+
+
+class LockConflict(msgspec.Struct):
+    """The lock that is there already."""
+
+    lock: Lock
+    message: str
+
+
+class LockList(msgspec.Struct, omit_defaults=True):
+    locks: list[Lock]
+    next_cursor: str = ""
+
+
+class VerifiedLocks(msgspec.Struct, omit_defaults=True):
+    """The locks of the caller, and those of others."""
+
+    ours: list[Lock]
+    theirs: list[Lock]
+    next_cursor: str = ""
+
+
+@post(ROOT + "/locks", policy=in_lfs("write"), include_in_schema=False, status_code=201)
+async def create_lock(
+    request: RepositoryRequest, data: CreateLock
+) -> Response[LockAnswer] | Response[LockConflict]:
+    """Lock a file, whether it is there or not."""
+    _require_path(data.path)
+    if not request.principal.signed_in:
+        raise Denied("a deploy key cannot lock a file")
+    owner, repository_id = await own_account(request), request.resource.id
+    async with request.db.transaction() as tx:
+        is_new = await lfs_locks.add(tx, repository_id, data.path, owner.id)
+        row = await lfs_locks.get_by_path(tx, repository_id, data.path)
+    if row is None:
+        raise NotFound
+    if not is_new:
+        conflict = LockConflict(_lock(row), "already created lock")
+        return Response(conflict, status_code=409, media_type=MEDIA_TYPE)
+    return Response(LockAnswer(_lock(row)), media_type=MEDIA_TYPE)
+
+
+@get(ROOT + "/locks", policy=in_lfs("read"), include_in_schema=False)
+async def list_locks(
+    request: RepositoryRequest,
+    path: str | None = None,
+    lock_id: Annotated[str | None, QueryParameter(name="id")] = None,
+    cursor: str = "",
+    limit: int = MOST_LOCKS,
+) -> Response[LockList]:
+    """The locks of a repository; of one path, or the one with an id."""
+    if lock_id is not None and not _is_id(lock_id):
+        return Response(LockList([]), media_type=MEDIA_TYPE)
+    lock_filter = LockFilter(path, int(lock_id) if lock_id is not None else None, _position(cursor))
+    rows, next_cursor = await _page(request, lock_filter, limit)
+    return Response(LockList([_lock(row) for row in rows], next_cursor), media_type=MEDIA_TYPE)
+
+
+@post(ROOT + "/locks/verify", policy=in_lfs("write"), include_in_schema=False, status_code=200)
+async def verify_locks(request: RepositoryRequest, data: VerifyLocks) -> Response[VerifiedLocks]:
+    """The locks of the caller and those of others, before a push."""
+    rows, next_cursor = await _page(request, LockFilter(after=_position(data.cursor)), data.limit)
+    caller = request.principal.id
+    return Response(
+        VerifiedLocks(
+            ours=[_lock(row) for row in rows if row.owner_id == caller],
+            theirs=[_lock(row) for row in rows if row.owner_id != caller],
+            next_cursor=next_cursor,
+        ),
+        media_type=MEDIA_TYPE,
+    )
+
+
+@post(ROOT + "/locks/{lock_id:int}/unlock", policy=in_lfs("write"), include_in_schema=False, status_code=200)
+async def unlock(request: RepositoryRequest, lock_id: int, data: Unlock) -> Response[LockAnswer]:
+    """Delete a lock of the caller, or with ``force`` of anybody."""
+    async with request.db.transaction() as tx:
+        row = await lfs_locks.get(tx, request.resource.id, lock_id)
+        if row is None:
+            raise NotFound("there is no such lock")
+        if row.owner_id != request.principal.id and not data.force:
+            raise Denied(f"{_owner(row)} has locked the file; force unlocks it all the same")
+        await lfs_locks.remove(tx, row.id)
+    return Response(LockAnswer(_lock(row)), media_type=MEDIA_TYPE)
+
+
+async def _page(
+    request: RepositoryRequest, lock_filter: LockFilter, limit: int
+) -> tuple[list[LfsLockRow], str]:
+    """Locks, and the cursor of the next ones; empty after the last."""
+    most = min(limit, MOST_LOCKS) if limit > 0 else MOST_LOCKS
+    async with request.db.read() as db:
+        rows = list(await lfs_locks.list_after(db, request.resource.id, lock_filter, most + 1))
+    return rows[:most], str(rows[most - 1].id) if len(rows) > most else ""
+
+
+def _position(cursor: str) -> int:
+    if cursor and not _is_id(cursor):
+        raise Invalid.field("cursor", "format", "is not the next_cursor of an answer")
+    return int(cursor or 0)
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= MAX_ID
+
+
+def _require_path(path: str) -> None:
+    """Raises Invalid for a path that no file can have."""
+    if not path or len(path.encode()) > DESCRIPTION_CHARACTERS:
+        raise Invalid.field("path", "length", f"has 1 to {DESCRIPTION_CHARACTERS} bytes")
+    if any(part in ("", ".", "..") for part in path.split("/")):
+        raise Invalid.field("path", "format", "is relative to the root of the repository")
+
+
+def _lock(row: LfsLockRow) -> Lock:
+    return Lock(str(row.id), row.path, row.locked_at.replace(microsecond=0), LockOwner(_owner(row)))
+
+
+def _owner(row: LfsLockRow) -> str:
+    return row.owner_login or GHOST.login
+
+
+ROUTES = Router(
+    "/", route_handlers=[create_lock, list_locks, verify_locks, unlock], middleware=[translate_errors]
+)

@@ -1,0 +1,124 @@
+"""The request class of repos, and the repository that a path names."""
+
+from dataclasses import dataclass
+
+from ingot_chassis.http.request import ApiRequest
+from ingot_chassis.telemetry import client_address
+from ingot_contracts.identity import Team
+from ingot_contracts.repos import Level
+from ingot_repos.components import Components
+from ingot_repos.core.presenter import Presenter
+from ingot_repos.git.storage import Storage
+from ingot_repos.settings import Settings
+from ingot_repos.store.accounts import AccountRow
+from ingot_repos.store.repositories import RepositoryRow
+from ingot_repos.store.transfers import TransferRow
+
+ACQUIRED_BY = "slot_acquired_by"
+"""The scope has the caller here for whom the request holds a slot of the ConcurrencyLimiter."""
+
+
+@dataclass(frozen=True)
+class ResolvedRepository:
+    """A repository, and what the caller may do to it."""
+
+    row: RepositoryRow
+    level: Level
+
+    @property
+    def id(self) -> int:
+        return self.row.id
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.row.owner_login}/{self.row.name}"
+
+    @property
+    def audit_subject(self) -> str:
+        """What the audit log calls it."""
+        return f"repository {self.full_name}"
+
+    def is_named(self, owner: str, name: str) -> bool:
+        """False when it was found by a former name."""
+        return self.full_name.lower() == f"{owner}/{name}".lower()
+
+
+@dataclass(frozen=True)
+class TeamRepository:
+    """A team, and a repository of its organization."""
+
+    team: Team
+    repository: ResolvedRepository
+
+
+@dataclass(frozen=True)
+class WaitingTransfer:
+    """A transfer that the caller may accept or reject, and its repository."""
+
+    repository: ResolvedRepository
+    row: TransferRow
+
+
+class RepositoryRequest(ApiRequest):
+    """A request to repos."""
+
+    @property
+    def components(self) -> Components:
+        return self.app.state.components  # type: ignore[no-any-return]
+
+    @property
+    def settings(self) -> Settings:
+        return self.app.state.settings  # type: ignore[no-any-return]
+
+    @property
+    def storage(self) -> Storage:
+        return self.components.storage
+
+    @property
+    def presenter(self) -> Presenter:
+        """Shows addresses of users only to callers who are signed in."""
+        presenter = self.components.presenter
+        return presenter if self.principal.signed_in else presenter.without_emails
+
+    @property
+    def resource(self) -> ResolvedRepository:
+        """The repository in the path, of a route with ``policies.in_repository``."""
+        return self.scope["resource"]  # type: ignore[typeddict-item,no-any-return]
+
+    @property
+    def account(self) -> AccountRow:
+        """The account in the path, of a route with a policy ``of_user``, ``of_organization``, ``in_own_organization``."""
+        return self.scope["resource"]  # type: ignore[typeddict-item,no-any-return]
+
+    @property
+    def team(self) -> Team:
+        """The team in the path, of a route with the policy ``in_team``."""
+        return self.scope["resource"]  # type: ignore[typeddict-item,no-any-return]
+
+    @property
+    def team_repository(self) -> TeamRepository:
+        """The team and the repository in the path, of a route of both."""
+        return self.scope["resource"]  # type: ignore[typeddict-item,no-any-return]
+
+    @property
+    def waiting_transfer(self) -> WaitingTransfer:
+        """The transfer of the repository in the path, of a route with the policy ``waiting_transfer``."""
+        return self.scope["resource"]  # type: ignore[typeddict-item,no-any-return]
+
+    @property
+    def max_repositories(self) -> int:
+        """How many repositories an account may have through the caller; 0: no limit."""
+        return 0 if self.principal.admin else self.settings.max_repositories
+
+    def acquire_slot(self) -> None:
+        """Count this request among the expensive ones of the caller. Raises TooManyRequests."""
+        if ACQUIRED_BY in self.scope:
+            return
+        caller = f"user {self.principal.id}" if self.principal.signed_in else client_address()
+        self.components.limiter.acquire(caller)
+        self.scope[ACQUIRED_BY] = caller  # type: ignore[literal-required]
+
+    def rest_of_path(self, segments: int) -> str:
+        """The path after that many segments, with its slashes. A path parameter would come normalized."""
+        parts = self.scope["path"].split("/", segments + 1)
+        return parts[-1].strip("/") if len(parts) == segments + 2 else ""

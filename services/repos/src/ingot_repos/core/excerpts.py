@@ -1,0 +1,75 @@
+"""Shortens commits for events and lists: messages, names and paths may be of any length, events may not."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ingot_contracts.limits import (
+    EVENT_COMMITS,
+    EVENT_MESSAGE_BYTES,
+    EVENT_NAME_BYTES,
+    EVENT_PATH_BYTES,
+    EVENT_TEXT_BYTES,
+    Omitted,
+    clip,
+    encoded_bytes,
+)
+from ingot_repos.git.changes import CommitChanges
+from ingot_repos.git.commits import CommitInfo, Person
+from ingot_repos.git.push_changes import ReadLimits
+
+QUOTES_AND_COMMA_BYTES = 3
+"""Bytes of the quotes and the comma in a list."""
+
+
+def clip_for_event(info: CommitInfo) -> CommitInfo:
+    """A commit as events of pushes carry it."""
+    return _clipped(info, EVENT_MESSAGE_BYTES)
+
+
+def clip_for_list(info: CommitInfo) -> CommitInfo:
+    """A commit as lists show it. The answer for one commit has it whole."""
+    return _clipped(info, EVENT_TEXT_BYTES)
+
+
+def omitted_from(commits: Sequence[CommitChanges]) -> Omitted:
+    """How many characters and paths of the commits an event leaves out."""
+    return Omitted(
+        characters=sum(changes.commit.omitted for changes in commits),
+        paths=sum(changes.omitted for changes in commits),
+    )
+
+
+def _clipped(info: CommitInfo, message_bytes: int) -> CommitInfo:
+    author, committer = _named(info.author), _named(info.committer)
+    message = clip(info.message, message_bytes)
+    if message == info.message and author is info.author and committer is info.committer:
+        return info
+    cut = replace(info, message=message, author=author, committer=committer)
+    return replace(cut, omitted=_characters(info) - _characters(cut))
+
+
+def _named(person: Person) -> Person:
+    name, email = clip(person.name, EVENT_NAME_BYTES), clip(person.email, EVENT_NAME_BYTES)
+    if name == person.name and email == person.email:
+        return person
+    return replace(person, name=name, email=email)
+
+
+def _characters(info: CommitInfo) -> int:
+    people = (info.author, info.committer)
+    return len(info.message) + sum(len(person.name) + len(person.email) for person in people)
+
+
+def _size(text: str) -> int:
+    return encoded_bytes(text) + QUOTES_AND_COMMA_BYTES
+
+
+PUSH_EVENT_BOUNDS = ReadLimits(
+    size=_size,
+    clip=clip_for_event,
+    commits=EVENT_COMMITS,
+    paths=EVENT_PATH_BYTES,
+    texts=8_000_000,
+    entries=2_000_000,
+)
+"""Each ref has an event of its own; one push moves many, and all its events are written at once."""

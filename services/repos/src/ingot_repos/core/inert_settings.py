@@ -1,0 +1,35 @@
+"""Settings of what Ingot has not, such as a wiki: they are stored and shown as a client sent them, without effect."""
+
+from typing import Literal
+
+import msgspec
+
+from ingot_contracts.limits import Name
+from ingot_contracts.repos import ExternalTracker, ExternalWiki, InternalTracker
+
+
+class InertSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Each is a field of ``Repository``."""
+
+    has_wiki: bool = False
+    has_projects: bool = False
+    has_packages: bool = False
+    has_actions: bool = False
+    projects_mode: Name = ""
+    allow_manual_merge: bool = False
+    autodetect_manual_merge: bool = False
+    default_allow_maintainer_edit: bool = False
+    default_update_style: Literal["merge", "rebase"] = "merge"
+    ignore_whitespace_conflicts: bool = False
+    internal_tracker: InternalTracker | None = None
+    external_tracker: ExternalTracker | None = None
+    external_wiki: ExternalWiki | None = None
+
+
+NAMES = frozenset(InertSettings.__struct_fields__)
+_DECODER = msgspec.json.Decoder(InertSettings)
+
+
+def read_inert_settings(text: str) -> InertSettings:
+    """The settings of a column ``inert_settings``."""
+    return _DECODER.decode(text)

@@ -1,0 +1,188 @@
+"""Rules that protect branches and tags: the one place that decides which refs somebody may move, and how.
+
+Pushes, changes by the API, merges and the deletion of branches all ask here. A rule names branches by a pattern; of
+several rules that name a branch the first by priority protects it. A tag may be changed by whom any rule that names
+it lets pass. Rules hold for owners as well; they may change the rules.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+
+import msgspec
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.errors import Denied, Invalid, NotAllowed
+from ingot_chassis.security.principal import Principal
+from ingot_contracts.repos import Level, MergeRule, reaches
+from ingot_repos.core import globs
+from ingot_repos.core.names import LONGEST_BRANCH
+from ingot_repos.git.refs import BRANCHES, TAGS, ZERO_OID, RefChange, is_valid_ref_name
+from ingot_repos.git.update_hook import RefRefusal
+from ingot_repos.store import protections, statuses
+from ingot_repos.store.protections import (
+    BranchProtectionRow,
+    BranchRule,
+    TagProtectionRow,
+    read_ids,
+    read_rule,
+)
+from ingot_repos.store.repositories import RepositoryRow
+
+MOST_RULES = 200
+"""Rules for branches, and for tags, of one repository."""
+
+
+class Actor(msgspec.Struct, frozen=True):
+    """Who moves refs: a user, their teams in the organization that owns the repository, and their access to it."""
+
+    id: int
+    teams: frozenset[int] = frozenset()
+    level: Level = "write"
+
+    def is_among(self, users: Collection[int], teams: Collection[int]) -> bool:
+        return self.id in users or not self.teams.isdisjoint(teams)
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """The rules of one repository."""
+
+    branches: Sequence[BranchProtectionRow]
+    tags: Sequence[TagProtectionRow]
+
+    def of_branch(self, name: str) -> BranchProtectionRow | None:
+        """The rule that protects a branch."""
+        return next((row for row in self.branches if globs.matches(row.rule_name, name)), None)
+
+    def refusals(self, actor: Actor, changes: Iterable[RefChange]) -> list[RefRefusal]:
+        """The changes that ``actor`` may not make."""
+        refusals = (self._refusal(actor, change) for change in changes)
+        return [refusal for refusal in refusals if refusal is not None]
+
+    def require(self, actor: Actor, changes: Iterable[RefChange], *, forced: bool = False) -> None:
+        """Raises Denied, with the reason, unless ``actor`` may make all of these changes."""
+        for refusal in self.refusals(actor, changes):
+            if forced or not refusal.forced_only:
+                raise Denied(refusal.reason)
+
+    def _refusal(self, actor: Actor, change: RefChange) -> RefRefusal | None:
+        for prefix, kind in ((BRANCHES, "branch"), (TAGS, "tag")):
+            if change.name.startswith(prefix):
+                name = change.name.removeprefix(prefix)
+                if change.after != ZERO_OID and not is_valid_ref_name(name):
+                    return RefRefusal(change.name, f"a {kind} cannot have this name: no URL could name it")
+                return (
+                    self._of_branch(actor, name, change)
+                    if kind == "branch"
+                    else self._of_tag(actor, name, change)
+                )
+        return None
+
+    def _of_branch(self, actor: Actor, name: str, change: RefChange) -> RefRefusal | None:
+        row = self.of_branch(name)
+        if row is None:
+            return None
+        rule, text = read_rule(row), f"the rule {row.rule_name!r} protects the branch {name!r}"
+        if change.after == ZERO_OID:
+            return RefRefusal(change.name, f"{text}: it is not deleted")
+        if not rule.enable_push:
+            return RefRefusal(change.name, f"{text}: it changes by pull requests only")
+        if rule.enable_push_whitelist and not actor.is_among(
+            rule.push_whitelist_usernames, rule.push_whitelist_teams
+        ):
+            return RefRefusal(change.name, f"{text}: you are not among those who may push to it")
+        may_force = rule.enable_force_push and (
+            not rule.enable_force_push_allowlist
+            or actor.is_among(rule.force_push_allowlist_usernames, rule.force_push_allowlist_teams)
+        )
+        if may_force or change.before == ZERO_OID:
+            return None
+        return RefRefusal(change.name, f"{text}: its history is not replaced", forced_only=True)
+
+    def _of_tag(self, actor: Actor, name: str, change: RefChange) -> RefRefusal | None:
+        rows = [row for row in self.tags if globs.matches(row.name_pattern, name)]
+        if not rows or any(actor.is_among(read_ids(row.user_ids), read_ids(row.team_ids)) for row in rows):
+            return None
+        return RefRefusal(change.name, f"the rule {rows[0].name_pattern!r} protects the tag {name!r}")
+
+
+def actor_of(principal: Principal, row: RepositoryRow, level: Level) -> Actor:
+    """``principal`` as the rules of the repository see them."""
+    membership = principal.organizations.get(row.owner_id)
+    return Actor(principal.id, frozenset(membership.teams if membership else ()), level)
+
+
+async def rules_of(db: Executor, repository_id: int) -> Rules:
+    """Two statements."""
+    return Rules(
+        await protections.list_branch_rules(db, repository_id),
+        await protections.list_tag_rules(db, repository_id),
+    )
+
+
+async def merge_rule(db: Executor, row: RepositoryRow, actor: Actor, branch: str, head_sha: str) -> MergeRule:
+    """What the protection of ``branch`` demands of a merge of ``head_sha`` by ``actor``."""
+    protection = Rules(await protections.list_branch_rules(db, row.id), ()).of_branch(branch)
+    if protection is None:
+        return MergeRule()
+    rule = read_rule(protection)
+    missing: list[str] = []
+    if rule.enable_status_check:
+        missing = await _missing_checks(db, row.id, rule, head_sha)
+    bypasses = rule.enable_bypass_allowlist and actor.is_among(
+        rule.bypass_allowlist_usernames, rule.bypass_allowlist_teams
+    )
+    return MergeRule(
+        rule_name=protection.rule_name,
+        may_merge=not rule.enable_merge_whitelist
+        or actor.is_among(rule.merge_whitelist_usernames, rule.merge_whitelist_teams),
+        may_override=bypasses or (reaches(actor.level, "admin") and not rule.block_admin_merge_override),
+        missing_checks=missing,
+        required_approvals=rule.required_approvals,
+        approvers=rule.approvals_whitelist_username if rule.enable_approvals_whitelist else None,
+        approving_teams=rule.approvals_whitelist_teams if rule.enable_approvals_whitelist else [],
+        block_on_rejected_reviews=rule.block_on_rejected_reviews,
+        block_on_official_review_requests=rule.block_on_official_review_requests,
+        block_on_outdated_branch=rule.block_on_outdated_branch,
+        dismiss_stale_approvals=rule.dismiss_stale_approvals,
+        ignore_stale_approvals=rule.ignore_stale_approvals,
+    )
+
+
+def require_merge(rule: MergeRule, *, override: bool) -> None:
+    """Raises NotAllowed unless the rule lets the merge pass, as far as repos knows: whitelist and checks."""
+    if override and rule.may_override:
+        return
+    text = f"the rule {rule.rule_name!r} protects the branch"
+    if not rule.may_merge:
+        raise NotAllowed(f"{text}: you are not among those who may merge into it")
+    if rule.missing_checks:
+        raise NotAllowed(f"{text}: these checks have not succeeded: {', '.join(rule.missing_checks)}")
+
+
+def check_pattern(pattern: str, field: str) -> str:
+    """``pattern``, if it may name branches or tags. Raises Invalid."""
+    if not pattern or len(pattern) > LONGEST_BRANCH or not pattern.isprintable():
+        raise Invalid.field(field, "format", "is no name and no pattern of names")
+    if len(pattern) > 1 and pattern.startswith("/") and pattern.endswith("/"):
+        raise Invalid.field(
+            field, "format", "regular expressions are not supported; use *, **, ?, [a-z], {a,b}"
+        )
+    try:
+        globs.compile_pattern(pattern)
+    except globs.InvalidPattern as error:
+        raise Invalid.field(field, "format", str(error)) from None
+    return pattern
+
+
+async def _missing_checks(db: Executor, repository_id: int, rule: BranchRule, head_sha: str) -> list[str]:
+    """Patterns of contexts that have not succeeded; without patterns every status must have, and there must be one."""
+    rows = await statuses.newest_of_each_context(db, repository_id, head_sha)
+    states = {row.context: row.state for row in rows}
+    if not rule.status_check_contexts:
+        failing = sorted(context for context, state in states.items() if state != "success")
+        return failing or ([] if states else ["any"])
+    missing = []
+    for pattern in rule.status_check_contexts:
+        reported = [state for context, state in states.items() if globs.matches(pattern, context)]
+        if not reported or any(state != "success" for state in reported):
+            missing.append(pattern)
+    return missing

@@ -1,0 +1,81 @@
+"""Moves branches and tags for requests of the API: the one way, with the journal and the rules of a push."""
+
+import asyncio
+from collections.abc import Sequence
+
+from ingot_chassis.errors import Denied
+from ingot_repos.core import access
+from ingot_repos.core.protections import Actor, Rules
+from ingot_repos.core.pushes import Pushes
+from ingot_repos.git.branches import is_fast_forward
+from ingot_repos.git.refs import BRANCHES, ZERO_OID, RefChange, move_ref, update_refs
+from ingot_repos.git.storage import Storage
+from ingot_repos.store.accounts import AccountRow
+from ingot_repos.store.repositories import RepositoryRow
+
+
+def require_changeable(row: RepositoryRow) -> None:
+    """Raises Denied for an archived repository and for a mirror: nobody may push to them."""
+    access.require_unarchived(row)
+    if row.mirror:
+        raise Denied("a mirror cannot be pushed to")
+
+
+class RefUpdates:
+    """``mover`` is the actor as ``rules`` see them.
+
+    ``restricted``: the caller's token is restricted to some repositories, as for ``PushReceived``.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        pushes: Pushes,
+        row: RepositoryRow,
+        actor: AccountRow,
+        rules: Rules,
+        mover: Actor,
+        *,
+        restricted: bool,
+    ) -> None:
+        self._storage, self._pushes, self._rules, self._mover = storage, pushes, rules, mover
+        self.row, self.actor, self._restricted = row, actor, restricted
+
+    async def apply(self, changes: Sequence[RefChange]) -> None:
+        """Move refs that have their expected values, all of them or none, and announce it.
+
+        It is announced also when the caller has gone away meanwhile.
+
+        Raises RefMoved when one has another value, InvalidName, Denied.
+        """
+        require_changeable(self.row)
+        self._rules.require(self._mover, changes, forced=await self._is_forced(changes))
+        names = [change.name for change in changes]
+        async with self._pushes.journaled(
+            self.row.id, self.actor.id, names, restricted=self._restricted, small=True
+        ) as push_id:
+            try:
+                if len(changes) == 1:
+                    await self._storage.call(self.row.id, move_ref, changes[0])
+                else:
+                    await asyncio.to_thread(update_refs, self._storage.path(self.row.id), changes)
+            finally:
+                await asyncio.shield(self._pushes.settle(push_id))
+
+    async def _is_forced(self, changes: Sequence[RefChange]) -> bool:
+        """Whether a branch gets a commit that does not continue its old one. Asked only where there are rules."""
+        if not self._rules.branches:
+            return False
+        for change in changes:
+            moves = ZERO_OID not in (change.before, change.after)
+            if change.name.startswith(BRANCHES) and moves:
+                continued = await self._storage.call(
+                    self.row.id, is_fast_forward, change.before, change.after
+                )
+                if not continued:
+                    return True
+        return False
+
+    def turn(self) -> asyncio.Lock:
+        """The lock for changes of this repository that must follow each other, in this process."""
+        return self._pushes.turn(self.row.id)

@@ -1,0 +1,90 @@
+"""Finds what differs between the rows of a shard and its files, and puts right what can be put right.
+
+It may run beside the service. A repository that is being changed is left alone.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.tables import now
+from ingot_repos.git.errors import RepositoryNotFound
+from ingot_repos.git.refs import BRANCHES, TAGS, list_refs
+from ingot_repos.git.storage import Storage
+from ingot_repos.store import refs, storage_checks
+
+PAGE = 200
+NOBODY = 0
+"""Of a move of refs that nobody made through this service."""
+
+
+async def examine_storage(database: Database, storage: Storage, shard: str, *, repair: bool) -> list[str]:
+    """One line for each thing that differs. With ``repair`` moved refs are announced and folders of nobody set aside."""
+    return [
+        *await _repositories(database, storage, shard, repair),
+        *await _folders_of_nobody(database, storage, repair),
+    ]
+
+
+async def _repositories(database: Database, storage: Storage, shard: str, repair: bool) -> list[str]:
+    lines: list[str] = []
+    last = 0
+    while True:
+        async with database.read() as db:
+            rows = await storage_checks.list_ready(db, shard, last, PAGE)
+            ledgers = await storage_checks.ledgers(db, [row.id for row in rows])
+        if not rows:
+            return lines
+        last = rows[-1].id
+        for row in rows:
+            try:
+                names = await _moved_names(storage, row.id, ledgers[row.id])
+                if names and not row.moves:
+                    # Something may have been pushed since; what is still different now, and is not being changed, is wrong.
+                    async with database.read() as db:
+                        (again,) = await storage_checks.list_ready(db, shard, row.id - 1, 1) or [row]
+                        ledger = (await storage_checks.ledgers(db, [row.id]))[row.id]
+                    names = [] if again.moves else await _moved_names(storage, row.id, ledger)
+                    if names and again.id == row.id:
+                        lines.append(await _moved(database, row.id, names, repair))
+            except RepositoryNotFound:
+                lines.append(f"repos: repository {row.id} has no files; restore {storage.path(row.id)}")
+
+
+async def _moved_names(storage: Storage, repository_id: int, ledger: Mapping[str, str]) -> list[str]:
+    on_disk = await storage.call(repository_id, list_refs, (BRANCHES, TAGS))
+    return sorted(name for name in on_disk.keys() | ledger.keys() if on_disk.get(name) != ledger.get(name))
+
+
+async def _moved(database: Database, repository_id: int, names: Sequence[str], repair: bool) -> str:
+    """An entry in the journal is all that is needed: whoever settles it looks at the disk and announces what moved."""
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    line = f"repos: refs of repository {repository_id} are not where they were announced: {shown}"
+    if not repair:
+        return f"{line}; `--repair` announces where they are"
+    async with database.transaction() as tx:
+        await refs.add_push(
+            tx,
+            repository_id=repository_id,
+            user_id=NOBODY,
+            refs=names,
+            merged_pull=0,
+            restricted=False,
+            lease=now(),
+        )
+    return f"{line}; they will be announced within a minute of a running repos"
+
+
+async def _folders_of_nobody(database: Database, storage: Storage, repair: bool) -> list[str]:
+    lines, all_ids = [], list(storage.ids())
+    for start in range(0, len(all_ids), PAGE):
+        ids = all_ids[start : start + PAGE]
+        async with database.read() as db:
+            existing = await storage_checks.existing_ids(db, ids)
+        for repository_id in sorted(set(ids) - existing):
+            line = f"repos: {storage.path(repository_id)} belongs to no repository"
+            if repair:
+                storage.move_to_trash(repository_id)
+                lines.append(f"{line}; it is in the trash, which is emptied after two days")
+            else:
+                lines.append(f"{line}; `--repair` moves it to the trash")
+    return lines

@@ -1,0 +1,50 @@
+"""Fills the names of a new repository into files that were copied from its template."""
+
+import re
+from collections.abc import Callable, Mapping
+
+from ingot_repos.core import globs
+
+MOST_LENGTH = 4096
+"""Of a text that is filled in, so that a small template does not become a huge repository."""
+_NAME = re.compile(r"\$\{?([A-Z_]{3,60})\b\}?")
+_WORDS = re.compile(r"[^0-9A-Za-z]+|(?<=[a-z0-9])(?=[A-Z])")
+
+
+def filler(values: Mapping[str, str]) -> Callable[[str], str]:
+    """What replaces ``$NAME`` and ``${NAME}`` by the value of that name.
+
+    With an ending the name has another form: ``_SNAKE``, ``_KEBAB``, ``_CAMEL``, ``_PASCAL``, ``_LOWER``, ``_UPPER``,
+    ``_TITLE``. What is no name of a value stays.
+    """
+    forms = {name: text[:MOST_LENGTH] for name, text in values.items()}
+    for name, text in list(forms.items()):
+        forms |= {f"{name}_{form}": shape(text) for form, shape in _FORMS.items()}
+    return lambda text: _NAME.sub(lambda match: forms.get(match[1], match[0]), text)
+
+
+def is_filled(pattern: str, path: str) -> bool:
+    """Whether a pattern of the template stands for a path; one that cannot be read stands for none."""
+    try:
+        return globs.matches(pattern, path)
+    except globs.InvalidPattern:
+        return False
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in _WORDS.split(text) if word]
+
+
+_FORMS: dict[str, Callable[[str], str]] = {
+    "SNAKE": lambda text: "_".join(_words(text)).lower(),
+    "KEBAB": lambda text: "-".join(_words(text)).lower(),
+    "CAMEL": lambda text: _lower_first("".join(word.capitalize() for word in _words(text))),
+    "PASCAL": lambda text: "".join(word.capitalize() for word in _words(text)),
+    "LOWER": str.lower,
+    "UPPER": str.upper,
+    "TITLE": str.title,
+}
+
+
+def _lower_first(text: str) -> str:
+    return text[:1].lower() + text[1:]

@@ -1,0 +1,47 @@
+"""What one ref has that another one has not: the commits between them, and where they parted."""
+
+from dataclasses import dataclass
+
+import pygit2
+
+from ingot_repos.git.commits import CommitInfo
+from ingot_repos.git.compare import history
+from ingot_repos.git.merge import merge_base
+from ingot_repos.git.named_refs import named_ref
+from ingot_repos.git.signatures import CommitSignature, commit_signatures
+
+
+@dataclass(frozen=True, slots=True)
+class RefComparison:
+    """``merge_base`` is empty for histories that have no common commit; ``commits`` are newest first, ``total`` all."""
+
+    base: str
+    head: str
+    merge_base: str
+    commits: tuple[CommitInfo, ...]
+    signatures: dict[str, CommitSignature]
+    total: int
+
+
+def compare_refs(
+    repo: pygit2.Repository, head: str, *, base: str, offset: int, limit: int, head_is_commit: bool = False
+) -> RefComparison:
+    """Compare a ref with ``base``, each a branch, a tag or a commit.
+
+    ``head_is_commit``: it is the full id of a commit that was fetched for this, so no ref of this repository need
+    lead to it.
+
+    Raises:
+        RefNotFound: there is no such ref.
+    """
+    base_commit = named_ref(repo, base).commit
+    head_commit = head if head_is_commit else named_ref(repo, head).commit
+    commits, total = history(repo, base_commit, head_commit, offset=offset, limit=limit)
+    return RefComparison(
+        base=base_commit,
+        head=head_commit,
+        merge_base=merge_base(repo, base_commit, head_commit) or "",
+        commits=tuple(commits),
+        signatures=commit_signatures(repo, [info.oid for info in commits]),
+        total=total,
+    )

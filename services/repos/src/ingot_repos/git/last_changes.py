@@ -1,0 +1,133 @@
+"""Which commit changed a path last: for the entries of one folder, all in one walk.
+
+As `git log -1 -- <path>` does, the walk follows a parent that has the same entry, and the others only if none has.
+What it ends at is remembered by commit, so after a push only the new commits are read.
+"""
+
+import heapq
+from collections.abc import Collection
+from pathlib import Path
+
+import pygit2
+
+from ingot_repos.git.command import GitArgs, clean_environment, run_git
+from ingot_repos.git.commits import find_commit
+from ingot_repos.git.errors import GitFailed, GitTimedOut, ObjectNotFound
+from ingot_repos.git.read_cache import SharedCache
+from ingot_repos.git.trees import FOLDER, entry_at, raw_entries
+
+MOST_COMMITS = 5_000
+MOST_ENTRIES = 300_000
+_SEARCH_SECONDS = 5.0
+
+_Names = dict[bytes, tuple[int, bytes]]
+
+
+def last_changes(
+    repo: pygit2.Repository,
+    commit: str,
+    folder: str,
+    names: Collection[str],
+    cache: SharedCache[dict[str, str]],
+) -> dict[str, str]:
+    """The id of the commit that changed each entry of a folder last, seen from a commit (full id).
+
+    Names whose last change is further back than the walk goes are left out; a single one is searched by git.
+    """
+    remembered = cache.get((commit, folder)) or {}
+    missing = [name for name in names if name not in remembered]
+    if missing:
+        walk = _Walk(repo, folder, cache)
+        walk.run(commit, missing)
+        remembered = remembered | walk.result
+        if len(missing) == 1 and missing[0] not in remembered:
+            path = f"{folder}/{missing[0]}" if folder else missing[0]
+            oid = _search(Path(repo.path), commit, path)
+            remembered |= {missing[0]: oid} if oid else {}
+        cache.put((commit, folder), remembered, size=len(remembered) + 1)
+    return {name: remembered[name] for name in names if name in remembered}
+
+
+class _Walk:
+    """One walk, newest commit first."""
+
+    def __init__(self, repo: pygit2.Repository, folder: str, cache: SharedCache[dict[str, str]]) -> None:
+        self._repo, self._folder, self._cache = repo, folder, cache
+        self.result: dict[str, str] = {}
+        self._pending: dict[str, set[bytes]] = {}
+        self._order: list[tuple[int, int, str]] = []
+        self._folders: dict[str, tuple[str, _Names]] = {}
+        self._entries_left = MOST_ENTRIES
+
+    def run(self, start: str, names: Collection[str]) -> None:
+        tip = find_commit(self._repo, start)
+        self._push(tip, {name.encode() for name in names} & self._names(tip)[1].keys())
+        for _ in range(MOST_COMMITS):
+            if not self._order or self._entries_left <= 0:
+                return
+            oid = heapq.heappop(self._order)[2]
+            names_here = self._pending.pop(oid)
+            earlier = self._cache.get((oid, self._folder)) if oid != start else None
+            if earlier is not None:
+                hits = {name for name in names_here if name.decode() in earlier}
+                self.result |= {name.decode(): earlier[name.decode()] for name in hits}
+                names_here -= hits
+            if names_here:
+                self._visit(find_commit(self._repo, oid), names_here)
+
+    def _visit(self, commit: pygit2.Commit, names: set[bytes]) -> None:
+        own_id, own = self._names(commit)
+        for parent_id in commit.parent_ids:
+            parent: object = self._repo.get(parent_id)
+            if not isinstance(parent, pygit2.Commit):
+                continue  # a shallow history ends here
+            folder_id, entries = self._names(parent)
+            same = set(names) if folder_id == own_id else {n for n in names if entries.get(n) == own.get(n)}
+            if same:
+                self._push(parent, same)
+                names = names - same
+        self.result |= {name.decode(): str(commit.id) for name in names}
+
+    def _push(self, commit: pygit2.Commit, names: set[bytes]) -> None:
+        oid = str(commit.id)
+        if oid in self._pending:
+            self._pending[oid] |= names
+        else:
+            self._pending[oid] = set(names)
+            heapq.heappush(self._order, (-commit.commit_time, len(self._order), oid))
+
+    def _names(self, commit: pygit2.Commit) -> tuple[str, _Names]:
+        """Id and entries of the folder at a commit."""
+        tree = str(commit.tree_id)
+        if self._folder:
+            try:
+                entry = entry_at(self._repo, tree, self._folder)
+            except ObjectNotFound:
+                return "", {}
+            if entry.mode != FOLDER:
+                return "", {}
+            tree = entry.oid
+        if tree not in self._folders:
+            if len(self._folders) > 2:
+                self._folders.pop(next(iter(self._folders)))
+            entries = {name: (mode, oid) for mode, name, oid in raw_entries(self._repo, tree)}
+            self._entries_left -= len(entries)
+            self._folders[tree] = (tree, entries)
+        return self._folders[tree]
+
+
+def _search(path: Path, commit: str, name: str) -> str:
+    """The same by git for one path, however far back; empty if that takes too long."""
+    if "\n" in name:
+        return ""
+    try:
+        output = run_git(
+            GitArgs("rev-list", ("--max-count=1", "--stdin")),
+            git_dir=path,
+            stdin=f"{commit}\n--\n{name}\n".encode(),
+            environment=clean_environment({"GIT_LITERAL_PATHSPECS": "1"}),
+            time_limit=_SEARCH_SECONDS,
+        )
+    except (GitFailed, GitTimedOut):
+        return ""
+    return output.decode().strip()

@@ -1,0 +1,58 @@
+"""Which licences the root folder of a commit names, by sentences that only one licence has."""
+
+import re
+
+import pygit2
+
+from ingot_repos.git.commits import find_commit
+from ingot_repos.git.named_refs import named_ref
+from ingot_repos.git.trees import list_folder
+
+MOST_BYTES = 256 * 1024
+MOST_FILES = 5
+_MOST_ENTRIES = 10_000
+_NAME = re.compile(r"(un)?licen[cs]es?([.-].*)?|copying([.-].*)?", re.IGNORECASE)
+_FOR_ANY_PURPOSE = "permission to use, copy, modify, and/or distribute this software for any purpose"
+_SENTENCES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("AGPL-3.0", ("gnu affero general public license version 3, 19 november 2007",), ()),
+    ("LGPL-3.0", ("gnu lesser general public license version 3, 29 june 2007",), ()),
+    ("LGPL-2.1", ("gnu lesser general public license version 2.1, february 1999",), ()),
+    ("GPL-3.0", ("gnu general public license version 3, 29 june 2007",), ()),
+    ("GPL-2.0", ("gnu general public license version 2, june 1991",), ()),
+    ("Apache-2.0", ("apache license version 2.0, january 2004",), ()),
+    ("MPL-2.0", ("mozilla public license version 2.0",), ()),
+    ("EPL-2.0", ("eclipse public license - v 2.0",), ()),
+    ("BSL-1.0", ("boost software license - version 1.0",), ()),
+    ("CC0-1.0", ("cc0 1.0 universal",), ()),
+    ("Unlicense", ("this is free and unencumbered software released into the public domain",), ()),
+    ("MIT", ("to any person obtaining a copy of this software and associated documentation files",
+             "this permission notice shall be included in all"), ()),
+    ("ISC", (_FOR_ANY_PURPOSE, "provided that the above copyright notice"), ()),
+    ("0BSD", (_FOR_ANY_PURPOSE,), ("provided that the above copyright notice",)),
+    ("BSD-3-Clause", ("redistribution and use in source and binary forms", "neither the name of"), ("advertising",)),
+    ("BSD-2-Clause", ("redistribution and use in source and binary forms",), ("neither the name of",)),
+    ("Zlib", ("altered source versions must be plainly marked as such",), ()),
+)  # fmt: skip
+"""SPDX key, what the text has, and what it has not; the first that fits."""
+
+
+def licenses_of(repo: pygit2.Repository, branch: str) -> list[str]:
+    """The SPDX keys of the licences at the newest commit of a branch. Raises RefNotFound."""
+    tree = str(find_commit(repo, named_ref(repo, branch).commit).tree_id)
+    entries = list_folder(repo, tree, "", most=_MOST_ENTRIES)
+    files = [entry for entry in entries if entry.kind == "file" and _NAME.fullmatch(entry.name)]
+    keys = []
+    for entry in files[:MOST_FILES]:
+        if repo.odb.read_header(entry.oid)[1] <= MOST_BYTES:
+            key = license_of(repo.odb.read(entry.oid)[1].decode("utf-8", "replace"))
+            keys += [key] if key else []
+    return list(dict.fromkeys(keys))
+
+
+def license_of(text: str) -> str:
+    """The SPDX key of a licence by its text; empty if it is none of those that are known here."""
+    plain = " ".join(text.lower().split())
+    for key, present, absent in _SENTENCES:
+        if all(part in plain for part in present) and not any(part in plain for part in absent):
+            return key
+    return ""

@@ -1,0 +1,114 @@
+"""Objects by their ids, as plain values: what kind, how large, what is in them; refs and notes beside them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pygit2
+from pygit2.enums import ObjectType
+
+from ingot_repos.git.commits import find_commit
+from ingot_repos.git.errors import ObjectNotFound
+from ingot_repos.git.named_refs import named_ref
+from ingot_repos.git.objects import VISIBLE_REFS
+from ingot_repos.git.read_cache import ReadCache
+from ingot_repos.git.refs import is_object_id, list_refs
+from ingot_repos.git.trees import FOLDER, Entry, blob_sizes, entry_at, list_tree
+
+MOST_ENTRIES = 100_000
+"""Entries of a tree, with those of its folders, that are read."""
+NOTES = "refs/notes/commits"
+_KINDS = {
+    int(ObjectType.COMMIT): "commit",
+    int(ObjectType.TREE): "tree",
+    int(ObjectType.BLOB): "blob",
+    int(ObjectType.TAG): "tag",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectHeader:
+    """``kind`` is commit, tree, blob or tag; ``size`` in bytes."""
+
+    oid: str
+    kind: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class TreePage:
+    """A page of the entries of a tree. ``sizes`` are those of blobs, by id; ``complete``: ``total`` is all there is."""
+
+    entries: Sequence[Entry]
+    sizes: dict[str, int]
+    total: int
+    complete: bool
+
+
+def object_header(repo: pygit2.Repository, oid: str) -> ObjectHeader:
+    """Kind and size of the object with this id (full). Raises ObjectNotFound."""
+    try:
+        kind, size = repo.odb.read_header(oid) if is_object_id(oid) else (0, 0)
+    except KeyError:
+        raise ObjectNotFound("no such object") from None
+    if int(kind) not in _KINDS:
+        raise ObjectNotFound("no such object")
+    return ObjectHeader(oid, _KINDS[int(kind)], size)
+
+
+def read_data(repo: pygit2.Repository, oid: str) -> bytes:
+    """The content of the object with this id (full), which must be small."""
+    return repo.odb.read(oid)[1]
+
+
+def named_tree(repo: pygit2.Repository, name: str) -> tuple[str, str]:
+    """What `<ref>` or `<ref>:<path>` names: the id to show, and that of the tree.
+
+    Raises RefNotFound, ObjectNotFound.
+    """
+    ref, separator, path = name.partition(":")
+    commit = named_ref(repo, ref).commit
+    root = str(find_commit(repo, commit).tree_id)
+    entry = entry_at(repo, root, path.strip("/"))
+    if entry.mode != FOLDER:
+        raise ObjectNotFound("not a folder")
+    return (entry.oid if separator else commit), entry.oid
+
+
+def tree_page(
+    repo: pygit2.Repository, tree: str, cache: ReadCache, *, recursive: bool, offset: int, limit: int
+) -> TreePage:
+    """A page of the entries of a tree (full id), with ``recursive`` of all folders below it too."""
+    listing = cache.listings.get((tree, recursive))
+    if listing is None:
+        listing = list_tree(repo, tree, recursive=recursive, most=MOST_ENTRIES)
+        cache.listings.put((tree, recursive), listing, size=len(listing.entries) + 1)
+    entries = listing.entries[offset : offset + limit]
+    key = (tree, recursive, offset, limit)
+    sizes = cache.blob_sizes.get(key)
+    if sizes is None:
+        sizes = blob_sizes(repo, entries)
+        cache.blob_sizes.put(key, sizes, size=len(sizes) + 1)
+    return TreePage(entries, sizes, len(listing.entries), listing.complete)
+
+
+def page_of_refs(
+    repo: pygit2.Repository, prefix: str, *, offset: int, limit: int
+) -> tuple[list[tuple[str, ObjectHeader]], int]:
+    """Visible refs whose full names begin with a prefix, by name, each with its object; and their number."""
+    refs = [pair for pair in list_refs(repo, VISIBLE_REFS).items() if pair[0].startswith(prefix)]
+    page = []
+    for name, oid in refs[offset : offset + limit]:
+        try:
+            page.append((name, object_header(repo, oid)))
+        except ObjectNotFound:
+            continue  # a damaged ref
+    return page, len(refs)
+
+
+def note_of(repo: pygit2.Repository, commit: str) -> str:
+    """The note of a commit (full id). Raises ObjectNotFound."""
+    try:
+        note = repo.lookup_note(commit, NOTES)
+    except (KeyError, pygit2.GitError):
+        raise ObjectNotFound("there is no note") from None
+    return note.message

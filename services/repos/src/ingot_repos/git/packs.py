@@ -1,0 +1,122 @@
+"""Packs that are ready for fetches: few of them, with a bitmap and a commit-graph; and what no ref needs any more.
+
+Objects that no ref reaches go into a pack of their own (a cruft pack), which remembers since when. They are pruned
+when they have been there for the grace period and nobody fetches or pushes.
+"""
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import AsyncGenerator, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+from ingot_repos.git.command import GitArgs, run_git
+from ingot_repos.git.disk import disk_errors
+from ingot_repos.git.errors import GitFailed
+
+_TIME_LIMIT = 3600.0
+_FULL_REPACK_SECONDS = 7 * 86400.0
+# Every repository has it, so that locking writes nothing, also on a full disk.
+_LOCK_FILE = "config"
+_DAMAGE_CHARACTERS = 2000
+
+
+def pack_repository(path: Path, *, grace: timedelta) -> bool:
+    """Make few packs of many, and write bitmap and commit-graph; whether something waits to be pruned. Blocks.
+
+    Each time, small packs and loose objects are joined so that sizes grow geometrically. Once a week, or when a large
+    join took the bitmap away, everything is joined, and what no ref needs is set apart.
+
+    Raises:
+        GitFailed, GitTimedOut, StorageFull: nothing is lost; the old packs are there until the new ones are.
+    """
+    options = ("-d", "-n", "-q")
+    _run(path, GitArgs("repack", ("--geometric=2", "--no-write-bitmap-index", *options)))
+    if _is_full_repack_due(path, grace):
+        _start_grace(path)
+        expiration = "never" if is_in_use(path) else f"{int(grace.total_seconds())}.seconds.ago"
+        cruft = ("--cruft", f"--cruft-expiration={expiration}", "--write-bitmap-index")
+        _run(path, GitArgs("repack", (*cruft, *options)))
+    _run(path, GitArgs("commit-graph write", ("--reachable", "--changed-paths", "--no-progress")))
+    return any(_packs(path, ".mtimes"))
+
+
+def check_repository(path: Path) -> str:
+    """Let git read all objects; what it said of damage, or nothing. Blocks. Raises GitTimedOut."""
+    options = ("--full", "--no-dangling", "--no-progress", "--no-reflogs")
+    try:
+        _run(path, GitArgs("fsck", options))
+    except GitFailed as error:
+        return (error.stderr or f"git fsck ended with {error.exit_code}")[:_DAMAGE_CHARACTERS]
+    return ""
+
+
+@contextlib.contextmanager
+def in_use(path: Path) -> Iterator[None]:
+    """Nothing of the repository is pruned inside the block, in no process."""
+    with _lock_file(path) as lock:
+        if lock is not None:
+            fcntl.flock(lock, fcntl.LOCK_SH)  # nobody holds the other kind for longer than a moment
+        yield
+
+
+def is_in_use(path: Path) -> bool:
+    """Whether somebody is inside ``in_use``. Whoever comes later sees only refs of now, and needs nothing old."""
+    with _lock_file(path) as lock:
+        if lock is None:
+            return False
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
+
+
+async def while_in_use(path: Path, answer: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """The chunks of ``answer``, inside ``in_use``."""
+    with in_use(path):
+        async with contextlib.aclosing(answer):
+            async for chunk in answer:
+                yield chunk
+
+
+@contextlib.contextmanager
+def _lock_file(path: Path) -> Iterator[int | None]:
+    """A file of the repository; None when that is not there any more."""
+    try:
+        lock = os.open(path / _LOCK_FILE, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield None
+        return
+    try:
+        yield lock
+    finally:
+        os.close(lock)
+
+
+def _is_full_repack_due(path: Path, grace: timedelta) -> bool:
+    bitmaps = [time.time() - file.stat().st_mtime for file in _packs(path, ".bitmap")]
+    cruft = [time.time() - file.stat().st_mtime for file in _packs(path, ".mtimes")]
+    return (
+        not bitmaps
+        or min(bitmaps) > _FULL_REPACK_SECONDS
+        or any(age > grace.total_seconds() for age in cruft)
+    )
+
+
+def _start_grace(path: Path) -> None:
+    """Objects that no ref needs get the time of their pack, so for those that are new to it the time is now."""
+    for pack in _packs(path, ".pack"):
+        if not pack.with_suffix(".mtimes").exists():
+            os.utime(pack)
+
+
+def _packs(path: Path, suffix: str) -> Iterator[Path]:
+    return (path / "objects" / "pack").glob(f"pack-*{suffix}")
+
+
+def _run(path: Path, args: GitArgs) -> None:
+    with disk_errors():
+        run_git(args, git_dir=path, time_limit=_TIME_LIMIT, ends_with_parent=True)

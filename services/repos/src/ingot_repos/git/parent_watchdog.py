@@ -1,0 +1,40 @@
+"""Runs a program and kills it when its parent dies: ``python parent_watchdog.py <descriptor> <program> …``.
+
+The descriptor is the reading end of a pipe. Only the parent has the writing end. When the parent dies, by any signal,
+the pipe closes, and this program kills its own process group: the program with all its children. A parent death signal
+(prctl(2)) would not reach the children, and it is sent as soon as the thread ends that asked for it.
+"""
+
+import os
+import select
+import signal
+import sys
+
+
+def main(parent_pipe: int, program: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(writer)
+    os.set_inheritable(parent_pipe, False)
+    # Python ignores SIGPIPE and SIGXFSZ; git must not.
+    child = os.posix_spawnp(
+        program[0], program, os.environ, setsigdef=[signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD]
+    )
+    # Only the program may have these ends open: it must be able to close them.
+    os.close(0)
+    os.close(1)
+    while True:
+        ready, _, _ = select.select([parent_pipe, reader], [], [])
+        if parent_pipe in ready:
+            os.killpg(0, signal.SIGKILL)
+        os.read(reader, 512)
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            break
+    code = os.waitstatus_to_exitcode(status)
+    os._exit(code if code >= 0 else 128 - code)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2:])

@@ -1,0 +1,50 @@
+"""What was read of commits and trees, remembered in the process.
+
+Keys begin with the id of an object, whose contents never change, so nothing here is ever out of date. Whether a
+caller may see the object is asked each time, before anything is taken from here.
+"""
+
+import threading
+from typing import Any, Generic, TypeVar
+
+from cachetools import LRUCache
+
+_T = TypeVar("_T")
+
+ENTRIES = 200_000
+"""Paths, commits and counts that one cache holds, about 40 MB."""
+
+
+class SharedCache(Generic[_T]):
+    """Values by key, the least recently used ones first to go. May be used from any thread."""
+
+    def __init__(self, most: int = ENTRIES) -> None:
+        self._values: LRUCache[Any, tuple[int, _T]] = LRUCache(most, getsizeof=lambda pair: pair[0])
+        self._lock = threading.Lock()
+        self._most = most
+
+    def get(self, key: object) -> _T | None:
+        with self._lock:
+            pair = self._values.get(key)
+        return None if pair is None else pair[1]
+
+    def put(self, key: object, value: _T, *, size: int = 1) -> None:
+        """Remember ``value``, which counts as ``size`` entries; nothing when it takes more than a quarter of the cache."""
+        if size <= self._most // 4:
+            with self._lock:
+                self._values[key] = (size, value)
+
+
+class ReadCache:
+    """The caches of a process; each module of this package says what it keeps in its own."""
+
+    def __init__(self) -> None:
+        self.last_changes: SharedCache[dict[str, str]] = SharedCache()
+        self.histories: SharedCache[Any] = SharedCache(20_000)
+        self.totals: SharedCache[int] = SharedCache()
+        self.file_changes: SharedCache[Any] = SharedCache()
+        self.listings: SharedCache[Any] = SharedCache()
+        self.blob_sizes: SharedCache[dict[str, int]] = SharedCache()
+        self.tag_times: SharedCache[int] = SharedCache()
+        self.languages: SharedCache[dict[str, int]] = SharedCache(10_000)
+        self.tree_objects: SharedCache[frozenset[bytes]] = SharedCache(2 * ENTRIES + 4)

@@ -1,0 +1,89 @@
+"""Copies the files of a template into a new repository, with names filled in where the template asks for it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pygit2
+from pygit2.enums import FileMode
+
+from ingot_repos.git.commits import Person, find_commit, signature
+from ingot_repos.git.errors import ObjectNotFound, OutputTooLarge, RepositoryDamaged
+from ingot_repos.git.named_refs import named_ref
+from ingot_repos.git.objects import is_safe_file_path
+from ingot_repos.git.refs import BRANCHES, ZERO_OID, RefChange, move_ref
+from ingot_repos.git.trees import SUBMODULE, blob_sizes, entry_at, list_tree
+
+PATTERNS = ".gitea/template"
+"""The file that lists which files are filled in; the copy has not got it."""
+MOST_FILES = 10_000
+MOST_BYTES = 200 * 1024 * 1024
+MOST_FILLED_BYTES = 1024 * 1024
+"""A larger file is copied as it is."""
+
+Fills = Callable[[str, str], bool]
+"""Whether a pattern, the first argument, stands for a path."""
+
+
+def copy_template(
+    repo: pygit2.Repository,
+    source: Path,
+    source_branch: str,
+    branch: str,
+    author: Person,
+    fill: Callable[[str], str],
+    is_filled: Fills,
+) -> str:
+    """Make the newest files of ``source_branch`` the first commit of ``branch``; its id.
+
+    ``fill`` is applied to the contents and paths of files that a pattern in ``PATTERNS`` stands for.
+
+    Raises RefNotFound without such a branch, RepositoryDamaged, OutputTooLarge for a template that is too large to be copied.
+    """
+    template = pygit2.Repository(str(source))
+    tree = str(find_commit(template, named_ref(template, source_branch).commit).tree_id)
+    listed = list_tree(template, tree, recursive=True, most=MOST_FILES)
+    files = [entry for entry in listed.entries if entry.kind != "dir" and entry.path != PATTERNS]
+    if not listed.complete or sum(blob_sizes(template, files).values()) > MOST_BYTES:
+        raise OutputTooLarge("the template is too large to be copied")
+    patterns = _patterns(template, tree)
+    index = pygit2.Index()
+    for entry in files:
+        path, oid = entry.path, pygit2.Oid(hex=entry.oid)
+        if entry.mode != SUBMODULE:
+            content = _read(template, oid)
+            if any(is_filled(pattern, path) for pattern in patterns):
+                content = _filled(content, fill)
+                renamed = fill(path)
+                path = renamed if is_safe_file_path(renamed) else path
+            oid = repo.create_blob(content)
+        index.add(pygit2.IndexEntry(path, oid, FileMode(entry.mode)))
+    who = signature(author)
+    commit = str(repo.create_commit(None, who, who, "Initial commit\n", index.write_tree(repo), []))
+    move_ref(repo, RefChange(BRANCHES + branch, ZERO_OID, commit))
+    return commit
+
+
+def _read(template: pygit2.Repository, oid: pygit2.Oid) -> bytes:
+    try:
+        return template.odb.read(oid)[1]
+    except KeyError:
+        raise RepositoryDamaged("an object of the template is missing") from None
+
+
+def _patterns(template: pygit2.Repository, tree: str) -> list[str]:
+    try:
+        content = template.odb.read(entry_at(template, tree, PATTERNS).oid)[1]
+    except (ObjectNotFound, KeyError):
+        return []
+    lines = (line.strip() for line in content.decode("utf-8", "replace").splitlines())
+    return [line.removeprefix("/") for line in lines if line and not line.startswith("#")][:1000]
+
+
+def _filled(content: bytes, fill: Callable[[str], str]) -> bytes:
+    """The content with names filled in; as it is if it is large or no text."""
+    if len(content) > MOST_FILLED_BYTES or b"\0" in content:
+        return content
+    try:
+        return fill(content.decode()).encode()
+    except UnicodeDecodeError:
+        return content

@@ -1,0 +1,89 @@
+"""The hooks that ever run: one refuses files that are too large, one refs, for reasons that were decided before.
+
+git calls `pre-receive` once, while the objects of the push are in quarantine, and `update` for each ref after the objects have arrived (githooks(5), update), so that it can tell whether a commit
+continues another one; it shows the reasons to the client. They lie in the storage and not in a repository, and only
+a push that needs them gets their path.
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+REFUSALS = "INGOT_REFUSALS"
+MAX_FILE_BYTES = "INGOT_MAX_FILE_BYTES"
+LONGEST = 64 * 1024
+"""Bytes; Linux takes variables of at most 128 KiB."""
+_CONTROL = re.compile("[\x00-\x1f\x7f]")
+_UPDATE = r"""#!/bin/sh
+# $1 is the ref, $2 its id, $3 its new id. A line of INGOT_REFUSALS: ref or * for all, always or forced, reason, with tabs.
+tab=$(printf '\t')
+printf '%s\n' "$INGOT_REFUSALS" | {
+    while IFS="$tab" read -r ref when reason; do
+        [ "$ref" = "$1" ] || [ "$ref" = "*" ] || continue
+        if [ "$when" = forced ] && git merge-base --is-ancestor "$2" "$3" 2>/dev/null; then continue; fi
+        printf '%s\n' "$reason" >&2
+        exit 1
+    done
+    exit 0
+}
+"""
+
+
+_PRE_RECEIVE = r"""#!/bin/sh
+# Lines of old id, new id, ref. The new objects are looked through to the end, or the push is refused.
+[ "${INGOT_MAX_FILE_BYTES:-0}" -gt 0 ] || exit 0
+new=$(while read -r _ id _; do case $id in *[!0]*) echo "$id" ;; esac; done)
+[ -n "$new" ] || exit 0
+found=$({
+    printf '%s\n' "$new" | git rev-list --objects --no-object-names --filter-print-omitted \
+        --filter="blob:limit=$((INGOT_MAX_FILE_BYTES + 1))" --not --all --stdin && echo whole
+} | sed -n '/^[~w]/p')
+[ "$found" = whole ] && exit 0
+blob=$(printf '%s\n' "$found" | sed -n '1s/^~//p')
+if [ -z "$blob" ]; then echo "the files of the push could not be checked" >&2; exit 1; fi
+path=$(printf '%s\n' "$new" | git rev-list --objects --not --all --stdin | sed -n "s/^$blob //p" | head -n 1)
+echo "the file $path has $(git cat-file -s "$blob") bytes; $INGOT_MAX_FILE_BYTES are allowed" >&2
+exit 1
+"""
+
+
+class RefRefusal(msgspec.Struct, frozen=True):
+    """Why a ref may not move; with ``forced_only`` only when the new commit does not continue the old one."""
+
+    ref: str
+    reason: str
+    forced_only: bool = False
+
+
+def hooks_folder(root: Path, *, refuses_refs: bool = True) -> Path:
+    """The folder with the hooks, below ``root``; they are written when they are not there or are older ones. Blocks.
+
+    Without ``refuses_refs`` it has no `update`, which would run for each ref.
+    """
+    folder = root / ("hooks" if refuses_refs else "hooks-of-files")
+    for name, text in {"pre-receive": _PRE_RECEIVE, **({"update": _UPDATE} if refuses_refs else {})}.items():
+        script = folder / name
+        if not (script.is_file() and script.read_text() == text and os.access(script, os.X_OK)):
+            folder.mkdir(exist_ok=True)
+            descriptor, new = tempfile.mkstemp(dir=folder)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(text)
+            Path(new).chmod(0o755)
+            Path(new).replace(script)
+    return folder
+
+
+def hook_environment(refusals: Sequence[RefRefusal], max_file_bytes: int = 0) -> dict[str, str]:
+    """What the hooks read. If the refusals are too long for a variable, every ref of the push is refused."""
+    text = "\n".join(
+        f"{one.ref}\t{'forced' if one.forced_only else 'always'}\t{_CONTROL.sub('?', one.reason)}"
+        for one in refusals
+        if not _CONTROL.search(one.ref)  # git takes no such ref
+    )
+    if len(text.encode(errors="surrogateescape")) > LONGEST:
+        text = f"*\talways\t{len(refusals)} of these refs may not be pushed; push the others without them"
+    return {REFUSALS: text, MAX_FILE_BYTES: str(max_file_bytes)}

@@ -1,0 +1,83 @@
+"""Whether a blob or tree that is named by its id belongs to the history of a visible ref.
+
+A repository has more objects than its history (see `objects.is_reachable`), and only what is in the history is shown.
+Most ids come from the newest tree of the default branch, so that is looked at first, in process; then git looks
+through everything.
+"""
+
+import contextlib
+from collections.abc import Collection
+from pathlib import Path
+
+import pygit2
+
+from ingot_repos.git.command import GitArgs
+from ingot_repos.git.commits import find_commit
+from ingot_repos.git.errors import RefNotFound
+from ingot_repos.git.read_cache import SharedCache
+from ingot_repos.git.refs import get_branch
+from ingot_repos.git.streaming import stream_git
+from ingot_repos.git.trees import FOLDER, fits, raw_entries
+
+MOST_ENTRIES = 100_000
+_SECONDS = 20.0
+_REFS = ("--branches", "--tags", "--glob=refs/pull", "--glob=refs/notes")
+
+
+def is_in_newest_tree(
+    repo: pygit2.Repository, branch: str, oid: str, cache: SharedCache[frozenset[bytes]]
+) -> bool:
+    """Whether the newest tree of a branch has the blob or tree, as far as its first entries say."""
+    return not outside_newest_tree(repo, branch, {oid}, cache)
+
+
+def outside_newest_tree(
+    repo: pygit2.Repository, branch: str, oids: Collection[str], cache: SharedCache[frozenset[bytes]]
+) -> set[str]:
+    """Those of the objects that the newest tree of a branch has not, as far as its first entries say."""
+    try:
+        root = str(find_commit(repo, get_branch(repo, branch).oid).tree_id)
+    except RefNotFound:
+        return set(oids)
+    objects = cache.get(root)
+    if objects is None:
+        objects = _objects_of(repo, root)
+        cache.put(root, objects, size=len(objects))
+    return {oid for oid in oids if bytes.fromhex(oid) not in objects}
+
+
+async def is_in_history(path: Path, oid: str) -> bool:
+    """Whether any commit of a visible ref has the object. Raises GitFailed, GitTimedOut."""
+    return not await missing_from_history(path, {oid})
+
+
+async def missing_from_history(path: Path, oids: Collection[str]) -> set[str]:
+    """Those of the objects that no commit of a visible ref has. Raises GitFailed, GitTimedOut."""
+    options = ("--objects", "--no-object-names", "--in-commit-order", *_REFS)
+    missing, rest = {oid.encode() for oid in oids}, b""
+    async with contextlib.aclosing(
+        stream_git(GitArgs("rev-list", options), git_dir=path, time_limit=_SECONDS)
+    ) as stream:
+        async for chunk in stream:
+            lines = (rest + chunk).split(b"\n")
+            missing.difference_update(lines)
+            if not missing:
+                break
+            rest = lines[-1]
+    return {oid.decode() for oid in missing}
+
+
+def _objects_of(repo: pygit2.Repository, root: str) -> frozenset[bytes]:
+    objects = {bytes.fromhex(root)}
+    pending = [root]
+    read = 0
+    while pending and read < MOST_ENTRIES:
+        tree = pending.pop()
+        if not fits(repo, tree, MOST_ENTRIES - read):
+            continue
+        for mode, _, oid in raw_entries(repo, tree):
+            read += 1
+            if mode == FOLDER and oid not in objects:
+                pending.append(oid.hex())
+            objects.add(oid)
+    return frozenset(objects)

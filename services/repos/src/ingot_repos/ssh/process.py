@@ -1,0 +1,37 @@
+"""``ingot-repos ssh``: the SSH server as a process of its own. It has no database and no repositories."""
+
+import asyncio
+
+from ingot_chassis.http.server import bound_socket, metrics_served, metrics_socket
+from ingot_chassis.peers.http_client import Origin
+from ingot_chassis.security.keys import SigningKey
+from ingot_chassis.security.principal import ServiceIdentity
+from ingot_chassis.settings import SettingsError
+from ingot_repos.settings import Settings
+from ingot_repos.ssh.repos import Repos
+from ingot_repos.ssh.server import SshServer
+
+PATIENCE_SECONDS = 5.0
+"""How long a session waits for a service that restarts."""
+
+
+async def serve(settings: Settings) -> None:
+    """Serve until this is cancelled. Raises SettingsError, CannotStart."""
+    if not settings.private_key:
+        raise SettingsError(["INGOT_REPOS_PRIVATE_KEY is not set; see docs/settings.md"])
+    upstream = Origin(settings.ssh_upstream, patience=PATIENCE_SECONDS)
+    repos = Repos(upstream, ServiceIdentity("repos", SigningKey.read(settings.private_key)))
+    listener = bound_socket(settings.ssh_listen_host, settings.ssh_listen_port)
+    metrics = metrics_socket(settings, listener)
+    try:
+        async with (
+            metrics_served(metrics, public_url=settings.public_url),
+            SshServer(repos, settings).served(listener),
+        ):
+            try:
+                await asyncio.Event().wait()
+            finally:
+                # Balancers need a moment to forget this process.
+                await asyncio.sleep(settings.handover_seconds)
+    finally:
+        await upstream.close()

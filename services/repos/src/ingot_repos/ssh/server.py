@@ -1,0 +1,299 @@
+"""The SSH server: public keys sign in, and the commands of git run; no shell, no forwarding, no agent, no terminal.
+
+A key is looked up when a client signs in, and again by repos for each session, which decides what it opens.
+"""
+
+import asyncio
+import contextlib
+import secrets
+import socket
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import asyncssh
+import structlog
+from prometheus_client import Gauge
+
+from ingot_chassis.errors import ApiError, Unavailable
+from ingot_chassis.telemetry import set_request_id
+from ingot_repos.core.ssh_sessions import KeyHolder
+from ingot_repos.settings import Settings
+from ingot_repos.ssh.commands import Command, parse
+from ingot_repos.ssh.limits import Counted
+from ingot_repos.ssh.repos import Refused, Repos
+
+log = structlog.get_logger()
+SESSIONS = Gauge("ingot_ssh_sessions", "Sessions of git over SSH that run now")
+
+MOST_KEYS = 12
+"""Keys that a client may try in one connection."""
+CHUNK = 64 * 1024
+RETRY_SECONDS = 1.0
+KEEPALIVE_SECONDS = 30
+ENCRYPTION = (
+    "aes128-gcm@openssh.com",
+    "aes256-gcm@openssh.com",
+    "aes256-ctr",
+    "aes192-ctr",
+    "aes128-ctr",
+)
+
+
+class SshServer:
+    """What all connections share."""
+
+    def __init__(self, repos: Repos, settings: Settings) -> None:
+        self.repos, self.settings = repos, settings
+        self.handshakes = Counted(settings.ssh_handshakes)
+        self.addresses = Counted(settings.ssh_connections_per_address)
+        self.keys = Counted(settings.ssh_sessions_per_key)
+        self._running = set[asyncio.Task[None]]()
+
+    @asynccontextmanager
+    async def served(self, listener: socket.socket) -> AsyncIterator[None]:
+        """Serve while the block runs; at its end running sessions get the time to drain."""
+        beginning = asyncio.create_task(self._listen(listener), name="SSH server")
+        try:
+            yield
+        finally:
+            beginning.cancel()
+            acceptor = (await asyncio.gather(beginning, return_exceptions=True))[0]
+            if isinstance(acceptor, asyncssh.SSHAcceptor):
+                acceptor.close()
+            listener.close()
+            if self._running:
+                await asyncio.wait(self._running, timeout=self.settings.drain_seconds)
+            for task in self._running:
+                task.cancel()
+
+    async def _listen(self, listener: socket.socket) -> asyncssh.SSHAcceptor:
+        """Accept connections as soon as repos has answered with the host keys."""
+        keys: list[str] = []
+        while not keys:
+            try:
+                keys = await self.repos.host_keys()
+            except (OSError, ApiError) as error:
+                log.warning("no host keys for SSH yet", error=str(error))
+                await asyncio.sleep(RETRY_SECONDS)
+        asyncssh.set_log_level("ERROR")
+        acceptor = await asyncssh.listen(
+            sock=listener,
+            server_factory=lambda: Connection(self),
+            server_host_keys=[asyncssh.import_private_key(key) for key in keys],
+            server_version="Ingot",
+            encoding=None,
+            login_timeout=self.settings.ssh_login_seconds,
+            keepalive_interval=KEEPALIVE_SECONDS,
+            encryption_algs=ENCRYPTION,
+            compression_algs=None,
+            public_key_auth=True,
+            password_auth=False,
+            kbdint_auth=False,
+            host_based_auth=False,
+            gss_host=None,
+            allow_pty=False,
+            line_editor=False,
+            x11_forwarding=False,
+            agent_forwarding=False,
+        )
+        log.info("listening for SSH", address=listener.getsockname())
+        return acceptor
+
+    def run(self, session: "Session") -> "asyncio.Task[None]":
+        """Start a session, and know of it until it ends."""
+        task = asyncio.create_task(session.run(), name="SSH session")
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
+
+
+class Connection(asyncssh.SSHServer):
+    """One client: it signs in with a key, then asks for sessions."""
+
+    def __init__(self, server: SshServer) -> None:
+        self.server = server
+        self.address, self.fingerprint = "", ""
+        self.last_use = time.monotonic()
+        self.holder: KeyHolder | None = None
+        self._holders: dict[str, KeyHolder | None] = {}
+        self._is_counted = self._shakes_hands = False
+        self._idle_check: asyncio.TimerHandle | None = None
+
+    def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+        self._connection = conn
+        self.address = str(conn.get_extra_info("peername", ("",))[0])
+        self._shakes_hands = self.server.handshakes.acquire("")
+        self._is_counted = self._shakes_hands and self.server.addresses.acquire(self.address)
+        if not self._is_counted:
+            log.info("SSH connection refused: too many", address=self.address)
+            conn.abort()
+            return
+        self._check_idle()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the name is asyncssh's
+        self._end_handshake()
+        if self._is_counted:
+            self.server.addresses.release(self.address)
+            self._is_counted = False
+        if self._idle_check is not None:
+            self._idle_check.cancel()
+
+    def auth_completed(self) -> None:
+        self._end_handshake()
+        self.touch()
+
+    def public_key_auth_supported(self) -> bool:
+        return True
+
+    async def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
+        """Whether the key opens anything. Called for each key, and again when the client has proved to have it."""
+        fingerprint = key.get_fingerprint()
+        if username != self.server.settings.ssh_user:
+            return False
+        if fingerprint not in self._holders:
+            if len(self._holders) == MOST_KEYS:
+                self._connection.disconnect(asyncssh.DISC_NO_MORE_AUTH_METHODS_AVAILABLE, "too many keys")
+                return False
+            self._holders[fingerprint] = await self._holder(fingerprint)
+        self.fingerprint, self.holder = fingerprint, self._holders[fingerprint]
+        return self.holder is not None
+
+    async def _holder(self, fingerprint: str) -> KeyHolder | None:
+        try:
+            return await self.server.repos.holder(fingerprint, self.address)
+        except (OSError, Unavailable) as error:
+            log.warning("keys cannot be looked up", error=str(error))
+        except ApiError as error:
+            log.info("SSH key refused", fingerprint=fingerprint, error=error.message)
+        return None
+
+    def session_requested(self) -> asyncssh.SSHServerSessionFactory:
+        return self._run
+
+    async def _run(
+        self,
+        stdin: "asyncssh.SSHReader[bytes]",
+        stdout: "asyncssh.SSHWriter[bytes]",
+        stderr: "asyncssh.SSHWriter[bytes]",
+    ) -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            await self.server.run(Session(self, stdin, stdout, stderr))
+
+    def touch(self) -> None:
+        """Something was said: the connection is not idle."""
+        self.last_use = time.monotonic()
+
+    def _end_handshake(self) -> None:
+        if self._shakes_hands:
+            self.server.handshakes.release("")
+            self._shakes_hands = False
+
+    def _check_idle(self) -> None:
+        left = self.last_use + self.server.settings.ssh_idle_seconds - time.monotonic()
+        if left <= 0:
+            log.info("SSH connection closed: idle", address=self.address)
+            self._connection.abort()
+            return
+        self._idle_check = asyncio.get_running_loop().call_later(left, self._check_idle)
+
+
+class Session:
+    """One command of a client."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        stdin: "asyncssh.SSHReader[bytes]",
+        stdout: "asyncssh.SSHWriter[bytes]",
+        stderr: "asyncssh.SSHWriter[bytes]",
+    ) -> None:
+        self._connection, self._server = connection, connection.server
+        self._stdin, self._stdout, self._stderr = stdin, stdout, stderr
+        self._channel: asyncssh.SSHServerChannel[bytes] = stdout.channel  # type: ignore[assignment]
+
+    async def run(self) -> None:
+        """Run the command, and say how it ended. The session ends with the channel."""
+        set_request_id(secrets.token_hex(16))
+        working = asyncio.create_task(self._status(), name="a command over SSH")
+        closing = asyncio.create_task(self._channel.wait_closed(), name="the end of an SSH channel")
+        try:
+            await asyncio.wait((working, closing), return_when=asyncio.FIRST_COMPLETED)
+            if working.done() and not closing.done():
+                self._channel.exit(working.result())
+        except (OSError, asyncssh.Error) as error:
+            log.info("SSH session ended early", error=repr(error))
+        finally:
+            working.cancel()
+            closing.cancel()
+            await asyncio.gather(working, closing, return_exceptions=True)
+            self._channel.close()
+
+    async def _status(self) -> int:
+        """The exit status of the command."""
+        text = self._channel.get_command()
+        if self._channel.get_subsystem() is not None:
+            return self._refuse("there are no subsystems here")
+        holder = self._connection.holder
+        if text is None and holder is not None:
+            greeting = (
+                f"Hi {holder.name}! The key {holder.title!r} is accepted, but there is no shell here.\r\n"
+            )
+            self._stdout.write(greeting.encode())
+            return 0
+        command = parse(text or "")
+        if command is None:
+            return self._refuse("only the commands of git run here")
+        fingerprint = self._connection.fingerprint
+        if not self._server.keys.acquire(fingerprint):
+            return self._refuse("too many sessions with this key; try again later")
+        try:
+            with SESSIONS.track_inprogress():
+                return await self._run(command, fingerprint)
+        finally:
+            self._server.keys.release(fingerprint)
+
+    async def _run(self, command: Command, fingerprint: str) -> int:
+        started, sent = time.monotonic(), 0
+        environment = self._channel.get_environment_bytes()
+        try:
+            answer = await self._server.repos.begin(
+                command,
+                fingerprint=fingerprint,
+                address=self._connection.address,
+                git_protocol=environment.get(b"GIT_PROTOCOL", b"")[:200].decode("ascii", "ignore"),
+                body=self._said(),
+            )
+        except Refused as refusal:
+            return self._refuse(str(refusal))
+        except ConnectionError:
+            return self._refuse("the service does not answer; try again later")
+        async with answer:
+            more = True
+            while more:
+                part, more = await answer.part()
+                self._connection.touch()
+                self._stdout.write(part)
+                await self._stdout.drain()
+                sent += len(part)
+        log.info(
+            "git over SSH",
+            program=command.program,
+            repository=f"{command.owner}/{command.name}",
+            seconds=round(time.monotonic() - started, 3),
+            sent=sent,
+        )
+        return 0
+
+    async def _said(self) -> AsyncIterator[bytes]:
+        """What the client says, as it comes. Raises ConnectionError."""
+        try:
+            while chunk := await self._stdin.read(CHUNK):
+                self._connection.touch()
+                yield chunk
+        except (asyncssh.Error, asyncssh.BreakReceived, asyncssh.SignalReceived) as error:
+            raise ConnectionResetError("the client went away") from error
+
+    def _refuse(self, text: str) -> int:
+        self._stderr.write(f"ingot: {text}\n".encode())
+        return 1

@@ -1,0 +1,130 @@
+"""The process that serves repositories, as the SSH server reaches it: over a socket, or as an app of this process.
+
+A request and its answer run at the same time: git answers before the client has said everything.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Protocol, Self
+from urllib.parse import unquote
+
+from ingot_chassis.peers.asgi import AsgiApp, http_scope
+from ingot_chassis.peers.http_client import Body, Headers
+
+
+class UpstreamAnswer(Protocol):
+    """A status, and a body to be read in parts. Leaving it ends the request."""
+
+    status: int
+
+    async def part(self) -> tuple[bytes, bool]: ...
+    async def whole(self) -> bytes: ...
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(self, *_: object) -> None: ...
+
+
+class Upstream(Protocol):
+    """Raises ConnectionError when nobody answers."""
+
+    async def request(self, method: str, target: bytes, headers: Headers, body: Body) -> UpstreamAnswer: ...
+
+
+class AppUpstream:
+    """An app in this process: all of HTTP except the socket."""
+
+    def __init__(self, app: AsgiApp) -> None:
+        self._app = app
+        self._running = set[asyncio.Task[None]]()
+
+    async def request(self, method: str, target: bytes, headers: Headers, body: Body) -> UpstreamAnswer:
+        raw_path, _, query = target.partition(b"?")
+        framing = [] if isinstance(body, bytes) else [(b"transfer-encoding", b"chunked")]
+        scope = http_scope(
+            method,
+            path=unquote(raw_path.decode()),
+            raw_path=raw_path,
+            query=query,
+            headers=[*headers, *framing],
+        )
+        answer = AppAnswer(body)
+        # The app ends by itself when the client has left: a push must still be announced.
+        task = asyncio.create_task(answer.run(self._app, scope), name="a request of the SSH server")
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        await answer.begun()
+        return answer
+
+
+class AppAnswer:
+    """The answer of an app in this process. Only one part of it waits here at a time."""
+
+    def __init__(self, body: Body) -> None:
+        self.status = 0
+        self._body = aiter(_once(body) if isinstance(body, bytes) else body)
+        self._is_read = self._is_left = False
+        self._parts = asyncio.Queue[tuple[bytes, bool]](1)
+        self._begun, self._left = asyncio.Event(), asyncio.Event()
+
+    async def run(self, app: AsgiApp, scope: dict[str, Any]) -> None:
+        try:
+            await app(scope, self._receive, self._send)
+        finally:
+            self._begun.set()
+            if not self._is_left:
+                await self._parts.put((b"", False))
+
+    async def begun(self) -> None:
+        """Return when the status is known. Raises ConnectionError."""
+        await self._begun.wait()
+        if not self.status:
+            raise ConnectionError("the service sent no answer")
+
+    async def part(self) -> tuple[bytes, bool]:
+        """The next bytes of the body, and whether more come."""
+        return await self._parts.get()
+
+    async def whole(self) -> bytes:
+        """The rest of the body."""
+        parts, more = [], True
+        while more:
+            part, more = await self.part()
+            parts.append(part)
+        return b"".join(parts)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._is_left = True
+        self._left.set()
+        while not self._parts.empty():
+            self._parts.get_nowait()
+
+    async def _receive(self) -> dict[str, Any]:
+        if not self._is_read:
+            reading = asyncio.ensure_future(anext(self._body, None))
+            leaving = asyncio.create_task(self._left.wait())
+            try:
+                await asyncio.wait((reading, leaving), return_when=asyncio.FIRST_COMPLETED)
+                if reading.done():
+                    chunk = reading.result()
+                    self._is_read = chunk is None
+                    return {"type": "http.request", "body": chunk or b"", "more_body": chunk is not None}
+            except ConnectionError:
+                return {"type": "http.disconnect"}
+            finally:
+                reading.cancel()
+                leaving.cancel()
+        await self._left.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self._begun.set()
+        elif not self._is_left:
+            await self._parts.put((message.get("body", b""), message.get("more_body", False)))
+
+
+async def _once(body: bytes) -> AsyncIterator[bytes]:
+    yield body

@@ -1,0 +1,138 @@
+"""SQL for the objects of LFS and for which repository has which (a link)."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from sqlalchemy import delete, func, literal, select, update
+from sqlalchemy import insert as plain_insert
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
+from ingot_chassis.db.tables import now
+from ingot_chassis.db.transaction import insert
+from ingot_repos.store.more_tables import lfs_link, lfs_object
+from ingot_repos.store.repositories import Viewer, visible
+from ingot_repos.store.tables import account, repository
+
+
+class LfsObjectRow(TypedRow):
+    """``oid`` is the SHA-256 of the bytes; their key follows from ``uuid``."""
+
+    id: int
+    shard: str
+    oid: str
+    size: int
+    uuid: str
+    created_at: datetime
+
+
+async def list_of_repository(
+    db: Executor, repository_id: int, oids: Collection[str]
+) -> dict[str, LfsObjectRow]:
+    """Which of these objects the repository has, by oid."""
+    linked = select(lfs_link.c.object_id).where(lfs_link.c.repository_id == repository_id)
+    statement = select(lfs_object).where(lfs_object.c.oid.in_(oids), lfs_object.c.id.in_(linked))
+    return {row.oid: row for row in await fetch_all(db, statement, LfsObjectRow)}
+
+
+async def list_readable(
+    db: Executor, viewer: Viewer, shard: str, oids: Collection[str]
+) -> dict[str, LfsObjectRow]:
+    """Which of these objects any repository has that the viewer may read, by oid."""
+    if not oids:
+        return {}
+    readable = (
+        select(lfs_link.c.object_id)
+        .join(repository, repository.c.id == lfs_link.c.repository_id)
+        .join(account, account.c.id == repository.c.owner_id)
+        .where(lfs_link.c.object_id == lfs_object.c.id, visible(viewer))
+        .correlate(lfs_object)
+        .exists()
+    )
+    statement = select(lfs_object).where(lfs_object.c.shard == shard, lfs_object.c.oid.in_(oids), readable)
+    return {row.oid: row for row in await fetch_all(db, statement, LfsObjectRow)}
+
+
+async def get(db: Executor, shard: str, oid: str) -> LfsObjectRow | None:
+    """The object, whoever has it."""
+    statement = select(lfs_object).where(lfs_object.c.shard == shard, lfs_object.c.oid == oid)
+    return await fetch_first(db, statement, LfsObjectRow)
+
+
+async def has_any(db: Executor, repository_id: int) -> bool:
+    """Whether the repository has objects."""
+    links = select(lfs_link.c.object_id).where(lfs_link.c.repository_id == repository_id).limit(1)
+    return (await db.execute(links)).scalar() is not None
+
+
+async def add(tx: Executor, *, shard: str, oid: str, size: int, uuid: str) -> bool:
+    """Insert an object; False when the shard has it already."""
+    values = {"shard": shard, "oid": oid, "size": size, "uuid": uuid, "created_at": now()}
+    return (await tx.execute(insert(tx, lfs_object).values(values).on_conflict_do_nothing())).rowcount == 1
+
+
+async def link(tx: Executor, repository_id: int, shard: str, oids: Collection[str]) -> set[str]:
+    """Let a repository have these objects, as far as they are there; their oids. They stay until the commit."""
+    there = select(lfs_object).where(lfs_object.c.shard == shard, lfs_object.c.oid.in_(oids))
+    rows = await fetch_all(tx, there.with_for_update(read=True, key_share=True), LfsObjectRow)
+    if rows:
+        links = [{"repository_id": repository_id, "object_id": row.id} for row in rows]
+        await tx.execute(insert(tx, lfs_link).values(links).on_conflict_do_nothing())
+    return {row.oid for row in rows}
+
+
+async def copy_links(
+    tx: Executor, source_id: int, target_id: int, oids: Collection[str] | None = None
+) -> None:
+    """Let the target have all objects of the source, or those of ``oids`` that the source has.
+
+    Both are on one shard; an object of the source cannot go meanwhile, since the source has it.
+    """
+    has_one = lfs_link.alias("has_one")
+    statement = select(literal(target_id), lfs_link.c.object_id).where(
+        lfs_link.c.repository_id == source_id,
+        ~select(has_one.c.object_id)
+        .where(has_one.c.repository_id == target_id, has_one.c.object_id == lfs_link.c.object_id)
+        .exists(),
+    )
+    if oids is not None:
+        named = select(lfs_object.c.id).where(lfs_object.c.oid.in_(oids))
+        statement = statement.where(lfs_link.c.object_id.in_(named))
+    await tx.execute(plain_insert(lfs_link).from_select(["repository_id", "object_id"], statement))
+
+
+async def lock_account(tx: Executor, owner_id: int) -> None:
+    """Lock an account until the transaction ends, so that what it uses stays true; on SQLite as well."""
+    await tx.execute(update(account).where(account.c.id == owner_id).values(id=owner_id))
+
+
+async def used_bytes(db: Executor, owner_id: int) -> int:
+    """The sizes of all objects that repositories of the account have, each counted once."""
+    objects = (
+        select(lfs_link.c.object_id)
+        .join(repository, repository.c.id == lfs_link.c.repository_id)
+        .where(repository.c.owner_id == owner_id)
+    )
+    total = select(func.coalesce(func.sum(lfs_object.c.size), 0)).where(lfs_object.c.id.in_(objects))
+    return int((await db.execute(total)).scalar_one())
+
+
+async def remove_unlinked(tx: Executor, shard: str, most: int) -> Sequence[str]:
+    """Delete up to ``most`` objects that no repository has; their uuids. One that is being linked now stays."""
+    is_linked = (
+        select(lfs_link.c.object_id)
+        .where(lfs_link.c.object_id == lfs_object.c.id)
+        .correlate(lfs_object)
+        .exists()
+    )
+    statement = select(lfs_object.c.id).where(lfs_object.c.shard == shard, ~is_linked).limit(most)
+    ids = (await tx.execute(statement.with_for_update(skip_locked=True))).scalars().all()
+    # Asked again, because the first statement does not see a link that was committed before it locked the row.
+    removed = delete(lfs_object).where(lfs_object.c.id.in_(ids), ~is_linked).returning(lfs_object.c.uuid)
+    return (await tx.execute(removed)).scalars().all() if ids else []
+
+
+async def existing_uuids(db: Executor, uuids: Collection[str]) -> set[str]:
+    """Which of these are objects."""
+    statement = select(lfs_object.c.uuid).where(lfs_object.c.uuid.in_(uuids))
+    return set((await db.execute(statement)).scalars())

@@ -1,0 +1,247 @@
+"""SQL for the rules that protect branches and tags of a repository."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from sqlalchemy import bindparam, delete, func, literal, select, update
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.rows import TypedRow, fetch_count, fetch_first
+from ingot_chassis.db.tables import BigId, UtcDateTime, now
+from ingot_chassis.db.transaction import insert
+from ingot_repos.store.tables import branch_protection, tag_protection
+
+
+class BranchRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a rule demands of its branches, and whom it lets pass: ids of users and of teams."""
+
+    enable_push: bool = False
+    enable_push_whitelist: bool = False
+    push_whitelist_usernames: list[int] = []
+    push_whitelist_teams: list[int] = []
+    push_whitelist_deploy_keys: bool = False
+    enable_force_push: bool = False
+    enable_force_push_allowlist: bool = False
+    force_push_allowlist_usernames: list[int] = []
+    force_push_allowlist_teams: list[int] = []
+    force_push_allowlist_deploy_keys: bool = False
+    enable_merge_whitelist: bool = False
+    merge_whitelist_usernames: list[int] = []
+    merge_whitelist_teams: list[int] = []
+    enable_status_check: bool = False
+    status_check_contexts: list[str] = []
+    required_approvals: int = 0
+    enable_approvals_whitelist: bool = False
+    approvals_whitelist_username: list[int] = []
+    approvals_whitelist_teams: list[int] = []
+    block_on_rejected_reviews: bool = False
+    block_on_official_review_requests: bool = False
+    block_on_outdated_branch: bool = False
+    dismiss_stale_approvals: bool = False
+    ignore_stale_approvals: bool = False
+    block_admin_merge_override: bool = False
+    enable_bypass_allowlist: bool = False
+    bypass_allowlist_usernames: list[int] = []
+    bypass_allowlist_teams: list[int] = []
+
+
+class BranchProtectionRow(TypedRow):
+    """``rule`` is a BranchRule as JSON."""
+
+    id: int
+    repository_id: int
+    rule_name: str
+    priority: int
+    rule: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class TagProtectionRow(TypedRow):
+    """``user_ids`` and ``team_ids`` are JSON lists."""
+
+    id: int
+    repository_id: int
+    name_pattern: str
+    user_ids: str
+    team_ids: str
+    created_at: datetime
+    updated_at: datetime
+
+
+_REPOSITORY = bindparam("of", type_=BigId)
+_RULE = msgspec.json.Decoder(BranchRule)
+_IDS = msgspec.json.Decoder(list[int])
+_OF_BRANCHES = PreparedQuery(
+    select(branch_protection)
+    .where(branch_protection.c.repository_id == _REPOSITORY)
+    .order_by(branch_protection.c.priority, branch_protection.c.id),
+    BranchProtectionRow,
+)
+_OF_TAGS = PreparedQuery(
+    select(tag_protection).where(tag_protection.c.repository_id == _REPOSITORY).order_by(tag_protection.c.id),
+    TagProtectionRow,
+)
+
+
+def read_rule(row: BranchProtectionRow) -> BranchRule:
+    return _RULE.decode(row.rule)
+
+
+def read_ids(text: str) -> list[int]:
+    """The ids in a column."""
+    return _IDS.decode(text)
+
+
+def write_json(value: object) -> str:
+    """A rule, or ids, as a column holds them."""
+    return msgspec.json.encode(value).decode()
+
+
+async def list_branch_rules(db: Executor, repository_id: int) -> Sequence[BranchProtectionRow]:
+    """Every rule of a repository; the first one that names a branch protects it."""
+    return await _OF_BRANCHES.all(db, of=repository_id)
+
+
+async def list_tag_rules(db: Executor, repository_id: int) -> Sequence[TagProtectionRow]:
+    """Every rule of a repository, the oldest first."""
+    return await _OF_TAGS.all(db, of=repository_id)
+
+
+async def get_branch_rule(db: Executor, repository_id: int, rule_name: str) -> BranchProtectionRow | None:
+    statement = select(branch_protection).where(
+        branch_protection.c.repository_id == repository_id, branch_protection.c.rule_name == rule_name
+    )
+    return await fetch_first(db, statement, BranchProtectionRow)
+
+
+async def get_tag_rule(db: Executor, repository_id: int, rule_id: int) -> TagProtectionRow | None:
+    statement = select(tag_protection).where(
+        tag_protection.c.repository_id == repository_id, tag_protection.c.id == rule_id
+    )
+    return await fetch_first(db, statement, TagProtectionRow)
+
+
+async def count_branch_rules(db: Executor, repository_id: int) -> int:
+    return await fetch_count(
+        db, select(branch_protection).where(branch_protection.c.repository_id == repository_id)
+    )
+
+
+async def count_tag_rules(db: Executor, repository_id: int) -> int:
+    return await fetch_count(
+        db, select(tag_protection).where(tag_protection.c.repository_id == repository_id)
+    )
+
+
+async def add_branch_rule(
+    tx: Executor, repository_id: int, rule_name: str, rule: BranchRule, priority: int | None
+) -> BranchProtectionRow | None:
+    """Insert a rule, without ``priority`` behind all others; None when there is one of that name."""
+    last = (
+        select(func.coalesce(func.max(branch_protection.c.priority), 0) + 1)
+        .where(branch_protection.c.repository_id == repository_id)
+        .scalar_subquery()
+    )
+    values = {
+        "repository_id": repository_id,
+        "rule_name": rule_name,
+        "priority": last if priority is None else priority,
+        "rule": write_json(rule),
+        "created_at": now(),
+        "updated_at": now(),
+    }
+    statement = insert(tx, branch_protection).values(values).on_conflict_do_nothing()
+    return await fetch_first(tx, statement.returning(branch_protection), BranchProtectionRow)
+
+
+async def add_tag_rule(
+    tx: Executor, repository_id: int, name_pattern: str, user_ids: list[int], team_ids: list[int]
+) -> TagProtectionRow | None:
+    values = {
+        "repository_id": repository_id,
+        "name_pattern": name_pattern,
+        "user_ids": write_json(user_ids),
+        "team_ids": write_json(team_ids),
+        "created_at": now(),
+        "updated_at": now(),
+    }
+    statement = insert(tx, tag_protection).values(values).returning(tag_protection)
+    return await fetch_first(tx, statement, TagProtectionRow)
+
+
+async def change_branch_rule(tx: Executor, rule_id: int, **values: Any) -> bool:
+    """Change columns; whether the rule is there."""
+    changed = await tx.execute(
+        update(branch_protection).where(branch_protection.c.id == rule_id).values(updated_at=now(), **values)
+    )
+    return changed.rowcount == 1
+
+
+async def change_tag_rule(tx: Executor, rule_id: int, **values: Any) -> bool:
+    """Change columns; whether the rule is there."""
+    changed = await tx.execute(
+        update(tag_protection).where(tag_protection.c.id == rule_id).values(updated_at=now(), **values)
+    )
+    return changed.rowcount == 1
+
+
+async def set_priorities(tx: Executor, repository_id: int, ids: Sequence[int]) -> None:
+    """Let the rules of these ids come first, in this order, and the others of the repository behind them."""
+    statement = (
+        select(branch_protection.c.id)
+        .where(branch_protection.c.repository_id == repository_id)
+        .order_by(branch_protection.c.priority, branch_protection.c.id)
+    )
+    others = list((await tx.execute(statement)).scalars())
+    ordered = [*ids, *(id_ for id_ in others if id_ not in set(ids))]
+    rows = [
+        {"rule_id": id_, "position": position}
+        for position, id_ in enumerate(ordered, 1)
+        if id_ in set(others)
+    ]
+    if rows:
+        await tx.execute(
+            update(branch_protection)
+            .where(branch_protection.c.id == bindparam("rule_id", type_=BigId))
+            .values(priority=bindparam("position")),
+            rows,
+        )
+
+
+async def remove_branch_rule(tx: Executor, repository_id: int, rule_name: str) -> bool:
+    """Delete a rule; whether it was there."""
+    removed = await tx.execute(
+        delete(branch_protection).where(
+            branch_protection.c.repository_id == repository_id, branch_protection.c.rule_name == rule_name
+        )
+    )
+    return removed.rowcount == 1
+
+
+async def remove_tag_rule(tx: Executor, repository_id: int, rule_id: int) -> bool:
+    """Delete a rule; whether it was there."""
+    removed = await tx.execute(
+        delete(tag_protection).where(
+            tag_protection.c.repository_id == repository_id, tag_protection.c.id == rule_id
+        )
+    )
+    return removed.rowcount == 1
+
+
+async def copy_branch_rules(tx: Executor, template_id: int, repository_id: int) -> None:
+    """Give a new repository the rules for branches that a template has."""
+    columns = [branch_protection.c[name] for name in ("rule_name", "priority", "rule")]
+    at = now()
+    rules = select(
+        literal(repository_id, BigId), *columns, literal(at, UtcDateTime), literal(at, UtcDateTime)
+    )
+    await tx.execute(
+        branch_protection.insert().from_select(
+            ["repository_id", "rule_name", "priority", "rule", "created_at", "updated_at"],
+            rules.where(branch_protection.c.repository_id == template_id),
+        )
+    )

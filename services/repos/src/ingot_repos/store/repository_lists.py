@@ -1,0 +1,96 @@
+"""SQL for lists of repositories: each has only what the viewer may see."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, false, select, union
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import Slice, fetch_all, fetch_count
+from ingot_repos.store.repositories import RepositoryRow, Viewer, in_teams, select_joined, visible
+from ingot_repos.store.stars_and_watches import Relation
+from ingot_repos.store.tables import account, collaboration, repository, team_grant
+
+RepositoryPage = tuple[Sequence[RepositoryRow], int]
+"""The repositories of one page, and how many the list has."""
+
+
+async def fetch_visible(
+    db: Executor,
+    viewer: Viewer,
+    condition: ColumnElement[bool],
+    page: Slice,
+    *order: Any,
+    count_at_most: int | None = None,
+) -> RepositoryPage:
+    """A page of the repositories that meet ``condition`` and that the viewer may see.
+
+    The page is cut before grants are joined to it: they would be looked up for every repository that matches.
+    """
+    matching = select(repository.c.id).join(account, account.c.id == repository.c.owner_id)
+    matching = matching.where(visible(viewer), condition)
+    ids = matching.order_by(*order).limit(page.limit).offset(page.offset).cte("page")
+    statement = select_joined(viewer.id or None, in_teams(viewer))
+    statement = statement.where(repository.c.id.in_(select(ids.c.id))).order_by(*order)
+    return await fetch_all(db, statement, RepositoryRow), await fetch_count(db, matching.limit(count_at_most))
+
+
+async def list_owned(db: Executor, viewer: Viewer, owner_id: int, page: Slice) -> RepositoryPage:
+    """Visible repositories of one owner, last changed first."""
+    return await fetch_visible(
+        db,
+        viewer,
+        repository.c.owner_id == owner_id,
+        page,
+        repository.c.updated_at.desc(),
+        repository.c.id.desc(),
+    )
+
+
+async def list_granted(db: Executor, viewer: Viewer, team_id: int, page: Slice) -> RepositoryPage:
+    """Visible repositories that a team was given, last changed first."""
+    ids = select(team_grant.c.repository_id).where(team_grant.c.team_id == team_id)
+    return await fetch_visible(
+        db,
+        viewer,
+        repository.c.id.in_(ids),
+        page,
+        repository.c.updated_at.desc(),
+        repository.c.id.desc(),
+    )
+
+
+async def list_accessible(db: Executor, viewer: Viewer, page: Slice) -> RepositoryPage:
+    """The viewer's own ones first, then those they can reach by collaboration, teams or ownership of theirs."""
+    # A union of what three indexes find; ``accessible`` would be asked about every repository there is.
+    ids = union(
+        select(repository.c.id).where(repository.c.owner_id.in_([viewer.id, *viewer.owned])),
+        select(collaboration.c.repository_id).where(collaboration.c.user_id == viewer.id),
+        select(team_grant.c.repository_id).where(team_grant.c.team_id.in_(viewer.teams)),
+    )
+    return await fetch_visible(
+        db,
+        viewer,
+        repository.c.id.in_(ids),
+        page,
+        repository.c.owner_id != viewer.id,
+        repository.c.updated_at.desc(),
+        repository.c.id.desc(),
+    )
+
+
+async def list_forks(db: Executor, viewer: Viewer, repository_id: int, page: Slice) -> RepositoryPage:
+    return await fetch_visible(db, viewer, repository.c.fork_of == repository_id, page, repository.c.id)
+
+
+async def list_related(
+    db: Executor, viewer: Viewer, relation: Relation, user_id: int, page: Slice, *, public_only: bool
+) -> RepositoryPage:
+    """Visible repositories that ``user_id`` starred or watches."""
+    columns = relation.table.c
+    condition: ColumnElement[bool] = repository.c.id.in_(
+        select(columns.repository_id).where(columns.user_id == user_id)
+    )
+    if public_only:
+        condition &= repository.c.private.is_(false())
+    return await fetch_visible(db, viewer, condition, page, repository.c.id.desc())

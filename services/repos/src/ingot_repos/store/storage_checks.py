@@ -1,0 +1,57 @@
+"""SQL that compares the rows of a shard with its files, a page of repositories at a time."""
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import exists, select, union
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import TypedRow, fetch_all
+from ingot_repos.store.states import RepositoryState
+from ingot_repos.store.tables import push, ref, repository, tombstone
+
+
+class CheckedRow(TypedRow):
+    """A repository that has files; ``moves`` while a push or a merge is journaled."""
+
+    id: int
+    moves: bool
+
+
+class LedgerRow(TypedRow):
+    repository_id: int
+    name: str
+    oid: str
+
+
+async def list_ready(db: Executor, shard: str, after: int, limit: int) -> Sequence[CheckedRow]:
+    """Repositories of a shard with greater ids than ``after``, in the order of ids."""
+    moves = exists().where(push.c.repository_id == repository.c.id).label("moves")
+    statement = (
+        select(repository.c.id, moves)
+        .where(
+            repository.c.shard == shard,
+            repository.c.state == RepositoryState.READY,
+            repository.c.id > after,
+        )
+        .order_by(repository.c.id)
+        .limit(limit)
+    )
+    return await fetch_all(db, statement, CheckedRow)
+
+
+async def ledgers(db: Executor, ids: Sequence[int]) -> Mapping[int, dict[str, str]]:
+    """The refs of these repositories, as they were last announced."""
+    statement = select(ref.c.repository_id, ref.c.name, ref.c.oid).where(ref.c.repository_id.in_(ids))
+    tips: dict[int, dict[str, str]] = {id_: {} for id_ in ids}
+    for row in await fetch_all(db, statement, LedgerRow):
+        tips[row.repository_id][row.name] = row.oid
+    return tips
+
+
+async def existing_ids(db: Executor, ids: Sequence[int]) -> set[int]:
+    """Those of ``ids`` of which the database knows, also as deleted."""
+    statement = union(
+        select(repository.c.id).where(repository.c.id.in_(ids)),
+        select(tombstone.c.repository_id).where(tombstone.c.repository_id.in_(ids)),
+    )
+    return set((await db.execute(statement)).scalars())

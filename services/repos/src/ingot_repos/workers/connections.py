@@ -1,0 +1,120 @@
+"""Connections of jobs to remotes: opened through the proxy, and watched while a job fetches or pushes."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from ingot_chassis.security.sealing import Seal, Unreadable
+from ingot_repos.clients.socks_proxy import SocksProxy, Ticket
+from ingot_repos.core import imports
+from ingot_repos.core.names import LONGEST_BRANCH
+from ingot_repos.core.remote_urls import PORTS
+from ingot_repos.git.errors import GitError
+from ingot_repos.git.refs import BRANCHES
+from ingot_repos.git.remote import FetchProgress, Remote, RemoteFailed, RemoteRefs
+from ingot_repos.settings import Settings
+from ingot_repos.store.imports import RemoteRow
+from ingot_repos.store.push_mirrors import PushMirrorRow
+
+WATCH_SECONDS = 1.0
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class RemoteConnection:
+    """``ticket`` is that of the proxy; None for a folder of this machine."""
+
+    remote: Remote
+    progress: FetchProgress
+    ticket: Ticket | None
+
+    @property
+    def active_at(self) -> float:
+        return max(self.progress.at, self.ticket.at if self.ticket else 0.0)
+
+    @property
+    def received(self) -> int:
+        return self.ticket.received if self.ticket else 0
+
+
+class RemoteConnector:
+    """Opens connections with the stored credentials and the limits of the settings."""
+
+    def __init__(self, seal: Seal, proxy: SocksProxy, settings: Settings) -> None:
+        self._seal, self._proxy, self._settings = seal, proxy, settings
+
+    @asynccontextmanager
+    async def open(self, row: RemoteRow | PushMirrorRow) -> AsyncIterator[RemoteConnection]:
+        """A connection to the remote of ``row``, for one run. Raises RemoteFailed."""
+        try:
+            credentials = imports.open_credentials(self._seal, row.sealed)
+        except Unreadable:
+            raise RemoteFailed("secrets") from None
+        progress = FetchProgress()
+        if row.url.startswith("/"):
+            yield RemoteConnection(Remote(row.url, "file"), progress, None)
+            return
+        parts = urlsplit(row.url)
+        scheme: Any = parts.scheme
+        port = parts.port or PORTS[scheme]
+        async with self._proxy.ticket(parts.hostname or "", port, self._settings.max_remote_bytes) as (
+            ticket,
+            proxy_port,
+        ):
+            settings = self._settings
+            remote = Remote(
+                row.url,
+                scheme,
+                credentials,
+                proxy=(proxy_port, ticket.name, ticket.token),
+                host_keys=settings.known_hosts,
+                authorities=settings.remote_authorities,
+            )
+            try:
+                yield RemoteConnection(remote, progress, ticket)
+            except RemoteFailed as error:
+                if error.reason in ("cancelled", "idle"):
+                    raise
+                if ticket.refusal:
+                    raise RemoteFailed("address") from None
+                if ticket.exceeded:
+                    raise RemoteFailed("too-large") from None
+                raise
+
+    async def watch(
+        self,
+        connection: RemoteConnection,
+        work: Coroutine[Any, Any, _T],
+        is_needed: Callable[[], Awaitable[bool]],
+    ) -> _T:
+        """The result of ``work``, which is cancelled when nobody needs it or the remote is idle for too long.
+
+        Raises RemoteFailed.
+        """
+        task = asyncio.create_task(work)
+        pause = min(WATCH_SECONDS, self._settings.remote_idle_seconds / 2)
+        try:
+            while not (await asyncio.wait({task}, timeout=pause))[0]:
+                if not await is_needed():
+                    raise RemoteFailed("cancelled")
+                if time.monotonic() - connection.active_at > self._settings.remote_idle_seconds:
+                    raise RemoteFailed("idle")
+            try:
+                return task.result()
+            except GitError as error:
+                raise error if isinstance(error, RemoteFailed) else RemoteFailed("failed") from error
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+def default_branch_of(remote_refs: RemoteRefs) -> str | None:
+    """The default branch of a remote; one that HEAD does not name is guessed. None without branches."""
+    names = [name.removeprefix(BRANCHES) for name in remote_refs.refs if name.startswith(BRANCHES)]
+    fitting = [name for name in names if len(name) <= LONGEST_BRANCH]
+    likely = [name for name in (remote_refs.head, "main", "master") if name in fitting]
+    return next(iter((*likely, *fitting)), None)

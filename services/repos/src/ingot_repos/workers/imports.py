@@ -1,0 +1,120 @@
+"""The job that fetches the commits of an imported repository."""
+
+import asyncio
+
+import structlog
+
+from ingot_chassis.jobs.jobs import Job, Jobs
+from ingot_chassis.jobs.workers import Work
+from ingot_repos.core import imports
+from ingot_repos.core.presenter import Presenter
+from ingot_repos.git.refs import BRANCHES, TAGS, default_branch, list_refs
+from ingot_repos.git.remote import Reason, RemoteFailed, fetch, list_remote_refs
+from ingot_repos.git.storage import Storage
+from ingot_repos.store import imports as import_rows
+from ingot_repos.store import repositories
+from ingot_repos.store.imports import RemoteRow
+from ingot_repos.store.repositories import RepositoryRow
+from ingot_repos.store.states import ImportState
+from ingot_repos.workers.connections import RemoteConnection, RemoteConnector, default_branch_of
+
+log = structlog.get_logger()
+
+TRIES = 3
+TRANSIENT: frozenset[Reason] = frozenset(("unreachable", "broken"))
+"""Reasons that may pass by themselves: the import is tried again, up to ``TRIES`` times in all."""
+
+
+class ImportJobs:
+    """The work of jobs of the kind ``imports.MIGRATE``."""
+
+    def __init__(
+        self, jobs: Jobs, storage: Storage, presenter: Presenter, connector: RemoteConnector
+    ) -> None:
+        self._jobs, self._db, self._storage, self._presenter = jobs, jobs.database, storage, presenter
+        self._connector = connector
+
+    def work(self) -> dict[str, Work]:
+        return {imports.MIGRATE: self.run}
+
+    async def run(self, job: Job) -> None:
+        """Fetch the commits and make the repository ready.
+
+        Files that are in their place already were fetched by an earlier worker, and are complete.
+        """
+        repository_id = int(job.key)
+        async with self._db.transaction() as tx:
+            row = await repositories.get_unfiltered(tx, repository_id)
+            remote = await import_rows.get_remote(tx, repository_id)
+            is_running = await import_rows.change(
+                tx, repository_id, import_rows.UNENDED, state=ImportState.RUNNING
+            )
+        if row is None or remote is None or not is_running:
+            await self._stop(job, repository_id)
+            return
+        try:
+            if not self._storage.exists(repository_id):
+                await self._fetch(row, remote)
+            await asyncio.to_thread(self._storage.clear, repository_id)
+        except RemoteFailed as error:
+            await self._fail(job, repository_id, error)
+            return
+        main = await self._storage.call(repository_id, default_branch)
+        tips = await self._storage.call(repository_id, list_refs, (BRANCHES, TAGS))
+        size = await asyncio.to_thread(self._storage.size, repository_id)
+        async with self._db.transaction() as tx:
+            is_ready = await imports.complete(
+                tx, self._jobs, job, self._presenter, row, tips=tips, main=main, size=size
+            )
+        if not is_ready:
+            await self._stop(job, repository_id)
+
+    async def _stop(self, job: Job, repository_id: int) -> None:
+        """End the job of an import that was cancelled; remove the files when the repository was deleted."""
+        async with self._db.transaction() as tx:
+            is_deleted = await repositories.get_unfiltered(tx, repository_id) is None
+            await imports.stop(tx, self._jobs, job, repository_id)
+        if is_deleted:
+            await asyncio.to_thread(self._storage.delete, repository_id)
+
+    async def _fail(self, job: Job, repository_id: int, error: RemoteFailed) -> None:
+        if error.reason == "cancelled":
+            await self._stop(job, repository_id)
+        elif error.reason in TRANSIENT and job.attempts < TRIES:
+            raise error
+        else:
+            log.warning("import failed", repository=repository_id, reason=error.reason)
+            async with self._db.transaction() as tx:
+                await imports.fail(tx, self._jobs, job, repository_id, error.reason)
+
+    async def _fetch(self, row: RepositoryRow, remote: RemoteRow) -> None:
+        """Fetch the default branch, then everything; the next try keeps what this one has fetched."""
+        path = await asyncio.to_thread(self._storage.import_staging, row.id, row.default_branch)
+        async with self._connector.open(remote) as connection:
+
+            async def fetch_all() -> str:
+                offer = await list_remote_refs(connection.remote, connection.progress)
+                main = default_branch_of(offer) or row.default_branch
+                first = [name for name in (BRANCHES + main,) if name in offer.refs]
+                await fetch(connection.remote, path, first, connection.progress)
+                others = [name for name in offer.refs if name not in first]
+                await fetch(connection.remote, path, others, connection.progress)
+                return main
+
+            main = await self._connector.watch(
+                connection, fetch_all(), lambda: self._save_progress(row.id, connection)
+            )
+            await self._save_progress(row.id, connection)
+        await asyncio.to_thread(self._storage.publish_import, row.id, main)
+
+    async def _save_progress(self, repository_id: int, connection: RemoteConnection) -> bool:
+        """False when the import was cancelled or deleted."""
+        async with self._db.transaction() as tx:
+            return await import_rows.change(
+                tx,
+                repository_id,
+                (ImportState.RUNNING,),
+                phase=connection.progress.phase,
+                percent=connection.progress.percent,
+                received=connection.received,
+            )

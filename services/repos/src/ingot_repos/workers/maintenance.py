@@ -1,0 +1,58 @@
+"""Tasks that measure how late mirrors are, and remove files that nothing refers to."""
+
+import asyncio
+from datetime import timedelta
+
+import structlog
+from prometheus_client import Gauge
+
+from ingot_chassis.db.tables import now
+from ingot_chassis.jobs.jobs import Jobs
+from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
+from ingot_repos.core.deletions import CONFIRMATION_TIME, release
+from ingot_repos.git.storage import Storage
+from ingot_repos.store import mirrors, tombstones
+
+log = structlog.get_logger()
+
+LAG = Gauge(
+    "ingot_mirror_lag_seconds", "By how much the sync of the mirror that waits longest is late", ["shard"]
+)
+FAILING = Gauge("ingot_mirrors_failing", "Mirrors whose last sync failed", ["shard"])
+MEASURE_EVERY = timedelta(seconds=15)
+
+
+class Maintenance:
+    """What a shard does beside its jobs."""
+
+    def __init__(self, jobs: Jobs, storage: Storage, shard: str) -> None:
+        self._jobs, self._db, self._storage, self._shard = jobs, jobs.database, storage, shard
+
+    def tasks(self) -> list[PeriodicTask]:
+        return [
+            PeriodicTask("repos_sweep_storage", CLEANUP, self.sweep),
+            PeriodicTask("repos_release_deleted", CLEANUP, self.release_unconfirmed),
+            PeriodicTask("repos_measure_mirrors", MEASURE_EVERY, self.measure),
+        ]
+
+    async def sweep(self) -> None:
+        """Remove what dead processes left in the storage."""
+        await asyncio.to_thread(self._storage.sweep)
+
+    async def release_unconfirmed(self) -> None:
+        """Release the files of repositories whose deletion a service has not confirmed in ``CONFIRMATION_TIME``."""
+        async with self._db.read() as db:
+            rows = await tombstones.list_older(db, now() - CONFIRMATION_TIME, self._shard)
+        for row in rows:
+            log.warning("deletion was not confirmed", repository=row.repository_id, awaited=row.awaited)
+            async with self._db.transaction() as tx:
+                if await tombstones.remove(tx, row.repository_id):
+                    await release(tx, self._jobs, row.repository_id, row.shard)
+
+    async def measure(self) -> None:
+        """Set the metrics."""
+        async with self._db.read() as db:
+            oldest, failing = await mirrors.overdue(db, self._shard)
+        late = (now() - oldest).total_seconds() if oldest is not None else 0.0
+        LAG.labels(self._shard).set(max(late, 0.0))
+        FAILING.labels(self._shard).set(failing)

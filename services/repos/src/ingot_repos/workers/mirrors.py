@@ -1,0 +1,124 @@
+"""The job that syncs a mirror with its remote."""
+
+import asyncio
+from pathlib import Path
+
+import structlog
+
+from ingot_chassis.db.tables import now
+from ingot_chassis.jobs.jobs import Job, Jobs
+from ingot_chassis.jobs.workers import Work
+from ingot_repos.core import mirrors
+from ingot_repos.core.presenter import Presenter
+from ingot_repos.core.pushes import Pushes
+from ingot_repos.git.errors import RepositoryNotFound
+from ingot_repos.git.refs import (
+    BRANCHES,
+    TAGS,
+    ZERO_OID,
+    RefChange,
+    list_refs,
+    set_default_branch,
+    update_refs,
+)
+from ingot_repos.git.remote import RemoteFailed, fetch, list_remote_refs
+from ingot_repos.git.storage import Storage
+from ingot_repos.git.temporary_files import remove_temporary_files
+from ingot_repos.store import imports as import_rows
+from ingot_repos.store import mirrors as mirror_rows
+from ingot_repos.store import repositories
+from ingot_repos.store.imports import RemoteRow
+from ingot_repos.store.repositories import RepositoryRow
+from ingot_repos.workers.connections import RemoteConnector, default_branch_of
+
+log = structlog.get_logger()
+
+INCOMING = "refs/incoming/"
+"""Fetched refs are here until they are moved to their places."""
+
+
+class MirrorJobs:
+    """The work of jobs of the kind ``mirrors.SYNC``."""
+
+    def __init__(
+        self, jobs: Jobs, storage: Storage, presenter: Presenter, pushes: Pushes, connector: RemoteConnector
+    ) -> None:
+        self._jobs, self._db, self._storage, self._presenter = jobs, jobs.database, storage, presenter
+        self._pushes, self._connector = pushes, connector
+
+    def work(self) -> dict[str, Work]:
+        return {mirrors.SYNC: self.sync}
+
+    async def sync(self, job: Job) -> None:
+        """Move the refs of a mirror to where its remote has them, and announce that."""
+        started = now()
+        repository_id = int(job.key)
+        async with self._db.read() as db:
+            row = await repositories.get_unfiltered(db, repository_id)
+            remote = await import_rows.get_remote(db, repository_id)
+            mirror = await mirror_rows.get(db, repository_id)
+        if row is None or remote is None or mirror is None or mirror.next_run_at is None:
+            return
+        try:
+            main = row.default_branch if row.archived else await self._fetch(row, remote)
+        except RemoteFailed as error:
+            log.warning("mirror not synced", repository=repository_id, reason=error.reason)
+            async with self._db.transaction() as tx:
+                await mirrors.fail(tx, self._jobs, job, repository_id, started=started, reason=error.reason)
+            return
+        async with self._db.transaction() as tx:
+            await mirrors.succeed(tx, self._jobs, job, self._presenter, row, started=started, main=main)
+
+    async def _fetch(self, row: RepositoryRow, remote: RemoteRow) -> str | None:
+        """Fetch and move branches and tags; the default branch of the remote."""
+        path = self._storage.path(row.id)
+        try:
+            before = await self._storage.call(row.id, list_refs, (BRANCHES, TAGS))
+        except RepositoryNotFound:
+            raise RemoteFailed("failed") from None
+        await asyncio.to_thread(remove_temporary_files, path)
+        async with self._connector.open(remote) as connection:
+
+            async def fetch_moved() -> tuple[set[str], str | None]:
+                offer = await list_remote_refs(connection.remote, connection.progress)
+                moved = [name for name, oid in offer.refs.items() if before.get(name) != oid]
+                await fetch(connection.remote, path, moved, connection.progress, into=INCOMING)
+                return set(offer.refs), default_branch_of(offer)
+
+            async def is_needed() -> bool:
+                async with self._db.read() as db:
+                    return await repositories.get_unfiltered(db, row.id) is not None
+
+            remote_names, main = await self._connector.watch(connection, fetch_moved(), is_needed)
+        await self._move(row, remote.user_id, before, remote_names)
+        if main is not None and main != row.default_branch:
+            await self._storage.call(row.id, set_default_branch, main)
+        return main
+
+    async def _move(
+        self, row: RepositoryRow, user_id: int, before: dict[str, str], remote_names: set[str]
+    ) -> None:
+        """Move the refs to what was fetched. First deleted refs go: the name of one may prevent another."""
+        path = self._storage.path(row.id)
+        incoming = await self._storage.call(row.id, list_refs, (INCOMING,))
+        fetched = {"refs/" + name.removeprefix(INCOMING): oid for name, oid in incoming.items()}
+        deleted = [RefChange(name, oid, ZERO_OID) for name, oid in before.items() if name not in remote_names]
+        moved = [
+            RefChange(name, before.get(name, ZERO_OID), oid)
+            for name, oid in fetched.items()
+            if name in remote_names and before.get(name) != oid
+        ]
+        if deleted or moved:
+            names = [change.name for change in (*deleted, *moved)]
+            async with self._pushes.journaled(row.id, user_id, names) as push_id:
+                try:
+                    await self._update(path, deleted)
+                    await self._update(path, moved)
+                finally:
+                    await asyncio.shield(self._pushes.settle(push_id))
+        await self._update(path, [RefChange(name, oid, ZERO_OID) for name, oid in incoming.items()])
+
+    @staticmethod
+    async def _update(path: Path, changes: list[RefChange]) -> None:
+        if changes:
+            await asyncio.to_thread(update_refs, path, changes)

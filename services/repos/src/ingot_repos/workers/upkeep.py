@@ -1,0 +1,155 @@
+"""Jobs that pack repositories after pushes, and that check whether their objects are sound."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+import structlog
+from prometheus_client import Gauge
+
+from ingot_chassis.db.tables import now
+from ingot_chassis.jobs.jobs import Job, Jobs
+from ingot_chassis.jobs.periodic import PeriodicTask
+from ingot_chassis.jobs.workers import Work
+from ingot_repos.core.job_kinds import job_kind
+from ingot_repos.git.errors import GitFailed
+from ingot_repos.git.packs import check_repository, pack_repository
+from ingot_repos.git.storage import Storage
+from ingot_repos.store import repositories, upkeep
+
+log = structlog.get_logger()
+
+PACK, CHECK = "pack", "check"
+PLAN_EVERY, MEASURE_EVERY = timedelta(seconds=15), timedelta(minutes=1)
+WRITES = 20
+"""Pushes after which a repository is packed at once; with fewer it is packed daily."""
+PACK_EVERY, CHECK_EVERY = timedelta(days=1), timedelta(days=7)
+PLANNED_AT_ONCE = 10
+"""Of a kind, and no more while one of them is due: jobs that wait for long are a sign that something is wrong."""
+MOST_DAMAGED = 100
+"""That the doctor names."""
+
+DAMAGED = Gauge("ingot_repositories_damaged", "Repositories in which git found damaged objects", ["shard"])
+UNCHECKED = Gauge("ingot_repositories_unchecked", "Repositories that were never checked", ["shard"])
+CHECK_AGE = Gauge(
+    "ingot_repositories_oldest_check_seconds", "Age of the oldest check of a repository", ["shard"]
+)
+
+
+class Upkeep(msgspec.Struct, frozen=True):
+    """The job for one repository."""
+
+    repository_id: int
+
+
+class UpkeepJobs:
+    """The work of each kind of these jobs, and the tasks that add them."""
+
+    def __init__(self, jobs: Jobs, storage: Storage, shard: str, grace: timedelta) -> None:
+        self._jobs, self._db, self._storage = jobs, jobs.database, storage
+        self._shard, self._grace = shard, grace
+
+    def work(self) -> dict[str, Work]:
+        return {PACK: self.pack, CHECK: self.check}
+
+    def tasks(self) -> list[PeriodicTask]:
+        return [
+            PeriodicTask("repos_plan_upkeep", PLAN_EVERY, self.plan),
+            PeriodicTask("repos_measure_damage", MEASURE_EVERY, self.measure),
+        ]
+
+    async def plan(self) -> None:
+        """Add jobs for the repositories that are due."""
+        due = await self._jobs.due_since()
+        for kind, list_ids in ((PACK, self._to_pack), (CHECK, self._to_check)):
+            name = job_kind(kind, self._shard)
+            for repository_id in await list_ids() if name not in due else ():
+                async with self._db.transaction() as tx:
+                    await self._jobs.add(tx, name, repository_id, Upkeep(repository_id))
+
+    async def measure(self) -> None:
+        """Set the metrics."""
+        async with self._db.read() as db:
+            row = await upkeep.health(db, self._shard)
+        if row is not None:
+            age = (now() - row.oldest_check).total_seconds() if row.oldest_check is not None else 0.0
+            DAMAGED.labels(self._shard).set(row.damaged)
+            UNCHECKED.labels(self._shard).set(row.unchecked)
+            CHECK_AGE.labels(self._shard).set(age)
+
+    async def pack(self, job: Job) -> None:
+        """Pack one repository. One that git cannot pack is checked, and left for a day. Idempotent."""
+        repository_id = msgspec.json.decode(job.payload, type=Upkeep).repository_id
+        async with self._db.read() as db:
+            row = await repositories.get_unfiltered(db, repository_id)
+        if row is None or not await asyncio.to_thread(self._storage.exists, repository_id):
+            return
+        path = self._storage.path(repository_id)
+        prune_at = None
+        try:
+            if await asyncio.to_thread(pack_repository, path, grace=self._grace):
+                prune_at = now() + self._grace + PLAN_EVERY
+        except GitFailed as error:
+            log.warning("repository could not be packed", repository=repository_id, error=str(error))
+            await self.check_now(repository_id)
+        await self._save(repository_id, packed_version=row.ref_version, packed_at=now(), prune_at=prune_at)
+
+    async def check(self, job: Job) -> None:
+        """Check one repository."""
+        await self.check_now(msgspec.json.decode(job.payload, type=Upkeep).repository_id)
+
+    async def check_all(self) -> AsyncGenerator[str, None]:
+        """Check every repository of the shard now; a line for each that is damaged, and one in the end."""
+        began, checked, damaged = now(), 0, 0
+        while ids := await self._to_check(began):
+            for repository_id in ids:
+                damage = await self.check_now(repository_id)
+                checked += 1
+                if damage:
+                    damaged += 1
+                    yield f"repository {repository_id}: {damage}"
+        yield f"{checked} repositories are checked, {damaged} of them damaged"
+
+    async def examine(self, _repair: bool) -> list[str]:
+        """What the doctor says: the repositories that were damaged when they were checked last."""
+        async with self._db.read() as db:
+            rows = await upkeep.list_damaged(db, self._shard, MOST_DAMAGED)
+        return [
+            f"repos: {row.owner_login}/{row.name} (id {row.repository_id}) is damaged: {row.damage}"
+            for row in rows
+        ]
+
+    async def check_now(self, repository_id: int) -> str:
+        """What git says of damage in a repository, or nothing; it is noted. Nothing for one that was deleted."""
+        async with self._db.read() as db:
+            if await repositories.get_unfiltered(db, repository_id) is None:
+                return ""
+        if await asyncio.to_thread(self._storage.exists, repository_id):
+            damage = await asyncio.to_thread(check_repository, self._storage.path(repository_id))
+        else:
+            damage = "its files are not there"
+        if damage:
+            log.error("repository is damaged", repository=repository_id, damage=damage)
+        await self._save(repository_id, checked_at=now(), damage=damage)
+        return damage
+
+    async def _to_pack(self) -> Sequence[int]:
+        before = now() - PACK_EVERY
+        async with self._db.read() as db:
+            return await upkeep.list_to_pack(
+                db, self._shard, writes=WRITES, packed_before=before, most=PLANNED_AT_ONCE
+            )
+
+    async def _to_check(self, since: datetime | None = None) -> Sequence[int]:
+        """Repositories that were not checked since then, or for a week."""
+        before = since or now() - CHECK_EVERY
+        async with self._db.read() as db:
+            return await upkeep.list_to_check(db, self._shard, before=before, most=PLANNED_AT_ONCE)
+
+    async def _save(self, repository_id: int, **values: Any) -> None:
+        """Note it, unless the repository was deleted meanwhile."""
+        async with self._db.transaction() as tx:
+            if await repositories.get_unfiltered(tx, repository_id) is not None:
+                await upkeep.save(tx, repository_id, **values)

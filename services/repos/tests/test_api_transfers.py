@@ -1,0 +1,160 @@
+"""Transfers that wait until the new owner accepts or rejects them: who may, what changes, what ends them."""
+
+import pytest
+
+from ingot_contracts.identity import TeamDeleted, UserDeleted
+
+
+@pytest.fixture
+async def app(world, ann, bob):
+    """ann/app, private, with a file; its id. cid owns acme (9), mia is a member; ann is in neither."""
+    world.organization(9, "acme")
+    world.user(3, "cid")
+    world.user(4, "mia")
+    world.user(5, "eve")
+    world.identity.join(3, 9, owner=True, teams={50: "owner"})
+    world.identity.join(4, 9, teams={51: "write"})
+    world.identity.add_team(51, 9, "write")
+    return (await ann.create("app", private=True, auto_init=True))["id"]
+
+
+async def offer(person, new_owner="bob", path="ann/app", **more):
+    return await person.post(f"/repos/{path}/transfer", {"new_owner": new_owner, **more})
+
+
+async def answer(person, word="accept", path="ann/app"):
+    return await person.post(f"/repos/{path}/transfer/{word}")
+
+
+async def test_nothing_changes_until_the_new_owner_accepts(world, ann, bob, app):
+    offered = await offer(ann)
+    assert (offered.status_code, offered.json()["full_name"]) == (202, "ann/app")
+    assert await world.events("edited") == []
+    assert world.identity.ownerships[app].owner_id == 1
+    assert (await bob.get("/repos/ann/app")).status_code == 404
+    accepted = await answer(bob)
+    assert (accepted.status_code, accepted.json()["id"], accepted.json()["full_name"]) == (
+        202,
+        app,
+        "bob/app",
+    )
+    assert accepted.json()["permissions"]["admin"] is True
+    assert (await ann.get("/repos/bob/app")).status_code == 404
+    assert (world.identity.ownerships[app].owner_id, world.identity.ownerships[app].before) == (2, 1)
+    (event,) = await world.events("edited")
+    assert (event["previous_full_name"], event["sender"]["login"]) == ("ann/app", "bob")
+    assert await world.rows("transfer") == []
+    assert (await answer(bob, path="bob/app")).status_code == 404
+
+
+async def test_what_is_rejected_stays(world, ann, bob, app):
+    await offer(ann)
+    rejected = await answer(bob, "reject")
+    assert (rejected.status_code, rejected.json()["full_name"]) == (200, "ann/app")
+    assert (await answer(bob)).status_code == 404
+    assert (await ann.get("/repos/ann/app")).status_code == 200
+    assert await world.rows("transfer") == []
+    assert await world.events("edited") == []
+
+
+@pytest.mark.parametrize("word", ["accept", "reject"])
+@pytest.mark.parametrize(
+    ("who", "new_owner", "hidden", "open_"),
+    [
+        ("anonymous", "bob", 404, 401),
+        ("stranger", "bob", 404, 403),
+        ("reader", "bob", 403, 403),
+        ("giver", "bob", 403, 403),
+        ("bob", "bob", 200, 200),
+        ("site", "bob", 200, 200),
+        ("anonymous", "acme", 404, 401),
+        ("stranger", "acme", 404, 403),
+        ("reader", "acme", 403, 403),
+        ("giver", "acme", 403, 403),
+        ("member", "acme", 404, 403),
+        ("owner", "acme", 200, 200),
+        ("site", "acme", 200, 200),
+    ],
+)
+@pytest.mark.parametrize("private", [True, False])
+async def test_who_may_answer(world, ann, bob, app, word, who, new_owner, hidden, open_, private):
+    people = {
+        "anonymous": world.user(0, ""),
+        "stranger": world.user(5, "eve"),
+        "reader": world.user(5, "eve"),
+        "giver": ann,
+        "bob": bob,
+        "member": world.user(4, "mia"),
+        "owner": world.user(3, "cid"),
+        "site": world.user(6, "root").but(admin=True),
+    }
+    if who == "reader":
+        await ann.call("PUT", "/api/v1/repos/ann/app/collaborators/eve", {"permission": "admin"})
+    await ann.call("PATCH", "/api/v1/repos/ann/app", {"private": private})
+    assert (await offer(ann, new_owner)).status_code == 202
+    expected = hidden if private else open_
+    if expected == 200 and word == "accept":
+        expected = 202
+    assert (await answer(people[who], word)).status_code == expected
+    assert len(await world.rows("transfer")) == (0 if expected < 300 else 1)
+
+
+@pytest.mark.parametrize("admin", [False, True])
+async def test_a_restricted_token_answers_nothing(ann, bob, app, admin):
+    await offer(ann)
+    for word in ("accept", "reject"):
+        assert (await answer(bob.but(restricted_to=[app + 1], admin=admin), word)).status_code == 404
+        assert (await answer(ann.but(restricted_to=[app], admin=admin), word)).status_code == 403
+    assert (await answer(bob)).status_code == 202
+
+
+async def test_an_organization_gets_it_with_the_teams_that_are_left(world, ann, app):
+    cid, mia = world.user(3, "cid"), world.user(4, "mia")
+    world.identity.add_team(52, 9)
+    assert (await offer(ann, "acme", team_ids=[51])).status_code == 422  # she may not know of it
+    world.identity.join(1, 9)
+    assert (await offer(ann, "acme", team_ids=[51, 52])).status_code == 202
+    del world.identity.teams[52]
+    await world.deliver(TeamDeleted(organization_id=9, team_id=52))
+    assert (await answer(cid)).status_code == 202
+    assert (await world.events("access"))[-1]["teams"] == [51]
+    assert (await mia.get("/repos/acme/app")).json()["permissions"]["push"] is True
+
+
+async def test_a_name_that_the_new_owner_has_is_refused_at_both_steps(ann, bob, app):
+    assert (await offer(ann)).status_code == 202
+    await bob.create("APP")
+    for refused in (await offer(ann), await answer(bob)):
+        assert (refused.status_code, refused.json()["errors"][0]["code"]) == (422, "taken")
+    await bob.call("PATCH", "/api/v1/repos/bob/APP", {"name": "other"})
+    assert (await answer(bob)).status_code == 202
+
+
+async def test_another_transfer_replaces_the_one_that_waits(world, ann, bob, app):
+    await offer(ann)
+    await offer(ann, "eve")
+    assert (await answer(bob)).status_code == 404
+    assert (await answer(world.user(5, "eve"))).json()["full_name"] == "eve/app"
+
+
+@pytest.mark.parametrize("end", ["rename", "delete", "transfer", "the giver leaves", "the new owner leaves"])
+async def test_what_ends_a_transfer(world, ann, bob, app, end):
+    path = "ann/app"
+    if end == "the giver leaves":
+        world.identity.join(1, 9, owner=True)
+        path = "acme/app"
+        assert (await offer(ann, "acme")).status_code == 202
+    assert (await offer(ann, path=path)).status_code == 202
+    if end == "rename":
+        await ann.call("PATCH", "/api/v1/repos/ann/app", {"name": "new"})
+    elif end == "delete":
+        await ann.call("DELETE", "/api/v1/repos/ann/app")
+    elif end == "transfer":
+        await offer(world.user(6, "root").but(admin=True), "eve")
+    elif end == "the giver leaves":
+        world.identity.memberships[1] = {}
+    else:
+        await world.deliver(UserDeleted(user_id=2, login="bob"))
+    assert (await answer(bob, path=path)).status_code == 404
+    if end != "the giver leaves":
+        assert await world.rows("transfer") == []

@@ -1,0 +1,53 @@
+"""The loops of a running service: relay, workers woken by NATS, and the description of its routes."""
+
+import asyncio
+
+import pytest
+
+from ingot_chassis.events.bus import Bus
+from ingot_chassis.http.openapi import openapi_description
+
+from .world import World, migrate
+
+PATIENCE = 20
+
+
+@pytest.fixture
+def started(make_database, tmp_path, nats_url):
+    """A world whose loops run while its app's lifespan is entered (which the test must do, in its own task)."""
+    world = World(make_database("repos", migrate), tmp_path, nats=nats_url)
+    world.settings.background = True
+    return world
+
+
+async def test_a_fork_completes_by_itself_and_is_announced_on_the_bus(started, nats_url):
+    async with started.app.lifespan():
+        await fork_and_wait(started, nats_url)
+
+
+async def fork_and_wait(running, nats_url):
+    ann, bob = running.user(1, "ann"), running.user(2, "bob")
+    heard = asyncio.Queue()
+    bus = Bus(nats_url, name="listener")
+    listening = asyncio.create_task(bus.listen("ingot.repos.repository.forked.v1", heard.put))
+    try:
+        parent = await ann.create("app", auto_init=True)
+        fork = (await bob.post("/repos/ann/app/forks")).json()
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                message = await heard.get()
+                if b'"full_name":"bob/app"' in message:
+                    break
+    finally:
+        listening.cancel()
+        await bus.close()
+    await running.http.aclose()
+    assert fork["parent"]["id"] == parent["id"]
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_the_description_has_the_operation_ids_that_clients_know(world):
+    paths = openapi_description(world.app)["paths"]
+    ids = {operation["operationId"] for methods in paths.values() for operation in methods.values()}
+    assert {"repoGet", "repoSearch", "createFork", "repoGetRawFile", "repoAddCollaborator"} <= ids
+    assert not [path for path in paths if path.startswith("/internal") or "git-" in path]

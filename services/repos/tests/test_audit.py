@@ -1,0 +1,74 @@
+"""What the audit log of repos has: who changed who may do what, what is protected, whose it is."""
+
+import pytest
+
+from ingot_chassis.db.audit import list_entries
+
+from .test_deploy_keys import ed25519
+
+REPOSITORY = "/repos/acme/app"
+BRANCH, TAG, KEYS = (f"{REPOSITORY}/{name}" for name in ("branch_protections", "tag_protections", "keys"))
+
+JOURNEY = [
+    ("PUT", f"{REPOSITORY}/collaborators/bob", {"permission": "write"}, "collaborator.add", {"user": "bob"}),
+    ("DELETE", f"{REPOSITORY}/collaborators/bob", None, "collaborator.remove", {"user": "bob"}),
+    ("DELETE", f"{REPOSITORY}/collaborators/bob", None, "", {}),
+    ("PUT", f"{REPOSITORY}/teams/devs", None, "team.add", {"team": "devs"}),
+    ("DELETE", f"{REPOSITORY}/teams/devs", None, "team.remove", {"team": "devs"}),
+    ("POST", KEYS, {"title": "ci", "key": ed25519(1)}, "deploy_key.add", {"read_only": True}),
+    ("DELETE", f"{KEYS}/1", None, "deploy_key.delete", {"id": 1}),
+    ("DELETE", f"{KEYS}/1", None, "", {}),
+    ("POST", BRANCH, {"rule_name": "main"}, "branch_protection.create", {"rule": "main"}),
+    ("PATCH", f"{BRANCH}/main", {"enable_push": True}, "branch_protection.edit", {"rule": "main"}),
+    ("DELETE", f"{BRANCH}/main", None, "branch_protection.delete", {"rule": "main"}),
+    ("POST", TAG, {"name_pattern": "v*"}, "tag_protection.create", {"pattern": "v*"}),
+    ("PATCH", f"{TAG}/1", {"name_pattern": "w*"}, "tag_protection.edit", {"fields": ["name_pattern"]}),
+    ("DELETE", f"{TAG}/1", None, "tag_protection.delete", {"id": 1}),
+    ("PATCH", REPOSITORY, {"private": True}, "repository.edit", {"fields": ["private"]}),
+    ("POST", f"{REPOSITORY}/transfer", {"new_owner": "bob"}, "repository.transfer", {"state": "waiting"}),
+    ("DELETE", REPOSITORY, None, "repository.delete", {}),
+]
+
+
+@pytest.fixture
+async def app(world, ann, bob):
+    """A repository of an organization that ann owns."""
+    world.organization(9, "acme")
+    world.identity.join(1, 9, owner=True, teams={50: "owner"})
+    world.identity.add_team(51, 9, "write", name="devs")
+    assert (await ann.post("/orgs/acme/repos", {"name": "app"})).status_code == 201
+
+
+async def entries(world):
+    async with world.database.read() as db:
+        return await list_entries(db, service="repos", limit=100)
+
+
+async def test_each_change_is_noted_and_nothing_else(world, ann, bob, app):
+    for method, path, body, action, details in JOURNEY:
+        before = len(await entries(world))
+        answer = await ann.call(method, f"/api/v1{path}", body, headers={"x-forwarded-for": "192.0.2.7"})
+        assert answer.is_success, (path, answer.text)
+        newest = await entries(world)
+        assert len(newest) - before == bool(action), path
+        if action:
+            entry = newest[0]
+            assert (entry.action, entry.actor, entry.address) == (action, "ann", "192.0.2.7")
+            assert entry.subject == "repository acme/app"
+            assert details.items() <= entry.details.items()
+
+
+async def test_accepting_and_rejecting_a_transfer_is_noted(world, ann, bob):
+    for name in ("one", "two"):
+        await ann.create(name)
+        await ann.post(f"/repos/ann/{name}/transfer", {"new_owner": "bob"})
+    assert (await bob.post("/repos/ann/one/transfer/accept")).status_code == 202
+    assert (await bob.post("/repos/ann/two/transfer/reject")).status_code == 200
+    noted = [(entry.actor, entry.subject, entry.details["state"]) for entry in (await entries(world))[:2]]
+    assert noted == [("bob", "repository ann/two", "rejected"), ("bob", "repository ann/one", "done")]
+
+
+async def test_what_is_refused_is_not_noted(world, ann, bob, app):
+    for method, path, body, _, _ in JOURNEY:
+        await bob.call(method, f"/api/v1{path}", body)
+    assert await entries(world) == []

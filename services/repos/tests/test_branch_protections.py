@@ -1,0 +1,85 @@
+"""The API of rules for branches."""
+
+import pytest
+
+PATH = "/repos/ann/app/branch_protections"
+
+
+@pytest.fixture
+async def app(ann, bob):
+    return await ann.create("app", auto_init=True)
+
+
+async def test_a_rule_is_created_shown_changed_and_deleted(ann, bob, app):
+    created = await ann.post(PATH, {"rule_name": "release/*", "push_whitelist_usernames": ["Bob"]})
+    assert created.status_code == 201
+    rule = created.json()
+    assert (rule["rule_name"], rule["branch_name"], rule["priority"]) == ("release/*", "release/*", 1)
+    assert rule["push_whitelist_usernames"] == ["bob"]
+    assert (await ann.get(f"{PATH}/release/*")).json() == rule
+    assert (await ann.get(PATH)).json() == [rule]
+    changes = {"required_approvals": 1, "push_whitelist_usernames": [], "priority": 7, "enable_push": True}
+    edited = (await ann.call("PATCH", f"/api/v1{PATH}/release/*", changes)).json()
+    assert {name: edited[name] for name in changes} == changes
+    assert {name: edited[name] for name in rule if name not in {*changes, "updated_at"}} == {
+        name: rule[name] for name in rule if name not in {*changes, "updated_at"}
+    }
+    assert (await ann.call("DELETE", f"/api/v1{PATH}/release/*")).status_code == 204
+    assert (await ann.get(f"{PATH}/release/*")).status_code == 404
+    assert (await ann.call("PATCH", f"/api/v1{PATH}/release/*", {})).status_code == 404
+    assert (await ann.call("DELETE", f"/api/v1{PATH}/release/*")).status_code == 404
+
+
+async def test_a_rule_has_its_name_alone(ann, app):
+    assert (await ann.post(PATH, {"branch_name": "main"})).status_code == 201
+    assert (await ann.post(PATH, {"rule_name": "main"})).status_code == 403
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "rule_name"),
+        ({"rule_name": "a\nb"}, "rule_name"),
+        ({"rule_name": "[a"}, "rule_name"),
+        ({"rule_name": "/v[0-9]+/"}, "rule_name"),
+        ({"rule_name": "n" * 256}, "rule_name"),
+        ({"rule_name": "priority"}, "rule_name"),
+        ({"rule_name": "a", "push_whitelist_usernames": ["nobody"]}, "push_whitelist_usernames"),
+        ({"rule_name": "a", "push_whitelist_teams": ["nobody"]}, "push_whitelist_teams"),
+        ({"rule_name": "a", "merge_whitelist_usernames": ["x"] * 101}, "merge_whitelist_usernames"),
+        ({"rule_name": "a", "required_approvals": -1}, "required_approvals"),
+        ({"rule_name": "a", "required_approvals": 2**70}, "required_approvals"),
+        ({"rule_name": "a", "require_signed_commits": True}, "require_signed_commits"),
+        ({"rule_name": "a", "protected_file_patterns": "*.lock"}, "protected_file_patterns"),
+        ({"rule_name": "a", "status_check_contexts": ["[x"]}, "status_check_contexts"),
+    ],
+)
+async def test_a_rule_that_cannot_be_is_refused_by_field(ann, app, body, field):
+    answer = await ann.post(PATH, body)
+    assert answer.status_code in (400, 422), answer.text
+    if answer.status_code == 422:
+        assert answer.json()["errors"][0]["field"].startswith(field)
+    assert (await ann.get(PATH)).json() == []
+
+
+async def test_a_list_of_rules_costs_the_same_however_many_there_are(world, ann, bob, app):
+    costs = []
+    for number in range(3):
+        await ann.post(PATH, {"rule_name": f"r{number}", "push_whitelist_usernames": ["ann", "bob"]})
+        with world.count_statements() as statements:
+            await ann.get(PATH)
+        costs.append(len(statements))
+    assert len(set(costs)) == 1
+
+
+async def test_teams_that_have_the_repository_are_named_in_rules(world, ann, app):
+    world.organization(9, "acme")
+    world.identity.join(1, 9, owner=True, teams={50: "owner"})
+    world.identity.add_team(50, 9, "owner", name="Owners")
+    await ann.post("/orgs/acme/repos", {"name": "lib", "auto_init": True})
+    path = "/repos/acme/lib/branch_protections"
+    created = await ann.post(
+        path, {"rule_name": "a", "enable_push": True, "push_whitelist_teams": ["owners"]}
+    )
+    assert (created.status_code, created.json()["push_whitelist_teams"]) == (201, ["Owners"])

@@ -1,0 +1,86 @@
+"""Languages and licences of a repository."""
+
+import pytest
+
+from ingot_repos.core.templates import LICENSES
+from ingot_repos.git.languages import language_of
+from ingot_repos.git.licenses import license_of
+
+from .code_world import opened, repository_with_history
+from .git_builders import commit, set_branches
+from .world import commit as commit_file
+from .world import git, work_tree
+
+# Nothing here depends on the kind of database.
+pytestmark = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+
+
+async def test_languages_are_counted_in_bytes_the_largest_first(world, ann):
+    app = await repository_with_history(world, ann)
+    assert (await ann.get("/repos/ann/app/languages")).json() == {"Shell": 10, "Python": 9}
+    repo = opened(world, app["id"])
+    files = {"a.go": b"x" * 50, "web/app.tsx": b"x" * 70, "vendor/b.go": b"x" * 999, "c.min.js": b"x" * 999,
+             "README.md": b"x" * 999, "data.json": b"x" * 999, "Dockerfile": b"x" * 5, "empty.rs": b""}  # fmt: skip
+    repo.references.create("refs/heads/master", commit(repo, files), force=True)
+    shown = (await ann.get("/repos/ann/app/languages")).json()
+    assert list(shown.items()) == [("TypeScript", 70), ("Go", 50), ("Dockerfile", 5)]
+
+
+async def test_a_repository_without_code_has_neither(world, ann, bob):
+    await ann.create("app")
+    assert (await ann.get("/repos/ann/app/languages")).json() == {}
+    assert (await ann.get("/repos/ann/app/licenses")).json() == []
+    await ann.call("PATCH", "/api/v1/repos/ann/app", {"private": True})
+    for path in ("languages", "licenses"):
+        assert (await bob.get(f"/repos/ann/app/{path}")).status_code == 404
+
+
+async def test_licences_are_named_by_their_keys(world, ann):
+    for key in LICENSES:
+        await ann.create(f"with-{key}", auto_init=True, license=key)
+        assert (await ann.get(f"/repos/ann/with-{key}/licenses")).json() == [key]
+    app = await repository_with_history(world, ann)
+    repo = opened(world, app["id"])
+    apache = b"Apache License\n  Version 2.0, January 2004\n"
+    files = {"LICENSE-APACHE": apache, "LICENSE-MIT": LICENSES["MIT"].encode(), "LICENSE.txt": b"all rights reserved",
+             "src/COPYING": apache, "licenser.py": apache}  # fmt: skip
+    set_branches(repo, x=commit(repo, files))
+    repo.references.create("refs/heads/master", str(repo.references["refs/heads/x"].target), force=True)
+    assert (await ann.get("/repos/ann/app/licenses")).json() == ["Apache-2.0", "MIT"]
+
+
+def test_names_of_files_and_their_languages(database_backend):
+    for path, language in [
+        ("a.py", "Python"), ("A.PY", "Python"), ("x/y.h", "C"), ("y.cpp", "C++"), ("Makefile", "Makefile"),
+        ("a.d.ts", "TypeScript"), ("noext", ""), (".py", "Python"), ("a.txt", ""), ("b.blade.php", "Blade"),
+        ("node_modules/a.js", ""), ("a.pb.go", ""), ("", ""), ("a.", ""), ("x.svg", ""),
+    ]:  # fmt: skip
+        assert language_of(path) == language, path
+
+
+def test_texts_and_their_licences(database_backend):
+    for text, key in [
+        (
+            "GNU GENERAL PUBLIC LICENSE\n Version 3, 29 June 2007\n ... the GNU Lesser General Public License",
+            "GPL-3.0",
+        ),
+        ("GNU LESSER GENERAL PUBLIC LICENSE\nVersion 3, 29 June 2007", "LGPL-3.0"),
+        (
+            "GNU AFFERO GENERAL PUBLIC LICENSE\nVersion 3, 19 November 2007\nGNU General Public License",
+            "AGPL-3.0",
+        ),
+        ("GNU GENERAL PUBLIC LICENSE\nVersion 2, June 1991", "GPL-2.0"),
+        ("", ""),
+        ("\ufffd" * 1000, ""),
+    ]:
+        assert license_of(text) == key
+
+
+async def test_a_repository_and_its_forks_show_the_language_of_most_bytes(ann, bob, git_url, tmp_path):
+    await ann.create("app")
+    work = await work_tree(tmp_path)
+    await commit_file(work, "small.go", "package a\n")
+    await commit_file(work, "large.py", "x = 1\n" * 100)
+    await git("push", "-q", f"{git_url}/ann/app.git", "master", cwd=work, person=ann)
+    assert (await ann.get("/repos/ann/app")).json()["language"] == "Python"
+    assert (await bob.post("/repos/ann/app/forks")).json()["language"] == "Python"

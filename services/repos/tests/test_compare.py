@@ -1,0 +1,96 @@
+"""Comparisons of refs by the API, also across forks."""
+
+import pytest
+
+from .code_world import opened, repository_with_history
+from .git_builders import commit
+
+C = "/repos/ann/app/compare"
+
+
+@pytest.fixture
+async def app(world, ann):
+    return await repository_with_history(world, ann)
+
+
+def shas(answer):
+    assert answer.status_code == 200, answer.text
+    return [one["sha"] for one in answer.json()["commits"]]
+
+
+async def test_what_the_head_has_and_the_base_has_not(ann, app):
+    for text, expected in [
+        ("light...master", ["third", "second"]),
+        ("light..master", ["third", "second"]),
+        ("master...light", []),
+        ("master...feature/side", ["side"]),
+        ("feature/side...master", ["third", "second"]),
+        (f"{app['first']}...{app['second'][:9]}", ["second"]),
+        ("refs/tags/light...refs/heads/master", ["third", "second"]),
+        ("feature/side", ["side"]),
+        ("...feature/side", ["side"]),
+        ("master...ann:feature/side", ["side"]),
+        ("light...v1.0", ["second"]),
+    ]:
+        answer = await ann.get(f"{C}/{text}")
+        assert shas(answer) == [app[name] for name in expected], text
+        assert answer.json()["total_commits"] == len(expected)
+    one = (await ann.get(f"{C}/light...v1.0")).json()["commits"][0]
+    assert {"filename": "run.sh", "status": "added"} in one["files"]
+    page = await ann.get(f"{C}/light...master?limit=1&page=2")
+    assert (shas(page), page.headers["x-total-count"]) == ([app["second"]], "2")
+
+
+async def test_the_changes_as_text(ann, app):
+    since = (await ann.get(f"{C}/master...feature/side?output=diff")).text
+    assert "+side" in since
+    assert "-more" not in since
+    direct = (await ann.get(f"{C}/master..feature/side?output=diff")).text
+    assert "-more" in direct
+    patch = (await ann.get(f"{C}/light...master?output=patch")).text
+    assert patch.index("Subject: [PATCH 1/2] second") < patch.index("Subject: [PATCH 2/2] third")
+    assert (await ann.get(f"{C}/light...master?output=x")).status_code == 422
+
+
+async def test_what_cannot_be_compared(ann, app):
+    for text in ("none...master", "master...none", "master...", "none", "master...bob:x", "master...ann/other:x",
+                 "--all...master", "master...--all", "a%00...b", f"{'0' * 40}...master", "x" * 3000,
+                 "master...:x", "master...ann:", "master...ann:--x", "master....light"):  # fmt: skip
+        assert (await ann.get(f"{C}/{text}")).status_code in (400, 404), text
+
+
+async def test_histories_without_a_common_commit(world, ann, app):
+    repo = opened(world, app["id"])
+    other = commit(repo, {"other": b"1"}, message="other\n")
+    repo.references.create("refs/heads/other", other)
+    assert shas(await ann.get(f"{C}/master...other")) == [other]
+    assert "+1" in (await ann.get(f"{C}/master...other?output=diff")).text
+
+
+async def test_a_branch_of_a_fork_that_the_caller_may_read(world, ann, bob, app):
+    assert (await bob.post("/repos/ann/app/forks")).status_code == 202
+    await world.components.workers.step()
+    fork = (await bob.get("/repos/bob/app")).json()
+    repo = opened(world, fork["id"])
+    new = commit(repo, {"bob": b"1"}, [app["third"]], "bob's\n")
+    repo.references.create("refs/heads/bobs", new)
+    for text in ("master...bob:bobs", "master...bob/app:bobs", "master...BOB:bobs"):
+        assert shas(await ann.get(f"{C}/{text}")) == [new], text
+    assert "+1" in (await ann.get(f"{C}/master...bob:bobs?output=diff")).text
+    from_fork = await bob.get("/repos/bob/app/compare/bobs...ann:master")
+    assert shas(from_fork) == []
+    assert not [name for name in opened(world, app["id"]).references if name.startswith("refs/scratch")]
+    assert (await ann.get(f"/repos/ann/app/git/commits/{new}")).status_code == 404
+    await bob.call("PATCH", "/api/v1/repos/bob/app", {"private": True})
+    assert (await ann.get(f"{C}/master...bob:bobs")).status_code == 404
+    assert shas(await world.user(9, "root").but(admin=True).get(f"{C}/master...bob:bobs")) == [new]
+    await repository_with_history(world, ann, "unrelated")
+    assert (await ann.get(f"{C}/master...ann/unrelated:master")).status_code == 404
+
+
+async def test_who_may_not_read_gets_nothing(world, ann, bob):
+    await repository_with_history(world, ann, private=True)
+    for person, status in ((ann, 200), (bob, 404), (world.user(0, ""), 404)):
+        assert (await person.get(f"{C}/light...master")).status_code == status
+    await ann.create("empty")
+    assert (await ann.get("/repos/ann/empty/compare/a...b")).status_code == 404

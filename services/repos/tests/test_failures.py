@@ -1,0 +1,109 @@
+"""Disks that lose objects: a clear answer, an alert, and other repositories unharmed."""
+
+import asyncio
+
+import pytest
+from structlog.testing import capture_logs
+
+from ingot_chassis.testing.service import serve
+
+from .world import Person, World, commit, git, work_tree
+
+pytestmark = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+
+DAMAGES = {
+    "missing": lambda data: None,
+    "empty": lambda data: b"",
+    "cut short": lambda data: data[: len(data) // 2],
+    "another": lambda data: b"\xff" * len(data),
+    "flipped": lambda data: data[:-6] + bytes([data[-6] ^ 0x55]) + data[-5:],
+}
+READS = {
+    "commit": ("branches", "branches/master", "raw/dir/f.txt", "archive/master.zip", "statuses/master"),
+    "tree": ("raw/dir/f.txt", "archive/master.zip", "editorconfig/dir/f.txt"),
+    "folder": ("raw/dir/f.txt", "archive/master.zip"),
+    "blob": ("raw/dir/f.txt", "archive/master.zip"),
+}
+NAMES = {"commit": "master", "tree": "master:", "folder": "master:dir", "blob": "master:dir/f.txt"}
+
+
+@pytest.mark.parametrize("kind", READS)
+@pytest.mark.parametrize("damage", DAMAGES)
+async def test_a_damaged_object_is_a_clear_answer_and_an_alert(world, ann, git_url, tmp_path, damage, kind):
+    """As a process finds it that starts on such a disk."""
+    damaged, sound = await ann.create("damaged"), await ann.create("sound")
+    work = await work_tree(tmp_path)
+    await commit(work, "dir/f.txt", "hello " * 10)
+    for name in ("damaged", "sound"):
+        await git("push", "-q", f"{git_url}/ann/{name}.git", "master", cwd=work, person=ann)
+    path = world.components.storage.path(damaged["id"])
+    oid = (await git("rev-parse", NAMES[kind], cwd=work)).strip()
+    file = path / "objects" / oid[:2] / oid[2:]
+    left = DAMAGES[damage](file.read_bytes())
+    file.unlink()
+    if left is not None:
+        file.write_bytes(left)
+    restarted = World(world.settings.database_url, world.folder)
+    restarted.identity.accounts = world.identity.accounts
+    person = Person(restarted, ann.principal)
+    for read in READS[kind]:
+        with capture_logs() as lines:
+            answer = await asyncio.wait_for(person.get(f"/repos/ann/damaged/{read}"), 30)
+        assert answer.status_code == 500, (read, answer.text)
+        assert answer.json()["message"].startswith("The repository cannot be read")
+        assert str(world.folder) not in answer.text
+        assert [line["event"] for line in lines if line["log_level"] == "error"] == ["request failed"]
+        assert (await person.get(f"/repos/ann/sound/{read}")).status_code in (200, 404)
+    assert (await person.get("/repos/ann/sound/raw/dir/f.txt")).status_code == 200
+    assert (await person.get("/repos/ann/damaged")).status_code == 200
+    assert sound["id"]
+    await restarted.close()
+
+
+async def test_a_push_into_a_damaged_repository_is_announced(world, ann, git_url, tmp_path):
+    """Without its commits, which cannot be read; and no entry of the journal stays behind."""
+    damaged = await ann.create("damaged")
+    work = await work_tree(tmp_path)
+    first = await commit(work, "f.txt", "hello " * 10)
+    await git("push", "-q", f"{git_url}/ann/damaged.git", "master", cwd=work, person=ann)
+    oid = (await git("rev-parse", "master:f.txt", cwd=work)).strip()
+    file = world.components.storage.path(damaged["id"]) / "objects" / oid[:2] / oid[2:]
+    content = file.read_bytes()
+    file.unlink()
+    file.write_bytes(content[: len(content) // 2])
+    second = await commit(work, "g.txt", "more")
+    restarted = World(world.settings.database_url, world.folder)
+    restarted.identity.accounts = world.identity.accounts
+    async with serve(restarted.app) as url:
+        output = await git("push", f"{url}/ann/damaged.git", "master", cwd=work, person=ann)
+    assert str(world.folder / "storage") not in output
+    assert await restarted.rows("push") == []
+    event = (await restarted.events("push"))[-1]
+    assert (event["before"], event["after"], event.get("commits", [])) == (first, second, [])
+    await restarted.close()
+
+
+async def test_a_fork_of_a_damaged_repository_fails_in_words(world, ann, bob, git_url, tmp_path):
+    damaged = await ann.create("damaged")
+    work = await work_tree(tmp_path)
+    await commit(work, "f.txt", "hello " * 10)
+    await git("push", "-q", f"{git_url}/ann/damaged.git", "master", cwd=work, person=ann)
+    path = world.components.storage.path(damaged["id"])
+    await git("repack", "-adq", cwd=path)
+    (pack,) = path.glob("objects/pack/*.pack")
+    pack.chmod(0o600)
+    content = pack.read_bytes()
+    pack.write_bytes(content[:40])
+    world.settings.fork_wait_seconds = 30
+    answer = asyncio.create_task(bob.post("/repos/ann/damaged/forks"))
+    while not await world.components.workers.step():
+        await asyncio.sleep(0)
+    refusal = await answer
+    assert (refusal.status_code, "cannot be read" in refusal.json()["message"]) == (409, True)
+    assert (await bob.get("/repos/bob/damaged")).status_code == 404
+    world.settings.fork_wait_seconds = 0
+    assert (await bob.post("/repos/ann/damaged/forks")).status_code == 202
+    await world.components.workers.step()
+    await world.components.workers.step()
+    branches = await bob.get("/repos/bob/damaged/branches")
+    assert (branches.status_code, branches.json()["message"]) == (404, "its commits could not be fetched")

@@ -1,0 +1,152 @@
+"""What may be fetched: what a visible ref leads to, in every protocol and over both transports, and nothing else."""
+
+import pytest
+
+from ingot_repos.git.errors import BodyRefused
+from ingot_repos.git.fetch_requests import WantRefused, checked
+from ingot_repos.git.refs import ZERO_OID, RefChange, update_refs
+
+from .ssh_world import Client, Key, ssh_before
+from .world import commit, git, work_tree
+
+
+@pytest.fixture
+async def history(world, ann, git_url, tmp_path):
+    """ann/app with two commits on master, and one that was on a branch; ids by name, and the URL."""
+    created = await ann.create("app")
+    work = await work_tree(tmp_path)
+    url = f"{git_url}/ann/app.git"
+    ids = {"first": await commit(work, "a.txt", "one\n")}
+    await commit(work, "a.txt", "two\n")
+    await git("push", "-q", url, "master", cwd=work, person=ann)
+    await git("checkout", "-q", "-b", "topic", cwd=work)
+    ids["gone"] = await commit(work, "secret.txt", "secret\n")
+    await git("push", "-q", url, "topic", cwd=work, person=ann)
+    await git("push", "-q", url, ":topic", cwd=work, person=ann)
+    for name, spec in {
+        "old blob": "master~1:a.txt",
+        "old tree": "master~1^{tree}",
+        "new blob": "master:a.txt",
+    }.items():
+        ids[name] = (await git("rev-parse", spec, cwd=work)).strip()
+    for name, spec in {"gone blob": "topic:secret.txt", "gone tree": "topic^{tree}"}.items():
+        ids[name] = (await git("rev-parse", spec, cwd=work)).strip()
+    return url, ids, world.components.storage.path(created["id"])
+
+
+async def fetch(folder, url, oid, person, *, version=2, name="fetched"):
+    """Exit code and output of a fetch of one object by its id, into an empty repository."""
+    empty = folder / name
+    if not empty.exists():
+        await git("init", "-q", "--bare", str(empty), cwd=folder)
+    protocol = ("-c", f"protocol.version={version}")
+    return await git(*protocol, "fetch", "-q", url, oid, cwd=empty, person=person, check=False)
+
+
+@pytest.mark.parametrize("version", [0, 2])
+async def test_a_commit_of_a_deleted_branch_is_refused_until_a_pull_request_needs_it(
+    history, ann, tmp_path, version
+):
+    url, ids, path = history
+    code, said = await fetch(tmp_path, url, ids["gone"], ann, version=version)
+    assert (code, ids["gone"] in said) == (128, True), said
+    update_refs(path, [RefChange("refs/scratch/x", ZERO_OID, ids["gone"])])
+    assert (await fetch(tmp_path, url, ids["gone"], ann, version=version))[0] == 128
+    update_refs(path, [RefChange("refs/pull/1/head", ZERO_OID, ids["gone"])])
+    code, said = await fetch(tmp_path, url, ids["gone"], ann, version=version)
+    assert code == 0, said
+
+
+@pytest.mark.parametrize("version", [0, 2])
+async def test_it_is_refused_over_ssh_as_well(world, history, ann, tmp_path, version):
+    _, ids, _ = history
+    key = Key(tmp_path, "ann")
+    world.identity.ssh_keys[key.public.fingerprint] = (1, "laptop")
+    await git("init", "-q", "--bare", "empty", cwd=tmp_path)
+    async with ssh_before(world) as port:
+        client = Client(tmp_path, port, key)
+        url = client.url("ann/app")
+        code, said = await client.git(
+            "fetch", "-q", url, ids["gone"], cwd=tmp_path / "empty", protocol=version
+        )
+        assert (code != 0, ids["gone"] in said) == (True, True), said
+        code, said = await client.git("fetch", "-q", url, "master", cwd=tmp_path / "empty", protocol=version)
+        assert code == 0, said
+
+
+@pytest.mark.parametrize("name", ["first", "old blob", "old tree", "new blob"])
+async def test_what_a_branch_leads_to_is_fetched_by_its_id(history, ann, tmp_path, name):
+    url, ids, _ = history
+    code, said = await fetch(tmp_path, url, ids[name], ann)
+    assert code == 0, said
+
+
+@pytest.mark.parametrize("name", ["gone blob", "gone tree"])
+async def test_files_of_a_deleted_branch_are_refused(history, ann, tmp_path, name):
+    url, ids, _ = history
+    code, said = await fetch(tmp_path, url, ids[name], ann)
+    assert (code, f"not our ref {ids[name]}" in said) == (128, True), said
+    code, said = await fetch(tmp_path, url, "0123456789" * 4, ann)
+    assert (code, "not our ref" in said) == (128, True), said
+
+
+async def test_a_clone_without_files_gets_them_when_they_are_needed(history, ann, tmp_path):
+    url, _, _ = history
+    await git("clone", "-q", "--filter=blob:none", url, "part", cwd=tmp_path, person=ann)
+    assert (tmp_path / "part" / "a.txt").read_text() == "two\n"
+    assert await git("show", "HEAD~1:a.txt", cwd=tmp_path / "part", person=ann) == "one\n"
+
+
+@pytest.mark.parametrize(
+    "protocol", ["version=2", "version=1:version=2", "version=2:x=y", "version=0:version=2"]
+)
+async def test_no_spelling_of_the_protocol_passes_the_check(world, history, ann, protocol):
+    _, ids, _ = history
+    lines = ["command=fetch", "0001", f"want {ids['gone']}\n", "done\n"]
+    body = "".join(line if line == "0001" else f"{len(line) + 4:04x}{line}" for line in lines) + "0000"
+    headers = {"git-protocol": protocol, "content-type": "application/x-git-upload-pack-request"}
+    answer = await ann.world.http.post(
+        "/ann/app.git/git-upload-pack", content=body, headers=ann.headers() | headers
+    )
+    assert b"not our ref" in answer.content
+    assert b"packfile" not in answer.content
+
+
+async def parts(*chunks):
+    for chunk in chunks:
+        yield chunk
+
+
+WANT = b"0032want " + b"a" * 40 + b"\n"
+
+
+async def test_requests_pass_unchanged_whatever_their_parts(history):
+    request = b"0012command=fetch\n0001" + WANT + b"0000"
+    wants = []
+
+    async def note(oids):
+        wants.append(oids)
+
+    whole = request + request + b"0000"
+    for size in (1, 7, len(whole)):
+        chunks = [whole[start : start + size] for start in range(0, len(whole), size)]
+        assert b"".join([part async for part in checked(parts(*chunks), note)]) == whole
+    assert wants == [{"a" * 40}] * 6
+
+
+@pytest.mark.parametrize("end", [b"", b"0000", b"0001"])
+async def test_a_refused_request_never_reaches_git(end):
+    async def refuse(oids):
+        return oids.pop()
+
+    with pytest.raises(WantRefused):
+        await anext(checked(parts(WANT + end), refuse))
+
+
+@pytest.mark.parametrize("body", [b"zzzz", b"0003", b"want x"])
+async def test_what_is_no_packet_is_refused(body):
+    async def nothing(_oids):
+        return None
+
+    with pytest.raises(BodyRefused):
+        await anext(checked(parts(body), nothing))

@@ -1,0 +1,93 @@
+"""Comparing two commits: counts, files, diff and patches."""
+
+import asyncio
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ingot_repos.git.compare import changed_files, compare, diff_text, history, patch_text
+from ingot_repos.git.errors import InvalidName, ObjectNotFound, OutputTooLarge
+from ingot_repos.git.merge import merge_base
+from ingot_repos.git.storage import Storage
+
+from .git_builders import LINES, commit, diverged_branches
+
+
+@pytest.fixture
+def storage(tmp_path):
+    return Storage(tmp_path / "root")
+
+
+@pytest.fixture
+def repo(storage):
+    storage.create(1, "main")
+    return storage.open(1)
+
+
+@pytest.fixture
+def diverged(repo):
+    return diverged_branches(repo)
+
+
+def test_commits_and_files_of_a_head_are_counted_and_listed(repo, diverged):
+    base, main, topic = diverged
+    comparison = compare(repo, main, topic)
+    assert (comparison.merge_base, comparison.ahead, comparison.clean) == (base, 2, True)
+    commits, total = history(repo, main, topic, offset=0, limit=1)
+    assert ([info.message for info in commits], total) == (["second\n"], 2)
+    assert [(f.path, f.status, f.additions, f.deletions) for f in changed_files(repo.path, base, topic)] == [
+        ("b", "modified", 1, 0),
+        ("c", "added", None, None),
+    ]
+
+
+def test_a_head_that_is_behind_or_ahead_merges_cleanly(repo, diverged):
+    base, main, _ = diverged
+    assert (compare(repo, main, base).ahead, compare(repo, main, base).clean) == (0, True)
+    assert (compare(repo, base, main).ahead, compare(repo, base, main).clean) == (1, True)
+    assert (compare(repo, main, main).ahead, compare(repo, main, main).clean) == (0, True)
+
+
+def test_renames_and_odd_names_are_listed(repo):
+    one = commit(repo, {"old": LINES, "tab\tnew\nline": b"1\n", "-x": b"1\n"})
+    two = commit(repo, {"new": LINES, "tab\tnew\nline": b"2\n"}, [one])
+    files = {f.path: f for f in changed_files(repo.path, one, two)}
+    assert files.keys() == {"new", "tab\tnew\nline", "-x"}
+    assert (files["new"].status, files["new"].old_path) == ("renamed", "old")
+    assert files["-x"].status == "deleted"
+
+
+def test_histories_without_a_common_commit(repo):
+    one, two = commit(repo, {"a": b"1"}), commit(repo, {"b": b"2"})
+    comparison = compare(repo, one, two)
+    assert (comparison.merge_base, comparison.ahead, comparison.clean) == (None, 1, True)
+    assert [f.path for f in changed_files(repo.path, "", two)] == ["b"]
+    assert merge_base(repo, one, two) is None
+
+
+async def test_diff_and_patch_apply(repo, diverged, tmp_path):
+    base, _, topic = diverged
+    path = Path(repo.path)
+    for number, text in enumerate((await diff_text(path, base, topic), await patch_text(path, base, topic))):
+        work = tmp_path / f"work{number}"
+        await asyncio.to_thread(apply, path, work, base, text)
+        assert (work / "b").read_bytes() == LINES + b"topic\n"
+        assert (work / "c").read_bytes() == b"\0bin"
+    assert (await patch_text(path, base, topic)).count(b"\nSubject: [PATCH") == 2
+    with pytest.raises(OutputTooLarge):
+        await diff_text(path, base, topic, max_bytes=100)
+    with pytest.raises(InvalidName):
+        await diff_text(path, "--output=x", topic)
+
+
+def apply(path, work, commit, text):
+    subprocess.run(["git", "clone", "-q", "--no-checkout", path, work], check=True)
+    subprocess.run(["git", "-C", work, "checkout", "-q", commit], check=True)
+    subprocess.run(["git", "-C", work, "apply"], input=text, check=True)
+
+
+@pytest.mark.parametrize("oid", ["--all", "1" * 40, "main", ""])
+def test_only_commits_are_compared(repo, diverged, oid):
+    with pytest.raises(ObjectNotFound):
+        compare(repo, diverged[1], oid)

@@ -1,0 +1,86 @@
+"""Fetching heads of pull requests from forks."""
+
+from pathlib import Path
+
+import pytest
+
+from ingot_repos.git.errors import InvalidName, RefNotFound
+from ingot_repos.git.heads import fetch_from, local_head
+from ingot_repos.git.merge import mergeable
+from ingot_repos.git.refs import ZERO_OID, RefChange, list_refs, update_refs
+from ingot_repos.git.storage import Storage
+
+from .git_builders import LINES, commit, diverged_branches, set_branches
+
+
+@pytest.fixture
+def storage(tmp_path):
+    return Storage(tmp_path / "root")
+
+
+@pytest.fixture
+def repo(storage):
+    storage.create(1, "main")
+    return storage.open(1)
+
+
+@pytest.fixture
+def diverged(repo):
+    return diverged_branches(repo)
+
+
+def test_the_head_of_a_fork_is_fetched_alone(storage, repo, diverged):
+    _, main, _ = diverged
+    storage.fork(1, 2)
+    fork = storage.open(2)
+    head = commit(fork, {"a": LINES + b"main\n", "b": LINES, "new": b"x"}, [main])
+    set_branches(fork, topic2=head)
+    update_refs(Path(fork.path), [RefChange("refs/tags/private", ZERO_OID, head)])
+    source, target = Path(fork.path), Path(repo.path)
+    assert fetch_from(target, source, "refs/heads/topic2", "refs/pull/1/head") == head
+    assert "refs/tags/private" not in list_refs(repo)
+    assert not (target / "FETCH_HEAD").exists()
+    assert mergeable(repo, main, head).clean
+    # A forced push in the fork is followed.
+    other = commit(fork, {"z": b"z"})
+    update_refs(source, [RefChange("refs/heads/topic2", head, other)])
+    assert fetch_from(target, source, "refs/heads/topic2", "refs/pull/1/head") == other
+
+
+def test_a_head_of_the_same_repository_needs_no_git(storage, repo, diverged, git_log):
+    _, main, topic = diverged
+    assert local_head(repo, repo, "topic", "refs/pull/1/head") == topic
+    assert list_refs(repo)["refs/pull/1/head"] == topic
+    set_branches(repo, topic=main)
+    git_log.clear()
+    assert local_head(repo, repo, "topic", "refs/pull/1/head") == main
+    assert list_refs(repo)["refs/pull/1/head"] == main
+    assert local_head(repo, repo, "topic", "") == main
+    assert list(git_log) == []
+    with pytest.raises(RefNotFound):
+        local_head(repo, repo, "none", "refs/pull/1/head")
+
+
+def test_the_head_of_a_fork_is_local_if_it_was_fetched_before(storage, repo, diverged):
+    main = diverged[1]
+    storage.fork(1, 2)
+    fork = storage.open(2)
+    head = commit(fork, {"new": b"x"}, [main])
+    set_branches(fork, topic2=head)
+    assert local_head(repo, fork, "topic2", "refs/pull/1/head") is None
+    fetch_from(Path(repo.path), Path(fork.path), "refs/heads/topic2", "refs/pull/1/head")
+    assert local_head(repo, fork, "topic2", "refs/pull/1/head") == head
+    assert local_head(repo, fork, "topic2", "refs/pull/2/head") is None
+
+
+@pytest.mark.parametrize(
+    "name", ["-x", "--upload-pack=touch x", "topic", "refs/heads/a\nb", "refs/heads/a:b", "refs/../x"]
+)
+def test_fetch_accepts_full_ref_names_only(repo, diverged, name):
+    path = Path(repo.path)
+    with pytest.raises(InvalidName):
+        fetch_from(path, path, name, "refs/pull/1/head")
+    with pytest.raises(InvalidName):
+        fetch_from(path, path, "refs/heads/topic", name)
+    with pytest.raises(RefNotFound):
+        fetch_from(path, path, "refs/heads/none", "refs/pull/1/head")

@@ -1,0 +1,88 @@
+"""No text of a request is stored, or only read, without a limit: every field of every body, from the description.
+
+A field that has no limit is accepted here, or refused for another reason, and fails.
+"""
+
+from collections import defaultdict
+
+import pytest
+
+from ingot_chassis.http.openapi import openapi_description
+from ingot_chassis.security.principal import Principal
+from ingot_chassis.testing.long_texts import request_fields
+
+from .world import Person
+
+LENGTH = 2_000_000
+"""Twice the largest limit that there is."""
+VALUES = {
+    "owner": "acme",
+    "org": "acme",
+    "repo": "app",
+    "username": "ann",
+    "collaborator": "bob",
+    "branch": "master",
+    "filepath": "file.txt",
+    "attachment_id": 1,
+}
+GOOD = {
+    "name": "made",
+    "repo_name": "made",
+    "clone_addr": "https://git.example.org/a.git",
+    "title": "made",
+    "key": "ssh-ed25519 AAAA",
+    "tag_name": "v9",
+    "new_owner": "ann",
+    "state": "success",
+    "content": "",
+    "new_branch_name": "made",
+    "new_commit_id": "master",
+    "sha": "1" * 40,
+    "operation": "create",
+    "path": "made",
+}
+"""For what a body must have."""
+FILES = ("content", "files.content")
+WRITES_FILES = ("repoCreateFile", "repoUpdateFile", "repoChangeFiles", "repoApplyDiffPatch")
+"""A file may be as large as a body, which has a limit of its own."""
+
+
+@pytest.fixture
+async def fields(world, ann, bob):
+    """acme/app, whose owner ann is and administers the site, with what paths below it name."""
+    world.organization(9, "acme")
+    world.identity.join(1, 9, owner=True)
+    root = Person(world, Principal(id=1, name="ann", admin=True))
+    created = await root.post("/orgs/acme/repos", {"name": "app", "auto_init": True})
+    release = await root.post("/repos/acme/app/releases", {"tag_name": "v1"})
+    assert release.status_code == 201, release.text
+    return root, VALUES | {
+        "repository_id": created.json()["id"],
+        "release_id": release.json()["id"],
+        "sha": created.json()["default_branch"],
+    }
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)  # none gets that far
+async def test_whatever_is_too_long_is_refused_by_its_field(world, fields):
+    root, values = fields
+    complaints = {}
+    for field in request_fields(openapi_description(world.app)):
+        if field.name in FILES and field.operation_id in WRITES_FILES:
+            continue
+        body = field.within(GOOD, field.excess(LENGTH))
+        answer = await root.call(field.method, field.path.format_map(defaultdict(lambda: "1", values)), body)
+        complaints[field.method, field.path, field.name] = field.complaint(answer)
+    assert len(complaints) > 60
+    assert {field: text for field, text in complaints.items() if text} == {}
+
+
+@pytest.mark.parametrize(("field", "most"), [("title", 2_000), ("message", 65_536)])
+async def test_the_texts_of_a_merge_have_limits(fields, field, most):
+    root, values = fields
+    path = f"{values['repository_id']}/merge"
+    body = {"number": 1, "base_branch": "master", "head_sha": "0" * 40}
+    answer = await root.internal("POST", path, body | {field: "x" * (most + 1)})
+    assert (answer.status_code, [one["field"] for one in answer.json()["errors"]]) == (422, [field])
+    assert str(most) in answer.json()["message"]
+    assert (await root.internal("POST", path, body | {field: "x" * most})).status_code != 422

@@ -1,0 +1,258 @@
+"""Repositories are packed after pushes and checked; what is pruned, and when."""
+
+import asyncio
+import os
+import time
+from datetime import timedelta
+
+import pytest
+
+from ingot_chassis.jobs.workers import Workers
+from ingot_repos.app import fsck
+from ingot_repos.core.job_kinds import on_shard
+from ingot_repos.git.packs import check_repository, in_use, is_in_use, pack_repository, while_in_use
+from ingot_repos.git.refs import list_refs
+from ingot_repos.workers.upkeep import CHECK, DAMAGED, PACK, WRITES, UpkeepJobs
+
+from .world import commit, git, work_tree
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+async def path(world, base):
+    """Where ann/app is, which has the branches master and topic."""
+    return world.components.storage.path(base)
+
+
+@pytest.fixture
+def upkeep(world):
+    return UpkeepJobs(world.components.jobs, world.components.storage, world.settings.shard, DAY)
+
+
+def packs(path, suffix="pack"):
+    return sorted((path / "objects/pack").glob(f"pack-*.{suffix}"))
+
+
+def loose(path):
+    return [file for file in (path / "objects").glob("??/*") if file.is_file()]
+
+
+def age(path, seconds):
+    """Let what waits to be pruned be that old."""
+    then = time.time() - seconds
+    for file in (*packs(path, "mtimes"), *packs(path)):
+        os.utime(file, (then, then))
+
+
+async def delete_topic(path):
+    tip = (await git("rev-parse", "topic", cwd=path)).strip()
+    await git("branch", "-D", "topic", cwd=path)
+    return tip
+
+
+async def has(path, oid):
+    code, _ = await git("cat-file", "-e", oid, cwd=path, check=False)
+    return code == 0
+
+
+async def test_packing_joins_everything_and_writes_bitmap_and_commit_graph(world, base, path):
+    before = await world.components.storage.call(base, list_refs, ("refs/",))
+    assert loose(path)
+    assert not await asyncio.to_thread(pack_repository, path, grace=DAY)
+    assert (len(packs(path)), len(packs(path, "bitmap")), loose(path)) == (1, 1, [])
+    assert b"BIDX" in (path / "objects/info/commit-graph").read_bytes()
+    assert await world.components.storage.call(base, list_refs, ("refs/",)) == before
+    assert await git("fsck", "--full", cwd=path) == ""
+
+
+async def test_requests_go_on_while_a_repository_is_packed(ann, base, path, git_url, tmp_path):
+    for number in range(3):
+        answer = await ann.get("/repos/ann/app/raw/a.txt")
+        assert answer.text == "one\n"
+        await asyncio.to_thread(pack_repository, path, grace=DAY)
+        await commit(tmp_path / "work", f"{number}.txt")
+        await git("push", "-q", f"{git_url}/ann/app.git", "topic", cwd=tmp_path / "work", person=ann)
+        assert (await ann.get(f"/repos/ann/app/raw/topic/{number}.txt")).status_code == 200
+    await git("clone", "-q", f"{git_url}/ann/app.git", "back", cwd=tmp_path, person=ann)
+    assert await git("fsck", "--full", cwd=tmp_path / "back") == ""
+
+
+async def test_what_no_ref_needs_is_pruned_after_the_grace_period(path):
+    tip = await delete_topic(path)
+    assert await asyncio.to_thread(pack_repository, path, grace=DAY)
+    assert len(packs(path, "mtimes")) == 1
+    age(path, DAY.total_seconds() - 600)
+    await asyncio.to_thread(pack_repository, path, grace=DAY)
+    assert await has(path, tip)
+    # The time of an object is in the file, so the grace period is cut instead.
+    age(path, DAY.total_seconds())
+    assert not await asyncio.to_thread(pack_repository, path, grace=timedelta(0))
+    assert not await has(path, tip)
+    assert await git("fsck", "--full", cwd=path) == ""
+
+
+async def test_an_old_pack_does_not_let_a_deleted_branch_go_at_once(path):
+    await asyncio.to_thread(pack_repository, path, grace=DAY)
+    age(path, 30 * DAY.total_seconds())
+    tip = await delete_topic(path)
+    for bitmap in packs(path, "bitmap"):
+        bitmap.unlink()  # as a large join leaves it
+    assert await asyncio.to_thread(pack_repository, path, grace=DAY)
+    assert await has(path, tip)
+
+
+async def test_nothing_is_pruned_under_a_fetch(path):
+    tip = await delete_topic(path)
+    await asyncio.to_thread(pack_repository, path, grace=DAY)
+
+    async def answer():
+        yield b"pack"
+        yield b"more"
+
+    fetch = while_in_use(path, answer())
+    assert await anext(fetch) == b"pack"
+    assert is_in_use(path)
+    with in_use(path):  # a second one waits for nobody
+        assert await asyncio.to_thread(pack_repository, path, grace=timedelta(0))
+    assert await has(path, tip)
+    await fetch.aclose()
+    assert not is_in_use(path)
+    assert not await asyncio.to_thread(pack_repository, path, grace=timedelta(0))
+    assert not await has(path, tip)
+
+
+async def test_a_push_comes_back_to_what_waits_to_be_pruned(ann, base, path, git_url, tmp_path):
+    tip = await delete_topic(path)
+    await asyncio.to_thread(pack_repository, path, grace=DAY)
+    await git(
+        "push", "-q", f"{git_url}/ann/app.git", f"{tip}:refs/heads/again", cwd=tmp_path / "work", person=ann
+    )
+    await asyncio.to_thread(pack_repository, path, grace=timedelta(0))
+    assert (await ann.get("/repos/ann/app/raw/again/b.txt")).text == "two\n"
+
+
+async def kinds(world):
+    return sorted(row.kind.partition("@")[0] for row in await world.rows("job") if row.state == "waiting")
+
+
+async def work(world, upkeep):
+    """Do the jobs that were planned, as the worker of the process does."""
+    shard = world.settings.shard
+    await Workers("repos", world.components.jobs, on_shard(upkeep.work(), shard), concurrency=1).step()
+
+
+async def test_a_repository_is_packed_after_its_first_push_and_then_by_the_number_of_pushes(
+    world, base, path, upkeep
+):
+    await upkeep.plan()
+    assert await kinds(world) == [CHECK, PACK]
+    await work(world, upkeep)
+    (row,) = await world.rows("upkeep")
+    assert (row.packed_version, row.damage, len(packs(path))) == (2, "", 1)
+    await upkeep.plan()
+    assert await kinds(world) == []
+    table = world.database.metadata.tables["repository"]
+    for pushes, expected in ((WRITES - 1, []), (WRITES, [PACK])):
+        async with world.database.transaction() as tx:
+            await tx.execute(table.update().values(ref_version=2 + pushes))
+        await upkeep.plan()
+        assert await kinds(world) == expected
+
+
+async def test_a_quiet_repository_is_packed_daily_and_checked_weekly(world, base, upkeep):
+    await upkeep.plan()
+    await work(world, upkeep)
+    tables = world.database.metadata.tables
+    async with world.database.transaction() as tx:
+        await tx.execute(tables["repository"].update().values(ref_version=3))
+        (row,) = await world.rows("upkeep")
+        await tx.execute(tables["upkeep"].update().values(packed_at=row.packed_at - DAY))
+    await upkeep.plan()
+    assert await kinds(world) == [PACK]
+    async with world.database.transaction() as tx:
+        await tx.execute(tables["upkeep"].update().values(checked_at=row.checked_at - 7 * DAY))
+    await upkeep.plan()
+    assert await kinds(world) == [CHECK, PACK]
+
+
+async def test_what_waits_to_be_pruned_is_looked_at_again(world, base, path, upkeep):
+    await delete_topic(path)
+    await upkeep.plan()
+    await work(world, upkeep)
+    (row,) = await world.rows("upkeep")
+    assert row.prune_at - row.packed_at >= DAY
+    async with world.database.transaction() as tx:
+        await tx.execute(world.database.metadata.tables["upkeep"].update().values(prune_at=row.packed_at))
+    await upkeep.plan()
+    assert await kinds(world) == [PACK]
+
+
+async def damage_one(ann, name, world):
+    """A repository one of whose objects is cut; its id."""
+    created = await ann.create(name, auto_init=True)
+    file = max(loose(world.components.storage.path(created["id"])), key=lambda one: one.stat().st_size)
+    file.chmod(0o644)
+    file.write_bytes(file.read_bytes()[:10])
+    return created["id"]
+
+
+async def test_damage_is_found_and_shown_and_touches_nothing_else(world, ann, base, upkeep):
+    damaged = await damage_one(ann, "damaged", world)
+    await upkeep.plan()
+    await work(world, upkeep)
+    rows = {row.repository_id: row for row in await world.rows("upkeep")}
+    assert (rows[base].damage, rows[base].packed_version) == ("", 2)
+    assert "corrupt" in rows[damaged].damage
+    assert str(world.folder) not in rows[damaged].damage
+    await upkeep.measure()
+    assert DAMAGED.labels(world.settings.shard)._value.get() == 1
+    assert (await ann.get("/repos/ann/app/raw/a.txt")).text == "one\n"
+    await upkeep.plan()
+    assert await kinds(world) == []  # it is left for a day
+    (line,) = await upkeep.examine(False)
+    assert line.startswith(f"repos: ann/damaged (id {damaged}) is damaged: ")
+
+
+async def test_all_repositories_are_checked_at_once(world, ann, base, upkeep):
+    damaged = await damage_one(ann, "damaged", world)
+    gone = (await ann.create("nothing"))["id"]
+    world.components.storage.delete(gone)
+    lines = [line async for line in upkeep.check_all()]
+    assert [line.split(":")[0] for line in lines[:-1]] == [f"repository {damaged}", f"repository {gone}"]
+    assert lines[-1] == "3 repositories are checked, 2 of them damaged"
+
+
+async def test_a_repository_that_was_deleted_meanwhile_is_no_failure(world, ann, base, upkeep):
+    await upkeep.plan()
+    await ann.call("DELETE", "/api/v1/repos/ann/app")
+    await work(world, upkeep)
+    assert await world.rows("upkeep") == []
+    assert await upkeep.check_now(base) == ""
+
+
+async def test_planning_costs_the_same_however_many_repositories_there_are(world, ann, upkeep):
+    counts = []
+    for number in range(2):
+        await ann.create(f"app{number}", auto_init=True)
+        await upkeep.plan()
+        await work(world, upkeep)
+        with world.count_statements() as statements:
+            await upkeep.plan()
+        counts.append(len(statements))
+    assert len(set(counts)) == 1
+
+
+def test_a_sound_repository_has_no_damage(tmp_path):
+    async def build():
+        work = await work_tree(tmp_path)
+        await commit(work, "a.txt")
+        return work / ".git"
+
+    assert check_repository(asyncio.run(build())) == ""
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_the_command_checks_everything_and_ends(world, base, capsys):
+    await fsck(world.settings)
+    assert capsys.readouterr().out.endswith("1 repositories are checked, 0 of them damaged\n")

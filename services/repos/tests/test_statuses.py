@@ -1,0 +1,67 @@
+"""Statuses of commits."""
+
+import pytest
+
+
+async def test_a_status_is_announced(world, ann, base):
+    status = {"state": "failure", "context": "ci", "description": "it burns"}
+    answer = await ann.post("/repos/ann/app/statuses/topic", status)
+    assert answer.status_code == 201
+    (event,) = await world.events("repos.status.created.v1")
+    assert event["status"] == answer.json()
+    assert (event["repository"]["full_name"], event["sender"]["login"]) == ("ann/app", "ann")
+    assert len(event["sha"]) == 40
+
+
+async def test_the_list_of_a_ref_is_paged_sorted_and_filtered(world, ann, base):
+    for context, state in (("a", "pending"), ("b", "success"), ("a", "success")):
+        await ann.post("/repos/ann/app/statuses/topic", {"state": state, "context": context})
+    path = "/repos/ann/app/commits/topic/statuses"
+    for query, ids in (
+        ("page=1", [3, 2, 1]),
+        ("limit=1&page=2", [2]),
+        ("sort=leastindex", [1, 2, 3]),
+        ("sort=oldest&state=success", [2, 3]),
+        ("state=error", []),
+    ):
+        listed = await ann.get(f"{path}?{query}")
+        assert [status["id"] for status in listed.json()] == ids, query
+        assert listed.headers["x-total-count"] == ("3" if "state" not in query else str(len(ids)))
+    assert (await ann.get(f"{path}?sort=best")).status_code == 422
+    for more in ("", "?state=", "?x=1"):
+        combined = (await ann.get(path + more)).json()
+        assert (combined["state"], [status["id"] for status in combined["statuses"]]) == ("success", [3, 2])
+    world.settings.statuses_of_commits = "list"
+    assert [status["id"] for status in (await ann.get(path)).json()] == [3, 2, 1]
+    assert (await ann.get("/repos/ann/app/commits/topic/status?page=1")).json()["total_count"] == 2
+
+
+@pytest.mark.parametrize(("tail", "failed"), [("status", "failure"), ("statuses", "")])
+async def test_both_spellings_of_the_combined_status(ann, base, tail, failed):
+    """The older one has the worst state, the later one what a client may act on."""
+    path = f"/repos/ann/app/commits/master/{tail}"
+    sha = (await ann.get("/repos/ann/app/branches/master")).json()["commit"]["id"]
+    empty = (await ann.get(path)).json()
+    assert (empty["state"], empty["sha"], empty["total_count"], empty["statuses"]) == (
+        "pending",
+        sha,
+        0,
+        [],
+    )
+    for number, (state, worst) in enumerate(
+        [
+            ("pending", "pending"),
+            ("success", "pending" if failed else "success"),
+            ("warning", failed or "warning"),
+            ("failure", failed or "failure"),
+            ("error", failed or "error"),
+        ]
+    ):
+        response = {"state": state, "context": f"c{number}"}
+        assert (await ann.post(f"/repos/ann/app/statuses/{sha}", response)).status_code == 201
+        assert (await ann.get(path)).json()["state"] == worst
+    for number in range(5):
+        response = {"state": "success", "context": f"c{number}"}
+        await ann.post(f"/repos/ann/app/statuses/{sha}", response)
+    result = (await ann.get(path)).json()
+    assert (result["state"], result["total_count"]) == ("success", 5)

@@ -1,0 +1,77 @@
+"""What the doctor finds where rows and files differ, and what it repairs."""
+
+import shutil
+
+import pytest
+
+from ingot_repos.core.storage_checks import examine_storage
+
+from .world import git
+
+
+@pytest.fixture
+def examine(world):
+    async def run(*, repair: bool = False) -> list[str]:
+        storage, shard = world.components.storage, world.settings.shard
+        return await examine_storage(world.database, storage, shard, repair=repair)
+
+    return run
+
+
+async def test_nothing_is_found_where_rows_and_files_agree(base, ann, examine):
+    await ann.create("empty")
+    assert await examine() == []
+
+
+async def test_a_ref_that_moved_unannounced_is_found_and_announced(world, base, examine):
+    path = world.components.storage.path(base)
+    topic = "refs/heads/topic"
+    await git("update-ref", "-d", topic, cwd=path)
+    await git("update-ref", "refs/heads/found", "refs/heads/master", cwd=path)
+
+    (line,) = await examine()
+    assert f"repository {base} " in line
+    assert "refs/heads/found, refs/heads/topic" in line
+    assert await world.rows("push") == []
+
+    before = len(await world.events("push"))
+    (line,) = await examine(repair=True)
+    assert await examine() == []  # the journal has it
+    assert await world.components.pushes.sweep() == 1
+    assert await examine() == []
+    moved = {event["ref"]: event["after"] == "0" * 40 for event in (await world.events("push"))[before:]}
+    assert moved == {topic: True, "refs/heads/found": False}
+
+
+async def test_a_repository_without_files_is_found(world, base, examine):
+    path = world.components.storage.path(base)
+    shutil.rmtree(path)
+    assert await examine(repair=True) == [f"repos: repository {base} has no files; restore {path}"]
+
+
+async def test_a_folder_of_no_repository_is_found_and_set_aside(world, base, examine):
+    storage = world.components.storage
+    storage.create(base + 1000, "main")
+    (line,) = await examine()
+    assert str(storage.path(base + 1000)) in line
+    assert storage.exists(base + 1000)
+    await examine(repair=True)
+    assert not storage.exists(base + 1000)
+    assert storage.exists(base)
+    storage.sweep()
+    assert list((storage.root / "trash").iterdir()), "it was not given time"
+
+
+async def test_a_deleted_repository_that_others_have_yet_to_forget_is_not_reported(world, ann, base, examine):
+    assert (await ann.call("DELETE", "/api/v1/repos/ann/app")).status_code == 204
+    assert await examine() == []
+
+
+async def test_many_repositories_cost_the_same_statements(world, ann, examine):
+    costs = []
+    for number in range(3):
+        await ann.create(f"r{number}")
+        with world.count_statements() as statements:
+            await examine()
+        costs.append(len(statements))
+    assert costs[0] == costs[2]

@@ -1,0 +1,56 @@
+"""Following the parent of a fork."""
+
+from base64 import b64encode
+
+import pytest
+
+U = "/repos/bob/app/merge-upstream"
+
+
+async def write(person, repository, path, text="x"):
+    body = {"content": b64encode(text.encode()).decode(), "message": f"add {path}"}
+    answer = await person.post(f"/repos/{repository}/contents/{path}", body)
+    assert answer.status_code == 201, answer.text
+    return answer.json()["commit"]["sha"]
+
+
+async def tip(person, repository, branch="master"):
+    return (await person.get(f"/repos/{repository}/branches/{branch}")).json()["commit"]["id"]
+
+
+@pytest.fixture
+async def fork(world, ann, bob):
+    """bob/app, a fork of ann/app."""
+    await ann.create("app", auto_init=True)
+    assert (await bob.post("/repos/ann/app/forks")).status_code == 202
+    await world.components.workers.step()
+
+
+async def test_a_fork_follows_its_parent(world, ann, bob, fork):
+    assert (await bob.post(U)).json() == {"merge_type": "up-to-date"}
+    newest = await write(ann, "ann/app", "one.txt")
+    answer = await bob.post(U, {"branch": "master", "ff_only": True})
+    assert (answer.status_code, answer.json()) == (200, {"merge_type": "fast-forward"})
+    assert await tip(bob, "bob/app") == newest
+    assert (await world.events("push"))[-1]["after"] == newest
+
+    own = await write(bob, "bob/app", "own.txt")
+    assert (await bob.post(U)).json() == {"merge_type": "up-to-date"}
+    newest = await write(ann, "ann/app", "two.txt")
+    assert (await bob.post(U, {"ff_only": True})).status_code == 409
+    assert await tip(bob, "bob/app") == own
+    assert (await bob.post(U)).json() == {"merge_type": "merge"}
+    shown = (await bob.get(f"/repos/bob/app/git/commits/{await tip(bob, 'bob/app')}")).json()
+    assert [parent["sha"] for parent in shown["parents"]] == [own, newest]
+
+
+async def test_what_does_not_follow_says_why(world, ann, bob, fork):
+    assert (await ann.post("/repos/ann/app/merge-upstream")).status_code == 400
+    assert (await bob.post(U, {"branch": "none"})).status_code == 404
+    assert (await bob.post(U, {"branch": "a..b"})).status_code == 404
+    await write(ann, "ann/app", "same.txt", "theirs")
+    own = await write(bob, "bob/app", "same.txt", "ours")
+    assert (await bob.post(U)).status_code == 409
+    assert await tip(bob, "bob/app") == own
+    await ann.call("PATCH", "/api/v1/repos/ann/app", {"private": True})
+    assert (await bob.post(U)).status_code == 404

@@ -1,0 +1,220 @@
+"""A repos service on a real database and a real disk, beside a fake of identity; and the real git as its client."""
+
+import asyncio
+import base64
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.migrations import upgrade
+from ingot_chassis.events.bus import Bus
+from ingot_chassis.peers.peers import Peers
+from ingot_chassis.security.keys import SigningKey
+from ingot_chassis.security.principal import Principal, ServiceIdentity
+from ingot_chassis.testing import service
+from ingot_chassis.testing.service import Callers
+from ingot_contracts.hooks import HooksForgotten
+from ingot_contracts.identity import Account, OwnershipForgotten
+from ingot_contracts.issues import IssuesForgotten
+from ingot_contracts.testing.identity import FakeIdentity
+from ingot_repos.app import SCRIPTS, create_app
+from ingot_repos.components import Components
+from ingot_repos.settings import Settings
+
+CALLERS = Callers("repos")
+"""One for all worlds of a test, so that a service that starts again, or another shard, knows the same callers."""
+REPOS_KEY = SigningKey.generate()
+SEALING_KEY = base64.urlsafe_b64encode(bytes(32)).decode()
+CONFIRMATIONS = (OwnershipForgotten, IssuesForgotten, HooksForgotten)
+"""How peers confirm that they have forgotten a deleted repository."""
+
+
+class World:
+    """One service, its database, its disk. Worlds may share an ``identity``."""
+
+    def __init__(
+        self,
+        database_url: str,
+        folder: Path,
+        *,
+        nats: str = "nats://127.0.0.1:1",
+        identity: FakeIdentity | None = None,
+        **settings: Any,
+    ) -> None:
+        jwk = CALLERS.identity_key.jwk()
+        self.identity = identity or FakeIdentity(kid=jwk.kid, x=jwk.x)
+        self.folder = folder
+        self.settings = Settings(
+            database_url=database_url,
+            storage_root=str(folder / "storage"),
+            private_key=REPOS_KEY.text(),
+            public_keys=CALLERS.public_keys("issues", "hooks") | {"repos": REPOS_KEY.x},
+            public_url="http://ingot.test/",
+            background=False,
+            nats_url=nats,
+            **{
+                "sealing_key": SEALING_KEY,
+                "migration_wait_seconds": 0,
+                "fork_wait_seconds": 0,
+                "default_branch": "master",
+            }
+            | settings,
+        )
+        own = ServiceIdentity("repos", REPOS_KEY)
+        self.app = create_app(
+            self.settings,
+            bus=Bus(nats, name="repos"),
+            peers=Peers.in_process({"identity": self.identity}, own),
+        )
+        self.components: Components = self.app.state.components
+        self.database: Database = self.app.state.database
+        self.http = httpx.AsyncClient(
+            transport=httpx.ASGITransport(self.app, raise_app_exceptions=False), base_url="http://repos"
+        )
+
+    def user(self, account_id: int, login: str, **fields: Any) -> "Person":
+        """A new user of identity."""
+        if account_id:
+            self.identity.add_account(account_id, login, email=f"{login}@example.org", **fields)
+        return Person(self, Principal(id=account_id, name=login, via="token"))
+
+    def person(self, principal: Principal) -> "Person":
+        return Person(self, principal)
+
+    def organization(self, account_id: int, login: str, **fields: Any) -> Account:
+        """A new organization of identity."""
+        return self.identity.add_account(account_id, login, kind="organization", **fields)
+
+    async def events(self, kind: str = "") -> list[dict[str, Any]]:
+        """The payloads of the events whose type contains ``kind``, in order."""
+        types = await service.emitted_types(self.database)
+        payloads = await service.emitted_payloads(self.database)
+        return [payload for type_, payload in zip(types, payloads, strict=True) if kind in type_]
+
+    async def deliver(self, event: msgspec.Struct) -> None:
+        """Apply an event of a peer, twice."""
+        assert await service.deliver_event(self.app.state.parts.consumers, event)
+
+    async def confirm_deletion(self, repository_id: int) -> None:
+        """All peers confirm that they have forgotten a deleted repository."""
+        for confirmation in CONFIRMATIONS:
+            await self.deliver(confirmation(repository_id=repository_id))
+
+    async def rows(self, table: str) -> Sequence[Any]:
+        async with self.database.read() as db:
+            return (await db.execute(self.database.metadata.tables[table].select())).all()
+
+    def count_statements(self) -> AbstractContextManager[list[tuple[str, Any]]]:
+        return service.count_statements(self.database)
+
+    async def close(self) -> None:
+        await self.http.aclose()
+        await self.components.proxy.close()
+        await self.database.close()
+
+
+class Person:
+    """Somebody who sends requests. ``peer`` makes them come through another service."""
+
+    def __init__(self, world: World, principal: Principal) -> None:
+        self.world, self.principal = world, principal
+
+    def but(self, **fields: Any) -> "Person":
+        return Person(self.world, msgspec.structs.replace(self.principal, **fields))
+
+    def headers(self, peer: str = "") -> dict[str, str]:
+        return CALLERS.headers(self.principal, peer=peer)
+
+    async def call(
+        self, method: str, path: str, body: Any = None, *, peer: str = "", **options: Any
+    ) -> httpx.Response:
+        headers = self.headers(peer) | options.pop("headers", {})
+        return await self.world.http.request(method, path, json=body, headers=headers, **options)
+
+    async def get(self, path: str, **options: Any) -> httpx.Response:
+        return await self.call("GET", f"/api/v1{path}", **options)
+
+    async def post(self, path: str, body: Any = None, **options: Any) -> httpx.Response:
+        return await self.call("POST", f"/api/v1{path}", body or {}, **options)
+
+    async def internal(self, method: str, path: str, body: Any = None, **options: Any) -> httpx.Response:
+        """A request of issues about a repository."""
+        return await self.call(method, f"/internal/repositories/{path}", body, peer="issues", **options)
+
+    async def create(self, name: str, **fields: Any) -> dict[str, Any]:
+        """A new repository of the person, as the API shows it."""
+        answer = await self.post("/user/repos", {"name": name, **fields})
+        assert answer.status_code == 201, answer.text
+        repository: dict[str, Any] = answer.json()
+        return repository
+
+
+async def git(*args: str, cwd: Path, person: Person | None = None, check: bool = True) -> Any:
+    """The output of the real git; without ``check`` its exit code and output. ``person`` is its user."""
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(cwd),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C",
+        "NO_PROXY": "*",
+        **{f"GIT_{role}_NAME": "Ann" for role in ("AUTHOR", "COMMITTER")},
+        **{f"GIT_{role}_EMAIL": "ann@example.org" for role in ("AUTHOR", "COMMITTER")},
+    }
+    extra = [
+        option
+        for name, value in (person.headers() if person else {}).items()
+        for option in ("-c", f"http.extraHeader={name}: {value}")
+    ]
+    process = await asyncio.create_subprocess_exec(
+        "git", *extra, *args, cwd=cwd, env=environment,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    output, _ = await process.communicate()
+    text = output.decode()
+    assert not check or process.returncode == 0, text
+    return text if check else (process.returncode, text)
+
+
+async def commit(
+    work: Path, name: str = "file.txt", text: str | None = None, message: str = "a commit"
+) -> str:
+    """Write a file, commit it, give its id."""
+    (work / name).parent.mkdir(parents=True, exist_ok=True)
+    (work / name).write_text(text if text is not None else f"{time.monotonic_ns()}")
+    await git("add", ".", cwd=work)
+    await git("commit", "-q", "-m", message, cwd=work)
+    return str(await git("rev-parse", "HEAD", cwd=work)).strip()
+
+
+async def work_tree(folder: Path, name: str = "work", branch: str = "master") -> Path:
+    """An empty repository with a work tree."""
+    work = folder / name
+    work.mkdir()
+    await git("init", "-q", "-b", branch, cwd=work)
+    return work
+
+
+def migrate(url: str) -> None:
+    asyncio.run(upgrade(url, SCRIPTS))
+
+
+class GitLog:
+    """Command lines out of the file that the recording git writes."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def __iter__(self) -> Iterator[list[str]]:
+        text = self._file.read_bytes() if self._file.exists() else b""
+        return (line.decode(errors="replace").split("\x1f")[:-1] for line in text.split(b"\x1e")[:-1])
+
+    def clear(self) -> None:
+        self._file.unlink(missing_ok=True)

@@ -1,0 +1,14 @@
+"""``ingot-web serve``."""
+
+from ingot_chassis.command import service_main
+from ingot_web.app import create_app
+from ingot_web.settings import Settings
+
+
+def main() -> None:
+    """Run the command line."""
+    service_main("web", Settings, create_app, scripts=None)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""Settings of one's own account: profile, keys, tokens, and the browsers in which one is signed in."""
+
+from datetime import timedelta
+from typing import Any
+
+from litestar import Response, get, post
+
+from ingot_chassis.db.tables import now
+from ingot_chassis.errors import ApiError
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.request import Form, WebRequest
+from ingot_web.clients.forge import at
+
+SHOWN = 50
+PROFILE = ("full_name", "description", "location", "website")
+GROUPS = ("repository", "issue", "user", "organization", "notification", "misc")
+"""What tokens can be for; each to read or to read and change."""
+LIFETIMES = (("30", "30 days"), ("90", "90 days"), ("365", "A year"), ("", "For ever"))
+
+
+def _page(
+    request: WebRequest,
+    part: str,
+    title: str,
+    *,
+    problem: ApiError | None = None,
+    **values: Any,
+) -> Response[str]:
+    return request.render(
+        f"settings/{part}.html",
+        title=title,
+        part=part,
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        **values,
+    )
+
+
+@get("/user/settings", policy=anyone(), include_in_schema=False)
+async def profile(request: WebRequest) -> Response[str]:
+    """What others see of the account."""
+    request.require_signed_in()
+    return await _profile_page(request)
+
+
+async def _profile_page(request: WebRequest, problem: ApiError | None = None) -> Response[str]:
+    settings = await request.forge.get("identity", "/user/settings")
+    return _page(request, "profile", "Profile", problem=problem, settings=settings)
+
+
+@post("/user/settings", policy=anyone(), include_in_schema=False)
+async def edit_profile(request: WebRequest) -> Response[Any]:
+    """Change it."""
+    form = await request.sent_form()
+    body = {name: form.text(name) for name in PROFILE} | {"hide_email": form.has("hide_email")}
+    try:
+        await request.forge.send("PATCH", "identity", "/user/settings", body)
+    except ApiError as error:
+        return await _profile_page(request, error)
+    return request.redirect("/user/settings")
+
+
+@get("/user/settings/keys", policy=anyone(), include_in_schema=False)
+async def keys(request: WebRequest) -> Response[str]:
+    """The SSH keys."""
+    request.require_signed_in()
+    return await _keys_page(request, Form())
+
+
+async def _keys_page(request: WebRequest, form: Form, problem: ApiError | None = None) -> Response[str]:
+    listing = await request.forge.listing("identity", "/user/keys", limit=SHOWN)
+    return _page(request, "keys", "SSH keys", problem=problem, listing=listing, form=form)
+
+
+@post("/user/settings/keys", policy=anyone(), include_in_schema=False)
+async def change_keys(request: WebRequest) -> Response[Any]:
+    """Add a key, or remove one."""
+    form = await request.sent_form()
+    try:
+        if form.has("remove"):
+            await request.forge.send("DELETE", "identity", at("user", "keys", form.text("remove")))
+        else:
+            key = {"title": form.text("title"), "key": form.text("key")}
+            await request.forge.send("POST", "identity", "/user/keys", key)
+    except ApiError as error:
+        return await _keys_page(request, form, error)
+    return request.redirect("/user/settings/keys")
+
+
+@get("/user/settings/applications", policy=anyone(), include_in_schema=False)
+async def tokens(request: WebRequest) -> Response[str]:
+    """The access tokens."""
+    request.require_signed_in()
+    return await _tokens_page(request, Form())
+
+
+async def _tokens_page(
+    request: WebRequest, form: Form, problem: ApiError | None = None, *, secret: str = ""
+) -> Response[str]:
+    """``secret`` is that of a token that was just made; it is shown this once."""
+    path = at("users", request.principal.name, "tokens")
+    listing = await request.forge.listing("identity", path, limit=SHOWN)
+    return _page(
+        request,
+        "applications",
+        "Access tokens",
+        problem=problem,
+        listing=listing,
+        form=form,
+        secret=secret,
+        groups=GROUPS,
+        lifetimes=LIFETIMES,
+    )
+
+
+@post("/user/settings/applications", policy=anyone(), include_in_schema=False)
+async def change_tokens(request: WebRequest) -> Response[Any]:
+    """Make a token, or delete one."""
+    form = await request.sent_form()
+    path = at("users", request.principal.name, "tokens")
+    try:
+        if form.has("remove"):
+            await request.forge.send("DELETE", "identity", path + at(form.text("remove")))
+            return request.redirect("/user/settings/applications")
+        token = await request.forge.send("POST", "identity", path, _new_token(form))
+    except ApiError as error:
+        return await _tokens_page(request, form, error)
+    return await _tokens_page(request, Form(), secret=token["sha1"])
+
+
+def _new_token(form: Form) -> dict[str, Any]:
+    chosen = ((form.text(group), group) for group in GROUPS)
+    body: dict[str, Any] = {
+        "name": form.text("name"),
+        "scopes": [f"{act}:{group}" for act, group in chosen if act in ("read", "write")] or ["read:misc"],
+    }
+    if repositories := form.text("repositories").split():
+        body["repositories"] = repositories
+    days = form.text("days")
+    if days.isascii() and days.isdigit() and len(days) < 5:
+        body["expires_at"] = (now() + timedelta(days=int(days))).isoformat()
+    return body
+
+
+@get("/user/settings/security", policy=anyone(), include_in_schema=False)
+async def sessions(request: WebRequest) -> Response[str]:
+    """The browsers in which the caller is signed in."""
+    request.require_signed_in()
+    listing = await request.forge.listing("identity", "/user/sessions", page=request.number, limit=SHOWN)
+    pages = request.pages_of(listing.total, SHOWN)
+    return _page(request, "security", "Sessions", listing=listing, pages=pages)
+
+
+@post("/user/settings/security", policy=anyone(), include_in_schema=False)
+async def end_session(request: WebRequest) -> Response[bytes]:
+    """Sign out in one of them."""
+    form = await request.sent_form()
+    await request.forge.send("DELETE", "identity", at("user", "sessions", form.text("id")))
+    return request.redirect("/user/settings/security")
+
+
+routes = [profile, edit_profile, keys, change_keys, tokens, change_tokens, sessions, end_session]

@@ -1,0 +1,163 @@
+"""People and organizations: their pages, the lists of all of them, search, and following."""
+
+from asyncio import gather
+from typing import Any
+
+from litestar import Response, get, post
+
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.request import PAGE_SIZE, WebRequest
+from ingot_web.clients.forge import ListPage, at
+
+TABS = ("repositories", "stars", "followers", "following", "members", "teams")
+SORTS = {"updated": "Updated last", "newest": "Newest", "alpha": "By name", "stars": "Most stars"}
+_SORT = {
+    "updated": ("updated", "desc"),
+    "newest": ("created", "desc"),
+    "alpha": ("alpha", "asc"),
+    "stars": ("stars", "desc"),
+}
+
+
+@get("/{owner:str}", policy=anyone(), include_in_schema=False)
+async def profile(request: WebRequest, owner: str) -> Response[str]:
+    """A person, or an organization."""
+    forge = request.forge
+    account, organization = await gather(
+        forge.get("identity", "/users" + at(owner)), forge.get_if_there("identity", "/orgs" + at(owner))
+    )
+    tab = request.query_params.get("tab", "repositories")
+    of_person = ("repositories", "stars", "followers", "following")
+    tabs = ("repositories", "members", "teams") if organization else of_person
+    tab = tab if tab in tabs else "repositories"
+    listing, organizations, follows = await gather(
+        _listing(request, owner, tab, is_organization=organization is not None),
+        _organizations(request, owner) if organization is None else _none(),
+        _follows(request, owner) if organization is None else _unknown(),
+    )
+    return request.render(
+        "accounts/profile.html",
+        title=account["full_name"] or account["login"],
+        account=account,
+        organization=organization,
+        tabs=tabs,
+        tab=tab,
+        listing=listing,
+        organizations=organizations.rows,
+        follows=follows,
+        pages=request.pages_of(listing.total),
+    )
+
+
+async def _listing(request: WebRequest, owner: str, tab: str, *, is_organization: bool) -> ListPage:
+    """What a tab of the page of ``owner`` lists."""
+    user, group = at("users", owner), at("orgs", owner)
+    service, path = {
+        "repositories": ("repos", f"{group}/repos" if is_organization else f"{user}/repos"),
+        "stars": ("repos", f"{user}/starred"),
+        "followers": ("identity", f"{user}/followers"),
+        "following": ("identity", f"{user}/following"),
+        "members": ("identity", f"{group}/members"),
+        "teams": ("identity", f"{group}/teams"),
+    }[tab]
+    return await request.forge.listing_if_there(service, path, page=request.number, limit=PAGE_SIZE)
+
+
+async def _organizations(request: WebRequest, owner: str) -> ListPage:
+    return await request.forge.listing_if_there("identity", at("users", owner, "orgs"), limit=PAGE_SIZE)
+
+
+async def _none() -> ListPage:
+    return ListPage([], 0)
+
+
+async def _unknown() -> bool | None:
+    return None
+
+
+async def _follows(request: WebRequest, owner: str) -> bool | None:
+    """Whether the caller follows them; None where that makes no sense."""
+    own = request.principal
+    if not own.signed_in or own.name.lower() == owner.lower():
+        return None
+    return await request.forge.is_there("identity", at("user", "following", owner))
+
+
+@post("/{owner:str}/follow", policy=anyone(), include_in_schema=False)
+async def follow(request: WebRequest, owner: str) -> Response[bytes]:
+    """Follow them, or do not follow them any more."""
+    form = await request.sent_form()
+    method = "DELETE" if form.has("stop") else "PUT"
+    await request.forge.send(method, "identity", at("user", "following", owner))
+    return request.redirect(at(owner))
+
+
+@get("/explore", policy=anyone(), include_in_schema=False)
+async def explore(request: WebRequest) -> Response[bytes]:
+    """The first of the lists."""
+    return request.redirect("/explore/repos")
+
+
+@get("/explore/repos", policy=anyone(), include_in_schema=False)
+async def explore_repositories(request: WebRequest) -> Response[str]:
+    """All repositories that the caller may see, by name or topic."""
+    sort = request.query_params.get("sort", "updated")
+    sort = sort if sort in SORTS else "updated"
+    filters: dict[str, Any] = {"topic": True} if request.query_params.get("topic") else {}
+    words = request.query_params.get("q", "")
+    if words:
+        filters["q"] = words
+    by, order = _SORT[sort]
+    listing = await request.forge.listing(
+        "repos", "/repos/search", page=request.number, limit=PAGE_SIZE, sort=by, order=order, **filters
+    )
+    return _explored(request, "repos", listing, words=words, sort=sort)
+
+
+@get("/explore/users", policy=anyone(), include_in_schema=False)
+async def explore_users(request: WebRequest) -> Response[str]:
+    """All people that the caller may see."""
+    words = request.query_params.get("q", "")
+    filters: dict[str, Any] = {"q": words} if words else {}
+    listing = await request.forge.listing(
+        "identity", "/users/search", page=request.number, limit=PAGE_SIZE, **filters
+    )
+    return _explored(request, "users", listing, words=words)
+
+
+@get("/explore/organizations", policy=anyone(), include_in_schema=False)
+async def explore_organizations(request: WebRequest) -> Response[str]:
+    """All organizations that the caller may see."""
+    listing = await request.forge.listing("identity", "/orgs", page=request.number, limit=PAGE_SIZE)
+    return _explored(request, "organizations", listing)
+
+
+@get("/explore/issues", policy=anyone(), include_in_schema=False)
+async def explore_issues(request: WebRequest) -> Response[str]:
+    """Issues and pull requests of all repositories that the caller may see, by words."""
+    words = request.query_params.get("q", "")
+    filters: dict[str, Any] = {"q": words} if words else {}
+    listing = await request.forge.listing_if_there(
+        "issues", "/repos/issues/search", page=request.number, limit=PAGE_SIZE, state="open", **filters
+    )
+    return _explored(request, "issues", listing, words=words)
+
+
+def _explored(
+    request: WebRequest, kind: str, listing: ListPage, *, words: str = "", sort: str = ""
+) -> Response[str]:
+    return request.render(
+        "accounts/explore.html",
+        title="Explore",
+        kind=kind,
+        listing=listing,
+        words=words,
+        sort=sort,
+        sorts=SORTS,
+        pages=request.pages_of(listing.total),
+    )
+
+
+routes = [
+    explore, explore_repositories, explore_users, explore_organizations, explore_issues, profile, follow,
+]  # fmt: skip

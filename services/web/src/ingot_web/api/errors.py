@@ -1,0 +1,71 @@
+"""Errors as pages, with what to do and the id of the request."""
+
+from typing import Any
+
+import structlog
+from litestar import Response
+from litestar.exceptions import HTTPException, NotFoundException
+
+from ingot_chassis.errors import ApiError
+from ingot_chassis.http.error_responses import UNEXPECTED
+from ingot_chassis.peers.peers import Refusal
+from ingot_chassis.telemetry import request_id
+from ingot_web.api.request import WebRequest
+
+log = structlog.get_logger()
+
+TITLES = {
+    400: "That cannot be read",
+    401: "Sign in first",
+    403: "You may not do that",
+    404: "There is no such page",
+    405: "This page cannot do that",
+    409: "That clashes with something",
+    413: "That is too large",
+    422: "That is not valid",
+    429: "Too many requests",
+    503: "Not available at the moment",
+}
+
+
+def error_page(request: WebRequest, status: int, message: str) -> Response[str]:
+    """``message`` is what the service said."""
+    title = TITLES.get(status, "Something went wrong here")
+    return request.render(
+        "error.html", status=status, title=title, message=message, code=status, request_id=request_id()
+    )
+
+
+def _api_error(request: WebRequest, error: ApiError) -> Response[Any]:
+    if isinstance(error, Refusal) and "/api/v1/repos/" in error.location:
+        return _moved(request, error.location)
+    page = error_page(request, error.status, error.message)
+    if "Retry-After" in error.headers:
+        page.headers["Retry-After"] = error.headers["Retry-After"]
+    return page
+
+
+def _moved(request: WebRequest, location: str) -> Response[bytes]:
+    """To the page of the repository under its present name."""
+    owner, name = location.split("/api/v1/repos/", 1)[1].split("?", maxsplit=1)[0].split("/")[:2]
+    rest = request.rest(2)
+    return request.redirect(f"/{owner}/{name}{'/' + rest if rest else ''}")
+
+
+def _http_error(request: WebRequest, error: HTTPException) -> Response[str]:
+    if error.status_code >= 500:
+        return _crash(request, error)
+    return error_page(request, error.status_code, "")
+
+
+def _crash(request: WebRequest, error: Exception) -> Response[str]:
+    log.error("unexpected error", service="web", path=request.scope["path"], exc_info=error)
+    return error_page(request, 500, UNEXPECTED)
+
+
+handlers: dict[Any, Any] = {
+    ApiError: _api_error,
+    NotFoundException: _http_error,
+    HTTPException: _http_error,
+    Exception: _crash,
+}

@@ -1,0 +1,181 @@
+"""What happened in a repository: commits, one commit, branches, tags, what two of them differ in."""
+
+from typing import Any
+from urllib.parse import quote
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError, NotFound, Unavailable
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.frames import NamedRef, RepositoryFrame
+from ingot_web.api.request import Form, WebRequest
+from ingot_web.core import diffs
+
+COMMITS = 30
+LISTED = {"stat": False, "files": False, "verification": False}
+
+
+@get("/{owner:str}/{repo:str}/commits/{ref:path}", policy=anyone(), include_in_schema=False)
+async def commits(request: WebRequest) -> Response[Any]:
+    """The commits of a branch, a tag or a commit; of one path if it is named."""
+    frame = RepositoryFrame(request)
+    if request.scope["path"].endswith(".atom"):
+        return await _feed(frame)
+    ref = await NamedRef.of(frame, 3)
+    listing, branches = await frame.load(
+        frame.forge.listing(
+            "repos",
+            frame.api("commits"),
+            sha=ref.name,
+            path=ref.path,
+            page=request.number,
+            limit=COMMITS,
+            **LISTED,
+        ),
+        frame.forge.listing_if_there("repos", frame.api("branches"), limit=50),
+    )
+    return frame.render(
+        "repository/commits.html",
+        tab="code",
+        title="Commits",
+        ref=ref,
+        branches=branches,
+        listing=listing,
+        pages=request.pages_of(listing.total, COMMITS),
+    )
+
+
+async def _feed(frame: RepositoryFrame) -> Response[str]:
+    """The latest commits as an Atom feed."""
+    ref = await NamedRef.of(frame, 3)
+    name = ref.name.removesuffix(".atom")
+    (listing,) = await frame.load(
+        frame.forge.listing("repos", frame.api("commits"), sha=name, limit=COMMITS, **LISTED)
+    )
+    entries = [
+        {
+            "title": commit["commit"]["message"].split("\n", 1)[0],
+            "url": commit["html_url"],
+            "time": commit["commit"]["committer"]["date"],
+            "author": commit["commit"]["author"]["name"],
+            "text": commit["commit"]["message"],
+        }
+        for commit in listing.rows
+    ]
+    return frame.feed(f"Commits of {frame.repository['full_name']}, {name}", entries)
+
+
+@get("/{owner:str}/{repo:str}/commit/{sha:str}", policy=anyone(), include_in_schema=False)
+async def commit(request: WebRequest, sha: str) -> Response[Any]:
+    """One commit with its changes."""
+    frame = RepositoryFrame(request)
+    if sha.endswith((".diff", ".patch")):
+        (text,) = await frame.load(frame.forge.text("repos", frame.api("git", "commits", sha)))
+        return Response(text, media_type="text/plain", headers={"X-Content-Type-Options": "nosniff"})
+    shown, text, checks = await frame.load(
+        frame.forge.get("repos", frame.api("git", "commits", sha), files=False),
+        diff_text(frame, frame.api("git", "commits", f"{sha}.diff")),
+        frame.forge.get_if_there("repos", frame.api("commits", sha, "status")),
+    )
+    return frame.render(
+        "repository/commit.html",
+        tab="code",
+        title=shown["commit"]["message"].split("\n", 1)[0],
+        commit=shown,
+        changes=diffs.parse(text) if text is not None else None,
+        checks=checks,
+    )
+
+
+async def diff_text(
+    frame: RepositoryFrame, path: str, service: str = "repos", **parameters: str
+) -> str | None:
+    """The text of a diff; None if it is too large to be made."""
+    try:
+        return await frame.forge.text(service, path, **parameters)
+    except Unavailable:
+        return None
+
+
+@get("/{owner:str}/{repo:str}/branches", policy=anyone(), include_in_schema=False)
+async def branches(request: WebRequest) -> Response[str]:
+    """All branches."""
+    return await RepositoryFrame(request).list_page(
+        "repository/branches.html", "repos", "branches", size=COMMITS, tab="code", title="Branches"
+    )
+
+
+@post("/{owner:str}/{repo:str}/branches/delete", policy=anyone(), include_in_schema=False)
+async def delete_branch(request: WebRequest) -> Response[bytes]:
+    """Delete a branch."""
+    form = await request.sent_form()
+    frame = RepositoryFrame(request)
+    await frame.forge.send("DELETE", "repos", frame.api("branches", *form.text("name").split("/")))
+    return frame.redirect("/branches")
+
+
+@get("/{owner:str}/{repo:str}/tags", policy=anyone(), include_in_schema=False)
+async def tags(request: WebRequest) -> Response[str]:
+    """All tags."""
+    return await RepositoryFrame(request).list_page(
+        "repository/tags.html", "repos", "tags", size=COMMITS, tab="code", title="Tags"
+    )
+
+
+@get("/{owner:str}/{repo:str}/compare", policy=anyone(), include_in_schema=False)
+async def choose_comparison(request: WebRequest) -> Response[Any]:
+    """Which branches are compared."""
+    frame = RepositoryFrame(request)
+    base, head = (request.query_params.get(name, "") for name in ("base", "head"))
+    if base and head:
+        return frame.redirect(f"/compare/{quote(base)}...{quote(head)}")
+    (listing,) = await frame.load(frame.forge.listing("repos", frame.api("branches"), limit=50))
+    return frame.render(
+        "repository/compare.html",
+        tab="pulls",
+        title="Compare",
+        branches=listing,
+        base_name=base or frame.repository["default_branch"],
+        head_name=head,
+        compared=None,
+        changes=None,
+        problem="",
+        form=Form(),
+    )
+
+
+@get("/{owner:str}/{repo:str}/compare/{basehead:path}", policy=anyone(), include_in_schema=False)
+async def compare(request: WebRequest) -> Response[str]:
+    """What one branch has that another has not; a pull request is opened here."""
+    return await comparison_page(RepositoryFrame(request))
+
+
+async def comparison_page(
+    frame: RepositoryFrame, *, problem: ApiError | None = None, form: Form | None = None
+) -> Response[str]:
+    """The comparison with the form of a new pull request, and what was wrong with the last one."""
+    basehead = frame.request.rest(3)
+    base, separator, head = basehead.partition("...")
+    if not separator:
+        raise NotFound
+    compared, text, listing = await frame.load(
+        frame.forge.get("repos", frame.api("compare", basehead), **LISTED),
+        diff_text(frame, frame.api("compare", basehead), output="diff"),
+        frame.forge.listing("repos", frame.api("branches"), limit=50),
+    )
+    return frame.render(
+        "repository/compare.html",
+        tab="pulls",
+        title=f"{base} and {head}",
+        status=problem.status if problem else 200,
+        branches=listing,
+        base_name=base,
+        head_name=head,
+        compared=compared,
+        changes=diffs.parse(text) if text is not None else None,
+        problem=problem.message if problem else "",
+        form=form or Form(),
+    )
+
+
+routes = [commits, commit, branches, delete_branch, tags, choose_comparison, compare]

@@ -1,0 +1,95 @@
+"""The first page: of nobody what is here, of somebody what is theirs; and what waits for them."""
+
+from asyncio import gather
+
+from litestar import Response, get, post
+
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.request import PAGE_SIZE, WebRequest
+
+SHOWN = 6
+
+
+@get("/", policy=anyone(), include_in_schema=False)
+async def home(request: WebRequest) -> Response[str]:
+    """The repositories of the caller and what waits for them, or the latest repositories."""
+    forge = request.forge
+    if not request.principal.signed_in:
+        latest = await forge.listing("repos", "/repos/search", sort="updated", order="desc", limit=PAGE_SIZE)
+        return request.render("home.html", title="Start", latest=latest)
+    search = "/repos/issues/search"
+    own, assigned, reviews, unread = await gather(
+        forge.listing("repos", "/user/repos", limit=PAGE_SIZE),
+        forge.listing("issues", search, assigned=True, state="open", limit=SHOWN),
+        forge.listing("issues", search, review_requested=True, state="open", type="pulls", limit=SHOWN),
+        forge.get("issues", "/notifications/new"),
+    )
+    return request.render(
+        "home.html", title="Start", own=own, assigned=assigned, reviews=reviews, unread=unread["new"]
+    )
+
+
+async def _waiting(request: WebRequest, kind: str, title: str) -> Response[str]:
+    """The issues or pull requests of all repositories that the caller has to do with."""
+    request.require_signed_in()
+    choice = request.query_params.get("filter", "assigned")
+    filters = {"assigned": "assigned", "created": "created", "mentioned": "mentioned"}
+    if kind == "pulls":
+        filters["review"] = "review_requested"
+    choice = choice if choice in filters else "assigned"
+    state = "closed" if request.query_params.get("state") == "closed" else "open"
+    listing = await request.forge.listing(
+        "issues",
+        "/repos/issues/search",
+        **{filters[choice]: True},
+        state=state,
+        type=kind,
+        page=request.number,
+        limit=PAGE_SIZE,
+    )
+    return request.render(
+        "waiting.html",
+        title=title,
+        kind=kind,
+        listing=listing,
+        choice=choice,
+        state=state,
+        filters=list(filters),
+        pages=request.pages_of(listing.total),
+    )
+
+
+@get("/issues", policy=anyone(), include_in_schema=False)
+async def issues(request: WebRequest) -> Response[str]:
+    """Issues of all repositories that the caller has to do with."""
+    return await _waiting(request, "issues", "Issues")
+
+
+@get("/pulls", policy=anyone(), include_in_schema=False)
+async def pulls(request: WebRequest) -> Response[str]:
+    """Pull requests of all repositories that the caller has to do with."""
+    return await _waiting(request, "pulls", "Pull requests")
+
+
+@get("/notifications", policy=anyone(), include_in_schema=False)
+async def notifications(request: WebRequest) -> Response[str]:
+    """What the caller was told of."""
+    request.require_signed_in()
+    listing = await request.forge.listing("issues", "/notifications", page=request.number, limit=PAGE_SIZE)
+    return request.render(
+        "notifications.html",
+        title="Notifications",
+        listing=listing,
+        pages=request.pages_of(listing.total),
+    )
+
+
+@post("/notifications/read", policy=anyone(), include_in_schema=False)
+async def mark_all_read(request: WebRequest) -> Response[bytes]:
+    """Mark everything as read."""
+    await request.sent_form()
+    await request.forge.send("PUT", "issues", "/notifications?all=false&status-types=unread&to-status=read")
+    return request.redirect("/notifications")
+
+
+routes = [home, issues, pulls, notifications, mark_all_read]

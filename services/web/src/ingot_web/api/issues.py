@@ -1,0 +1,249 @@
+"""Issues: the list with its filters in the address, one with its timeline, and what people do to it."""
+
+from asyncio import gather
+from typing import Any
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError, NotFound
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.frames import RepositoryFrame
+from ingot_web.api.request import PAGE_SIZE, Form, WebRequest
+from ingot_web.core.timelines import is_said, words
+
+ENTRIES = 50
+CHOICES = 50
+FILTERS = {
+    "labels": "labels",
+    "milestone": "milestones",
+    "assignee": "assigned_by",
+    "poster": "created_by",
+    "q": "q",
+}
+"""Names of filters in the address of a page, and in the API."""
+
+
+async def list_page(request: WebRequest, kind: str, tab: str, title: str) -> Response[str]:
+    """A list of issues or of pull requests."""
+    frame = RepositoryFrame(request)
+    chosen = {name: request.query_params.get(name, "") for name in FILTERS}
+    state = request.query_params.get("state", "open")
+    state = state if state in ("open", "closed", "all") else "open"
+    listing, labels, milestones, others = await frame.load(
+        frame.forge.listing(
+            "issues",
+            frame.api("issues"),
+            type=kind,
+            state=state,
+            page=request.number,
+            limit=PAGE_SIZE,
+            **{FILTERS[name]: value for name, value in chosen.items() if value},
+        ),
+        frame.forge.listing("issues", frame.api("labels"), limit=CHOICES),
+        frame.forge.listing("issues", frame.api("milestones"), limit=CHOICES),
+        frame.forge.listing("issues", frame.api("issues"), type=kind, state="closed", limit=1),
+    )
+    return frame.render(
+        "issues/list.html",
+        tab=tab,
+        title=title,
+        heading=title,
+        listing=listing,
+        labels=labels.rows,
+        milestones=milestones.rows,
+        closed=others.total,
+        chosen=chosen,
+        state=state,
+        pages=request.pages_of(listing.total),
+    )
+
+
+@get("/{owner:str}/{repo:str}/issues", policy=anyone(), include_in_schema=False)
+async def issues(request: WebRequest) -> Response[str]:
+    """The issues of a repository."""
+    return await list_page(request, "issues", "issues", "Issues")
+
+
+@get("/{owner:str}/{repo:str}/issues/new", policy=anyone(), include_in_schema=False)
+async def new(request: WebRequest) -> Response[str]:
+    """The form of a new issue."""
+    request.require_signed_in()
+    return await _new_page(RepositoryFrame(request), Form([("title", request.query_params.get("title", ""))]))
+
+
+async def _new_page(frame: RepositoryFrame, form: Form, problem: ApiError | None = None) -> Response[str]:
+    labels, milestones = await frame.load(
+        frame.forge.listing("issues", frame.api("labels"), limit=CHOICES),
+        frame.forge.listing("issues", frame.api("milestones"), limit=CHOICES),
+    )
+    return frame.render(
+        "issues/new.html",
+        tab="issues",
+        title="New issue",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        form=form,
+        labels=labels.rows,
+        milestones=milestones.rows,
+    )
+
+
+@post("/{owner:str}/{repo:str}/issues/new", policy=anyone(), include_in_schema=False)
+async def create(request: WebRequest) -> Response[Any]:
+    """Open an issue."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    body: dict[str, Any] = {"title": form.text("title"), "body": form.lines("body")}
+    if labels := [int(label) for label in form.all("labels") if label.isdigit()]:
+        body["labels"] = labels
+    if form.text("milestone").isdigit():
+        body["milestone"] = int(form.text("milestone"))
+    try:
+        issue = await frame.forge.send("POST", "issues", frame.api("issues"), body)
+    except ApiError as error:
+        return await _new_page(frame, form, error)
+    return frame.redirect(f"/issues/{issue['number']}")
+
+
+@get("/{owner:str}/{repo:str}/issues/{index:int}", policy=anyone(), include_in_schema=False)
+async def show(request: WebRequest, index: int) -> Response[Any]:
+    """An issue and all that happened to it."""
+    frame = RepositoryFrame(request)
+    issue, timeline, labels, milestones, people = await frame.load(
+        frame.forge.get("issues", frame.api("issues", index)), *beside(frame, index)
+    )
+    if issue["pull_request"] is not None:
+        return frame.redirect(f"/pulls/{index}")
+    return frame.render(
+        "issues/issue.html",
+        tab="issues",
+        title=f"{issue['title']} #{index}",
+        issue=issue,
+        labels=labels.rows,
+        milestones=milestones.rows,
+        people=people.rows,
+        **await conversation(frame, issue, timeline),
+    )
+
+
+def beside(frame: RepositoryFrame, index: int) -> tuple[Any, ...]:
+    """What the page of an issue asks for beside the issue: its timeline, and what can be chosen for it."""
+    return (
+        frame.forge.listing(
+            "issues", frame.api("issues", index, "timeline"), page=frame.request.number, limit=ENTRIES
+        ),
+        frame.forge.listing("issues", frame.api("labels"), limit=CHOICES),
+        frame.forge.listing("issues", frame.api("milestones"), limit=CHOICES),
+        frame.forge.listing_if_there("repos", frame.api("assignees"), limit=CHOICES),
+    )
+
+
+async def conversation(frame: RepositoryFrame, issue: Any, timeline: Any) -> dict[str, Any]:
+    """The description and the timeline, rendered by one request."""
+    said = [entry for entry in timeline.rows if is_said(entry)]
+    description, *texts = await frame.forge.render(
+        [issue["body"], *(entry["body"] for entry in said)], context=frame.repository["full_name"]
+    )
+    html = {entry["id"]: text for entry, text in zip(said, texts, strict=True)}
+    entries = [
+        {"entry": entry, "html": html.get(entry["id"]), "words": words(entry)} for entry in timeline.rows
+    ]
+    return {
+        "description": description,
+        "entries": entries,
+        "pages": frame.request.pages_of(timeline.total, ENTRIES),
+    }
+
+
+@post("/{owner:str}/{repo:str}/issues/{index:int}/comments", policy=anyone(), include_in_schema=False)
+async def comment(request: WebRequest, index: int) -> Response[bytes]:
+    """Say something, and close or reopen if the button says so."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    if form.lines("body").strip():
+        await frame.forge.send(
+            "POST", "issues", frame.api("issues", index, "comments"), {"body": form.lines("body")}
+        )
+    if form.get("state") in ("open", "closed"):
+        await frame.forge.send("PATCH", "issues", frame.api("issues", index), {"state": form["state"]})
+    return frame.redirect(f"/issues/{index}")
+
+
+@post("/{owner:str}/{repo:str}/issues/{index:int}/edit", policy=anyone(), include_in_schema=False)
+async def edit(request: WebRequest, index: int) -> Response[bytes]:
+    """Change title and text."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    change = {"title": form.text("title"), "body": form.lines("body")}
+    await frame.forge.send("PATCH", "issues", frame.api("issues", index), change)
+    return frame.redirect(f"/issues/{index}")
+
+
+@post("/{owner:str}/{repo:str}/issues/{index:int}/facts", policy=anyone(), include_in_schema=False)
+async def choose(request: WebRequest, index: int) -> Response[bytes]:
+    """Set labels, assignees and the milestone to what is ticked."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    labels = [int(label) for label in form.all("labels") if label.isdigit()]
+    milestone = form.text("milestone")
+    change = {"assignees": form.all("assignees"), "milestone": int(milestone) if milestone.isdigit() else 0}
+    await gather(
+        frame.forge.send("PUT", "issues", frame.api("issues", index, "labels"), {"labels": labels}),
+        frame.forge.send("PATCH", "issues", frame.api("issues", index), change),
+    )
+    return frame.redirect(f"/issues/{index}")
+
+
+@get("/{owner:str}/{repo:str}/issues/comments/{comment_id:int}", policy=anyone(), include_in_schema=False)
+async def find_comment(request: WebRequest, comment_id: int) -> Response[bytes]:
+    """To the comment on the page of its issue."""
+    frame = RepositoryFrame(request)
+    (shown,) = await frame.load(
+        frame.forge.get_if_there("issues", frame.api("issues", "comments", comment_id))
+    )
+    if shown is None:
+        raise NotFound
+    url = shown["issue_url"] or shown["pull_request_url"]
+    number = url.rsplit("/", 1)[-1]
+    return frame.redirect(f"/issues/{number}#issuecomment-{comment_id}")
+
+
+@get("/{owner:str}/{repo:str}/labels", policy=anyone(), include_in_schema=False)
+async def labels(request: WebRequest) -> Response[str]:
+    """The labels of a repository, and the form of a new one."""
+    return await RepositoryFrame(request).list_page(
+        "issues/labels.html", "issues", "labels", size=CHOICES, tab="issues", title="Labels"
+    )
+
+
+@post("/{owner:str}/{repo:str}/labels", policy=anyone(), include_in_schema=False)
+async def create_label(request: WebRequest) -> Response[bytes]:
+    """Make a label."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    label = {name: form.text(name) for name in ("name", "color", "description")}
+    await frame.forge.send("POST", "issues", frame.api("labels"), label)
+    return frame.redirect("/labels")
+
+
+@get("/{owner:str}/{repo:str}/milestones", policy=anyone(), include_in_schema=False)
+async def milestones(request: WebRequest) -> Response[str]:
+    """The milestones of a repository, and the form of a new one."""
+    return await RepositoryFrame(request).list_page(
+        "issues/milestones.html",
+        "issues",
+        "milestones",
+        size=CHOICES,
+        query={"state": "all"},
+        tab="issues",
+        title="Milestones",
+    )
+
+
+@post("/{owner:str}/{repo:str}/milestones", policy=anyone(), include_in_schema=False)
+async def create_milestone(request: WebRequest) -> Response[bytes]:
+    """Make a milestone."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    milestone = {"title": form.text("title"), "description": form.lines("description")}
+    await frame.forge.send("POST", "issues", frame.api("milestones"), milestone)
+    return frame.redirect("/milestones")
+
+
+routes = [
+    issues, new, create, show, comment, edit, choose, find_comment, labels, create_label, milestones, create_milestone,
+]  # fmt: skip

@@ -1,0 +1,150 @@
+"""Pull requests: the conversation with the merge box, the commits, the changes; opening, reviewing and merging one."""
+
+from typing import Any
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.frames import RepositoryFrame
+from ingot_web.api.history import comparison_page, diff_text
+from ingot_web.api.issues import beside, conversation, list_page
+from ingot_web.api.request import WebRequest
+from ingot_web.core import diffs
+
+COMMITS = 50
+STYLES = (
+    ("merge", "Merge, with a merge commit", "allow_merge_commits"),
+    ("rebase", "Rebase, then fast-forward", "allow_rebase"),
+    ("rebase-merge", "Rebase, then merge commit", "allow_rebase_explicit"),
+    ("squash", "Squash into one commit", "allow_squash_merge"),
+    ("fast-forward-only", "Fast-forward only", "allow_fast_forward_only_merge"),
+)
+"""Ways to merge: in the API, in words, and the setting of the repository that allows them."""
+
+
+@get("/{owner:str}/{repo:str}/pulls", policy=anyone(), include_in_schema=False)
+async def pulls(request: WebRequest) -> Response[str]:
+    """The pull requests of a repository."""
+    return await list_page(request, "pulls", "pulls", "Pull requests")
+
+
+@post("/{owner:str}/{repo:str}/compare/{basehead:path}", policy=anyone(), include_in_schema=False)
+async def create(request: WebRequest) -> Response[Any]:
+    """Open a pull request for what is compared."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    base, _, head = request.rest(3).partition("...")
+    body = {"title": form.text("title"), "body": form.lines("body"), "base": base, "head": head}
+    try:
+        pull = await frame.forge.send("POST", "issues", frame.api("pulls"), body)
+    except ApiError as error:
+        return await comparison_page(frame, problem=error, form=form)
+    return frame.redirect(f"/pulls/{pull['number']}")
+
+
+@get("/{owner:str}/{repo:str}/pulls/{index:int}", policy=anyone(), include_in_schema=False)
+async def show(request: WebRequest, index: int) -> Response[Any]:
+    """The conversation of a pull request, and whether it can be merged."""
+    return await _conversation_page(RepositoryFrame(request), index)
+
+
+async def _conversation_page(
+    frame: RepositoryFrame, index: int, problem: ApiError | None = None
+) -> Response[Any]:
+    pull, issue, reviews, checks, timeline, labels, milestones, people = await frame.load(
+        frame.forge.get("issues", frame.api("pulls", index)),
+        frame.forge.get("issues", frame.api("issues", index)),
+        frame.forge.listing("issues", frame.api("pulls", index, "reviews"), limit=COMMITS),
+        frame.forge.get_if_there("repos", frame.api("commits", f"refs/pull/{index}/head", "status")),
+        *beside(frame, index),
+    )
+    repository = frame.repository
+    styles = [(style, text) for style, text, setting in STYLES if repository[setting]]
+    return frame.render(
+        "pulls/conversation.html",
+        tab="pulls",
+        title=f"{pull['title']} #{index}",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        page_name="conversation",
+        pull=pull,
+        issue=issue,
+        reviews=[review for review in reviews.rows if review["state"] != "PENDING"],
+        checks=checks,
+        styles=styles,
+        labels=labels.rows,
+        milestones=milestones.rows,
+        people=people.rows,
+        **await conversation(frame, issue, timeline),
+    )
+
+
+@get("/{owner:str}/{repo:str}/pulls/{index:int}/commits", policy=anyone(), include_in_schema=False)
+async def commits(request: WebRequest, index: int) -> Response[str]:
+    """The commits of a pull request."""
+    frame = RepositoryFrame(request)
+    pull, issue, listing = await frame.load(
+        frame.forge.get("issues", frame.api("pulls", index)),
+        frame.forge.get("issues", frame.api("issues", index)),
+        frame.forge.listing(
+            "issues", frame.api("pulls", index, "commits"), page=request.number, limit=COMMITS
+        ),
+    )
+    return frame.render(
+        "pulls/commits.html",
+        tab="pulls",
+        title=f"Commits of {pull['title']} #{index}",
+        page_name="commits",
+        pull=pull,
+        issue=issue,
+        listing=listing,
+        pages=request.pages_of(listing.total, COMMITS),
+    )
+
+
+@get("/{owner:str}/{repo:str}/pulls/{index:int}/files", policy=anyone(), include_in_schema=False)
+async def files(request: WebRequest, index: int) -> Response[str]:
+    """The changes of a pull request, and the form of a review."""
+    frame = RepositoryFrame(request)
+    pull, issue, text = await frame.load(
+        frame.forge.get("issues", frame.api("pulls", index)),
+        frame.forge.get("issues", frame.api("issues", index)),
+        diff_text(frame, frame.api("pulls", f"{index}.diff"), "issues"),
+    )
+    return frame.render(
+        "pulls/files.html",
+        tab="pulls",
+        title=f"Changes of {pull['title']} #{index}",
+        page_name="files",
+        pull=pull,
+        issue=issue,
+        changes=diffs.parse(text) if text is not None else None,
+    )
+
+
+@post("/{owner:str}/{repo:str}/pulls/{index:int}/reviews", policy=anyone(), include_in_schema=False)
+async def review(request: WebRequest, index: int) -> Response[bytes]:
+    """Say what one thinks of the changes as a whole."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    body = {"event": form.get("event", "COMMENT"), "body": form.lines("body")}
+    await frame.forge.send("POST", "issues", frame.api("pulls", index, "reviews"), body)
+    return frame.redirect(f"/pulls/{index}")
+
+
+@post("/{owner:str}/{repo:str}/pulls/{index:int}/merge", policy=anyone(), include_in_schema=False)
+async def merge(request: WebRequest, index: int) -> Response[Any]:
+    """Merge, or say on the page why not."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    body = {
+        "do": form.get("style", "merge"),
+        "head_commit_id": form.text("head"),
+        "delete_branch_after_merge": form.has("delete_branch"),
+    }
+    try:
+        await frame.forge.send("POST", "issues", frame.api("pulls", index, "merge"), body)
+    except ApiError as error:
+        return await _conversation_page(frame, index, error)
+    return frame.redirect(f"/pulls/{index}")
+
+
+routes = [pulls, create, show, commits, files, review, merge]

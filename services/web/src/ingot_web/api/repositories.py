@@ -1,0 +1,241 @@
+"""The first page of a repository, and its files: folders, files, raw files."""
+
+import csv
+import io
+from asyncio import gather, to_thread
+from typing import Any
+from urllib.parse import quote
+
+from litestar import Response, get
+from markupsafe import Markup
+
+from ingot_chassis.errors import NotFound
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.frames import NamedRef, RepositoryFrame
+from ingot_web.api.request import HEADERS, WebRequest
+from ingot_web.core.highlighting import highlight
+
+SHOWN_BYTES = 1_000_000
+"""Of a file that is shown as text."""
+RAW_BYTES = 50_000_000
+"""Of a file that comes through here; a larger one has to be fetched through the API or git."""
+PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+MARKDOWN = (".md", ".markdown", ".mkd")
+SNIFFED = 8_000
+"""Bytes in which a NUL says that a file is no text."""
+MOST_CELLS = 20_000
+BRANCHES = 50
+LISTED = {"includes": "commit_metadata,commit_message"}
+PASSED = ("content-security-policy", "x-content-type-options", "content-disposition", "etag", "cache-control")
+"""Headers with which repos makes a raw file harmless."""
+
+
+@get("/{owner:str}/{repo:str}", policy=anyone(), include_in_schema=False)
+async def home(request: WebRequest) -> Response[str]:
+    """The files of the default branch, how to clone them, and the README."""
+    frame = RepositoryFrame(request)
+    forge = frame.forge
+    signed_in = request.principal.signed_in
+    listed, commits, branches, languages, stars = await frame.load(
+        forge.get_if_there("repos", frame.api("contents-ext"), **LISTED),
+        forge.listing_if_there(
+            "repos", frame.api("commits"), limit=1, stat=False, files=False, verification=False
+        ),
+        forge.listing_if_there("repos", frame.api("branches"), limit=BRANCHES),
+        forge.get_if_there("repos", frame.api("languages")),
+        forge.is_there("repos", "/user/starred" + frame.base) if signed_in else _no(),
+    )
+    if frame.repository["empty"] or listed is None:
+        return frame.render("repository/empty.html", tab="code", is_starred=stars)
+    ref = NamedRef("branch", frame.repository["default_branch"], "")
+    entries = _sorted(listed["dir_contents"])
+    readme, html = await _readme(frame, ref, entries)
+    return frame.render(
+        "repository/folder.html",
+        tab="code",
+        ref=ref,
+        entries=entries,
+        latest=commits.rows[0] if commits.rows else None,
+        commit_count=commits.total,
+        branches=branches,
+        languages=_shares(languages or {}),
+        is_starred=stars,
+        readme=readme,
+        readme_html=html,
+        is_home=True,
+    )
+
+
+async def _no() -> bool:
+    return False
+
+
+def _sorted(contents: list[Any]) -> list[Any]:
+    """Folders first."""
+    return sorted(contents, key=lambda one: (one["type"] not in ("dir", "submodule"), one["name"].lower()))
+
+
+def _shares(languages: dict[str, int]) -> list[tuple[str, float]]:
+    """Each language and its percentage, the largest first; few of them."""
+    total = sum(languages.values()) or 1
+    ordered = sorted(languages.items(), key=lambda pair: -pair[1])[:6]
+    return [(name, round(100 * count / total, 1)) for name, count in ordered]
+
+
+async def _readme(frame: RepositoryFrame, ref: NamedRef, contents: list[Any]) -> tuple[str, Markup | str]:
+    """Name and HTML of the README of a folder."""
+    files = [entry for entry in contents if entry["type"] == "file"]
+    readmes = [entry for entry in files if entry["name"].lower().partition(".")[0] == "readme"]
+    if not readmes:
+        return "", ""
+    best = min(readmes, key=lambda entry: (not entry["name"].lower().endswith(MARKDOWN), entry["name"]))
+    if best["size"] > SHOWN_BYTES:
+        return "", ""
+    text = await frame.forge.text("repos", frame.api("raw", *best["path"].split("/")), ref=ref.name)
+    if not best["name"].lower().endswith(MARKDOWN):
+        return best["name"], Markup("<pre>{}</pre>").format(text)
+    return best["name"], await _document(frame, ref, best["path"], text)
+
+
+async def _document(frame: RepositoryFrame, ref: NamedRef, path: str, text: str) -> Markup:
+    """A markdown file, whose links lead to its neighbours."""
+    folder = path.rpartition("/")[0]
+    inside = f"/{folder}" if folder else ""
+    name = frame.repository["full_name"]
+    (html,) = await frame.forge.render(
+        [text], context=f"{name}/src/{ref.url}{inside}", images=f"{name}/raw/{ref.url}{inside}"
+    )
+    return html
+
+
+@get(
+    ["/{owner:str}/{repo:str}/src/{ref:path}"],
+    policy=anyone(),
+    include_in_schema=False,
+)
+async def source(request: WebRequest) -> Response[Any]:
+    """A folder or a file of a branch, a tag or a commit."""
+    frame = RepositoryFrame(request)
+    ref = await NamedRef.of(frame, 3)
+    path = ref.path
+    contents_path = frame.api("contents-ext", *path.split("/")) if path else frame.api("contents-ext")
+    contents, branches, commits = await frame.load(
+        frame.forge.get("repos", contents_path, ref=ref.name, **LISTED),
+        frame.forge.listing_if_there("repos", frame.api("branches"), limit=BRANCHES),
+        frame.forge.listing_if_there(
+            "repos",
+            frame.api("commits"),
+            sha=ref.name,
+            path=path,
+            limit=1,
+            stat=False,
+            files=False,
+            verification=False,
+        ),
+    )
+    latest = commits.rows[0] if commits.rows else None
+    if "file_contents" in contents:
+        return await _file(frame, ref, contents["file_contents"], latest, branches)
+    entries = _sorted(contents["dir_contents"])
+    readme, html = await _readme(frame, ref, entries)
+    return frame.render(
+        "repository/folder.html",
+        tab="code",
+        title=path or ref.name,
+        ref=ref,
+        entries=entries,
+        latest=latest,
+        commit_count=None,
+        branches=branches,
+        readme=readme,
+        readme_html=html,
+        is_home=False,
+    )
+
+
+async def _file(
+    frame: RepositoryFrame, ref: NamedRef, file: Any, latest: Any, branches: Any
+) -> Response[str]:
+    name = file["name"].lower()
+    kind, shown = await _shown(frame, ref, file)
+    return frame.render(
+        "repository/file.html",
+        tab="code",
+        title=file["path"],
+        ref=ref,
+        file=file,
+        kind=kind,
+        shown=shown,
+        latest=latest,
+        branches=branches,
+        source_is_asked=_asks_for_source(frame.request),
+        has_rendering=name.endswith((*MARKDOWN, ".csv")),
+    )
+
+
+def _asks_for_source(request: WebRequest) -> bool:
+    return request.query_params.get("display") == "source"
+
+
+def _without_text(file: Any) -> tuple[str, Any] | None:
+    """How a file is shown of which the text is not: pictures, large files, submodules, links."""
+    if file["type"] == "submodule":
+        return "submodule", file.get("submodule_git_url") or ""
+    if file["type"] == "symlink":
+        return "link", file.get("target") or ""
+    if file["name"].lower().endswith(PICTURES):
+        return "picture", None
+    return ("large", None) if file["size"] > SHOWN_BYTES else None
+
+
+async def _shown(frame: RepositoryFrame, ref: NamedRef, file: Any) -> tuple[str, Any]:
+    """How a file is shown, and what of it."""
+    if shown := _without_text(file):
+        return shown
+    name = file["name"].lower()
+    path = frame.api("raw", *file["path"].split("/"))
+    content = (await frame.forge.answer("repos", path, ref=ref.name)).body
+    if b"\0" in content[:SNIFFED]:
+        return "binary", None
+    text = content.decode("utf-8", "replace")
+    if name.endswith(MARKDOWN) and not _asks_for_source(frame.request):
+        return "document", await _document(frame, ref, file["path"], text)
+    if name.endswith(".csv") and not _asks_for_source(frame.request) and (rows := _rows(text)):
+        return "table", rows
+    return "lines", await to_thread(highlight, file["name"], text)
+
+
+def _rows(text: str) -> list[list[str]]:
+    """The rows of a CSV file; none if it is no such file, or too large for a table."""
+    if text.count(",") > MOST_CELLS:
+        return []
+    try:
+        return list(csv.reader(io.StringIO(text)))
+    except csv.Error:
+        return []
+
+
+@get("/{owner:str}/{repo:str}/raw/{ref:path}", policy=anyone(), include_in_schema=False)
+async def raw(request: WebRequest) -> Response[Any]:
+    """A file as it is, of a type that a browser does not run."""
+    frame = RepositoryFrame(request)
+    ref = await NamedRef.of(frame, 3)
+    segments = ref.path.split("/")
+    contents, _ = await gather(
+        frame.forge.get("repos", frame.api("contents-ext", *segments), ref=ref.name),
+        frame.forge.get("repos", frame.api()),
+    )
+    file = contents.get("file_contents")
+    if file is None:
+        raise NotFound
+    if file["size"] > RAW_BYTES:
+        return request.redirect(f"/api/v1{frame.api('raw', *segments)}?ref={quote(ref.name)}")
+    answer = await frame.forge.answer("repos", frame.api("raw", *segments), ref=ref.name)
+    headers = {name: answer.headers[name] for name in PASSED if name in answer.headers}
+    kind = answer.headers.get("content-type", "application/octet-stream")
+    return Response(
+        answer.body, media_type=kind, headers={**HEADERS, **{n.title(): v for n, v in headers.items()}}
+    )
+
+
+routes = [home, source, raw]

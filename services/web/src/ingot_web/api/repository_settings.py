@@ -1,0 +1,164 @@
+"""Settings of a repository: its facts and name, collaborators, deploy keys; archiving and deleting it."""
+
+from typing import Any
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError, Invalid
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.frames import RepositoryFrame
+from ingot_web.api.request import Form, WebRequest
+
+SHOWN = 50
+LEVELS = (("read", "Read"), ("write", "Write"), ("admin", "Administer"))
+SWITCHES = (
+    ("has_issues", "Issues"),
+    ("has_pull_requests", "Pull requests"),
+    ("has_releases", "Releases"),
+)
+STYLES = (
+    ("allow_merge_commits", "Merge commits"),
+    ("allow_rebase", "Rebase, then fast-forward"),
+    ("allow_rebase_explicit", "Rebase, then merge commit"),
+    ("allow_squash_merge", "Squash into one commit"),
+    ("allow_fast_forward_only_merge", "Fast-forward only"),
+)
+
+
+@get("/{owner:str}/{repo:str}/settings", policy=anyone(), include_in_schema=False)
+async def general(request: WebRequest) -> Response[str]:
+    """Name, description, what is switched on, how pull requests are merged, and the end of it."""
+    request.require_signed_in()
+    return await _general_page(RepositoryFrame(request))
+
+
+async def _general_page(frame: RepositoryFrame, problem: ApiError | None = None) -> Response[str]:
+    await _load_own(frame)
+    return frame.render(
+        "settings/repository.html",
+        tab="settings",
+        title="Settings",
+        part="general",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        switches=SWITCHES,
+        styles=STYLES,
+    )
+
+
+async def _load_own(frame: RepositoryFrame, *questions: Any) -> list[Any]:
+    """Ask for what only those see who administer the repository. Its list of hooks is refused to all others."""
+    _, *answers = await frame.load(frame.forge.get("hooks", frame.api("hooks"), limit=1), *questions)
+    return answers
+
+
+@post("/{owner:str}/{repo:str}/settings", policy=anyone(), include_in_schema=False)
+async def edit(request: WebRequest) -> Response[Any]:
+    """Change what the form has."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    body: dict[str, Any] = {
+        name: form.text(name) for name in ("name", "description", "website", "default_branch") if name in form
+    }
+    if form.has("switches"):
+        body |= {name: form.has(name) for name, _ in (*SWITCHES, *STYLES)}
+    body |= {name: form.has(name) for name in ("private", "archived") if form.has(f"{name}_shown")}
+    try:
+        repository = await frame.forge.send("PATCH", "repos", frame.api(), body)
+    except ApiError as error:
+        return await _general_page(frame, error)
+    return request.redirect(f"/{repository['full_name']}/settings")
+
+
+@post("/{owner:str}/{repo:str}/settings/delete", policy=anyone(), include_in_schema=False)
+async def delete(request: WebRequest) -> Response[Any]:
+    """Delete the repository, if its name was typed."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    await _load_own(frame)
+    if form.text("name") != frame.repository["full_name"]:
+        message = f"type {frame.repository['full_name']} to delete it"
+        return await _general_page(frame, Invalid.field("name", "mismatch", message))
+    await frame.forge.send("DELETE", "repos", frame.api())
+    return request.redirect("/")
+
+
+@get("/{owner:str}/{repo:str}/settings/collaboration", policy=anyone(), include_in_schema=False)
+async def collaborators(request: WebRequest) -> Response[str]:
+    """Who else may do what."""
+    request.require_signed_in()
+    return await _collaborators_page(RepositoryFrame(request))
+
+
+async def _collaborators_page(frame: RepositoryFrame, problem: ApiError | None = None) -> Response[str]:
+    (listing,) = await _load_own(
+        frame,
+        frame.forge.listing("repos", frame.api("collaborators"), page=frame.request.number, limit=SHOWN),
+    )
+    return frame.render(
+        "settings/collaborators.html",
+        tab="settings",
+        title="Collaborators",
+        part="collaboration",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        listing=listing,
+        levels=LEVELS,
+        pages=frame.request.pages_of(listing.total, SHOWN),
+    )
+
+
+@post("/{owner:str}/{repo:str}/settings/collaboration", policy=anyone(), include_in_schema=False)
+async def change_collaborator(request: WebRequest) -> Response[Any]:
+    """Let somebody in, change what they may do, or let them go."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    path = frame.api("collaborators", form.text("login"))
+    try:
+        if form.has("remove"):
+            await frame.forge.send("DELETE", "repos", path)
+        else:
+            await frame.forge.send("PUT", "repos", path, {"permission": form.text("permission")})
+    except ApiError as error:
+        return await _collaborators_page(frame, error)
+    return frame.redirect("/settings/collaboration")
+
+
+@get("/{owner:str}/{repo:str}/settings/keys", policy=anyone(), include_in_schema=False)
+async def keys(request: WebRequest) -> Response[str]:
+    """The deploy keys."""
+    request.require_signed_in()
+    return await _keys_page(RepositoryFrame(request), Form())
+
+
+async def _keys_page(frame: RepositoryFrame, form: Form, problem: ApiError | None = None) -> Response[str]:
+    (listing,) = await _load_own(frame, frame.forge.listing("repos", frame.api("keys"), limit=SHOWN))
+    return frame.render(
+        "settings/deploy_keys.html",
+        tab="settings",
+        title="Deploy keys",
+        part="keys",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        form=form,
+        listing=listing,
+    )
+
+
+@post("/{owner:str}/{repo:str}/settings/keys", policy=anyone(), include_in_schema=False)
+async def change_keys(request: WebRequest) -> Response[Any]:
+    """Add a deploy key, or remove one."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    try:
+        if form.has("remove"):
+            await frame.forge.send("DELETE", "repos", frame.api("keys", form.text("remove")))
+        else:
+            key = {
+                "title": form.text("title"),
+                "key": form.text("key"),
+                "read_only": not form.has("writable"),
+            }
+            await frame.forge.send("POST", "repos", frame.api("keys"), key)
+    except ApiError as error:
+        return await _keys_page(frame, form, error)
+    return frame.redirect("/settings/keys")
+
+
+routes = [general, edit, delete, collaborators, change_collaborator, keys, change_keys]

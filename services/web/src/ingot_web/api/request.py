@@ -1,0 +1,143 @@
+"""Requests for pages: who is there, what the services answer to them, the forms that they send, and the answer."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlsplit
+
+from litestar import Response
+
+from ingot_chassis.errors import BadRequest, Denied, Unauthenticated
+from ingot_chassis.http.request import ApiRequest
+from ingot_web.clients.forge import Forge
+from ingot_web.components import Components
+
+MOST_FIELDS = 200
+POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "private, no-cache",
+}
+PAGE_SIZE = 20
+LOCATION = "/%?=&#:@!$'()*+,;~"
+"""Characters that stay in an address."""
+
+
+class Form(dict[str, str]):
+    """The fields of a form by name; of one that comes twice the last, of one that was not sent an empty text.
+
+    ``all`` has each value of a field.
+    """
+
+    def __init__(self, pairs: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__(pairs)
+        self._pairs = pairs
+
+    def __missing__(self, name: str) -> str:
+        return ""
+
+    def all(self, name: str) -> list[str]:
+        return [value for key, value in self._pairs if key == name]
+
+    def text(self, name: str) -> str:
+        """The field without spaces around it; empty if it was not sent."""
+        return self.get(name, "").strip()
+
+    def lines(self, name: str) -> str:
+        """A text of many lines, whose ends browsers send as CRLF."""
+        return self.get(name, "").replace("\r\n", "\n")
+
+    def has(self, name: str) -> bool:
+        """Whether a box was ticked."""
+        return bool(self.get(name))
+
+
+class WebRequest(ApiRequest):
+    """One request for a page."""
+
+    @property
+    def components(self) -> Components:
+        return self.app.state.components  # type: ignore[no-any-return]
+
+    @property
+    def forge(self) -> Forge:
+        """The services, for this caller."""
+        return Forge(self.peers, self.principal_token)
+
+    @property
+    def root(self) -> str:
+        """The path of the site, without a slash at its end."""
+        return urlsplit(self.public_url).path.rstrip("/")
+
+    @property
+    def number(self) -> int:
+        """Which page of a list is asked for."""
+        text = self.query_params.get("page", "1")
+        return int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 8 and int(text) else 1
+
+    def rest(self, segments: int) -> str:
+        """The path behind its first ``segments``, decoded, without slashes around it."""
+        return "/".join(self.scope["path"].strip("/").split("/")[segments:])
+
+    def require_signed_in(self) -> None:
+        """Raises Unauthenticated."""
+        if not self.principal.signed_in:
+            raise Unauthenticated("sign in to do that")
+
+    async def sent_form(self) -> Form:
+        """The form, sent from a page for this caller. Raises Unauthenticated, Denied and BadRequest."""
+        self.require_signed_in()
+        own = urlsplit(self.public_url)
+        origin = self.headers.get("origin")
+        if origin is not None and origin != f"{own.scheme}://{own.netloc}":
+            raise Denied("the form was sent by another site")
+        if self.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            raise Denied("the form was sent by another site")
+        raw = await self.raw_body()
+        try:
+            pairs = parse_qsl(
+                raw.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS
+            )
+        except ValueError as error:
+            raise BadRequest("the form has too many fields") from error
+        form = Form([(name, value.replace("\0", "")) for name, value in pairs])
+        if not self.components.form_tokens.accepts(form.get("token", ""), self._caller, int(time.time())):
+            raise Denied(
+                "this form is too old, or it is not of this browser; go back and load the page again"
+            )
+        return form
+
+    def render(self, template: str, *, status: int = 200, **values: Any) -> Response[str]:
+        """A page of a template. ``title`` is among its values."""
+        principal = self.principal if "principal" in self.scope else None
+        viewer = principal if principal is not None and principal.signed_in else None
+        html = self.components.templates.render(
+            template,
+            viewer=viewer,
+            form_token=self.components.form_tokens.token(self._caller, int(time.time())) if viewer else "",
+            here=self.scope["path"],
+            **values,
+        )
+        return Response(html, status_code=status, media_type="text/html", headers=HEADERS)
+
+    def redirect(self, path: str) -> Response[bytes]:
+        """To a page of this site, with GET. What a header cannot hold is quoted."""
+        location = self.root + quote(path, safe=LOCATION)
+        return Response(b"", status_code=303, headers={"Location": location, **HEADERS})
+
+    def pages_of(self, total: int, size: int = PAGE_SIZE) -> Mapping[str, Any]:
+        """What the links to other pages of a list need."""
+        last = max(1, -(-total // size))
+        parameters = [(k, v) for k, v in self.query_params.multi_items() if k != "page"]
+        return {"number": self.number, "last": last, "total": total, "parameters": parameters}
+
+    @property
+    def _caller(self) -> str:
+        return f"{self.principal.id} {self.principal.session_id}"

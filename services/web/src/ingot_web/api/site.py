@@ -1,0 +1,60 @@
+"""What belongs to no page: the style sheet, what search engines may read, the parts of which pages are made."""
+
+from litestar import Response, get
+
+from ingot_chassis.errors import NotFound
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.request import WebRequest
+from ingot_web.core.templates import STATIC
+
+ASSETS = {
+    "style.css": ("text/css", (STATIC / "style.css").read_bytes()),
+    "icon.svg": ("image/svg+xml", (STATIC / "icon.svg").read_bytes()),
+}
+ROBOTS = """User-agent: *
+Disallow: /-/
+Disallow: /api/
+Disallow: /login
+Disallow: /*/*/archive/
+Disallow: /*/*/compare/
+Disallow: /*/*/commits/
+Disallow: /*/*/raw/
+Disallow: /*/*/settings
+"""
+
+
+def _answer(name: str) -> Response[bytes]:
+    if name not in ASSETS:
+        raise NotFound
+    kind, content = ASSETS[name]
+    headers = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
+    return Response(content, media_type=kind, headers=headers)
+
+
+@get("/-/assets/{name:str}", policy=anyone(), include_in_schema=False)
+async def asset(name: str) -> Response[bytes]:
+    """A file of this service. Its address changes with its content."""
+    return _answer(name)
+
+
+@get("/robots.txt", policy=anyone(), include_in_schema=False, media_type="text/plain")
+async def robots() -> str:
+    """What crawlers leave alone."""
+    return ROBOTS
+
+
+@get("/favicon.ico", policy=anyone(), include_in_schema=False)
+async def favicon() -> Response[bytes]:
+    """The icon, for browsers that ask for it by this name."""
+    return _answer("icon.svg")
+
+
+@get("/-/styleguide", policy=anyone(), include_in_schema=False)
+async def styleguide(request: WebRequest) -> Response[str]:
+    """Every part of which pages are made, once; only where the setting says so."""
+    if not request.app.state.settings.styleguide:
+        raise NotFound
+    return request.render("styleguide.html", title="Style guide")
+
+
+routes = [asset, robots, favicon, styleguide]

@@ -1,0 +1,169 @@
+"""Webhooks of a repository: the list, one with its deliveries, one delivery, and sending it again."""
+
+from typing import Any
+
+import msgspec
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.frames import RepositoryFrame
+from ingot_web.api.request import Form, WebRequest
+
+SHOWN = 30
+TYPES = (
+    "gitea",
+    "gogs",
+    "slack",
+    "discord",
+    "dingtalk",
+    "telegram",
+    "msteams",
+    "feishu",
+    "matrix",
+    "wechatwork",
+)
+EVENTS = (
+    ("push", "Pushes"),
+    ("create", "New branches and tags"),
+    ("delete", "Deleted branches and tags"),
+    ("issues", "Issues"),
+    ("issue_comment", "Comments of issues"),
+    ("pull_request", "Pull requests"),
+    ("pull_request_comment", "Comments of pull requests"),
+    ("release", "Releases"),
+    ("fork", "Forks"),
+)
+
+
+@get("/{owner:str}/{repo:str}/settings/hooks", policy=anyone(), include_in_schema=False)
+async def hooks(request: WebRequest) -> Response[str]:
+    """The webhooks."""
+    request.require_signed_in()
+    frame = RepositoryFrame(request)
+    (listing,) = await frame.load(frame.forge.listing("hooks", frame.api("hooks"), limit=50))
+    return frame.render(
+        "settings/hooks.html", tab="settings", title="Webhooks", part="hooks", listing=listing
+    )
+
+
+@get("/{owner:str}/{repo:str}/settings/hooks/new", policy=anyone(), include_in_schema=False)
+async def new(request: WebRequest) -> Response[str]:
+    """The form of a new webhook."""
+    request.require_signed_in()
+    return await _new_page(RepositoryFrame(request), Form([("push", "1"), ("active", "1")]))
+
+
+async def _new_page(frame: RepositoryFrame, form: Form, problem: ApiError | None = None) -> Response[str]:
+    await frame.load(frame.forge.get("hooks", frame.api("hooks"), limit=1))
+    return frame.render(
+        "settings/new_hook.html",
+        tab="settings",
+        title="New webhook",
+        part="hooks",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        form=form,
+        types=TYPES,
+        events=EVENTS,
+    )
+
+
+@post("/{owner:str}/{repo:str}/settings/hooks/new", policy=anyone(), include_in_schema=False)
+async def create(request: WebRequest) -> Response[Any]:
+    """Make a webhook."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    config = {"url": form.text("url"), "content_type": form.text("content_type") or "json"}
+    if form["secret"]:
+        config["secret"] = form["secret"]
+    body = {
+        "type": form.text("type") or "gitea",
+        "config": config,
+        "events": [event for event, _ in EVENTS if form.has(event)],
+        "branch_filter": form.text("branch_filter"),
+        "active": form.has("active"),
+    }
+    try:
+        hook = await frame.forge.send("POST", "hooks", frame.api("hooks"), body)
+    except ApiError as error:
+        return await _new_page(frame, form, error)
+    return frame.redirect(f"/settings/hooks/{hook['id']}")
+
+
+@get("/{owner:str}/{repo:str}/settings/hooks/{hook_id:int}", policy=anyone(), include_in_schema=False)
+async def show(request: WebRequest, hook_id: int) -> Response[str]:
+    """A webhook and what was sent."""
+    request.require_signed_in()
+    frame = RepositoryFrame(request)
+    hook, deliveries = await frame.load(
+        frame.forge.get("hooks", frame.api("hooks", hook_id)),
+        frame.forge.listing(
+            "hooks", frame.api("hooks", hook_id, "deliveries"), page=request.number, limit=SHOWN
+        ),
+    )
+    return frame.render(
+        "settings/hook.html",
+        tab="settings",
+        title="Webhook",
+        part="hooks",
+        hook=hook,
+        deliveries=deliveries,
+        pages=request.pages_of(deliveries.total, SHOWN),
+    )
+
+
+@post("/{owner:str}/{repo:str}/settings/hooks/{hook_id:int}", policy=anyone(), include_in_schema=False)
+async def change(request: WebRequest, hook_id: int) -> Response[bytes]:
+    """Switch it on or off, try it, or delete it."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    path = frame.api("hooks", hook_id)
+    match form.text("do"):
+        case "delete":
+            await frame.forge.send("DELETE", "hooks", path)
+            return frame.redirect("/settings/hooks")
+        case "test":
+            await frame.forge.send("POST", "hooks", f"{path}/tests")
+        case action:
+            await frame.forge.send("PATCH", "hooks", path, {"active": action == "on"})
+    return frame.redirect(f"/settings/hooks/{hook_id}")
+
+
+@get(
+    "/{owner:str}/{repo:str}/settings/hooks/{hook_id:int}/deliveries/{delivery_id:str}",
+    policy=anyone(),
+    include_in_schema=False,
+)
+async def delivery(request: WebRequest, hook_id: int, delivery_id: str) -> Response[str]:
+    """What was sent and what was answered."""
+    request.require_signed_in()
+    frame = RepositoryFrame(request)
+    (shown,) = await frame.load(
+        frame.forge.get("hooks", frame.api("hooks", hook_id, "deliveries", delivery_id))
+    )
+    payload = msgspec.json.format(msgspec.json.encode(shown["request"]["payload"]), indent=2).decode()
+    return frame.render(
+        "settings/delivery.html",
+        tab="settings",
+        title="Delivery",
+        part="hooks",
+        hook_id=hook_id,
+        delivery=shown,
+        payload=payload,
+    )
+
+
+@post(
+    "/{owner:str}/{repo:str}/settings/hooks/{hook_id:int}/deliveries/{delivery_id:str}",
+    policy=anyone(),
+    include_in_schema=False,
+)
+async def redeliver(request: WebRequest, hook_id: int, delivery_id: str) -> Response[bytes]:
+    """Send it again."""
+    await request.sent_form()
+    frame = RepositoryFrame(request)
+    path = frame.api("hooks", hook_id, "deliveries", delivery_id, "attempts")
+    await frame.forge.send("POST", "hooks", path)
+    return frame.redirect(f"/settings/hooks/{hook_id}/deliveries/{delivery_id}")
+
+
+routes = [hooks, new, create, show, change, delivery, redeliver]

@@ -1,0 +1,63 @@
+"""Wiring of web."""
+
+from urllib.parse import urlsplit
+
+from litestar import Litestar
+
+from ingot_chassis.events.bus import Bus
+from ingot_chassis.http.app import service_app
+from ingot_chassis.peers.peers import Peers
+from ingot_chassis.service import assemble
+from ingot_web.api import (
+    account_settings,
+    accounts,
+    errors,
+    history,
+    home,
+    issues,
+    new_repositories,
+    pulls,
+    releases,
+    repositories,
+    repository_settings,
+    site,
+    webhooks,
+)
+from ingot_web.api.request import WebRequest
+from ingot_web.components import Components
+from ingot_web.core.form_tokens import FormTokens
+from ingot_web.core.templates import Templates
+from ingot_web.settings import Settings
+
+ROUTES = [
+    *site.routes,
+    *account_settings.routes,
+    *repository_settings.routes,
+    *webhooks.routes,
+    *home.routes,
+    *accounts.routes,
+    *new_repositories.routes,
+    *repositories.routes,
+    *history.routes,
+    *releases.routes,
+    *issues.routes,
+    *pulls.routes,
+]
+
+
+def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
+    """The app of web. It calls identity, repos, issues and hooks. Raises SettingsError."""
+    parts = assemble("web", settings, urls=settings.urls(), peers=peers, bus=bus)
+    templates = Templates(
+        site_name=settings.site_name,
+        public_url=settings.public_url,
+        root=urlsplit(settings.public_url).path.rstrip("/"),
+    )
+    components = Components(templates, FormTokens(settings.private_key))
+    return service_app(
+        parts,
+        routes=ROUTES,
+        request_class=WebRequest,
+        state={"components": components},
+        error_pages=errors.handlers,
+    )

@@ -1,0 +1,1 @@
+"""The services that pages are made of."""

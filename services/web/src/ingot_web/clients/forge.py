@@ -1,0 +1,106 @@
+"""The other services behind the pages: their public API, asked for one caller."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+import msgspec
+from markupsafe import Markup
+
+from ingot_chassis.errors import Conflict, Denied, NotFound, Unauthenticated
+from ingot_chassis.peers.peers import Peers
+from ingot_chassis.peers.transports import PeerAnswer
+from ingot_contracts.issues import RenderedTexts, RenderTexts
+
+API = "/api/v1"
+NOTHING = (NotFound, Denied, Unauthenticated, Conflict)
+"""What a page leaves out: the caller does not find it or may not see it, or the repository has no commits."""
+Parameters = dict[str, str | int | bool]
+
+
+class ListPage(NamedTuple):
+    """One page of a list, and how many there are."""
+
+    rows: list[Any]
+    total: int
+
+
+class Forge:
+    """What services answer to the caller whose principal token is ``principal``.
+
+    A path is one of the public API without its prefix; its segments are quoted by ``at``. Every method raises the
+    ApiError that the service answered, or Unavailable.
+    """
+
+    def __init__(self, peers: Peers, principal: str) -> None:
+        self._peers, self._principal = peers, principal
+
+    async def get(self, service: str, path: str, /, **parameters: str | int | bool) -> Any:
+        """The answer as plain values."""
+        return msgspec.json.decode((await self.answer(service, path, **parameters)).body)
+
+    async def get_if_there(self, service: str, path: str, /, **parameters: str | int | bool) -> Any:
+        """The same; None for NOTHING."""
+        try:
+            return await self.get(service, path, **parameters)
+        except NOTHING:
+            return None
+
+    async def listing(self, service: str, path: str, /, **parameters: str | int | bool) -> ListPage:
+        """A page of a list."""
+        answer = await self.answer(service, path, **parameters)
+        rows = msgspec.json.decode(answer.body) or []
+        rows = rows["data"] if isinstance(rows, dict) else rows
+        return ListPage(rows, int(answer.headers.get("x-total-count", len(rows))))
+
+    async def listing_if_there(self, service: str, path: str, /, **parameters: str | int | bool) -> ListPage:
+        """The same; empty for NOTHING."""
+        try:
+            return await self.listing(service, path, **parameters)
+        except NOTHING:
+            return ListPage([], 0)
+
+    async def is_there(self, service: str, path: str) -> bool:
+        """Whether the service answers with success and not that there is nothing."""
+        try:
+            await self.answer(service, path)
+        except NotFound:
+            return False
+        return True
+
+    async def text(self, service: str, path: str, /, **parameters: str | int | bool) -> str:
+        """The answer as text."""
+        answer = await self.answer(service, path, **parameters)
+        return answer.body.decode("utf-8", "replace")
+
+    async def answer(self, service: str, path: str, /, **parameters: str | int | bool) -> PeerAnswer:
+        """The answer as it came."""
+        return await self._peers[service].call("GET", _target(path, parameters), principal=self._principal)
+
+    async def send(self, method: str, service: str, path: str, body: Any = None) -> Any:
+        """Change something; the answer as plain values, None where there is none."""
+        answer = await self._peers[service].call(
+            method, API + path, msgspec.json.encode({} if body is None else body), principal=self._principal
+        )
+        is_json = answer.headers.get("content-type", "").startswith("application/json")
+        return msgspec.json.decode(answer.body) if answer.body and is_json else None
+
+    async def render(self, texts: Sequence[str], *, context: str, images: str = "") -> list[Markup]:
+        """Markdown as sanitized HTML, made by the service that owns it. ``context`` and ``images`` as in RenderTexts."""
+        if not any(texts):
+            return [Markup()] * len(texts)
+        body = RenderTexts(texts=list(texts), context=context, images=images)
+        rendered = await self._peers["issues"].post("/internal/markdown", body, RenderedTexts)
+        return [Markup(html) for html in rendered.html]  # noqa: S704 - issues sanitizes it
+
+
+def at(*segments: str | int) -> str:
+    """A path of these segments; slashes inside one are quoted, too."""
+    return "".join(f"/{quote(str(segment), safe='')}" for segment in segments)
+
+
+def _target(path: str, parameters: Parameters) -> str:
+    query = urlencode(
+        {name: str(value).lower() if isinstance(value, bool) else value for name, value in parameters.items()}
+    )
+    return f"{API}{path}?{query}" if query else API + path

@@ -1,0 +1,14 @@
+"""What the process of web holds."""
+
+from dataclasses import dataclass
+
+from ingot_web.core.form_tokens import FormTokens
+from ingot_web.core.templates import Templates
+
+
+@dataclass(frozen=True)
+class Components:
+    """At ``app.state.components``."""
+
+    templates: Templates
+    form_tokens: FormTokens

@@ -1,0 +1,151 @@
+"""The text of a diff as files, hunks and lines that a page shows."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+MOST_FILES = 200
+MOST_LINES = 400
+"""Of one file; more are said, not shown."""
+MOST_LINES_OF_ALL = 4000
+_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)")
+
+
+@dataclass
+class DiffLine:
+    """``kind`` is "add", "del", "context" or "hunk"; a number is None where that side has no such line."""
+
+    kind: str
+    text: str
+    old: int | None = None
+    new: int | None = None
+
+
+@dataclass
+class DiffFile:
+    """One file of a diff. ``status`` is added, deleted, renamed, or changed."""
+
+    path: str
+    old_path: str = ""
+    status: str = "changed"
+    is_binary: bool = False
+    additions: int = 0
+    deletions: int = 0
+    lines: list[DiffLine] = field(default_factory=list)
+    omitted: int = 0
+    """Lines that are not shown."""
+
+
+@dataclass
+class Diff:
+    """The whole of it; ``omitted`` files are counted and not shown."""
+
+    files: list[DiffFile] = field(default_factory=list)
+    omitted: int = 0
+
+    @property
+    def additions(self) -> int:
+        return sum(file.additions for file in self.files)
+
+    @property
+    def deletions(self) -> int:
+        return sum(file.deletions for file in self.files)
+
+
+def parse(text: str) -> Diff:
+    """Read what ``git diff`` writes."""
+    diff, room = Diff(), MOST_LINES_OF_ALL
+    for part in _parts(text):
+        if len(diff.files) == MOST_FILES:
+            diff.omitted += 1
+            continue
+        file = _file(part, min(MOST_LINES, room))
+        room -= len(file.lines)
+        diff.files.append(file)
+    return diff
+
+
+def _parts(text: str) -> Iterator[list[str]]:
+    """The lines of each file. A changed line begins with a sign, so none of them looks like the head of a file."""
+    part: list[str] = []
+    for line in text.split("\n"):
+        if line.startswith("diff --git "):
+            if part:
+                yield part
+            part = [line]
+        elif part:
+            part.append(line)
+    if part:
+        yield part
+
+
+def _file(lines: list[str], room: int) -> DiffFile:
+    file = DiffFile(path=_path_of_head(lines[0]))
+    position = 1
+    for position in range(1, len(lines)):
+        line = lines[position]
+        if line.startswith("@@ "):
+            break
+        _read_head(file, line)
+    else:
+        return file
+    old = new = 0
+    for line in lines[position:]:
+        shown, old, new = _line(line, old, new)
+        if shown is None:
+            continue
+        file.additions += shown.kind == "add"
+        file.deletions += shown.kind == "del"
+        if len(file.lines) < room:
+            file.lines.append(shown)
+        else:
+            file.omitted += shown.kind != "hunk"
+    return file
+
+
+def _read_head(file: DiffFile, line: str) -> None:
+    if line.startswith("new file"):
+        file.status = "added"
+    elif line.startswith("deleted file"):
+        file.status = "deleted"
+    elif line.startswith("rename from "):
+        file.status, file.old_path = "renamed", _unquoted(line.removeprefix("rename from "))
+    elif line.startswith("rename to "):
+        file.path = _unquoted(line.removeprefix("rename to "))
+    elif line.startswith("+++ ") and line != "+++ /dev/null":
+        file.path = _unquoted(line.removeprefix("+++ ").rstrip("\t")).removeprefix("b/")
+    elif line.startswith("--- ") and line != "--- /dev/null":
+        file.path = _unquoted(line.removeprefix("--- ").rstrip("\t")).removeprefix("a/")
+    elif line.startswith(("Binary files ", "GIT binary patch")):
+        file.is_binary = True
+
+
+def _line(line: str, old: int, new: int) -> tuple[DiffLine | None, int, int]:
+    """The line, and the numbers of the next ones."""
+    if match := _HUNK.match(line):
+        return DiffLine("hunk", line), int(match[1]), int(match[2])
+    sign, text = line[:1], line[1:].rstrip("\r")
+    if sign == "+":
+        return DiffLine("add", text, None, new), old, new + 1
+    if sign == "-":
+        return DiffLine("del", text, old, None), old + 1, new
+    if sign == " ":
+        return DiffLine("context", text, old, new), old + 1, new + 1
+    return None, old, new
+
+
+def _path_of_head(line: str) -> str:
+    """Good where nothing better follows: a file without lines, whose path is the same on both sides."""
+    names = line.removeprefix("diff --git ")
+    if names.startswith('"'):
+        return _unquoted(names[: names.index('" ') + 1]).removeprefix("a/") if '" ' in names else names
+    half = len(names) // 2
+    return names[half + 1 :].removeprefix("b/") if names[:half][2:] == names[half + 1 :][2:] else names
+
+
+def _unquoted(path: str) -> str:
+    """A path as git quotes it: in quotes, with the bytes of other characters in octal."""
+    if not (path.startswith('"') and path.endswith('"') and len(path) > 1):
+        return path
+    raw = path[1:-1].encode("utf-8", "surrogateescape").decode("unicode_escape")
+    return raw.encode("latin-1", "replace").decode("utf-8", "replace")

@@ -1,0 +1,90 @@
+"""Templates into HTML. Every value is escaped; what is HTML already is said to be so where it is made."""
+
+import hashlib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from ingot_chassis.db.tables import now
+
+FOLDER = Path(__file__).parent.parent
+STATIC = FOLDER / "static"
+_UNITS = ((365 * 86400, "year"), (30 * 86400, "month"), (86400, "day"), (3600, "hour"), (60, "minute"))
+
+
+class Templates:
+    """All templates, for one site."""
+
+    def __init__(self, *, site_name: str, public_url: str, root: str) -> None:
+        environment = Environment(
+            loader=FileSystemLoader(FOLDER / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        environment.filters |= {"ago": ago, "moment": moment, "size": size, "path": path, "short": short}
+        environment.globals |= {
+            "site_name": site_name,
+            "public_url": public_url,
+            "root": root,
+            "style": f"{root}/-/assets/style.css?{_fingerprint(STATIC / 'style.css')}",
+            "query": urlencode,
+            "milestone_options": _milestone_options,
+        }
+        self._environment = environment
+
+    def render(self, name: str, **values: Any) -> str:
+        return self._environment.get_template(name).render(values)
+
+
+def _milestone_options(milestones: list[Any]) -> list[tuple[Any, str]]:
+    """What a form offers as milestones."""
+    return [("", "None"), *((one["id"], one["title"]) for one in milestones)]
+
+
+def _fingerprint(file: Path) -> str:
+    """It changes with the file, so that browsers may keep the file for ever."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:12]
+
+
+def _parsed(time: str) -> datetime:
+    return datetime.fromisoformat(time).astimezone(UTC)
+
+
+def ago(time: str) -> str:
+    """How long ago a time in an answer is, in words."""
+    seconds = (now() - _parsed(time)).total_seconds()
+    for length, unit in _UNITS:
+        if seconds >= length:
+            count = int(seconds // length)
+            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+    return "just now"
+
+
+def moment(time: str) -> str:
+    """A time in an answer to be read by people."""
+    return _parsed(time).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def size(count: int) -> str:
+    """Bytes in a unit that is short to read."""
+    value = float(count)
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{count} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"
+
+
+def path(text: str) -> str:
+    """Text as a part of a path in which slashes stay."""
+    return quote(text, safe="/")
+
+
+def short(sha: str) -> str:
+    return sha[:10]

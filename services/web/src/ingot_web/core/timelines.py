@@ -1,0 +1,80 @@
+"""What happened to an issue, in words. The kinds are those of the API's timeline."""
+
+from collections.abc import Callable
+from typing import Any
+
+SAID = frozenset({"comment", "review", "code"})
+"""Kinds whose body a person wrote."""
+
+
+def is_said(event: Any) -> bool:
+    """Whether the event is shown as a comment."""
+    return event["type"] in SAID and bool(event["body"])
+
+
+def words(event: Any) -> str:
+    """What the person of the event did; empty for what is not shown."""
+    describe = _DESCRIBED.get(event["type"])
+    return describe(event) if describe else _PLAIN.get(event["type"], "")
+
+
+def _label(event: Any) -> str:
+    if not event["label"]:
+        return ""
+    return f"{'added' if event['body'] == '1' else 'removed'} the label {event['label']['name']}"
+
+
+def _milestone(event: Any) -> str:
+    return (
+        f"set the milestone {event['milestone']['title']}" if event["milestone"] else "removed the milestone"
+    )
+
+
+def _assignee(event: Any) -> str:
+    if not event["assignee"]:
+        return ""
+    return f"{'unassigned' if event['removed_assignee'] else 'assigned'} {event['assignee']['login']}"
+
+
+def _reference(event: Any) -> str:
+    return MENTION if event["ref_issue"] else ""
+
+
+def _dependency(event: Any) -> str:
+    number = f" #{event['dependent_issue']['number']}" if event["dependent_issue"] else ""
+    return f"{'added' if event['type'].startswith('add') else 'removed'} the dependency{number}"
+
+
+MENTION = "mentioned this in"
+"""The issue follows."""
+_DESCRIBED: dict[str, Callable[[Any], str]] = {
+    "label": _label,
+    "milestone": _milestone,
+    "assignees": _assignee,
+    "change_title": lambda event: f"changed the title from “{event['old_title']}” to “{event['new_title']}”",
+    "change_target_branch": lambda event: f"changed the target from {event['old_ref']} to {event['new_ref']}",
+    "delete_branch": lambda event: f"deleted the branch {event['old_ref']}",
+    **dict.fromkeys(("issue_ref", "comment_ref", "pull_ref"), _reference),
+    **dict.fromkeys(("add_dependency", "remove_dependency"), _dependency),
+}
+_PLAIN = {
+    "commit_ref": "mentioned this in a commit",
+    "reopen": "reopened this",
+    "close": "closed this",
+    "merge_pull": "merged this",
+    "pull_push": "pushed commits",
+    "lock": "locked the conversation",
+    "unlock": "unlocked the conversation",
+    "review": "reviewed the changes",
+    "review_request": "asked for a review",
+    "dismiss_review": "dismissed a review",
+    "start_tracking": "began to work",
+    "stop_tracking": "stopped working",
+    "add_time_manual": "added spent time",
+    "cancel_tracking": "discarded a stopwatch",
+    "added_deadline": "set the due date",
+    "modified_deadline": "changed the due date",
+    "removed_deadline": "removed the due date",
+    "pin": "pinned this",
+    "unpin": "unpinned this",
+}

@@ -1,0 +1,34 @@
+"""Settings of web; the only reader of its environment."""
+
+from typing import Annotated
+
+import msgspec
+
+from ingot_chassis.settings import ServiceSettings
+
+
+class Settings(ServiceSettings, kw_only=True):
+    """The settings of web beside those that every service has."""
+
+    port: Annotated[int, msgspec.Meta(ge=0, le=65535, description="Port to listen on.")] = 8085
+    identity_url: Annotated[str, msgspec.Meta(description="Where identity listens.")] = (
+        "http://127.0.0.1:8081"
+    )
+    repos_url: Annotated[str, msgspec.Meta(description="Where repos listens.")] = "http://127.0.0.1:8082"
+    issues_url: Annotated[str, msgspec.Meta(description="Where issues listens.")] = "http://127.0.0.1:8083"
+    hooks_url: Annotated[str, msgspec.Meta(description="Where hooks listens.")] = "http://127.0.0.1:8084"
+    site_name: Annotated[
+        str, msgspec.Meta(min_length=1, max_length=60, description="The name of this site, on every page.")
+    ] = "Ingot"
+    styleguide: Annotated[
+        bool, msgspec.Meta(description="Whether `/-/styleguide` shows every part of which pages are made.")
+    ] = False
+
+    def urls(self) -> dict[str, str]:
+        """The URL of each service that pages are made of."""
+        return {
+            "identity": self.identity_url,
+            "repos": self.repos_url,
+            "issues": self.issues_url,
+            "hooks": self.hooks_url,
+        }

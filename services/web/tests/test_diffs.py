@@ -1,0 +1,78 @@
+"""Texts of diffs as pages show them."""
+
+from ingot_web.core import diffs
+
+CHANGED = """diff --git a/src/a.py b/src/a.py
+index 1..2 100644
+--- a/src/a.py
++++ b/src/a.py
+@@ -3,4 +3,4 @@ def f():
+ context
+-old
++new
+ more
+\\ No newline at end of file
+"""
+
+
+def test_lines_have_their_numbers_on_both_sides():
+    (file,) = diffs.parse(CHANGED).files
+
+    shown = [(line.kind, line.old, line.new, line.text) for line in file.lines[1:]]
+    assert (file.path, file.status, file.additions, file.deletions) == ("src/a.py", "changed", 1, 1)
+    assert shown == [
+        ("context", 3, 3, "context"),
+        ("del", 4, None, "old"),
+        ("add", None, 4, "new"),
+        ("context", 5, 5, "more"),
+    ]
+
+
+def test_lines_that_look_like_heads_of_files_stay_lines():
+    text = CHANGED.replace("-old", "--- a/x").replace("+new", "+++ b/y")
+    (file,) = diffs.parse(text).files
+
+    assert [line.text for line in file.lines if line.kind in ("add", "del")] == ["-- a/x", "++ b/y"]
+    assert file.path == "src/a.py"
+
+
+def test_new_deleted_renamed_and_binary_files_are_said():
+    text = (
+        "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+a\n"
+        "diff --git a/old b/old\ndeleted file mode 100644\n--- a/old\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"
+        "diff --git a/b c b/d e\nsimilarity index 100%\nrename from b c\nrename to d e\n"
+        "diff --git a/p.png b/p.png\nindex 1..2 100644\nBinary files a/p.png and b/p.png differ\n"
+        "diff --git a/x y b/x y\nold mode 100644\nnew mode 100755\n"
+    )
+    files = diffs.parse(text).files
+
+    assert [(f.path, f.old_path, f.status, f.is_binary) for f in files] == [
+        ("new", "", "added", False),
+        ("old", "", "deleted", False),
+        ("d e", "b c", "renamed", False),
+        ("p.png", "", "changed", True),
+        ("x y", "", "changed", False),
+    ]
+
+
+def test_names_that_git_quotes_are_read():
+    text = 'diff --git "a/\\303\\244.txt" "b/\\303\\244.txt"\n--- "a/\\303\\244.txt"\n+++ "b/\\303\\244.txt"\n@@ -1 +1 @@\n-a\n+b\n'
+
+    assert diffs.parse(text).files[0].path == "ä.txt"
+
+
+def test_what_is_too_much_is_counted():
+    lines = "".join(f"+{n}\n" for n in range(diffs.MOST_LINES + 7))
+    head = "diff --git a/{0} b/{0}\n--- /dev/null\n+++ b/{0}\n@@ -0,0 +1,9 @@\n"
+    long = diffs.parse(head.format("a") + lines).files[0]
+    many = diffs.parse("".join(head.format(n) + "+x\n" for n in range(diffs.MOST_FILES + 3)))
+
+    assert len(long.lines) == diffs.MOST_LINES
+    assert long.omitted == 8
+    assert long.additions == diffs.MOST_LINES + 7
+    assert (len(many.files), many.omitted) == (diffs.MOST_FILES, 3)
+
+
+def test_an_empty_diff_has_no_files():
+    assert diffs.parse("").files == []
+    assert diffs.parse("@@ -1 +1 @@\n+no head\n").files == []

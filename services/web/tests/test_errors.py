@@ -1,0 +1,49 @@
+"""Errors as pages."""
+
+import pytest
+
+from .world import ANN
+
+
+@pytest.mark.parametrize("caller", [None, ANN])
+async def test_what_is_not_there_is_a_page_with_the_id_of_the_request(world, caller):
+    answer = await world.get("/ann/nothing", caller)
+
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert "There is no such page" in answer.text
+    assert answer.headers["x-request-id"] in answer.text
+
+
+async def test_a_path_without_a_route_is_the_same_page(world):
+    answer = await world.get("/ann/demo/no/such/page")
+
+    assert (answer.status_code, "There is no such page" in answer.text) == (404, True)
+
+
+async def test_a_service_that_is_away_is_said_and_when_to_try_again(world):
+    world.repos.unavailable = True
+    answer = await world.get("/ann/demo")
+
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert "Load this page again in a moment" in answer.text
+
+
+async def test_who_has_to_sign_in_is_told_where(world):
+    answer = await world.get("/user/settings")
+
+    assert answer.status_code == 401
+    assert 'href="/login"' in answer.text
+
+
+async def test_a_method_that_a_page_has_not_is_refused(world):
+    answer = await world.client.delete("/user/settings")
+
+    assert answer.status_code == 405
+
+
+@pytest.mark.parametrize(
+    "path", ["/%00", "/ann/%00", "/ann/demo/issues/99999999999999999999", "/ann/demo/issues/0"]
+)
+async def test_what_nobody_can_have_named_is_not_there(world, path):
+    assert (await world.get(path)).status_code == 404

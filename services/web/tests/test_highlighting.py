@@ -1,0 +1,36 @@
+"""Files as coloured lines."""
+
+import pytest
+
+from ingot_web.core.highlighting import LARGEST, highlight
+
+
+@pytest.mark.parametrize("name", ["a.py", "a.html", "a.js", "a.md", "a.unknown", "a.c", "Makefile"])
+@pytest.mark.parametrize(
+    "text", ['<script>alert("1")</script>', "</span></td><img src=x onerror=alert(1)>", "& < > \" '"]
+)
+def test_no_file_brings_tags_of_its_own(name, text):
+    html = "\n".join(highlight(name, text))
+
+    assert "<script" not in html
+    assert "<img" not in html
+    assert {part.split(">")[0].split(" ")[0] for part in html.split("<")[1:]} <= {"span", "/span"}
+
+
+@pytest.mark.parametrize("text", ["", "one", "one\n", "one\ntwo", "\n\n\n", "one\n\ntwo\n"])
+@pytest.mark.parametrize("name", ["a.py", "a.unknown"])
+def test_lines_are_those_of_the_file(name, text):
+    assert len(highlight(name, text)) == len(text.splitlines())
+
+
+def test_a_text_over_several_lines_is_closed_on_each():
+    lines = highlight("a.py", '"""one\ntwo\nthree"""\n')
+
+    assert len(lines) == 3
+    assert all(line.count("<span") == line.count("</span>") for line in lines)
+
+
+def test_a_large_file_is_plain():
+    lines = highlight("a.py", "def f(): pass\n" * (LARGEST // 10))
+
+    assert "<span" not in lines[0]

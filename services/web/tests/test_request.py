@@ -1,0 +1,91 @@
+"""Forms: which are taken, and what every page says to browsers."""
+
+import time
+
+import pytest
+
+from .world import ANN, BOB, World
+
+FORM = "/notifications/read"
+
+
+async def test_a_form_of_ones_own_page_is_taken(world):
+    world.repos.unavailable = True
+    answer = await world.post(
+        FORM, {"token": world.form_token(ANN, at=time.time())}, ANN, origin="http://forge"
+    )
+
+    assert answer.status_code == 503, "it went on to the service, which is away"
+    assert [call.path for call in world.repos.calls] == ["/api/v1/notifications"]
+
+
+@pytest.mark.parametrize(
+    ("form", "headers"),
+    [
+        ({}, {}),
+        ({"token": ""}, {}),
+        ({"token": "1.0"}, {}),
+        ({"token": "of another"}, {}),
+        ({"token": "old"}, {}),
+        ({"token": "own"}, {"origin": "http://evil"}),
+        ({"token": "own"}, {"origin": "null"}),
+        ({"token": "own"}, {"origin": "https://forge"}),
+        ({"token": "own"}, {"sec-fetch-site": "cross-site"}),
+        ({"token": "own"}, {"sec-fetch-site": "same-site"}),
+    ],
+)
+async def test_a_form_that_is_forged_old_or_of_another_is_refused(world, form, headers):
+    tokens = {
+        "own": world.form_token(ANN, at=time.time()),
+        "of another": world.form_token(BOB, at=time.time()),
+        "old": world.form_token(ANN, at=time.time() - 13 * 3600),
+    }
+    sent = {name: tokens.get(value, value) for name, value in form.items()}
+    answer = await world.post(FORM, sent, ANN, **headers)
+
+    assert answer.status_code == 403
+    assert "You may not do that" in answer.text
+    assert not world.repos.calls
+
+
+async def test_a_form_of_nobody_is_refused(world):
+    answer = await world.post(FORM, {"token": world.form_token(ANN, at=time.time())})
+
+    assert answer.status_code == 401
+    assert not world.repos.calls
+
+
+async def test_a_form_with_too_many_fields_is_refused(world):
+    fields = {f"f{n}": "1" for n in range(500)} | {"token": world.form_token(ANN, at=time.time())}
+
+    assert (await world.post(FORM, fields, ANN)).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/ann", "/ann/demo", "/nothing/at/all", "/user/settings", "/robots.txt/x"]
+)
+@pytest.mark.parametrize("caller", [None, ANN])
+async def test_every_page_forbids_what_it_does_not_need(world, path, caller):
+    answer = await world.get(path, caller)
+    policy = answer.headers["content-security-policy"]
+
+    assert policy.startswith("default-src 'none'; style-src 'self'; ")
+    assert "unsafe" not in policy
+    assert "script-src" not in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["cache-control"] == "private, no-cache"
+
+
+@pytest.mark.parametrize("page", ["0", "-1", "x", "٣", "9" * 30, ""])
+async def test_a_page_number_that_is_none_is_the_first(world, page):
+    await world.get(f"/explore/repos?page={page}")
+
+    assert "page=1&" in world.repos.calls[-1].query + "&"
+
+
+async def test_a_site_below_a_path_links_below_it():
+    world = World(public_url="http://forge/git/")
+    page = (await world.get("/user/settings")).text
+
+    assert 'href="/git/-/assets/style.css?' in page
+    assert 'href="/git/login"' in page

@@ -1,0 +1,80 @@
+"""The style sheet, robots.txt, the style guide."""
+
+import re
+
+import pytest
+
+from ingot_web.core.templates import STATIC
+
+from .world import World
+
+
+async def test_the_style_sheet_is_kept_for_ever_and_changes_its_address(world):
+    page = (await world.get("/nobody/nothing")).text
+    (address,) = re.findall(r'<link rel="stylesheet" href="([^"]+)"', page)
+    sheet = await world.get(address)
+
+    assert re.fullmatch(r"/-/assets/style\.css\?[0-9a-f]{12}", address)
+    assert sheet.headers["content-type"].startswith("text/css")
+    assert "immutable" in sheet.headers["cache-control"]
+    assert "url(" not in sheet.text
+    assert "@import" not in sheet.text
+
+
+@pytest.mark.parametrize("name", ["nothing.css", "..%2Fsite.py", "style.css%00"])
+async def test_nothing_else_is_an_asset(world, name):
+    assert (await world.get(f"/-/assets/{name}")).status_code == 404
+
+
+async def test_crawlers_are_told_what_to_leave_alone(world):
+    answer = await world.get("/robots.txt")
+
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert "Disallow: /api/" in answer.text
+
+
+async def test_the_style_guide_is_there_where_the_setting_says_so(world):
+    assert (await world.get("/-/styleguide")).status_code == 404
+
+    shown = await World(styleguide=True).get("/-/styleguide")
+    assert shown.status_code == 200
+    assert "Form rows" in shown.text
+
+
+def _colours(scheme):
+    text = (STATIC / "style.css").read_text().split("prefers-color-scheme: dark")
+    block = text[1] if scheme == "dark" else text[0]
+    return dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", block))
+
+
+def _luminance(colour):
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("text", "ground"),
+    [
+        *((text, ground) for text in ("text", "muted", "accent", "bad", "good") for ground in ("ground", "raised", "sunken")),
+        ("on-accent", "accent"), ("accent", "accent-ground"), ("good", "good-ground"), ("bad", "bad-ground"),
+        ("merged", "merged-ground"), ("text", "add"), ("text", "del"), ("text", "add-strong"), ("text", "del-strong"),
+        ("text", "mark"), *((f"c-{kind}", "raised") for kind in ("comment", "keyword", "string", "number", "name", "type")),
+    ],
+)  # fmt: skip
+def test_every_text_can_be_read_on_its_ground(scheme, text, ground):
+    colours = _colours(scheme)
+    lighter, darker = sorted((_luminance(colours[text]), _luminance(colours[ground])), reverse=True)
+
+    assert (lighter + 0.05) / (darker + 0.05) >= 4.5
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_border_of_a_field_can_be_seen(scheme):
+    colours = _colours(scheme)
+    lighter, darker = sorted(
+        (_luminance(colours["line-strong"]), _luminance(colours["raised"])), reverse=True
+    )
+
+    assert (lighter + 0.05) / (darker + 0.05) >= 3

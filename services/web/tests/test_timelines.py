@@ -1,0 +1,38 @@
+"""What happened to an issue, in words."""
+
+import pytest
+
+from ingot_web.core.timelines import is_said, words
+
+EMPTY = {
+    "body": "", "label": None, "milestone": None, "assignee": None, "removed_assignee": False, "old_title": "",
+    "new_title": "", "old_ref": "", "new_ref": "", "ref_issue": None, "dependent_issue": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"type": "close"}, "closed this"),
+        ({"type": "label", "label": {"name": "bug"}, "body": "1"}, "added the label bug"),
+        ({"type": "label", "label": {"name": "bug"}}, "removed the label bug"),
+        ({"type": "label"}, ""),
+        ({"type": "milestone", "milestone": {"title": "1.1"}}, "set the milestone 1.1"),
+        ({"type": "milestone"}, "removed the milestone"),
+        ({"type": "assignees", "assignee": {"login": "ann"}}, "assigned ann"),
+        ({"type": "assignees", "assignee": {"login": "ann"}, "removed_assignee": True}, "unassigned ann"),
+        ({"type": "change_title", "old_title": "a", "new_title": "b"}, "changed the title from “a” to “b”"),
+        ({"type": "add_dependency", "dependent_issue": {"number": 3}}, "added the dependency #3"),
+        ({"type": "remove_dependency"}, "removed the dependency"),
+        ({"type": "issue_ref"}, ""),
+        ({"type": "of a later release"}, ""),
+    ],
+)
+def test_an_event_is_said_in_words(fields, text):
+    assert words(EMPTY | fields) == text
+
+
+def test_what_a_person_wrote_is_a_comment():
+    assert is_said(EMPTY | {"type": "comment", "body": "hello"})
+    assert not is_said(EMPTY | {"type": "review"})
+    assert not is_said(EMPTY | {"type": "label", "body": "1"})

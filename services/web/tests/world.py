@@ -1,0 +1,47 @@
+"""The service under test: the real app, with fakes of identity and repos as its peers."""
+
+import httpx
+
+from ingot_chassis.peers.peers import Peers
+from ingot_chassis.security.keys import SigningKey
+from ingot_chassis.security.principal import Principal, ServiceIdentity
+from ingot_chassis.testing.service import Callers
+from ingot_contracts.testing.identity import FakeIdentity
+from ingot_contracts.testing.repos import FakeRepos
+from ingot_web.app import create_app
+from ingot_web.settings import Settings
+
+ANN = Principal(id=1, name="ann", via="session", session_id=11)
+BOB = Principal(id=2, name="bob", via="session", session_id=12)
+
+
+class World:
+    """One running service, whose pages are asked for by ``caller``."""
+
+    def __init__(self, **settings) -> None:
+        self.callers = Callers("web")
+        key = self.callers.identity_key.jwk()
+        self.identity, self.repos = FakeIdentity(kid=key.kid, x=key.x), FakeRepos()
+        configuration = Settings(
+            private_key=SigningKey.generate().text(),
+            background=False,
+            **{"public_url": "http://forge/", **settings},
+        )
+        own = ServiceIdentity("web", SigningKey.read(configuration.private_key))
+        peers = {"identity": self.identity, "repos": self.repos, "issues": self.repos, "hooks": self.repos}
+        self.app = create_app(configuration, peers=Peers.in_process(peers, own))
+        self.client = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://forge")
+
+    async def get(self, path, caller=None):
+        return await self.client.get(path, headers=self._headers(caller))
+
+    async def post(self, path, form, caller=None, **headers):
+        return await self.client.post(path, data=form, headers=self._headers(caller) | headers)
+
+    def form_token(self, caller, *, at):
+        """As a page for ``caller`` carries it that was made at the time ``at``."""
+        tokens = self.app.state.components.form_tokens
+        return tokens.token(f"{caller.id} {caller.session_id}", int(at))
+
+    def _headers(self, caller):
+        return self.callers.headers(caller) if caller else {}

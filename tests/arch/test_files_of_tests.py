@@ -1,0 +1,31 @@
+"""Tests can be found: `test_<module>.py`, or the name of a package, beside the code that they are of."""
+
+import re
+
+import pytest
+
+from .sources import ROOT, sources
+
+ACROSS = {
+    "access", "audit", "event_sizes", "fake_identity", "fake_repos", "full_disk", "golden", "hostile_input", "kill", "large_events",
+    "lists", "long_texts", "restricted_tokens", "roles", "soak", "whole_service", "commonmark",
+}  # fmt: skip
+"""What is tried through many modules at once."""
+
+MEMBERS = [
+    path.parent for part in ("libs", "services", "apps") for path in sorted((ROOT / part).glob("*/tests"))
+]
+
+
+@pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.name)
+def test_a_file_of_tests_is_named_for_a_module(member):
+    own = [source.module for source in sources() if (ROOT / source.place).is_relative_to(member)]
+    names = {word for module in own for word in (module.rpartition(".")[2], "_".join(module.split(".")[1:]))}
+    names |= {re.sub(r"^ingot_", "", module.split(".")[0]) for module in own}
+    subjects = {file: file.stem.removeprefix("test_") for file in (member / "tests").rglob("test_*.py")}
+    lost = [
+        str(file.relative_to(ROOT))
+        for file, subject in subjects.items()
+        if subject not in names | ACROSS and file.parent.name not in names
+    ]
+    assert not lost, "\n".join(lost)

@@ -1,0 +1,358 @@
+"""Whole pages, in both modes: people sign in, see what they may see, and change things by forms."""
+
+import asyncio
+import base64
+import re
+import secrets
+from dataclasses import dataclass
+
+import httpx
+import pytest
+
+from .deployments import ADMINISTRATOR
+
+PASSWORD = "what everybody knows"
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+TOKEN = re.compile(r'name="token" value="([^"]+)"')
+
+
+class Person:
+    """Somebody with a browser, which keeps cookies and follows redirects, and with the API."""
+
+    def __init__(self, url, name="", token="", session=""):
+        self.name = name
+        cookies = {"ingot-session": session} if session else {}
+        self.browser = httpx.AsyncClient(base_url=url, timeout=60, follow_redirects=True, cookies=cookies)
+        headers = {"Authorization": f"token {token}"} if token else {}
+        self.api = httpx.AsyncClient(base_url=f"{url}api/v1/", timeout=60, headers=headers)
+
+    async def sign_in(self):
+        """With the password; the session, which another client may go on with."""
+        form = {"token": TOKEN.search((await self.browser.get("login")).text)[1], "query": ""}
+        answer = await self.browser.post("login", data=form | {"username": self.name, "password": PASSWORD})
+        assert (answer.status_code, answer.url.path) == (200, "/")
+        return self.browser.cookies["ingot-session"]
+
+    async def close(self):
+        await self.browser.aclose()
+        await self.api.aclose()
+
+    async def page(self, path, status=200):
+        answer = await self.browser.get(path)
+        assert answer.status_code == status, (path, answer.status_code, answer.text[:3000])
+        return answer.text
+
+    async def send(self, page, fields, *, to=""):
+        """Send the form of ``page`` that leads ``to``, or the page itself."""
+        token = TOKEN.search(await self.page(page))[1]
+        return await self.browser.post(to or page, data={"token": token, **fields})
+
+    async def make(self, path, **body):
+        answer = await self.api.post(path, json=body)
+        assert answer.status_code in (200, 201, 204), answer.text
+        return answer.json() if answer.content else None
+
+
+@dataclass
+class Scene:
+    """ann's private repository ``home`` with everything in it; her public one is ``open``."""
+
+    ann: Person
+    reader: Person
+    writer: Person
+    stranger: Person
+    nobody: Person
+    home: str
+    open: str
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    return {}
+
+
+@pytest.fixture
+async def scene(deployment, scenes):
+    """Made once for each deployment; clients belong to the loop of a test, so they are made anew."""
+    if deployment.url not in scenes:
+        scenes[deployment.url] = await _create_scene(deployment.url)
+    people, home, public = scenes[deployment.url]
+    people = [Person(deployment.url, *credentials) for credentials in (*people, ())]
+    yield Scene(*people, home, public)
+    for person in people:
+        await person.close()
+
+
+async def _create_scene(url):
+    """Name, token and session of each person, and the names of the repositories."""
+    mark, people = secrets.token_hex(3), []
+    async with httpx.AsyncClient(base_url=f"{url}api/v1/", timeout=60) as http:
+        for role in ("ann", "reader", "writer", "stranger"):
+            name = f"{role}-{mark}"
+            new = {"username": name, "email": f"{name}@example.org", "password": PASSWORD}
+            assert (await http.post("admin/users", json=new, auth=ADMINISTRATOR)).status_code == 201
+            token = await http.post(f"users/{name}/tokens", json={"name": "t"}, auth=(name, PASSWORD))
+            person = Person(url, name)
+            people.append((name, token.json()["sha1"], await person.sign_in()))
+            await person.close()
+    ann = Person(url, *people[0])
+    await _fill(ann, "home", private=True)
+    await ann.make("user/repos", name="open", auto_init=True)
+    for (name, *_), level in ((people[1], "read"), (people[2], "write")):
+        path = f"repos/{ann.name}/home/collaborators/{name}"
+        assert (await ann.api.put(path, json={"permission": level})).status_code == 204
+    await ann.close()
+    return people, f"{ann.name}/home", f"{ann.name}/open"
+
+
+async def _fill(ann, name, *, private):
+    base = f"repos/{ann.name}/{name}"
+    await ann.make("user/repos", name=name, private=private, auto_init=True, description=HOSTILE)
+    files = {
+        "docs/guide.md": "# Guide\n\nSee [the file](../a.py).\n",
+        "a.py": "print('<b>')\n",
+        "data.csv": "a,b\n1,<i>2</i>\n",
+        "p.png": "\0PNG",
+        "<b>.txt": "x",
+    }
+    for path, text in files.items():
+        content = base64.b64encode(text.encode()).decode()
+        await ann.make(f"{base}/contents/{path}", content=content, message=f"add {HOSTILE}")
+    readme = base64.b64encode(f"# Home\n\n{HOSTILE}\n\n[guide](docs/guide.md) ![p](p.png)".encode()).decode()
+    sha = (await ann.api.get(f"{base}/contents/README.md")).json()["sha"]
+    await ann.api.put(
+        f"{base}/contents/README.md", json={"content": readme, "sha": sha, "message": "say more"}
+    )
+    more = base64.b64encode(b"more\n").decode()
+    await ann.make(f"{base}/contents/more.txt", content=more, message="more", new_branch="topic/one")
+    await ann.make(f"{base}/labels", name=HOSTILE[:40], color="#d73a4a")
+    await ann.make(f"{base}/milestones", title=HOSTILE)
+    await ann.make(f"{base}/issues", title=HOSTILE, body=HOSTILE)
+    await ann.make(f"{base}/issues/1/comments", body=f"{HOSTILE} **bold**")
+    await ann.make(f"{base}/pulls", title="More", head="topic/one", base="main", body="Closes #1")
+    await ann.make(f"{base}/releases", tag_name="v1", name=HOSTILE, body=HOSTILE)
+    config = {"url": "http://127.0.0.1:9/", "content_type": "json"}
+    await ann.make(f"{base}/hooks", type="gitea", config=config, events=["push"], active=False)
+
+
+READ = [
+    "", "src/branch/main", "src/branch/main/docs", "src/branch/main/docs/guide.md", "src/branch/main/a.py",
+    "src/branch/topic/one/more.txt", "src/tag/v1", "src/branch/main/data.csv", "src/branch/main/p.png",
+    "raw/branch/main/a.py", "raw/branch/topic/one/more.txt", "commits/branch/main", "commits/branch/main.atom",
+    "commits/branch/topic/one", "commits/branch/main/docs", "branches", "tags", "releases", "releases/tag/v1",
+    "releases.atom", "compare", "compare/main...topic/one", "stars", "watchers", "forks", "labels", "milestones", "issues",
+    "issues?state=closed&q=x", "issues/1", "pulls", "pulls/2", "pulls/2/commits", "pulls/2/files", "pulls/2.diff", "issues/2",
+]  # fmt: skip
+SIGNED_IN = ["issues/new", "fork", "releases/new"]
+ADMINISTER = ["settings", "settings/collaboration", "settings/hooks", "settings/hooks/new", "settings/keys"]
+
+
+@pytest.mark.parametrize("role", ["nobody", "stranger", "reader", "writer", "ann"])
+async def test_pages_hide_what_the_api_hides(scene, role):
+    person = getattr(scene, role)
+    api = await person.api.get(f"repos/{scene.home}")
+    for path in READ:
+        await person.page(f"{scene.home}/{path}".rstrip("/"), status=api.status_code)
+    for path in SIGNED_IN:
+        expected = 401 if role == "nobody" else api.status_code
+        await person.page(f"{scene.home}/{path}", status=expected)
+    hooks = await person.api.get(f"repos/{scene.home}/hooks")
+    for path in ADMINISTER:
+        expected = 401 if role == "nobody" else (404 if api.status_code == 404 else hooks.status_code)
+        await person.page(f"{scene.home}/{path}", status=expected)
+    home = await person.page(scene.home, status=api.status_code)
+    assert (f"/{scene.home}/settings" in home) is (role == "ann")
+    listed = await person.page(f"{scene.ann.name}")
+    assert (f'href="/{scene.home}"' in listed) is (api.status_code == 200)
+    missing = await person.page(f"{scene.ann.name}/nothing", status=404)
+    if api.status_code == 404:
+        assert _said(home) == _said(missing), "nothing about what the caller may not see"
+
+
+def _said(page):
+    return re.search(r"<h1>.*?</main>", page, re.DOTALL)[0].split("Request")[0]
+
+
+async def test_what_people_write_is_never_html_of_the_page(scene):
+    for path in (*READ, *SIGNED_IN, *ADMINISTER):
+        answer = await scene.ann.browser.get(f"{scene.home}/{path}")
+        if answer.headers["content-type"].startswith("text/html"):
+            assert "<script" not in answer.text, path
+            assert not re.search(r"<[^>&]*\bonerror", answer.text), path
+            assert "<i>2</i>" not in answer.text
+
+
+async def test_every_html_url_of_the_api_opens_its_page(scene):
+    paths = [
+        "", "/contents", "/contents/docs", "/commits", "/branches", "/tags", "/releases", "/issues?state=all", "/issues/1",
+        "/issues/1/timeline", "/issues/1/comments", "/pulls", "/pulls/2", "/pulls/2/commits", "/pulls/2/files",
+    ]  # fmt: skip
+    answers = [(await scene.ann.api.get(f"repos/{scene.home}{path}")).json() for path in paths]
+    answers.append((await scene.ann.api.get("user")).json())
+    answers.append((await scene.ann.api.get("user/repos")).json())
+    addresses = sorted({address.split("#")[0] for answer in answers for address in _addresses(answer)})
+
+    assert len(addresses) > 15
+    for address in addresses:
+        answer = await scene.ann.browser.get(address)
+        assert (answer.status_code, answer.headers["content-type"][:9]) == (200, "text/html"), address
+
+
+def _addresses(value):
+    """Every ``html_url`` in an answer, and ``html`` among its ``_links``."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if name in ("html_url", "html") and isinstance(item, str) and item:
+                yield item
+            else:
+                yield from _addresses(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _addresses(item)
+
+
+async def test_links_to_a_line_of_a_comment_and_to_old_names_work(scene):
+    comments = (await scene.ann.api.get(f"repos/{scene.home}/issues/1/comments")).json()
+    anchor = comments[0]["html_url"].split("#")[1]
+    assert f'id="{anchor}"' in await scene.ann.page(f"{scene.home}/issues/1")
+    assert 'id="L1"' in await scene.ann.page(f"{scene.home}/src/branch/main/a.py")
+    answer = await scene.ann.browser.get(f"{scene.home}/issues/2")
+    assert answer.url.path == f"/{scene.home}/pulls/2"
+
+
+async def test_a_readme_leads_to_its_neighbours(scene):
+    page = await scene.reader.page(scene.home)
+    link = re.search(r'href="([^"]+guide\.md)"[^>]*>guide</a>', page)[1]
+    picture = re.search(r'<img src="([^"]+p\.png)"', page)[1]
+
+    assert "Guide" in await scene.reader.page(link)
+    shown = await scene.reader.browser.get(picture)
+    assert (shown.status_code, shown.content) == (200, b"\0PNG")
+    assert "sandbox" in shown.headers["content-security-policy"]
+
+
+async def test_a_person_makes_a_repository_and_works_in_it_by_forms_alone(scene):
+    ann, name = scene.ann, f"made-{secrets.token_hex(3)}"
+    base = f"{ann.name}/{name}"
+    answer = await ann.send("repo/create", {"owner": ann.name, "name": name, "auto_init": "1"})
+    assert (answer.status_code, answer.url.path) == (200, f"/{base}")
+
+    answer = await ann.send(f"{base}/issues/new", {"title": "First", "body": "**loud**"})
+    assert answer.url.path == f"/{base}/issues/1"
+    assert "<strong>loud</strong>" in answer.text
+    closed = await ann.send(
+        f"{base}/issues/1", {"body": "done", "state": "closed"}, to=f"{base}/issues/1/comments"
+    )
+    assert "<p>done</p>" in closed.text
+    assert "closed this" in closed.text
+
+    content = base64.b64encode(b"text\n").decode()
+    await ann.make(f"repos/{base}/contents/b.txt", content=content, message="add b", new_branch="topic")
+    answer = await ann.send(f"{base}/compare/main...topic", {"title": "Add b", "body": ""})
+    assert answer.url.path == f"/{base}/pulls/2"
+    await _until_mergeable(ann, base)
+    head = (await ann.api.get(f"repos/{base}/pulls/2")).json()["head"]["sha"]
+    merged = await ann.send(f"{base}/pulls/2", {"style": "squash", "head": head}, to=f"{base}/pulls/2/merge")
+    assert "Merged" in merged.text, merged.text
+    assert "b.txt" in await ann.page(base)
+
+    await ann.send(f"{base}/releases/new", {"tag": "v1", "target": "main", "name": "One"})
+    assert "One" in await ann.page(f"{base}/releases/tag/v1")
+    new = f"{name}-new"
+    renamed = await ann.send(f"{base}/settings", {"name": new, "description": "d"})
+    assert renamed.url.path == f"/{ann.name}/{new}/settings"
+    assert (await ann.browser.get(f"{base}/issues/1")).url.path == f"/{ann.name}/{new}/issues/1"
+    answer = await ann.send(
+        f"{ann.name}/{new}/settings", {"name": "wrong"}, to=f"{ann.name}/{new}/settings/delete"
+    )
+    assert answer.status_code == 422
+    await ann.send(
+        f"{ann.name}/{new}/settings", {"name": f"{ann.name}/{new}"}, to=f"{ann.name}/{new}/settings/delete"
+    )
+    await ann.page(f"{ann.name}/{new}", status=404)
+
+
+async def _until_mergeable(ann, base):
+    async with asyncio.timeout(30):
+        while not (await ann.api.get(f"repos/{base}/pulls/2")).json()["mergeable"]:
+            await asyncio.sleep(0.1)
+
+
+async def test_a_webhook_is_made_and_a_delivery_is_sent_again(scene):
+    ann, hooks = scene.ann, f"{scene.open}/settings/hooks"
+    answer = await ann.send(
+        f"{hooks}/new", {"url": "http://127.0.0.1:9/x", "content_type": "json", "push": "1", "active": "1"}
+    )
+    hook = answer.url.path
+    assert "127.0.0.1:9/x" in answer.text
+    await ann.send(hook, {"do": "test"})
+    async with asyncio.timeout(30):
+        while not (link := re.search(rf'href="({hook}/deliveries/[^"]+)"', await ann.page(hook))):
+            await asyncio.sleep(0.1)
+    assert "What was sent" in await ann.page(link[1])
+    assert "Off" in (await ann.send(hook, {"do": "off"})).text
+    assert (await ann.send(hook, {"do": "delete"})).url.path == f"/{hooks}"
+
+
+async def test_a_token_is_shown_once_and_can_be_taken_back(scene):
+    ann, page = scene.ann, "user/settings/applications"
+    answer = await ann.send(page, {"name": "cli", "days": "30", "repository": "read"})
+    secret = re.search(r"<code>([0-9a-f]{40})</code>", answer.text)[1]
+    assert secret not in await ann.page(page)
+    own = httpx.AsyncClient(base_url=ann.api.base_url, headers={"Authorization": f"token {secret}"})
+    async with own:
+        assert (await own.get(f"repos/{scene.home}")).status_code == 200
+        assert (await own.post("user/repos", json={"name": "x"})).status_code == 403
+    number = re.search(r'value="(\d+)" aria-label="Delete cli"', await ann.page(page))[1]
+    assert "Delete cli" not in (await ann.send(page, {"remove": number})).text
+
+
+async def test_what_the_api_refuses_is_said_on_the_page_of_the_form(scene):
+    refused = await scene.ann.send("repo/create", {"owner": scene.ann.name, "name": "open"})
+    assert refused.status_code == 422
+    assert 'id="name-fault"' in refused.text
+    bad = await scene.ann.send("user/settings/keys", {"title": "k", "key": "no key"})
+    assert bad.status_code == 422
+    assert "no key" in bad.text
+    denied = await scene.reader.send(f"{scene.home}/issues/1", {"title": "x"}, to=f"{scene.home}/settings")
+    assert denied.status_code == 403
+
+
+async def test_a_form_of_another_person_or_site_changes_nothing(scene):
+    path = f"{scene.open}/issues/new"
+    token = TOKEN.search(await scene.stranger.page(path))[1]
+    before = (await scene.ann.api.get(f"repos/{scene.open}/issues?state=all")).headers["x-total-count"]
+    for person, form, headers in (
+        (scene.ann, {"token": token}, {}),
+        (scene.ann, {}, {}),
+        (scene.nobody, {"token": token}, {}),
+        (scene.stranger, {"token": token}, {"Origin": "http://evil.example"}),
+        (scene.stranger, {"token": token}, {"Sec-Fetch-Site": "cross-site"}),
+    ):
+        answer = await person.browser.post(path, data={"title": "forged", **form}, headers=headers)
+        assert answer.status_code in (401, 403)
+    after = (await scene.ann.api.get(f"repos/{scene.open}/issues?state=all")).headers["x-total-count"]
+    assert after == before
+
+
+async def test_the_pages_of_everybody_are_there(scene):
+    for path in (
+        "",
+        "explore",
+        "explore/repos?q=open",
+        "explore/users",
+        "explore/organizations",
+        "explore/issues?q=x",
+    ):
+        await scene.nobody.page(path)
+    for path in (
+        "",
+        "issues",
+        "pulls?filter=review",
+        "notifications",
+        "user/settings",
+        "user/settings/security",
+    ):
+        await scene.ann.page(path)
+    assert "This one" in await scene.ann.page("user/settings/security")
+    assert scene.home not in await scene.nobody.page("explore/repos")

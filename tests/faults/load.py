@@ -1,0 +1,190 @@
+"""A mixed load on one Ingot, and the ledger of all that was acknowledged.
+
+Each worker does one kind of thing again and again, and waits for nobody. What gets no answer may have happened or not: it
+goes into the ledger as an attempt. A worker that is refused by anything but a 5xx or a broken connection fails the test.
+"""
+
+import asyncio
+import base64
+import itertools
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from ..e2e.deployments import ADMINISTRATOR  # noqa: TID252 - the folder above is no package with a name
+from ..e2e.history import GitFailed, commit_file, git  # noqa: TID252
+
+OWNER = ADMINISTRATOR[0]
+REPOSITORIES = ("one", "two")
+EVENTS = ["push", "issues_only", "issue_comment", "pull_request_only"]
+REQUEST_SECONDS = 40
+PAUSE = 0.2
+
+
+@dataclass
+class Ledger:
+    """By repository: what was acknowledged, and what was only attempted."""
+
+    issues: dict[str, dict[int, str]] = field(default_factory=lambda: defaultdict(dict))
+    comments: dict[tuple[str, int], list[str]] = field(default_factory=lambda: defaultdict(list))
+    attempted: set[str] = field(default_factory=set)
+    """Titles of issues and texts of comments without an answer."""
+    pushes: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
+    """The tips of a branch, in the order in which pushes of them began; the last acknowledged one is in ``tips``."""
+    tips: dict[tuple[str, str], str] = field(default_factory=dict)
+    merged: dict[str, dict[int, str]] = field(default_factory=lambda: defaultdict(dict))
+    """Pull request to the commit that it brought."""
+    forks: dict[str, str] = field(default_factory=dict)
+    deleted: list[str] = field(default_factory=list)
+    acknowledged: int = 0
+    unanswered: int = 0
+    unexpected: list[str] = field(default_factory=list)
+
+
+class Unanswered(Exception):
+    """No answer, or one that says that nothing is certain."""
+
+
+class Load:
+    """Runs until it is told to end."""
+
+    def __init__(self, url: str, folder: Path, hook_url: str) -> None:
+        self.url, self.ledger = url, Ledger()
+        self._folder, self._hook_url = folder, hook_url
+        self._ending = asyncio.Event()
+        self._token = ""
+
+    async def prepare(self) -> None:
+        token = await self._request("POST", f"users/{OWNER}/tokens", {"name": "load"}, auth=ADMINISTRATOR)
+        self._token = token.json()["sha1"]
+        for name in REPOSITORIES:
+            await self.create(name)
+            config = {"url": f"{self._hook_url}/{name}", "content_type": "json"}
+            hook = {"type": "gitea", "config": config, "events": EVENTS, "active": True}
+            await self._request("POST", f"repos/{OWNER}/{name}/hooks", hook)
+
+    async def create(self, name: str) -> None:
+        new = {"name": name, "auto_init": True, "default_branch": "main"}
+        await self._request("POST", "user/repos", new)
+
+    def end(self) -> None:
+        self._ending.set()
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as workers:
+            for name in REPOSITORIES:
+                for work in (self._push, self._open_issues, self._merge):
+                    workers.create_task(self._again(work(name)))
+            workers.create_task(self._again(self._fork_and_delete()))
+
+    async def _again(self, steps: Any) -> None:
+        """Step after step; one that is not answered is over."""
+        async for step in steps:
+            if self._ending.is_set():
+                return
+            try:
+                await step()
+                self.ledger.acknowledged += 1
+            except Unanswered:
+                self.ledger.unanswered += 1
+                await asyncio.sleep(PAUSE)
+
+    async def _push(self, name: str) -> Any:
+        """Commits on a branch of its own; every third one is forced."""
+        work, branch = self._folder / f"work-{name}", f"refs/heads/pushed-{name}"
+        await git("init", "-q", "-b", "work", work)
+        for number in itertools.count():
+            if number % 3 == 2:
+                await git("commit", "-q", "--amend", "-m", f"Write it again, {number}", cwd=work)
+                commit = (await git("rev-parse", "HEAD", cwd=work)).strip()
+            else:
+                commit = await commit_file(work, "number", str(number).encode(), f"Count {number}")
+            yield partial(self._push_commit, name, work, branch, commit)
+
+    async def _push_commit(self, name: str, work: Path, branch: str, commit: str) -> None:
+        url = f"{self.url.replace('://', f'://{OWNER}:{self._token}@')}{OWNER}/{name}.git"
+        self.ledger.pushes[name, branch].append(commit)
+        try:
+            await git("push", "-q", "--force", url, f"{commit}:{branch}", cwd=work)
+        except GitFailed as failure:
+            if "pre-receive hook declined" in str(failure) or "denied" in str(failure):
+                self.ledger.unexpected.append(str(failure))
+            raise Unanswered from failure
+        self.ledger.tips[name, branch] = commit
+
+    async def _open_issues(self, name: str) -> Any:
+        for number in itertools.count():
+            yield partial(self._open_issue, name, f"{name} {number}")
+            for issue in list(self.ledger.issues[name])[-1:]:
+                yield partial(self._comment, name, issue, f"to {name} {number}")
+
+    async def _open_issue(self, name: str, title: str) -> None:
+        self.ledger.attempted.add(title)
+        answer = await self._request("POST", f"repos/{OWNER}/{name}/issues", {"title": title})
+        self.ledger.issues[name][answer.json()["number"]] = title
+
+    async def _comment(self, name: str, issue: int, text: str) -> None:
+        self.ledger.attempted.add(text)
+        await self._request("POST", f"repos/{OWNER}/{name}/issues/{issue}/comments", {"body": text})
+        self.ledger.comments[name, issue].append(text)
+
+    async def _merge(self, name: str) -> Any:
+        for number in itertools.count():
+            yield partial(self._merge_one, name, f"topic-{number}")
+
+    async def _merge_one(self, name: str, branch: str) -> None:
+        repository = f"repos/{OWNER}/{name}"
+        content = base64.b64encode(branch.encode()).decode()
+        new = {"content": content, "message": branch, "branch": "main", "new_branch": branch}
+        answer = await self._request("POST", f"{repository}/contents/{branch}.txt", new)
+        self.ledger.attempted.add(branch)
+        body = {"title": branch, "head": branch, "base": "main"}
+        pull = (await self._request("POST", f"{repository}/pulls", body)).json()["number"]
+        self.ledger.issues[name][pull] = branch
+        merge = f"{repository}/pulls/{pull}/merge"
+        await self._request("POST", merge, {"Do": "merge"}, until_ready=True)
+        self.ledger.merged[name][pull] = answer.json()["commit"]["sha"]
+
+    async def _fork_and_delete(self) -> Any:
+        for number in itertools.count():
+            yield partial(self._fork, f"fork-{number}")
+            yield partial(self._delete, f"fork-{number - 1}")
+
+    async def _fork(self, name: str) -> None:
+        await self._request("POST", f"repos/{OWNER}/{REPOSITORIES[0]}/forks", {"name": name})
+        self.ledger.forks[name] = REPOSITORIES[0]
+
+    async def _delete(self, name: str) -> None:
+        if name not in self.ledger.forks:
+            return
+        del self.ledger.forks[name]  # without an answer it may be there or not
+        await self._request("DELETE", f"repos/{OWNER}/{name}")
+        self.ledger.deleted.append(name)
+
+    async def _request(
+        self, method: str, path: str, body: Any = None, *, auth: Any = None, until_ready: bool = False
+    ) -> httpx.Response:
+        """A success. Raises Unanswered. ``until_ready``: what is not ready yet is asked for again."""
+        headers = {} if auth else {"authorization": f"token {self._token}"}
+        async with httpx.AsyncClient(base_url=f"{self.url}api/v1/", timeout=REQUEST_SECONDS) as client:
+            while True:
+                try:
+                    answer = await client.request(method, path, json=body, headers=headers, auth=auth)
+                except httpx.TransportError as error:
+                    raise Unanswered from error
+                if answer.status_code == 500:
+                    self.ledger.unexpected.append(f"{method} {path}: 500 {answer.text}")
+                if answer.status_code >= 500:
+                    raise Unanswered(answer.text)
+                if answer.status_code == 405 and until_ready and not self._ending.is_set():
+                    await asyncio.sleep(PAUSE)
+                    continue
+                if answer.is_success:
+                    return answer
+                if answer.status_code not in (404, 405, 409, 429):
+                    self.ledger.unexpected.append(f"{method} {path}: {answer.status_code} {answer.text}")
+                raise Unanswered(answer.text)

@@ -1,0 +1,15 @@
+"""One Ingot for all tests of this folder that change nothing for others."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from ..e2e.deployments import Standalone, running  # noqa: TID252 - the folder above is no package with a name
+from .world import World
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    deployment = Standalone(tmp_path_factory.mktemp("safety"))
+    with running(deployment):
+        yield World.build(deployment.url)

@@ -1,0 +1,54 @@
+"""The table of ``routes.txt``: every public route and its policy."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+REPOSITORY = "/api/v1/repos/{owner}/{repo}"
+
+
+class Route(NamedTuple):
+    """``path`` is as the gateway takes it, with its placeholders; ``scope`` is what a token needs."""
+
+    method: str
+    path: str
+    policy: str
+    scope: str
+
+    @property
+    def placeholders(self) -> list[str]:
+        return re.findall(r"{(\w+)}", self.path)
+
+    @property
+    def name(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @property
+    def place(self) -> str:
+        """What the path names: a repository, an organization, a team, or none of them."""
+        named = {*self.placeholders}
+        if "repository_id" in named or {"owner", "repo"} <= named:
+            return "repository"
+        if "team_id" in named:
+            return "team"
+        return "organization" if "org" in named else ""
+
+
+def _full(path: str) -> str:
+    if path.startswith("~"):
+        return REPOSITORY + path[1:]
+    return path[1:] if path.startswith("//") else f"/api/v1{path}"
+
+
+def _routes() -> list[Route]:
+    routes, policy = [], ""
+    for line in Path(__file__).with_suffix(".txt").read_text().splitlines():
+        if line.startswith("["):
+            policy = line.strip("[]")
+        elif line and not line.startswith("#"):
+            method, path, *scope = line.split()
+            routes.append(Route(method, _full(path), policy, scope[0] if scope else ""))
+    return routes
+
+
+ROUTES = _routes()

@@ -1,0 +1,228 @@
+"""Who may call which route: what each caller gets at each kind of target, without a word of Ingot's code."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from .routes import Route
+
+Outcome = Literal["open", "refused", "sign in", "shut", "absent", "either"]
+"""``refused`` is 403, ``sign in`` 401, ``shut`` one of these or 404, ``absent`` what is answered where nothing is;
+
+``either`` is open or refused.
+"""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """``person`` is empty for nobody; ``scopes`` are those of a token, None without one; ``blocked`` may do nothing.
+
+    ``restricted`` says to what a token is restricted: the targets, or something else. Who is ``rare`` differs from
+    another caller in the credential alone: the gate tries them at every third route.
+    """
+
+    name: str
+    person: str = ""
+    scopes: tuple[str, ...] | None = None
+    restricted: Literal["", "targets", "elsewhere"] = ""
+    blocked: bool = False
+    sudo: bool = False
+    rare: bool = False
+
+    @property
+    def signed_in(self) -> bool:
+        return bool(self.person)
+
+    def may(self, scope: str) -> bool:
+        if not scope or self.scopes is None or not self.signed_in:
+            return True
+        return any(own in (scope, scope.replace("read:", "write:"), "all") for own in self.scopes)
+
+
+READ, WRITE, ADMIN, OWN = 1, 2, 3, 4
+COLLABORATORS = {"rita": READ, "will": WRITE, "adam": ADMIN}
+"""Of every repository. Ann owns all of them, Tess and Mia are in all organizations, Tess in their team that may write."""
+MEMBERS = ("tess", "mia", "ann")
+OWNER, SITE_ADMINISTRATOR = "ann", "root"
+NEEDED = {"write": WRITE, "author": WRITE, "push": WRITE, "poster": ADMIN, "admin": ADMIN, "owner": OWN}
+SCOPES = {"fetch": "read:repository", "push": "write:repository"}
+"""Git finds out itself what a token needs."""
+NEEDED |= {"repository teams": ADMIN, "teams": ADMIN, "collaborator": ADMIN}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A repository ``owner/repo``, or an organization (``repo`` is empty). ``visible_to``: all, people, or members."""
+
+    name: str
+    owner: str
+    repo: str = ""
+    visible_to: Literal["all", "people", "members", "nobody"] = "all"
+    archived: bool = False
+
+    @property
+    def of_organization(self) -> bool:
+        return self.owner in {organization.owner for organization in ORGANIZATIONS}
+
+
+REPOSITORIES = (
+    Target("public", OWNER, "open"),
+    Target("private", OWNER, "closed", visible_to="nobody"),
+    Target("archived", OWNER, "old", archived=True),
+    Target("in a limited organization", "hall", "kept", visible_to="people"),
+    Target("private in a private organization", "vault", "inner", visible_to="nobody"),
+    Target("public in a private organization", "vault", "shown", visible_to="members"),
+)
+ORGANIZATIONS = (
+    Target("public", "club"),
+    Target("limited", "hall", visible_to="people"),
+    Target("private", "vault", visible_to="members"),
+)
+CALLERS = (
+    Caller("nobody"),
+    Caller("nobody with headers of their own making", rare=True),
+    Caller("nobody with a token that was deleted", rare=True),
+    Caller("suspended", "susi", ("all",), blocked=True),
+    Caller("stranger", "sam", ("all",)),
+    Caller("stranger by password", "sam", rare=True),
+    Caller("reader", "rita", ("all",)),
+    Caller("writer by password", "will"),
+    Caller("administrator", "adam", ("all",)),
+    Caller("member with a team", "tess", ("all",)),
+    Caller("member", "mia"),
+    Caller("owner", "ann", ("all",)),
+    Caller("owner by password", "ann", rare=True),
+    Caller("owner with a token that reads", "ann", ("read:user", "read:organization", "read:repository", "read:issue", "read:hook", "read:misc")),
+    Caller("owner with a token for something else", "ann", ("write:admin",)),
+    Caller("owner with a token for another repository", "ann", ("all",), "elsewhere"),
+    Caller("owner with a token for these repositories", "ann", ("all",), "targets", rare=True),
+    Caller("owner who acts as the administrator", "ann", blocked=True, rare=True),
+    Caller("administrator of the site", "root", ("all",)),
+    Caller("administrator of the site as a stranger", "sam", sudo=True, rare=True),
+)  # fmt: skip
+
+
+def level(caller: Caller, target: Target) -> int:
+    """What somebody may do to a repository, 0 for nothing at all."""
+    person = "" if caller.restricted == "elsewhere" else caller.person
+    if person in (OWNER, SITE_ADMINISTRATOR):
+        return OWN
+    own = COLLABORATORS.get(person, 0)
+    if target.of_organization and person == "tess":
+        own = WRITE
+    return max(own, READ if _is_visible(person, target) else 0)
+
+
+def _is_visible(person: str, target: Target) -> bool:
+    seers = {"all": True, "people": bool(person), "nobody": False}
+    return seers.get(target.visible_to, person in (*MEMBERS, SITE_ADMINISTRATOR))
+
+
+def expected(route: Route, caller: Caller, target: Target | None) -> Outcome:
+    """What the caller gets there."""
+    if route.path.startswith("/login") and "userinfo" not in route.path:
+        return "either"  # pages that take no credential of the API
+    if caller.blocked:
+        return "refused"
+    if route.place == "repository" and route.policy != "team repository":
+        assert target is not None
+        return _of_repository(route, caller, target)
+    if target is None:
+        return _of_nothing(route, caller)
+    if route.place == "organization":
+        return _of_organization(route, caller, target)
+    return _of_team(route, caller)
+
+
+def _of_repository(route: Route, caller: Caller, target: Target) -> Outcome:
+    has = level(caller, target)
+    if not has:
+        return "absent"
+    if not caller.may(SCOPES.get(route.policy, route.scope)):
+        return "refused"
+    if route.policy in ("read", "fetch"):
+        return "open"
+    if not caller.signed_in:
+        return "sign in"
+    if route.policy == "sign in to read":
+        return "open"
+    if caller.restricted == "elsewhere":
+        return "shut"
+    if caller.restricted and route.policy in ("recipient", "teams", "repository teams"):
+        return "refused" if route.policy == "recipient" or target.of_organization else "either"
+    needed = NEEDED.get(route.policy, READ)
+    if route.policy == "collaborator" and caller.person == "rita":
+        needed = READ
+    if route.policy == "teams" and target.of_organization and caller.person in MEMBERS:
+        needed = READ
+    if route.policy == "subscriber":
+        if caller.person not in ("will", SITE_ADMINISTRATOR):
+            return "refused"
+        return "either" if target.archived else "open"
+    if has < needed:
+        # The teams of a repository that has none do not exist, whoever asks.
+        return "either" if "teams" in route.policy and not target.of_organization else "refused"
+    if target.archived and route.method != "GET":
+        return "either"
+    return "open"
+
+
+def _of_nothing(route: Route, caller: Caller) -> Outcome:
+    reads = route.scope.startswith("read:")
+    match route.policy:
+        case "site":
+            return "open" if caller.person == SITE_ADMINISTRATOR else "refused"
+        case "own tokens":
+            if caller.scopes is not None or not caller.signed_in:
+                return "sign in"
+            return "open" if caller.person == OWNER else "absent"
+        case "token":
+            return "open" if caller.scopes is not None and not caller.sudo else "sign in"
+        case "by password":
+            if caller.scopes is not None or not caller.signed_in:
+                return "sign in"
+            return "either" if caller.sudo else "open"
+        case "anyone":
+            return "open" if caller.may(route.scope) else "refused"
+    if not caller.signed_in:
+        return "sign in"
+    if not caller.may(route.scope):
+        return "refused"
+    if caller.restricted and route.policy == "signed in person":
+        return "either"  # what everybody may read
+    if caller.restricted and (not reads or route.policy == "own hooks"):
+        return "refused"
+    return "open"
+
+
+def _of_organization(route: Route, caller: Caller, target: Target) -> Outcome:
+    person = "" if caller.restricted else caller.person
+    optional = route.policy == "organization"
+    if not optional and not caller.signed_in:
+        return "sign in" if target.visible_to == "all" else "absent"
+    if not caller.may(route.scope) or (caller.restricted and not optional):
+        return "shut" if level_in(caller.person) else "absent"
+    if not _is_visible(person, target):
+        return "absent"
+    has = level_in(person)
+    if route.policy == "own membership":
+        return "open" if person == "mia" else "refused"
+    needed = {"organization": 0, "organization owner": 2}.get(route.policy, 1)
+    return "open" if has >= needed else "refused"
+
+
+def _of_team(route: Route, caller: Caller) -> Outcome:
+    if not caller.signed_in:
+        return "sign in"
+    if not caller.may(route.scope) or caller.restricted:
+        return "shut" if route.policy != "team member" else "either"
+    has = level_in(caller.person)
+    if route.policy == "team repository":
+        if not has or caller.person == "mia":
+            return "absent"
+        return "open" if has == 2 or route.method == "GET" else "refused"
+    return "open" if has >= (2 if route.policy == "team owner" else 1) else "absent"
+
+
+def level_in(person: str) -> int:
+    """What somebody is in the organizations: nothing, a member (1), or an owner (2)."""
+    return 2 if person in (OWNER, SITE_ADMINISTRATOR) else int(person in MEMBERS)
