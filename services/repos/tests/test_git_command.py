@@ -42,6 +42,7 @@ def test_no_hostile_value_becomes_an_operand(value):
 def test_operands_come_after_end_of_options(tmp_path):
     argv = GitArgs("diff", ("--patch",), ("a", "b")).argv(tmp_path)
     assert argv == ["git", f"--git-dir={tmp_path}", "diff", "--patch", "--end-of-options", "a", "b"]
+    assert GitArgs("blame", (), ("a", "./b")).argv(None) == ["git", "blame", "a", "--", "./b"]
 
 
 def test_an_operand_is_no_option():

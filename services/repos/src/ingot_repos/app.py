@@ -25,6 +25,7 @@ from ingot_chassis.service import ServiceParts, assemble, origins
 from ingot_chassis.settings import SettingsError
 from ingot_contracts.repos import ForkRequested
 from ingot_repos.api import (
+    blame,
     branch_changes,
     branch_protections,
     branches,
@@ -107,6 +108,7 @@ ROUTES = Router(
     middleware=[release_slots],
     exception_handlers={WrongShard: forward_to_shard},
     route_handlers=[
+        *blame.routes,
         *branch_changes.routes,
         *branch_protections.routes,
         *branches.routes,

@@ -34,6 +34,7 @@ from ingot_repos.git.errors import GitTimedOut, InvalidName, OutputTooLarge
 Verb = Literal[
     "apply",
     "archive",
+    "blame",
     "cat-file",
     "clone",
     "commit-graph write",
@@ -98,8 +99,10 @@ class GitArgs:
     def argv(self, git_dir: Path | None) -> list[str]:
         location = [] if git_dir is None else [f"--git-dir={git_dir}"]
         # update-ref --stdin takes no operand and allows nothing behind its options; upload-archive has no options.
-        has_options = bool(self.operands) and self.verb != "upload-archive"
+        has_options = bool(self.operands) and self.verb not in ("upload-archive", "blame")
         operands = ["--end-of-options", *self.operands] if has_options else list(self.operands)
+        if self.verb == "blame":  # it does not know --end-of-options
+            operands = [self.operands[0], "--", *self.operands[1:]]
         return ["git", *location, *self.verb.split(), *self.options, *operands]
 
 

@@ -46,5 +46,6 @@ class ReadCache:
         self.listings: SharedCache[Any] = SharedCache()
         self.blob_sizes: SharedCache[dict[str, int]] = SharedCache()
         self.tag_times: SharedCache[int] = SharedCache()
+        self.blames: SharedCache[Any] = SharedCache(50_000)
         self.languages: SharedCache[dict[str, int]] = SharedCache(10_000)
         self.tree_objects: SharedCache[frozenset[bytes]] = SharedCache(2 * ENTRIES + 4)

@@ -1,0 +1,117 @@
+"""Which commit each line of a file comes from."""
+
+from datetime import datetime
+
+import msgspec
+from litestar import get
+
+from ingot_chassis.errors import NotFound, TooLarge, Unavailable
+from ingot_contracts.identity import User
+from ingot_repos.api.code_views import CodePresenter, named_or_default
+from ingot_repos.api.policies import in_repository
+from ingot_repos.api.request import RepositoryRequest
+from ingot_repos.git.blame import Blame, BlamedCommit, blame, file_to_blame
+from ingot_repos.git.errors import (
+    GitFailed,
+    GitTimedOut,
+    InvalidName,
+    ObjectNotFound,
+    OutputTooLarge,
+    RefNotFound,
+    RepositoryNotFound,
+)
+from ingot_repos.store import commit_authors
+
+
+class BlameCommit(msgspec.Struct):
+    """A commit that lines come from; ``author`` is the account that has its address.
+
+    ``path`` is the file in it. ``previous_sha`` and ``previous_path`` are what it was made of; empty for a new file.
+    """
+
+    sha: str
+    url: str
+    title: str
+    created: datetime
+    author_name: str
+    author: User | None
+    path: str
+    previous_sha: str
+    previous_path: str
+
+
+class BlameLines(msgspec.Struct):
+    """``count`` lines from the ``first`` one on."""
+
+    first: int
+    count: int
+    sha: str
+
+
+class FileBlame(msgspec.Struct):
+    """All lines of a file, and the commits that they name."""
+
+    lines: list[BlameLines]
+    commits: list[BlameCommit]
+
+
+@get(
+    "/api/v1/repos/{owner:str}/{repo:str}/blame/{filepath:path}",
+    policy=in_repository("read", "read:repository", on_disk=True),
+    operation_id="repoGetBlame",
+    tags=["repository"],
+)
+async def get_blame(
+    request: RepositoryRequest,
+    filepath: str,  # noqa: ARG001 - it comes normalized
+    ref: str = "",
+) -> FileBlame:
+    """Which commit each line of a file comes from, at a branch, tag or commit. A large file is refused."""
+    repository, path = request.resource, request.rest_of_path(6)
+    name = named_or_default(request, ref)
+    try:
+        commit, oid = await request.storage.call(repository.id, file_to_blame, name, path)
+        remembered: Blame | None = request.components.reads.blames.get((commit, oid, path))
+        if remembered is None:
+            request.acquire_slot()
+            remembered = await blame(request.storage.path(repository.id), commit, path)
+            size = len(remembered.lines) + len(remembered.commits)
+            request.components.reads.blames.put((commit, oid, path), remembered, size=size)
+    except (RefNotFound, ObjectNotFound, RepositoryNotFound, InvalidName):
+        raise NotFound from None
+    except OutputTooLarge as error:
+        raise TooLarge(str(error)) from None
+    except (GitFailed, GitTimedOut) as error:
+        raise Unavailable("the history of the file is too long to be read in time") from error
+    return await _presented(request, remembered)
+
+
+async def _presented(request: RepositoryRequest, result: Blame) -> FileBlame:
+    addresses = {commit.author_email.lower() for commit in result.commits}
+    async with request.db.read() as db:
+        rows = await commit_authors.users_by_email(db, addresses)
+    users = {address: request.presenter.user(row) for address, row in rows.items()}
+    presenter = CodePresenter.of(request)
+    return FileBlame(
+        lines=[BlameLines(run.first, run.count, run.sha) for run in result.lines],
+        commits=[
+            _commit(commit, presenter, users.get(commit.author_email.lower())) for commit in result.commits
+        ],
+    )
+
+
+def _commit(commit: BlamedCommit, presenter: CodePresenter, author: User | None) -> BlameCommit:
+    return BlameCommit(
+        sha=commit.sha,
+        url=presenter.commit_url(commit.sha),
+        title=commit.title,
+        created=commit.created,
+        author_name=commit.author_name,
+        author=author,
+        path=commit.path,
+        previous_sha=commit.previous,
+        previous_path=commit.previous_path,
+    )
+
+
+routes = [get_blame]
