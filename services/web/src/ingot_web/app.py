@@ -11,6 +11,7 @@ from ingot_chassis.service import assemble
 from ingot_web.api import (
     account_settings,
     accounts,
+    blame,
     errors,
     history,
     home,
@@ -38,6 +39,7 @@ ROUTES = [
     *accounts.routes,
     *new_repositories.routes,
     *repositories.routes,
+    *blame.routes,
     *history.routes,
     *releases.routes,
     *issues.routes,

@@ -16,6 +16,7 @@ Disallow: /-/
 Disallow: /api/
 Disallow: /login
 Disallow: /*/*/archive/
+Disallow: /*/*/blame/
 Disallow: /*/*/compare/
 Disallow: /*/*/commits/
 Disallow: /*/*/raw/
