@@ -49,6 +49,11 @@ MATRIX = {
     "POST /user/gpg_keys": (401, 201, 201, 201, 201),
     "GET /user/gpg_keys/{pgp}": (401, 200, 200, 200, 200),
     "DELETE /user/gpg_keys/{pgp}": (401, 403, 403, 403, 204),
+    "GET /user/actions/variables": (401, 200, 200, 200, 200),
+    "GET /user/actions/variables/{variable}": (401, 200, 200, 200, 200),
+    "POST /user/actions/variables/{fresh}": (401, 201, 201, 201, 201),
+    "PUT /user/actions/variables/{variable}": (401, 204, 204, 204, 204),
+    "DELETE /user/actions/variables/{variable}": (401, 204, 204, 204, 204),
     "GET /user/applications/oauth2": (401, 200, 200, 200, 200),
     "POST /user/applications/oauth2": (401, 201, 201, 201, 201),
     "GET /user/applications/oauth2/{application}": (401, 200, 200, 200, 200),
@@ -87,6 +92,11 @@ MATRIX = {
     "DELETE /orgs/{org}": (401, 403, 403, 204, 204),
     "POST /orgs/{org}/avatar": (401, 403, 403, 204, 204),
     "DELETE /orgs/{org}/avatar": (401, 403, 403, 204, 204),
+    "GET /orgs/{org}/actions/variables": (401, 403, 403, 200, 200),
+    "GET /orgs/{org}/actions/variables/{variable}": (401, 403, 403, 200, 200),
+    "POST /orgs/{org}/actions/variables/{fresh}": (401, 403, 403, 201, 201),
+    "PUT /orgs/{org}/actions/variables/{variable}": (401, 403, 403, 204, 204),
+    "DELETE /orgs/{org}/actions/variables/{variable}": (401, 403, 403, 204, 204),
     "GET /orgs/{org}/blocks": (401, 403, 403, 200, 200),
     "GET /orgs/{org}/blocks/{user}": (401, 403, 403, 404, 404),
     "PUT /orgs/{org}/blocks/{user}": (401, 403, 403, 204, 204),
@@ -125,6 +135,10 @@ BODIES = {
     "PATCH /user/emails": lambda _n, who: {"email": address(who)},
     "POST /user/keys": lambda n, _who: {"title": f"k{n}", "key": ssh_key(n)},
     "POST /user/gpg_keys": lambda _n, who: {"armored_public_key": pgp_key(who)},
+    "POST /user/actions/variables/{fresh}": lambda _n, _who: {"value": "v"},
+    "PUT /user/actions/variables/{variable}": lambda _n, _who: {"value": "v"},
+    "POST /orgs/{org}/actions/variables/{fresh}": lambda _n, _who: {"value": "v"},
+    "PUT /orgs/{org}/actions/variables/{variable}": lambda _n, _who: {"value": "v"},
     "POST /user/applications/oauth2": lambda n, _who: application(n),
     "POST /users/{self}/tokens": lambda _n, _who: {"name": "t"},
     "POST /orgs": lambda n, _who: {"username": f"n{n}"},
@@ -193,6 +207,11 @@ class Things:
         for name in ("user", "key", "pgp", "org", "team", "public"):
             if "{" + name + "}" in path and name not in self._names:
                 await getattr(self, f"_{name}")(f"x{next(self.numbers)}")
+        self._names["fresh"] = f"v{next(self.numbers)}"
+        if "{variable}" in path:
+            self._names["variable"] = f"v{next(self.numbers)}"
+            target, maker = path.format(**self._names), "ann" if "{org}" in path else caller
+            await self._identity.call("POST", target, {"value": "v"}, as_=maker)
         return path.format(**self._names)
 
     async def _user(self, name):

@@ -13,6 +13,7 @@ from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import Jwks
 from ingot_chassis.service import assemble
 from ingot_identity.api import (
+    action_variables,
     admin,
     admin_lists,
     avatars,
@@ -52,6 +53,7 @@ from ingot_identity.store.tables import metadata
 
 SCRIPTS = Path(__file__).parent / "store" / "migrations"
 ROUTES = [
+    *action_variables.routes,
     *admin.routes,
     *admin_lists.routes,
     *avatars.routes,

@@ -17,7 +17,7 @@ from ingot_identity.api.request import IdentityRequest
 from ingot_identity.core import access, gpg_keys
 from ingot_identity.core.access import SignIn
 from ingot_identity.store import gpg_keys as store
-from ingot_identity.store.tables import GpgKeyRow
+from ingot_identity.store.key_tables import GpgKeyRow
 
 NEVER = datetime(1, 1, 1, tzinfo=UTC)
 Armored = Annotated[str, msgspec.Meta(max_length=gpg_keys.LONGEST)]

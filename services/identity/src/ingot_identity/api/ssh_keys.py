@@ -15,7 +15,7 @@ from ingot_identity.core import access, ssh_keys
 from ingot_identity.core.access import SignIn
 from ingot_identity.core.presenter import whole_seconds
 from ingot_identity.store import ssh_keys as store
-from ingot_identity.store.tables import SshKeyRow
+from ingot_identity.store.key_tables import SshKeyRow
 
 
 class CreateKey(msgspec.Struct):

@@ -12,7 +12,7 @@ from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_identity.core.locks import lock_for_share
 from ingot_identity.store import gpg_keys as store
-from ingot_identity.store.tables import GpgKeyRow
+from ingot_identity.store.key_tables import GpgKeyRow
 
 FIELD = "armored_public_key"
 LONGEST = 200_000

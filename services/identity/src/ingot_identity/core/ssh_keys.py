@@ -5,7 +5,7 @@ from ingot_chassis.errors import Invalid
 from ingot_chassis.security import ssh_keys
 from ingot_identity.core.locks import lock_for_share
 from ingot_identity.store import ssh_keys as store
-from ingot_identity.store.tables import SshKeyRow
+from ingot_identity.store.key_tables import SshKeyRow
 
 
 async def add(tx: Tx, account_id: int, *, title: str, key: str) -> SshKeyRow:

@@ -8,7 +8,8 @@ from sqlalchemy import delete, or_, select
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, fetch_all, fetch_first, fetch_page
 from ingot_chassis.db.transaction import insert
-from ingot_identity.store.tables import EmailRow, GpgKeyRow, account, email, gpg_key
+from ingot_identity.store.key_tables import GpgKeyRow, gpg_key
+from ingot_identity.store.tables import EmailRow, account, email
 
 
 async def add(db: Executor, account_id: int, keys: Sequence[dict[str, Any]]) -> int:

@@ -8,7 +8,8 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, fetch_first, fetch_page
 from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import insert
-from ingot_identity.store.tables import AccountRow, SshKeyRow, account, ssh_key
+from ingot_identity.store.key_tables import SshKeyRow, ssh_key
+from ingot_identity.store.tables import AccountRow, account
 
 
 class KeyHolderRow(AccountRow):
