@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from ingot_contracts.identity import GHOST
 from ingot_contracts.issues import (
     ChangedText,
     Changes,
@@ -14,6 +15,7 @@ from ingot_contracts.issues import (
     IssueChanged,
     PullRequestChanged,
     PullReview,
+    RequestedTeam,
     ReviewChanged,
     ReviewRequested,
 )
@@ -227,3 +229,9 @@ def test_a_request_for_a_review_names_the_reviewer(removed, action):
     body = sent(notice)
     assert (body["action"], body["requested_reviewer"]["login"]) == (action, "ann")
     assert "review" not in body
+    assert "requested_team" not in body
+    of_team = msgspec.structs.replace(requested, reviewer=GHOST, team=RequestedTeam(id=5, name="ops"))
+    [notice] = notices.notices_of_review_request(of_team)
+    body = sent(notice)
+    assert (body["action"], body["requested_team"]["name"]) == (action, "ops")
+    assert "requested_reviewer" not in body

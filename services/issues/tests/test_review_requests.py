@@ -2,7 +2,11 @@
 
 import pytest
 
-from .builders import repository
+from ingot_chassis.security.principal import Membership
+from ingot_contracts.identity import OrganizationDeleted, TeamDeleted
+from ingot_contracts.repos import MergeRule
+
+from .builders import APP, repository
 
 REQUESTS = "/pulls/1/requested_reviewers"
 
@@ -53,6 +57,8 @@ async def test_who_has_reviewed_is_not_asked_any_more(world):
         ({"reviewers": ["nobody"]}, "reviewers"),
         ({"reviewers": ["bob"]}, "reviewers"),
         ({"team_reviewers": ["team"]}, "team_reviewers"),
+        ({"team_reviewers": ["x" * 256]}, "team_reviewers"),
+        ({"team_reviewers": [f"t{number}" for number in range(11)]}, "team_reviewers"),
         ({"reviewers": [f"u{number}" for number in range(11)]}, "reviewers"),
         ({"reviewers": ["x" * 256]}, "reviewers"),
     ],
@@ -78,3 +84,82 @@ async def test_somebody_who_was_asked_may_say_no_but_for_nobody_else(world):
         answer = await world.call("DELETE", REQUESTS, {"reviewers": names}, as_=3)
         assert answer.status_code == status, names
     assert await reviewers(world) == ["ann"]
+
+
+OPS, DOCS = 31, 32
+
+
+@pytest.fixture
+def organized(world):
+    """The world in which the owner of ann/app is an organization with the teams ops (Cat) and docs (nobody)."""
+    world.repos.organizations.add(1)
+    world.identity.add_team(OPS, 1, name="ops", description="runs it")
+    world.identity.add_team(DOCS, 1, "read", name="docs")
+    world.identity.join(3, 1, teams={OPS: "write"})
+    return world
+
+
+async def requested_teams(world):
+    return [
+        team["name"] for team in (await world.call("GET", "/pulls/1")).json()["requested_reviewers_teams"]
+    ]
+
+
+async def test_a_team_is_asked_is_shown_and_hears_of_it_and_a_member_answers(organized):
+    world = organized
+    created = await world.propose(reviewers=["ann"])
+    assert [one["login"] for one in created["requested_reviewers"]] == ["ann"]
+    for _ in range(2):
+        answer = await world.call("POST", REQUESTS, {"team_reviewers": ["Ops", "docs"]})
+        shown = [(one["user"], one["team"]["name"], one["official"]) for one in answer.json()]
+        assert shown == [(None, "ops", True), (None, "docs", False)]
+    pull = (await world.call("GET", "/pulls/1")).json()
+    assert pull["requested_reviewers_teams"][0] == {
+        "id": OPS, "name": "ops", "description": "runs it", "permission": "write",
+    }  # fmt: skip
+    assert [one["login"] for one in pull["requested_reviewers"]] == ["ann"]
+    listed = (await world.call("GET", "/pulls/1/reviews")).json()
+    assert [(one["user"] or one["team"]).get("name") for one in listed] == [None, "ops", "docs"]
+    events = await world.payloads("issues.review.requested.v1")
+    assert [event["team"] and event["team"]["name"] for event in events] == [None, "ops", "docs"]
+    rows = [row for row in await world.timeline() if row["type"] == "review_request"]
+    assert [(row["assignee"] or row["assignee_team"]).get("name") for row in rows] == [None, "ops", "docs"]
+    await world.work()
+    threads = await world.call("GET", "//notifications", as_=3)
+    assert [thread["subject"]["title"] for thread in threads.json()] == ["Fix"]
+    member = world.headers(3, organizations={1: Membership(teams={OPS: "write"})})
+    path = "/api/v1/repos/ann/app/pulls/1/reviews"
+    await world.http.post(path, json={"event": "APPROVED"}, headers=member)
+    assert await requested_teams(world) == ["docs"]
+
+
+async def test_a_team_is_asked_no_longer(organized):
+    world = organized
+    created = await world.propose(as_=1, team_reviewers=["ops", "docs"])
+    assert [one["name"] for one in created["requested_reviewers_teams"]] == ["ops", "docs"]
+    answer = await world.call("DELETE", REQUESTS, {"team_reviewers": ["ops"]}, as_=2)
+    assert (answer.status_code, await requested_teams(world)) == (422, ["ops", "docs"])  # Bob knows no team
+    answer = await world.call("DELETE", REQUESTS, {"team_reviewers": ["ops"]})
+    assert (answer.status_code, await requested_teams(world)) == (204, ["docs"])
+    event = (await world.payloads("issues.review.requested.v1"))[-1]
+    assert (event["team"]["name"], event["removed"]) == ("ops", True)
+    row = (await world.timeline())[-1]
+    assert (row["assignee_team"]["name"], row["removed_assignee"]) == ("ops", True)
+    await world.deliver(TeamDeleted(organization_id=1, team_id=DOCS))
+    assert await requested_teams(world) == []
+    await world.call("POST", REQUESTS, {"team_reviewers": ["ops"]})
+    assert await requested_teams(world) == ["ops"]
+    await world.deliver(OrganizationDeleted(organization_id=1, login="ann"))
+    assert await requested_teams(world) == []
+
+
+async def test_only_a_team_that_has_a_private_repository_is_asked_and_only_approvers_are_official(organized):
+    world = organized
+    await world.propose()
+    world.repos.repositories[APP] = repository(private=True)
+    world.repos.teams[APP] = [DOCS]
+    world.repos.merge_rules[APP, "main"] = MergeRule(rule_name="main", approvers=[], approving_teams=[DOCS])
+    refused = await world.call("POST", REQUESTS, {"team_reviewers": ["ops"]})
+    assert (refused.status_code, await requested_teams(world)) == (422, [])
+    answer = await world.call("POST", REQUESTS, {"team_reviewers": ["docs"]})
+    assert [one["official"] for one in answer.json()] == [True]

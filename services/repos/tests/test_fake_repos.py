@@ -22,6 +22,8 @@ CASES = {
     "a merge rule for no id": ("ann", "GET", "/{app}/merge-rule?branch=master&user=x", None),
     "watchers": ("", "GET", "/{app}/watchers", None),
     "watchers of nothing": ("", "GET", "/999/watchers", None),
+    "teams": ("", "GET", "/{app}/teams", None),
+    "teams of nothing": ("", "GET", "/999/teams", None),
     "a merge rule unattended": ("", "GET", "/{secret}/merge-rule?branch=master&unattended=true", None),
     "access of the owner": ("ann", "GET", "/by-name/ann/app/access", None),
     "access in another case": ("ann", "GET", "/by-name/Ann/APP/access", None),

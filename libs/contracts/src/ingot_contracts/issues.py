@@ -139,6 +139,15 @@ class PullRequestBranch(msgspec.Struct, frozen=True, kw_only=True):
     repo: Repository | None = None
 
 
+class RequestedTeam(msgspec.Struct, frozen=True, kw_only=True):
+    """A team of the organization that owns the repository, as far as a pull request shows it."""
+
+    id: int
+    name: str
+    description: str = ""
+    permission: str = ""
+
+
 class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
     """``additions``, ``deletions`` (lines) and ``changed_files`` are None while they are not counted."""
 
@@ -171,6 +180,7 @@ class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
     due_date: datetime | None = None
     is_locked: bool = False
     requested_reviewers: list[User] = []
+    requested_reviewers_teams: list[RequestedTeam] = []
     pin_order: int = 0
     additions: int | None = None
     deletions: int | None = None
@@ -181,13 +191,14 @@ ReviewStateName = Literal["APPROVED", "PENDING", "COMMENT", "REQUEST_CHANGES", "
 
 
 class PullReview(msgspec.Struct, frozen=True, kw_only=True):
-    """A review or, in the state REQUEST_REVIEW, a person who is to write one.
+    """A review or, in the state REQUEST_REVIEW, a person who is to write one, or a team without ``user``.
 
     ``official``: its author may write to the repository. ``stale``: the head has moved since.
     """
 
     id: int
-    user: User
+    user: User | None
+    team: RequestedTeam | None = None
     state: ReviewStateName
     body: str = ""
     commit_id: str = ""
@@ -298,9 +309,13 @@ class ReviewChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.revie
 
 
 class ReviewRequested(msgspec.Struct, frozen=True, kw_only=True, tag="issues.review.requested.v1"):
-    """Somebody is to review a pull request or, with ``removed``, is not to do so any more."""
+    """Somebody is to review a pull request or, with ``removed``, is not to do so any more.
+
+    A request to a ``team`` has the ghost as its ``reviewer``.
+    """
 
     reviewer: User
+    team: RequestedTeam | None = None
     pull_request: PullRequest
     repository: Repository
     sender: User

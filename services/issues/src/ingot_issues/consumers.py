@@ -13,7 +13,7 @@ from ingot_issues.core.events import emit
 from ingot_issues.core.issues import references_of
 from ingot_issues.core.presenter import Presenter
 from ingot_issues.core.repository_context import RepositoryContext
-from ingot_issues.store import accounts, issue_rows, labels, organization_labels, repositories
+from ingot_issues.store import accounts, issue_rows, labels, organization_labels, repositories, teams
 from ingot_issues.store import scheduled_merges as scheduled_merge_rows
 
 
@@ -31,6 +31,7 @@ class EventSubscriptions:
             identity.OrganizationCreated: self.on_organization_created,
             identity.OrganizationEdited: self.on_organization_edited,
             identity.OrganizationDeleted: self.on_organization_deleted,
+            identity.TeamDeleted: self.on_team_deleted,
             repos.RepositoryCreated: self.on_repository_created,
             repos.RepositoryEdited: self.on_repository_edited,
             repos.RepositoryDeleted: self.on_repository_deleted,
@@ -64,6 +65,11 @@ class EventSubscriptions:
     ) -> None:
         await accounts.remove(tx, event.organization_id)
         await organization_labels.remove_all(tx, event.organization_id)
+        await teams.remove_all(tx, event.organization_id)
+
+    async def on_team_deleted(self, tx: Tx, event: identity.TeamDeleted, _envelope: Envelope) -> None:
+        """It is asked for reviews no longer."""
+        await teams.remove(tx, event.team_id)
 
     async def on_repository_created(
         self, tx: Tx, event: repos.RepositoryCreated, _envelope: Envelope
@@ -80,11 +86,12 @@ class EventSubscriptions:
         await labels.add_missing(tx, event.repository.id, first)
 
     async def on_repository_edited(self, tx: Tx, event: repos.RepositoryEdited, _envelope: Envelope) -> None:
-        """After a transfer, issues lose the labels of the organization that owned the repository."""
+        """After a transfer, issues lose labels and reviewing teams of the organization that owned the repository."""
         await repositories.renew(tx, event.repository)
         owner = event.repository.owner
         if event.previous_full_name.partition("/")[0].lower() not in ("", owner.login.lower()):
             await organization_labels.take_off_foreign(tx, event.repository.id, owner.id)
+            await teams.withdraw_foreign(tx, event.repository.id, owner.id)
 
     async def on_repository_deleted(
         self, tx: Tx, event: repos.RepositoryDeleted, _envelope: Envelope

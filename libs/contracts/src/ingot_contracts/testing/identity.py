@@ -146,6 +146,8 @@ class FakeIdentity:
                 )
             case "internal", "teams", team_id:
                 answer = self.teams.get(id_of(team_id))
+            case "internal", "teams", team_id, "members" if id_of(team_id):
+                answer = self._members_of(id_of(team_id))
             case "internal", "organizations", organization_id, "teams" if id_of(organization_id):
                 answer = self._teams(id_of(organization_id), parse_qs(query))
         return answer
@@ -204,6 +206,13 @@ class FakeIdentity:
             for user_id, memberships in sorted(self.memberships.items())
             if (membership := memberships.get(organization_id))
             and (membership.owner or any(membership.teams.get(one) in least for one in ids))
+        ]
+
+    def _members_of(self, team_id: int) -> list[int]:
+        return [
+            user_id
+            for user_id, memberships in sorted(self.memberships.items())
+            if any(team_id in membership.teams for membership in memberships.values())
         ]
 
     def _own(self, method: str, repository_id: int, body: bytes) -> tuple[int, Any]:

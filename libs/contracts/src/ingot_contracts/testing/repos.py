@@ -74,6 +74,8 @@ class FakeRepos:
         """Repository id and name to tip; below what protects it."""
         self.watchers: dict[int, list[int]] = {}
         """By repository."""
+        self.teams: dict[int, list[int]] = {}
+        """The teams that were given a repository, by repository."""
         self.merge_rules: dict[tuple[int, str], MergeRule] = {}
         self.comparison: Comparison | None = None
         """What comparing any branch answers that ``comparisons`` does not have; None: there is no such branch."""
@@ -148,6 +150,7 @@ class FakeRepos:
             ("POST", "comparisons"): self._compare_heads,
             ("POST", "merge"): self._merge,
             ("GET", "watchers"): self._watchers,
+            ("GET", "teams"): self._teams,
             ("GET", "merge-rule"): self._merge_rule,
             ("POST", "update-branch"): self._update_branch,
             ("GET", "diff"): self._history,
@@ -297,6 +300,9 @@ class FakeRepos:
 
     def _watchers(self, call: RecordedCall) -> Watchers:
         return Watchers(ids=self.watchers.get(id_of(call.path.split("/")[3]), []))
+
+    def _teams(self, call: RecordedCall) -> list[int]:
+        return sorted(self.teams.get(id_of(call.path.split("/")[3]), []))
 
     def _merge_rule(self, call: RecordedCall) -> MergeRule:
         repository = self._repository(call)

@@ -11,6 +11,7 @@ from ingot_contracts.issues import (
     Comment,
     Issue,
     PullRequest,
+    RequestedTeam,
 )
 from ingot_contracts.limits import Omitted
 from ingot_contracts.repos import (
@@ -99,7 +100,7 @@ class ReviewText(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PullRequestPayload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """``review`` is there for a review, ``requested_reviewer`` for a request of one."""
+    """``review`` is there for a review, ``requested_reviewer`` or ``requested_team`` for a request of one."""
 
     secret: str
     action: str
@@ -107,6 +108,7 @@ class PullRequestPayload(msgspec.Struct, frozen=True, kw_only=True, omit_default
     changes: Changes | None = None
     pull_request: PullRequest
     requested_reviewer: User | None = None
+    requested_team: RequestedTeam | None = None
     repository: Repository
     sender: User
     review: ReviewText | None = None

@@ -130,7 +130,8 @@ def _describe(payload: object, repository: Link) -> _Description:  # noqa: C901,
 
 
 def _describe_pull_request(payload: PullRequestPayload, repository: Link) -> _Description:
-    pull, review, reviewer = payload.pull_request, payload.review, payload.requested_reviewer
+    pull, review = payload.pull_request, payload.review
+    reviewer, team = payload.requested_reviewer, payload.requested_team
     subject = Link(pull.html_url, f"#{pull.number} {pull.title}")
     headline: Line
     if review is not None:
@@ -139,9 +140,10 @@ def _describe_pull_request(payload: PullRequestPayload, repository: Link) -> _De
         color = FAILURE if verb == "rejected" else SUCCESS
         headline = ["[", repository, "] pull request ", subject, f" {verb}"]
         return headline, detail, pull.html_url, color
-    if reviewer is not None:
+    if reviewer is not None or team is not None:
         verb = "requested" if payload.action == "review_requested" else "no longer requested"
-        headline = ["[", repository, "] review of ", subject, f" {verb} from {reviewer.login}"]
+        whom = reviewer.login if reviewer is not None else f"the team {team.name}" if team is not None else ""
+        headline = ["[", repository, "] review of ", subject, f" {verb} from {whom}"]
         return headline, [], pull.html_url, SUCCESS
     action = "merged" if payload.action == "closed" and pull.merged else payload.action
     headline = ["[", repository, "] pull request ", subject, f" {action}"]

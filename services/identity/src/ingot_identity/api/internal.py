@@ -105,7 +105,11 @@ async def team_by_id(request: IdentityRequest, team_id: int) -> Team:
     return _team(row)
 
 
-@get("/internal/organizations/{organization_id:int}/teams", policy=services("repos"), include_in_schema=False)
+@get(
+    "/internal/organizations/{organization_id:int}/teams",
+    policy=services("repos", "issues"),
+    include_in_schema=False,
+)
 async def teams_of_organization(
     request: IdentityRequest, organization_id: int, name: str = "", ids: list[int] | None = None
 ) -> list[Team]:

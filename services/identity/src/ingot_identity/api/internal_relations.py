@@ -1,4 +1,4 @@
-"""For repos: who is in the teams of an organization, and whom an account blocks."""
+"""For repos and issues: who is in the teams of an organization, and whom an account blocks."""
 
 from litestar import get
 
@@ -22,6 +22,13 @@ async def members_of_teams(
         return await teams.members_of_teams(db, organization_id, ids or [], write=write)
 
 
+@get("/internal/teams/{team_id:int}/members", policy=PEERS, include_in_schema=False)
+async def members_of_team(request: IdentityRequest, team_id: int) -> list[int]:
+    """The users in one team. Of a team that does not exist nobody."""
+    async with request.db.read() as db:
+        return sorted(await teams.member_ids(db, team_id))
+
+
 @get("/internal/accounts/{account_id:int}/blocks/{user_id:int}", policy=PEERS, include_in_schema=False)
 async def is_blocked(request: IdentityRequest, account_id: int, user_id: int) -> bool:
     """Whether the account blocks the user."""
@@ -29,4 +36,4 @@ async def is_blocked(request: IdentityRequest, account_id: int, user_id: int) ->
         return await blocks.exists(db, account_id, user_id)
 
 
-routes = [members_of_teams, is_blocked]
+routes = [members_of_teams, members_of_team, is_blocked]

@@ -3,6 +3,7 @@
 import contextlib
 from typing import Literal
 
+import msgspec
 from litestar import Response, get, patch, post
 from msgspec import UNSET, UnsetType
 
@@ -16,12 +17,14 @@ from ingot_issues.api.issues import CreateIssue, EditIssue, allowed_edit, issue_
 from ingot_issues.api.policies import in_repository
 from ingot_issues.api.queries import InState
 from ingot_issues.api.request import IssuesRequest
-from ingot_issues.api.texts import Head, Labels
+from ingot_issues.api.reviewers import Reviewers, requests_of
+from ingot_issues.api.texts import Head, Labels, Logins
 from ingot_issues.core import labels as label_rules
-from ingot_issues.core import pulls
+from ingot_issues.core import pulls, reviews
 from ingot_issues.core.access import may_propose, may_write
 from ingot_issues.core.pulls import Retarget
 from ingot_issues.store import accounts, repositories, searches
+from ingot_issues.store import issues as issue_store
 from ingot_issues.store import pulls as store
 from ingot_issues.store.issues import IssueDetails, PullDetails
 from ingot_issues.store.pulls import Branches
@@ -37,6 +40,8 @@ class CreatePullRequest(CreateIssue, kw_only=True):
 
     head: Head
     base: Name
+    reviewers: Logins = msgspec.field(default_factory=list)
+    team_reviewers: Logins = msgspec.field(default_factory=list)
 
 
 class EditPullRequest(EditIssue, kw_only=True):
@@ -113,6 +118,8 @@ async def create_pull(request: IssuesRequest, data: CreatePullRequest) -> PullRe
         raise Denied("write access to the repository, or to the fork, is needed")
     await request.require_unblocked()
     new_issue = await new_issue_of(request, data)
+    reviewers = Reviewers(reviewers=data.reviewers, team_reviewers=data.team_reviewers)
+    requests = await requests_of(request, reviewers, base_branch=data.base, author_id=request.principal.id)
     context = await request.context()
     branches = Branches(data.base, head.repository.id, head_branch)
     comparison = await _compare(request, branches)
@@ -121,6 +128,9 @@ async def create_pull(request: IssuesRequest, data: CreatePullRequest) -> PullRe
             await repositories.save(tx, repository)
     async with request.db.transaction() as tx:
         pull = await pulls.open_pull(tx, context, new_issue, branches, comparison)
+        if requests.account_ids or requests.teams:
+            await reviews.request_reviews(tx, context, as_pull(pull), requests)
+            pull = await issue_store.get_details_by_id(tx, pull.id) or pull
     # A job makes repos keep the commits under the number. Those of a fork may be read before that, so ask now.
     if head.repository.id != request.repository_id:
         with contextlib.suppress(ApiError):

@@ -18,7 +18,7 @@ from ingot_issues.core.access import may_administer, may_write
 from ingot_issues.core.diff_hunks import Position, find_hunks
 from ingot_issues.core.protections import is_official
 from ingot_issues.core.reviews import NewComment, NewReview
-from ingot_issues.store import accounts
+from ingot_issues.store import accounts, teams
 from ingot_issues.store import reviews as store
 from ingot_issues.store.issues import PullDetails
 from ingot_issues.store.reviews import ReviewRow
@@ -72,8 +72,9 @@ class DismissReview(msgspec.Struct, kw_only=True):
 async def present(request: IssuesRequest, pull: PullDetails, *rows: ReviewRow) -> list[PullReview]:
     async with request.db.read() as db:
         people = await accounts.get_people(db, (row.author_id for row in rows))
+        copies = await teams.get_many(db, {row.team_id for row in rows if row.team_id is not None})
     presenter, repository = request.presenter, request.access.repository
-    return [presenter.review(row, pull, repository, people) for row in rows]
+    return [presenter.review(row, pull, repository, people, copies) for row in rows]
 
 
 async def review_of(request: IssuesRequest, pull: PullDetails, review_id: int) -> ReviewRow:
@@ -149,6 +150,7 @@ async def create_review(request: IssuesRequest, index: int, data: CreateReview) 
         commit_sha=data.commit_id.lower() or pull.head_sha,
         comments=comments,
         official=await _is_official(request, pull, data.state),
+        team_ids=_own_team_ids(request),
     )
     async with request.db.transaction() as tx:
         row = await reviews.write_review(tx, context, pull, new_review)
@@ -172,9 +174,14 @@ async def _is_official(request: IssuesRequest, pull: PullDetails, state: ReviewS
     rule = await request.components.repos.merge_rule(
         request.repository_id, pull.base_branch, "", request.principal_token, actor_id=request.principal.id
     )
-    membership = request.principal.organizations.get(request.access.repository.owner.id)
-    team_ids = membership.teams if membership is not None else ()
+    team_ids = _own_team_ids(request)
     return is_official(rule, request.principal.id, team_ids, writes=await request.allowed(may_write))
+
+
+def _own_team_ids(request: IssuesRequest) -> list[int]:
+    """The teams of the caller in the organization that owns the repository."""
+    membership = request.principal.organizations.get(request.access.repository.owner.id)
+    return sorted(membership.teams) if membership is not None else []
 
 
 @get(
@@ -207,6 +214,7 @@ async def submit_review(request: IssuesRequest, index: int, review_id: int, data
         body=data.body,
         commit_sha=row.commit_sha,
         official=await _is_official(request, pull, state),
+        team_ids=_own_team_ids(request),
     )
     async with request.db.transaction() as tx:
         submitted = await reviews.submit_review(tx, context, pull, review_id, submission)

@@ -8,15 +8,15 @@ import msgspec
 from litestar import Response, get
 
 from ingot_chassis.db.driver import Executor
-from ingot_contracts.identity import User
-from ingot_contracts.issues import Comment, Issue, Label, Milestone, TrackedTime
+from ingot_contracts.identity import Team, User
+from ingot_contracts.issues import Comment, Issue, Label, Milestone, RequestedTeam, TrackedTime
 from ingot_contracts.repos import Repository
 from ingot_issues.api import queries
 from ingot_issues.api.issues import issue_of
 from ingot_issues.api.policies import in_repository
 from ingot_issues.api.request import IssuesRequest
 from ingot_issues.core.presenter import Presenter
-from ingot_issues.store import accounts, comments, labels, milestones, repositories, searches, times
+from ingot_issues.store import accounts, comments, labels, milestones, repositories, searches, teams, times
 from ingot_issues.store.accounts import People
 from ingot_issues.store.comments import CommentKind, CommentRow, details_of
 from ingot_issues.store.issues import IssueDetails
@@ -90,7 +90,7 @@ class TimelineComment(msgspec.Struct, kw_only=True):
     label: Label | None = None
     assignee: User | None = None
     removed_assignee: bool = False
-    assignee_team: None = None
+    assignee_team: RequestedTeam | None = None
     resolve_doer: None = None
     dependent_issue: Issue | None = None
     project_id: int = 0
@@ -108,6 +108,7 @@ class RelatedRows(msgspec.Struct):
     comments: dict[int, CommentRow]
     repositories: dict[int, Repository]
     people: People
+    teams: dict[int, Team]
 
     @classmethod
     async def load(cls, db: Executor, rows: Sequence[CommentRow]) -> "RelatedRows":
@@ -130,6 +131,7 @@ class RelatedRows(msgspec.Struct):
             comments={row.id: row for row in related_comments},
             repositories=await repositories.get_many(db, _ids(row.ref_repository_id for row in rows)),
             people=await accounts.get_people(db, _ids(account_ids)),
+            teams=await teams.get_many(db, _ids(one.team for one in details)),
         )
 
 
@@ -171,7 +173,7 @@ def _present(request: IssuesRequest, row: CommentRow, related: RelatedRows) -> T
     presenter, repository = request.presenter, request.access.repository
     comment = presenter.comment(row, repository, related.people)
     details = details_of(row)
-    label = related.labels.get(details.label)
+    label, team = related.labels.get(details.label), related.teams.get(details.team)
     time = related.times.get(details.time)
     milestone = related.milestones.get(details.milestone)
     old_milestone = related.milestones.get(details.old_milestone)
@@ -197,7 +199,8 @@ def _present(request: IssuesRequest, row: CommentRow, related: RelatedRows) -> T
         ref_commit_sha=row.ref_sha or "",
         label=presenter.label(label, repository.full_name) if label is not None else None,
         assignee=assignee,
-        removed_assignee=bool(details.assignee) and details.removed,
+        assignee_team=presenter.team(team) if team is not None else None,
+        removed_assignee=bool(details.assignee or details.team) and details.removed,
         review_id=details.review,
         **_reference(presenter, row, related, request),
     )

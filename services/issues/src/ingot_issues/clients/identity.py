@@ -1,9 +1,12 @@
-"""Calls to identity: accounts."""
+"""Calls to identity: accounts and teams."""
 
+from urllib.parse import quote
+
+from ingot_chassis.errors import NotFound
 from ingot_chassis.peers.peers import Peer, segment
 from ingot_chassis.security.grants import GrantCache
 from ingot_chassis.security.principal import Membership
-from ingot_contracts.identity import Account
+from ingot_contracts.identity import Account, Team
 
 
 class HttpIdentity:
@@ -35,6 +38,18 @@ class HttpIdentity:
         """The teams of an organization in which somebody is."""
         membership = await self.membership(account_id, organization_id)
         return sorted(membership.teams) if membership is not None else []
+
+    async def team_by_name(self, organization_id: int, name: str) -> Team:
+        """The team of an organization that has this name."""
+        path = f"/internal/organizations/{organization_id}/teams?name={quote(name, safe='')}"
+        teams = await self._peer.get(path, list[Team])
+        if not teams:
+            raise NotFound
+        return teams[0]
+
+    async def team_members(self, team_id: int) -> list[int]:
+        """The people in a team."""
+        return await self._peer.get(f"/internal/teams/{team_id}/members", list[int])
 
     async def account_by_name(self, login: str) -> Account:
         return await self._peer.get(f"/internal/accounts/by-name/{segment(login)}", Account)

@@ -70,6 +70,10 @@ class HttpRepos:
         """Who watches a repository."""
         return (await self._peer.get(f"/internal/repositories/{repository_id}/watchers", Watchers)).ids
 
+    async def team_ids(self, repository_id: int) -> list[int]:
+        """The teams that were given a repository, without the owners' team."""
+        return await self._peer.get(f"/internal/repositories/{repository_id}/teams", list[int])
+
     async def readable(self, repository_ids: Collection[int], principal_token: str) -> set[int]:
         """Those of these repositories that the caller may read."""
         ids, readable_ids = sorted(repository_ids), set[int]()

@@ -32,6 +32,7 @@ from ingot_contracts.issues import (
     PullRequestBranch,
     PullRequestChanged,
     PullReview,
+    RequestedTeam,
 )
 from ingot_contracts.limits import (
     EVENT_BODY_BYTES,
@@ -81,6 +82,7 @@ _ROOM: dict[tuple[type[msgspec.Struct], str], int] = {
     (Repository, "default_branch"): BRANCH_BYTES,
     (Repository, "description"): EVENT_TEXT_BYTES,
     (Repository, "topics"): 250,
+    (RequestedTeam, "description"): 250,
     (Repository, "website"): EVENT_TEXT_BYTES,
 }
 """Bytes for the texts of a field; every other field has EVENT_NAME_BYTES."""
@@ -93,6 +95,7 @@ _MOST: dict[tuple[type[msgspec.Struct], str], int] = {
         "assignees": MOST_ASSIGNEES,
         "labels": EVENT_LABELS,
         "requested_reviewers": MOST_ASSIGNEES,
+        "requested_reviewers_teams": MOST_ASSIGNEES,
         "topics": MOST_TOPICS,
     }.items()
 }

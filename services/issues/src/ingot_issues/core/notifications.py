@@ -23,26 +23,40 @@ MOST_PEOPLE = 500
 
 
 class Notify(msgspec.Struct, frozen=True, kw_only=True):
-    """The job: tell people of what the actor did. ``comment_id`` 0: it was no comment."""
+    """The job: tell people of what the actor did. ``comment_id`` 0: it was no comment.
+
+    ``also`` are people who take no part yet.
+    """
 
     repository_id: int
     issue_id: int
     actor_id: int
     comment_id: int = 0
     is_opened: bool = False
+    also: list[int] = []
     at: datetime
 
 
 async def notify(
-    tx: Tx, context: RepositoryContext, issue_id: int, *, comment_id: int = 0, is_opened: bool = False
+    tx: Tx,
+    context: RepositoryContext,
+    issue_id: int,
+    *,
+    comment_id: int = 0,
+    is_opened: bool = False,
+    also: Sequence[int] = (),
 ) -> None:
-    """Add the job. With ``is_opened`` or a comment, who is mentioned in the text hears of it as well."""
+    """Add the job. With ``is_opened`` or a comment, who is mentioned in the text hears of it as well.
+
+    So do the people of ``also``.
+    """
     job = Notify(
         repository_id=context.repository.id,
         issue_id=issue_id,
         actor_id=context.actor_id,
         comment_id=comment_id,
         is_opened=is_opened,
+        also=[*also[:MOST_PEOPLE]],
         at=now(),
     )
     key = f"{issue_id}:{comment_id}:{context.actor_id}:{job.at.timestamp()}"
@@ -63,6 +77,6 @@ async def recipients(db: Executor, job: Notify, watcher_ids: Sequence[int]) -> l
     logins = await mentions.find_in_markdown(text)
     mentioned_ids = (await accounts.user_ids_by_login(db, logins)).values() if logins else ()
     people = await subscriptions.list_subscriber_ids(db, job.issue_id)
-    people |= await subscriptions.list_willing_ids(db, job.issue_id, mentioned_ids)
+    people |= await subscriptions.list_willing_ids(db, job.issue_id, {*mentioned_ids, *job.also})
     watchers = await subscriptions.list_willing_ids(db, job.issue_id, watcher_ids) - people
     return [*sorted(people - {job.actor_id}), *sorted(watchers - {job.actor_id})][:MOST_PEOPLE]

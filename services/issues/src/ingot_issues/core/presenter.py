@@ -1,12 +1,13 @@
 """How rows are presented: in the answers of the API, and in events."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, cast
 
 import msgspec
 
 from ingot_contracts.attachments import Attachment
-from ingot_contracts.identity import GHOST, User
+from ingot_contracts.identity import GHOST, Team, User
 from ingot_contracts.issues import (
     Comment,
     Issue,
@@ -18,10 +19,12 @@ from ingot_contracts.issues import (
     PullReview,
     PullReviewComment,
     RepositoryMeta,
+    RequestedTeam,
     ReviewStateName,
     State,
     TrackedTime,
 )
+from ingot_contracts.pulls import proposal_id
 from ingot_contracts.repos import Repository
 from ingot_issues.store.accounts import People, Person
 from ingot_issues.store.attachments import AttachedFile, AttachmentRow, attached_files
@@ -32,6 +35,8 @@ from ingot_issues.store.milestones import MilestoneRow
 from ingot_issues.store.repositories import CALLER_FIELDS
 from ingot_issues.store.reviews import ReviewCommentRow, ReviewRow
 from ingot_issues.store.times import TimeRow
+
+NO_TEAMS: Mapping[int, Team] = {}
 
 
 class Presenter:
@@ -51,6 +56,11 @@ class Presenter:
             full_name=person.full_name,
             email=person.email if self._show_email else "",
             avatar_url=person.avatar_url,
+        )
+
+    def team(self, team: Team) -> RequestedTeam:
+        return RequestedTeam(
+            id=team.id, name=team.name, description=team.description, permission=team.permission
         )
 
     def repository(self, repository: Repository) -> Repository:
@@ -170,25 +180,34 @@ class Presenter:
                 pull.head_sha,
                 pull.head_repository_id,
                 _head_repository(pull, repository, reader),
+                number=pull.number,
             ),
             merge_base=pull.merge_base,
             additions=pull.additions,
             deletions=pull.deletions,
             changed_files=pull.changed_files,
-            requested_reviewers=[self.user(reviewer.person) for reviewer in pull.requested_reviewers],
+            requested_reviewers=[self.user(one.person) for one in pull.requested_reviewers if not one.team],
+            requested_reviewers_teams=[self.team(one.team) for one in pull.requested_reviewers if one.team],
             created_at=pull.created_at.replace(microsecond=0),
             updated_at=pull.updated_at.replace(microsecond=0),
             **self._shared_fields(pull, repository),
         )
 
     def review(
-        self, review: ReviewRow, pull: PullDetails, repository: Repository, people: People
+        self,
+        review: ReviewRow,
+        pull: PullDetails,
+        repository: Repository,
+        people: People,
+        teams: Mapping[int, Team] = NO_TEAMS,
     ) -> PullReview:
-        """A review; ``people`` has its author."""
+        """A review; ``people`` has its author, or ``teams`` the team that is to review."""
+        team = teams.get(review.team_id or 0)
         page = self._page(pull, repository)
         return PullReview(
             id=review.id,
-            user=self.user(people.get(review.author_id)),
+            user=self.user(people.get(review.author_id)) if review.team_id is None else None,
+            team=self.team(team) if team is not None else None,
             state=cast("ReviewStateName", review.state),
             body=review.body,
             commit_id=review.commit_sha,
@@ -268,13 +287,17 @@ class Presenter:
         )
 
     def _branch(
-        self, name: str, sha: str, repository_id: int, repository: Repository | None
+        self, name: str, sha: str, repository_id: int, repository: Repository | None, *, number: int = 0
     ) -> PullRequestBranch:
+        """A branch; of what was pushed to ``refs/for/`` the ref that keeps it, labelled with its topic."""
+        label, ref = name, name
+        if proposal_id(name):
+            label, ref = name.rpartition(":")[0], f"refs/pull/{number}/head"
         shown = self.repository(repository) if repository else None
         if shown and not self._show_email:
             owner = msgspec.structs.replace(shown.owner, email="")
             shown = msgspec.structs.replace(shown, owner=owner)
-        return PullRequestBranch(label=name, ref=name, sha=sha, repo_id=repository_id, repo=shown)
+        return PullRequestBranch(label=label, ref=ref, sha=sha, repo_id=repository_id, repo=shown)
 
     def _page(self, row: IssueDetails | AnyComment, repository: Repository) -> str:
         kind = "pulls" if row.is_pull else "issues"

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from ingot_chassis.db.driver import Executor
+from ingot_contracts.identity import Team
 from ingot_contracts.repos import MergeRule
 from ingot_issues.core.merges import MayCome, MergeRefused
 from ingot_issues.store import reviews
@@ -16,6 +17,13 @@ def is_official(rule: MergeRule, account_id: int, team_ids: Collection[int], *, 
     if rule.approvers is None:
         return writes
     return account_id in rule.approvers or not set(rule.approving_teams).isdisjoint(team_ids)
+
+
+def is_official_team(rule: MergeRule, team: Team) -> bool:
+    """Whether the rule counts the decision of a team's members."""
+    if rule.approvers is None:
+        return team.permission != "read"
+    return team.id in rule.approving_teams
 
 
 async def refuse_unmet(db: Executor, rule: MergeRule, pull: AnyPull, *, outdated: bool) -> None:

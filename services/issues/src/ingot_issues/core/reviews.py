@@ -4,12 +4,13 @@ import msgspec
 
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Invalid, NotFound
-from ingot_contracts.issues import ReviewAction, ReviewChanged, ReviewRequested
+from ingot_contracts.identity import GHOST, Team, User
+from ingot_contracts.issues import RequestedTeam, ReviewAction, ReviewChanged, ReviewRequested
 from ingot_issues.core.events import announce_in_repository, emit
 from ingot_issues.core.notifications import notify
 from ingot_issues.core.repository_context import RepositoryContext
 from ingot_issues.core.scheduled_merges import wake
-from ingot_issues.store import accounts, issue_rows, issues
+from ingot_issues.store import accounts, issue_rows, issues, teams
 from ingot_issues.store import reviews as store
 from ingot_issues.store.comments import CommentKind, Details
 from ingot_issues.store.issues import PullDetails
@@ -31,13 +32,34 @@ class NewComment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewReview(msgspec.Struct, frozen=True, kw_only=True):
-    """``official``: it counts for the protection of the base branch. ``commit_sha`` is what was looked at."""
+    """``official``: it counts for the protection of the base branch. ``commit_sha`` is what was looked at.
+
+    ``team_ids`` are teams of its author, whose requests it answers.
+    """
 
     state: ReviewState
     body: str
     commit_sha: str
     comments: list[NewComment] = []
     official: bool = False
+    team_ids: list[int] = []
+
+
+class NewRequests(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is to review. ``official_…``: the decisions of these will count for the protection of the base branch.
+
+    ``member_ids`` are people in the teams. There are copies of all teams.
+    """
+
+    account_ids: list[int] = []
+    official_ids: list[int] = []
+    teams: list[Team] = []
+    official_team_ids: list[int] = []
+    member_ids: list[int] = []
+
+    @property
+    def team_ids(self) -> list[int]:
+        return [team.id for team in self.teams]
 
 
 async def write_review(
@@ -90,7 +112,7 @@ async def submit_review(
         "official": submission.official,
     }
     await store.change(tx, row.id, values)
-    await store.remove_requests(tx, pull.id, [context.actor_id])
+    await store.remove_requests(tx, pull.id, [context.actor_id], submission.team_ids)
     await context.add_to_timeline(tx, pull.id, CommentKind.REVIEW, body, Details(review=row.id))
     await issue_rows.change(tx, pull.id)
     await notify(tx, context, pull.id)
@@ -159,66 +181,88 @@ async def _require(tx: Tx, issue_id: int, review_id: int) -> ReviewRow:
 
 
 async def request_reviews(
+    tx: Tx, context: RepositoryContext, pull: PullDetails, requests: NewRequests
+) -> list[ReviewRow]:
+    """Ask people and teams for a review; the requests. Nothing happens for those who were asked already."""
+    await context.lock(tx)
+    former = await store.list_requests(tx, pull.id, requests.account_ids, requests.team_ids)
+    former_ids = [row.author_id for row in former if row.team_id is None]
+    former_team_ids = [row.team_id for row in former]
+    added_ids = [one for one in requests.account_ids if one not in former_ids]
+    added_teams = [team for team in requests.teams if team.id not in former_team_ids]
+    for account_id in added_ids:
+        official = account_id in requests.official_ids
+        await _add_request(tx, context, pull, Details(assignee=account_id), official=official)
+    for team in added_teams:
+        await _add_request(
+            tx, context, pull, Details(team=team.id), official=team.id in requests.official_team_ids
+        )
+    if added_ids or added_teams:
+        await notify(tx, context, pull.id, also=requests.member_ids if added_teams else [])
+    await _announce_requests(tx, context, pull, added_ids, added_teams, removed=False)
+    return list(await store.list_requests(tx, pull.id, requests.account_ids, requests.team_ids))
+
+
+async def _add_request(
+    tx: Tx, context: RepositoryContext, pull: PullDetails, details: Details, *, official: bool
+) -> None:
+    """``details`` name the person or the team."""
+    await store.add(
+        tx,
+        pull.id,
+        details.assignee,
+        ReviewState.REQUEST_REVIEW,
+        commit_sha=pull.head_sha,
+        official=official,
+        team_id=details.team or None,
+    )
+    await context.add_to_timeline(tx, pull.id, CommentKind.REVIEW_REQUESTED, details=details)
+
+
+async def withdraw_requests(
+    tx: Tx, context: RepositoryContext, pull: PullDetails, account_ids: list[int], team_ids: list[int]
+) -> None:
+    """Ask people and teams for a review no longer; nothing happens for those who were not asked."""
+    await context.lock(tx)
+    removed_ids, removed_team_ids = await store.remove_requests(tx, pull.id, account_ids, team_ids)
+    for details in (
+        *(Details(assignee=account_id, removed=True) for account_id in removed_ids),
+        *(Details(team=team_id, removed=True) for team_id in removed_team_ids),
+    ):
+        await context.add_to_timeline(tx, pull.id, CommentKind.REVIEW_REQUESTED, details=details)
+    await wake(tx, context.jobs, [pull.id])
+    removed_teams = list((await teams.get_many(tx, removed_team_ids)).values())
+    await _announce_requests(tx, context, pull, removed_ids, removed_teams, removed=True)
+
+
+async def _announce_requests(
     tx: Tx,
     context: RepositoryContext,
     pull: PullDetails,
     account_ids: list[int],
-    official_ids: list[int],
-) -> list[ReviewRow]:
-    """Ask people for a review; the requests. Nothing happens for people who were asked already.
-
-    ``official_ids``: the decisions of these will count for the protection of the base branch.
-    """
-    await context.lock(tx)
-    former_ids = await store.list_requested_ids(tx, pull.id)
-    added_ids = [account_id for account_id in account_ids if account_id not in former_ids]
-    for account_id in added_ids:
-        official = account_id in official_ids
-        await store.add(
-            tx,
-            pull.id,
-            account_id,
-            ReviewState.REQUEST_REVIEW,
-            commit_sha=pull.head_sha,
-            official=official,
-        )
-        details = Details(assignee=account_id)
-        await context.add_to_timeline(tx, pull.id, CommentKind.REVIEW_REQUESTED, details=details)
-    if added_ids:
-        await notify(tx, context, pull.id)
-    await _announce_requests(tx, context, pull, added_ids, removed=False)
-    return list(await store.list_requests(tx, pull.id, account_ids))
-
-
-async def withdraw_requests(
-    tx: Tx, context: RepositoryContext, pull: PullDetails, account_ids: list[int]
+    team_copies: list[Team],
+    *,
+    removed: bool,
 ) -> None:
-    """Ask people for a review no longer; nothing happens for people who were not asked."""
-    await context.lock(tx)
-    removed_ids = await store.remove_requests(tx, pull.id, account_ids)
-    for account_id in removed_ids:
-        details = Details(assignee=account_id, removed=True)
-        await context.add_to_timeline(tx, pull.id, CommentKind.REVIEW_REQUESTED, details=details)
-    await wake(tx, context.jobs, [pull.id])
-    await _announce_requests(tx, context, pull, removed_ids, removed=True)
-
-
-async def _announce_requests(
-    tx: Tx, context: RepositoryContext, pull: PullDetails, account_ids: list[int], *, removed: bool
-) -> None:
-    if not account_ids:
+    if not account_ids and not team_copies:
         return
     await issue_rows.change(tx, pull.id)
-    present = await _require_pull(tx, pull.id)
-    shown = context.presenter.pull(present, context.presenter.repository(context.repository))
+    presenter, present = context.presenter, await _require_pull(tx, pull.id)
+    repository = presenter.repository(context.repository)
+    shown = presenter.pull(present, repository)
     people = await accounts.get_people(tx, [context.actor_id, *account_ids])
-    for account_id in account_ids:
+    reviewers: list[tuple[User, RequestedTeam | None]] = [
+        *((presenter.user(people.get(account_id)), None) for account_id in account_ids),
+        *((GHOST, presenter.team(team)) for team in team_copies),
+    ]
+    for reviewer, team in reviewers:
         event = ReviewRequested(
             removed=removed,
-            reviewer=context.presenter.user(people.get(account_id)),
+            reviewer=reviewer,
+            team=team,
             pull_request=shown,
-            repository=context.presenter.repository(context.repository),
-            sender=context.presenter.user(people.get(context.actor_id)),
+            repository=repository,
+            sender=presenter.user(people.get(context.actor_id)),
         )
         emit(tx, event, context.repository.id)
 

@@ -65,6 +65,7 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     milestone: int = 0
     old_milestone: int = 0
     assignee: int = 0
+    team: int = 0
     old_title: str = ""
     new_title: str = ""
     old_ref: str = ""

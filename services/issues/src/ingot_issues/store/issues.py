@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Column, ColumnElement, ScalarSelect, and_, bindparam, case, literal_column, select
+from sqlalchemy import ColumnElement, and_, bindparam, case, literal_column, select
 from sqlalchemy.dialects import postgresql
 
 from ingot_chassis.db.driver import Executor
@@ -20,7 +20,8 @@ from ingot_contracts.repos import Repository
 from ingot_issues.store.accounts import PERSON_COLUMNS, Person
 from ingot_issues.store.attachments import FILES_OF_ISSUE
 from ingot_issues.store.json_rows import JsonRows
-from ingot_issues.store.states import ReviewState, State
+from ingot_issues.store.requested_reviewers import REVIEWERS_JSON, RequestedReviewer, requested_reviewers
+from ingot_issues.store.states import State
 from ingot_issues.store.tables import (
     account,
     assignee,
@@ -31,7 +32,6 @@ from ingot_issues.store.tables import (
     milestone,
     pull,
     repository,
-    review,
 )
 
 
@@ -48,7 +48,7 @@ class LabelOnIssue(NamedTuple):
 
 
 class Assignee(NamedTuple):
-    """An assignee of an issue, or a person who is to review it; all of the account is None when it is deleted."""
+    """An assignee of an issue; all of the account is None when it is deleted."""
 
     position: int
     id: int
@@ -181,9 +181,9 @@ class PullDetails(IssueDetails, frozen=True, gc=False):
     takes_branch: bool
 
     @property
-    def requested_reviewers(self) -> Sequence[Assignee]:
+    def requested_reviewers(self) -> Sequence[RequestedReviewer]:
         """Who is to review, in the order in which they were asked."""
-        return _assignees(self.reviewers_json) if self.reviewers_json != "[]" else ()
+        return requested_reviewers(self.reviewers_json) if self.reviewers_json != "[]" else ()
 
     @property
     def merger(self) -> Person | None:
@@ -272,21 +272,14 @@ _LABELS_JSON = (
     .correlate(issue)
     .scalar_subquery()
 )
-
-
-def _people_json(
-    position: Column[int], account_id: Column[int], *where: ColumnElement[bool]
-) -> ScalarSelect[str]:
-    """Rows of ``Assignee`` as JSON."""
-    people = position.table.outerjoin(account, account.c.id == account_id)
-    rows = select(JsonRows(position, account_id, *PERSON_COLUMNS[1:])).select_from(people).where(*where)
-    return rows.correlate(issue).scalar_subquery()
-
-
-_ASSIGNEES_JSON = _people_json(assignee.c.position, assignee.c.account_id, assignee.c.issue_id == issue.c.id)
+_ASSIGNEES_JSON = (
+    select(JsonRows(assignee.c.position, assignee.c.account_id, *PERSON_COLUMNS[1:]))
+    .select_from(assignee.outerjoin(account, account.c.id == assignee.c.account_id))
+    .where(assignee.c.issue_id == issue.c.id)
+    .correlate(issue)
+    .scalar_subquery()
+)
 _NO_ROWS: ColumnElement[str] = literal_column("'[]'")
-_IS_REQUEST = review.c.state == literal_column(f"'{ReviewState.REQUEST_REVIEW}'")
-_REVIEWERS_JSON = _people_json(review.c.id, review.c.author_id, review.c.issue_id == issue.c.id, _IS_REQUEST)
 _COLUMNS: dict[str, ColumnElement[Any]] = {
     **{column.name: column for column in pull.c},
     **{column.name: column for column in issue.c},
@@ -296,7 +289,7 @@ _COLUMNS: dict[str, ColumnElement[Any]] = {
     "head_view": _HEAD.c.view.label("head_view"),
     "labels_json": _LABELS_JSON.label("labels_json"),
     "assignees_json": _ASSIGNEES_JSON.label("assignees_json"),
-    "reviewers_json": case((issue.c.is_pull, _REVIEWERS_JSON), else_=_NO_ROWS).label("reviewers_json"),
+    "reviewers_json": case((issue.c.is_pull, REVIEWERS_JSON), else_=_NO_ROWS).label("reviewers_json"),
     "files_json": FILES_OF_ISSUE.label("files_json"),
     **{
         f"{person.name}_{name}": person.c[name].label(f"{person.name}_{name}")

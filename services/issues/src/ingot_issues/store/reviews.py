@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, func, or_, select, update
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
@@ -21,6 +21,7 @@ class ReviewRow(TypedRow):
     id: int
     issue_id: int
     author_id: int
+    team_id: int | None
     state: ReviewState
     body: str
     commit_sha: str
@@ -60,9 +61,10 @@ class DecisionRow(TypedRow):
 
 
 class ReviewerRow(TypedRow):
-    """Who was to review."""
+    """Who was to review: a person, or a team."""
 
     author_id: int
+    team_id: int | None
 
 
 _COMMENTS = (
@@ -82,12 +84,14 @@ async def add(
     *,
     commit_sha: str,
     official: bool = False,
+    team_id: int | None = None,
 ) -> int:
-    """Insert a review without text; its id."""
+    """Insert a review without text; its id. ``author_id`` 0: a request to the team."""
     moment = now()
     values = {
         "issue_id": issue_id,
         "author_id": author_id,
+        "team_id": team_id,
         "state": state,
         "commit_sha": commit_sha,
         "official": official,
@@ -187,32 +191,37 @@ async def remove(db: Executor, review_id: int) -> None:
     await db.execute(delete(review).where(review.c.id == review_id))
 
 
-async def list_requested_ids(db: Executor, issue_id: int) -> list[int]:
-    """The people who are to review a pull request."""
-    statement = select(review.c.author_id).where(
-        review.c.issue_id == issue_id, review.c.state == ReviewState.REQUEST_REVIEW
-    )
-    return list((await db.execute(statement.order_by(review.c.id))).scalars())
-
-
-async def remove_requests(db: Executor, issue_id: int, account_ids: Collection[int]) -> list[int]:
-    """Delete requests; the people who were to review."""
-    statement = delete(review).where(
+def _is_request(
+    issue_id: int, account_ids: Collection[int], team_ids: Collection[int]
+) -> ColumnElement[bool]:
+    """A request to one of these people, or one of these teams."""
+    return and_(
         review.c.issue_id == issue_id,
         review.c.state == ReviewState.REQUEST_REVIEW,
-        review.c.author_id.in_(account_ids),
+        or_(
+            review.c.team_id.in_(team_ids),
+            and_(review.c.team_id.is_(None), review.c.author_id.in_(account_ids)),
+        ),
     )
-    rows = await fetch_all(db, statement.returning(review.c.author_id), ReviewerRow)
-    return [row.author_id for row in rows]
 
 
-async def list_requests(db: Executor, issue_id: int, account_ids: Collection[int]) -> Sequence[ReviewRow]:
-    """The requests to these people."""
-    statement = _REVIEWS.where(
-        review.c.issue_id == issue_id,
-        review.c.state == ReviewState.REQUEST_REVIEW,
-        review.c.author_id.in_(account_ids),
+async def remove_requests(
+    db: Executor, issue_id: int, account_ids: Collection[int], team_ids: Collection[int] = ()
+) -> tuple[list[int], list[int]]:
+    """Delete requests; the people and the teams who were to review."""
+    statement = delete(review).where(_is_request(issue_id, account_ids, team_ids))
+    rows = await fetch_all(db, statement.returning(review.c.author_id, review.c.team_id), ReviewerRow)
+    return (
+        [row.author_id for row in rows if row.team_id is None],
+        [row.team_id for row in rows if row.team_id is not None],
     )
+
+
+async def list_requests(
+    db: Executor, issue_id: int, account_ids: Collection[int], team_ids: Collection[int]
+) -> Sequence[ReviewRow]:
+    """The requests to these people and teams."""
+    statement = _REVIEWS.where(_is_request(issue_id, account_ids, team_ids))
     return await fetch_all(db, statement.order_by(review.c.id), ReviewRow)
 
 

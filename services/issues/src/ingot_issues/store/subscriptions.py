@@ -29,7 +29,7 @@ def _participants(issue_id: int) -> CompoundSelect[int]:
         select(comment.c.author_id).where(
             comment.c.issue_id == issue_id, comment.c.kind == CommentKind.COMMENT
         ),
-        select(review.c.author_id).where(review.c.issue_id == issue_id),
+        select(review.c.author_id).where(review.c.issue_id == issue_id, review.c.author_id != 0),
         select(issue_subscription.c.account_id).where(
             issue_subscription.c.issue_id == issue_id, issue_subscription.c.subscribed
         ),

@@ -6,7 +6,7 @@ another row of a timeline: ``kind`` tells them apart (``comments.CommentKind``).
 
 Transactions lock in this order, so that no two wait for each other:
 
-1. A copy (``account``, ``repository``) is saved in a transaction of its own. A transaction that does more may insert a
+1. A copy (``account``, ``repository``, ``team``) is saved in a transaction of its own. A transaction that does more may insert a
    copy that is missing, and does not touch one that exists.
 2. A request or a job locks the counter of its repository before any other row of the repository, and of one
    repository only. A single statement needs no such lock.
@@ -191,13 +191,24 @@ issue_label = Table(
     Column("label_id", ForeignKey("label.id", ondelete="CASCADE"), primary_key=True, index=True),
 )
 
-# A row is a review or, in the state REQUEST_REVIEW, says that somebody is to review.
+# Copies of teams that are asked for reviews, as they were when they were last asked.
+team = Table(
+    "team",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=False),
+    Column("organization_id", BigId, nullable=False, index=True),
+    Column("view", Text, nullable=False),
+)
+
+# A row is a review or, in the state REQUEST_REVIEW, says that somebody is to review: a person, or a team, where
+# `author_id` is 0.
 review = Table(
     "review",
     metadata,
     Column("id", BigId, primary_key=True, autoincrement=True),
     Column("issue_id", ForeignKey("issue.id", ondelete="CASCADE"), nullable=False),
     Column("author_id", BigId, nullable=False),
+    Column("team_id", BigId, index=True),
     Column("state", String(16), nullable=False),
     Column("body", Text, nullable=False, default=""),
     Column("commit_sha", String(64), nullable=False),

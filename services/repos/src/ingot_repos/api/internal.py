@@ -33,7 +33,7 @@ from ingot_repos.core.presenter import owner_kind
 from ingot_repos.core.protections import Actor, actor_of, merge_rule, rules_of
 from ingot_repos.git.errors import InvalidName, RefMoved, RefNotFound, RepositoryNotFound
 from ingot_repos.git.refs import BRANCHES, ZERO_OID, RefChange, delete_branch, get_branch
-from ingot_repos.store import repositories, stars_and_watches
+from ingot_repos.store import collaborations, repositories, stars_and_watches
 from ingot_repos.store.states import AccountKind, RepositoryState
 
 PEERS = services("issues", "hooks")
@@ -99,6 +99,13 @@ async def list_watchers(request: RepositoryRequest, repository_id: int) -> Watch
     """Who watches a repository. Of a repository that does not exist nobody."""
     async with request.db.read() as db:
         return Watchers(ids=await stars_and_watches.list_watcher_ids(db, repository_id, MOST_WATCHERS))
+
+
+@get("/internal/repositories/{repository_id:int}/teams", policy=ISSUES, include_in_schema=False)
+async def list_team_ids(request: RepositoryRequest, repository_id: int) -> list[int]:
+    """The teams that were given a repository; the owners' team, which has every one, is not among them."""
+    async with request.db.read() as db:
+        return sorted(await collaborations.team_ids(db, repository_id))
 
 
 @get("/internal/repositories/{repository_id:int}/merge-rule", policy=ISSUES, include_in_schema=False)
@@ -235,6 +242,7 @@ async def branch_tip(request: RepositoryRequest, repository: ResolvedRepository,
 
 routes = [
     list_watchers,
+    list_team_ids,
     get_merge_rule,
     get_access_by_name,
     get_access,
