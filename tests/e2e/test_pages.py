@@ -141,7 +141,7 @@ READ = [
     "blame/branch/main/a.py", "blame/branch/main/p.png", "raw/branch/main/a.py", "raw/branch/topic/one/more.txt", "commits/branch/main", "commits/branch/main.atom",
     "commits/branch/topic/one", "commits/branch/main/docs", "branches", "tags", "releases", "releases/tag/v1",
     "releases.atom", "compare", "compare/main...topic/one", "stars", "watchers", "forks", "labels", "milestones", "issues",
-    "issues?state=closed&q=x", "issues/1", "pulls", "pulls/2", "pulls/2/commits", "pulls/2/files", "pulls/2.diff", "issues/2",
+    "issues?state=closed&q=x", "issues/1", "pulls", "pulls/2", "pulls/2/commits", "pulls/2/files", "pulls/2/files?style=split&at=1R1", "pulls/2.diff", "issues/2",
 ]  # fmt: skip
 SIGNED_IN = ["issues/new", "fork", "releases/new"]
 ADMINISTER = ["settings", "settings/collaboration", "settings/hooks", "settings/hooks/new", "settings/keys"]
@@ -276,6 +276,31 @@ async def _until_mergeable(ann, base):
     async with asyncio.timeout(30):
         while not (await ann.api.get(f"repos/{base}/pulls/2")).json()["mergeable"]:
             await asyncio.sleep(0.1)
+
+
+async def test_lines_are_commented_on_in_a_review_and_answered(scene):
+    pull, reviewer = f"{scene.home}/pulls/2", scene.writer
+    page = await reviewer.page(f"{pull}/files?style=split&at=1R1")
+    assert 'id="write"' in page
+    line = {"path": "more.txt", "side": "new", "line": "1", "style": "split", "body": "Why **more**?"}
+    preview = await reviewer.send(f"{pull}/files", line | {"preview": "1"}, to=f"{pull}/comments")
+    assert "<strong>more</strong>" in preview.text
+    assert 'name="path" value="more.txt"' in preview.text
+    added = await reviewer.send(f"{pull}/files", line | {"do": "add"}, to=f"{pull}/comments")
+    assert (added.url.path, "Not sent yet" in added.text) == (f"/{pull}/files", True)
+    assert "Why <strong>" not in await scene.ann.page(f"{pull}/files")
+    sent = await reviewer.send(f"{pull}/files", {"body": "", "event": "APPROVED"}, to=f"{pull}/reviews")
+    thread = re.search(r'id="thread-(\d+)"', sent.text)[1]
+    assert "Approved" in sent.text
+    answer = await scene.ann.send(
+        pull, {"body": f"{HOSTILE} so", "back": "files"}, to=f"{pull}/comments/{thread}/replies"
+    )
+    assert "2 comments" in answer.text
+    assert "<script" not in answer.text
+    settled = await scene.ann.send(pull, {"do": "settle"}, to=f"{pull}/comments/{thread}/settled")
+    assert f"settled by {scene.ann.name}" in settled.text
+    await scene.reader.send(pull, {"do": "open"}, to=f"{pull}/comments/{thread}/settled")
+    assert f"settled by {scene.ann.name}" in await scene.reader.page(pull)
 
 
 async def test_a_webhook_is_made_and_a_delivery_is_sent_again(scene):

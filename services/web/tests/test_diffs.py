@@ -76,3 +76,27 @@ def test_what_is_too_much_is_counted():
 def test_an_empty_diff_has_no_files():
     assert diffs.parse("").files == []
     assert diffs.parse("@@ -1 +1 @@\n+no head\n").files == []
+
+
+def test_lines_stand_side_by_side():
+    text = CHANGED.replace("+new\n", "+new\n+newer\n")
+    rows = list(diffs.parse(text).files[0].rows())
+
+    shown = [
+        (left and (left.kind, left.text), right and (right.kind, right.text)) for left, right in rows[1:]
+    ]
+    assert shown == [
+        (("context", "context"), ("context", "context")),
+        (("del", "old"), ("add", "new")),
+        (None, ("add", "newer")),
+        (("context", "more"), ("context", "more")),
+    ]
+    assert rows[0][0].kind == "hunk"
+
+
+def test_a_line_is_found_by_its_position():
+    diff = diffs.parse(CHANGED)
+
+    assert [diffs.line_at(diff, text)[1].text for text in ("1L4", "1R4", "1R3")] == ["old", "new", "context"]
+    for text in ("", "0R4", "2R4", "1R99", "1X4", "R4", "1R4x", "9" * 5000 + "R1", "1R-4", "1R٤"):
+        assert diffs.line_at(diff, text) is None

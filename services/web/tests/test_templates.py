@@ -46,7 +46,7 @@ def test_values_are_escaped_and_missing_ones_are_noticed():
 def test_no_template_has_styles_scripts_or_unescaped_values_of_its_own():
     for file in (FOLDER / "templates").rglob("*"):
         text = file.read_text() if file.is_file() else ""
-        for forbidden in ("style=", "<script", "<style", "onclick", "| safe", "autoescape"):
+        for forbidden in (" style=", '"style=', "<script", "<style", "onclick", "| safe", "autoescape"):
             assert forbidden not in text, f"{file.name}: {forbidden}"
 
 

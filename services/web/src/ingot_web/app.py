@@ -21,6 +21,7 @@ from ingot_web.api import (
     releases,
     repositories,
     repository_settings,
+    reviews,
     site,
     webhooks,
 )
@@ -44,6 +45,7 @@ ROUTES = [
     *releases.routes,
     *issues.routes,
     *pulls.routes,
+    *reviews.routes,
 ]
 
 

@@ -5,13 +5,11 @@ from typing import Any
 
 from litestar import Response, get
 
-from ingot_chassis.errors import ApiError, TooLarge, Unavailable
+from ingot_chassis.errors import TooLarge, Unavailable
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import NamedRef, RepositoryFrame
 from ingot_web.api.request import WebRequest
 from ingot_web.core.highlighting import highlight
-
-REFUSALS = (TooLarge, Unavailable)
 
 
 @get("/{owner:str}/{repo:str}/blame/{ref:path}", policy=anyone(), include_in_schema=False)
@@ -20,12 +18,8 @@ async def blame(request: WebRequest) -> Response[str]:
     frame = RepositoryFrame(request)
     ref = await NamedRef.of(frame, 3)
     path = ref.path.split("/")
-    answer, text = await frame.load(
-        _answer(frame, ref, path), frame.forge.get("repos", frame.api("contents-ext", *path), ref=ref.name)
-    )
-    file = text.get("file_contents")
-    refusal = answer.message if isinstance(answer, ApiError) else ""
-    groups = [] if refusal or file is None else await _groups(frame, ref, file["name"], answer)
+    ((answer, refusal),) = await frame.load(_answer(frame, ref, path))
+    groups = await _groups(frame, ref, path[-1], answer) if answer else []
     return frame.render(
         "repository/blame.html",
         tab="code",
@@ -36,12 +30,14 @@ async def blame(request: WebRequest) -> Response[str]:
     )
 
 
-async def _answer(frame: RepositoryFrame, ref: NamedRef, path: list[str]) -> Any:
-    """What repos says of the lines; an error that says why it does not."""
+async def _answer(frame: RepositoryFrame, ref: NamedRef, path: list[str]) -> tuple[Any, str]:
+    """What repos says of the lines, or why it does not."""
     try:
-        return await frame.forge.get("repos", frame.api("blame", *path), ref=ref.name)
-    except REFUSALS as error:
-        return error
+        return await frame.forge.get("repos", frame.api("blame", *path), ref=ref.name), ""
+    except TooLarge as error:
+        return None, error.message
+    except Unavailable:
+        return None, "its history is too long to be read in time"
 
 
 async def _groups(frame: RepositoryFrame, ref: NamedRef, name: str, blamed: Any) -> list[dict[str, Any]]:

@@ -7,10 +7,10 @@ from litestar import Response, get, post
 from ingot_chassis.errors import ApiError
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
-from ingot_web.api.history import comparison_page, diff_text
+from ingot_web.api.history import comparison_page
 from ingot_web.api.issues import beside, conversation, list_page
 from ingot_web.api.request import WebRequest
-from ingot_web.core import diffs
+from ingot_web.api.reviews import REVIEWS, talk, threads_on_lines
 
 COMMITS = 50
 STYLES = (
@@ -54,11 +54,12 @@ async def _conversation_page(
     pull, issue, reviews, checks, timeline, labels, milestones, people = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)),
         frame.forge.get("issues", frame.api("issues", index)),
-        frame.forge.listing("issues", frame.api("pulls", index, "reviews"), limit=COMMITS),
+        frame.forge.listing("issues", frame.api("pulls", index, "reviews"), limit=REVIEWS),
         frame.forge.get_if_there("repos", frame.api("commits", f"refs/pull/{index}/head", "status")),
         *beside(frame, index),
     )
     repository = frame.repository
+    threads = await threads_on_lines(frame, index, reviews.rows)
     styles = [(style, text) for style, text, setting in STYLES if repository[setting]]
     return frame.render(
         "pulls/conversation.html",
@@ -70,6 +71,8 @@ async def _conversation_page(
         pull=pull,
         issue=issue,
         reviews=[review for review in reviews.rows if review["state"] != "PENDING"],
+        threads=threads,
+        talk=talk(frame, pull),
         checks=checks,
         styles=styles,
         labels=labels.rows,
@@ -102,35 +105,6 @@ async def commits(request: WebRequest, index: int) -> Response[str]:
     )
 
 
-@get("/{owner:str}/{repo:str}/pulls/{index:int}/files", policy=anyone(), include_in_schema=False)
-async def files(request: WebRequest, index: int) -> Response[str]:
-    """The changes of a pull request, and the form of a review."""
-    frame = RepositoryFrame(request)
-    pull, issue, text = await frame.load(
-        frame.forge.get("issues", frame.api("pulls", index)),
-        frame.forge.get("issues", frame.api("issues", index)),
-        diff_text(frame, frame.api("pulls", f"{index}.diff"), "issues"),
-    )
-    return frame.render(
-        "pulls/files.html",
-        tab="pulls",
-        title=f"Changes of {pull['title']} #{index}",
-        page_name="files",
-        pull=pull,
-        issue=issue,
-        changes=diffs.parse(text) if text is not None else None,
-    )
-
-
-@post("/{owner:str}/{repo:str}/pulls/{index:int}/reviews", policy=anyone(), include_in_schema=False)
-async def review(request: WebRequest, index: int) -> Response[bytes]:
-    """Say what one thinks of the changes as a whole."""
-    form, frame = await request.sent_form(), RepositoryFrame(request)
-    body = {"event": form.get("event", "COMMENT"), "body": form.lines("body")}
-    await frame.forge.send("POST", "issues", frame.api("pulls", index, "reviews"), body)
-    return frame.redirect(f"/pulls/{index}")
-
-
 @post("/{owner:str}/{repo:str}/pulls/{index:int}/merge", policy=anyone(), include_in_schema=False)
 async def merge(request: WebRequest, index: int) -> Response[Any]:
     """Merge, or say on the page why not."""
@@ -147,4 +121,4 @@ async def merge(request: WebRequest, index: int) -> Response[Any]:
     return frame.redirect(f"/pulls/{index}")
 
 
-routes = [pulls, create, show, commits, files, review, merge]
+routes = [pulls, create, show, commits, merge]

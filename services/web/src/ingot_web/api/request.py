@@ -38,13 +38,13 @@ class Form(dict[str, str]):
 
     def __init__(self, pairs: Sequence[tuple[str, str]] = ()) -> None:
         super().__init__(pairs)
-        self._pairs = pairs
+        self.pairs = pairs
 
     def __missing__(self, name: str) -> str:
         return ""
 
     def all(self, name: str) -> list[str]:
-        return [value for key, value in self._pairs if key == name]
+        return [value for key, value in self.pairs if key == name]
 
     def text(self, name: str) -> str:
         """The field without spaces around it; empty if it was not sent."""

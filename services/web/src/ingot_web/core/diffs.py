@@ -3,11 +3,14 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any
 
 MOST_FILES = 200
 MOST_LINES = 400
 """Of one file; more are said, not shown."""
 MOST_LINES_OF_ALL = 4000
+_POSITION = re.compile(r"([0-9]{1,4})([LR])([0-9]{1,9})")
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)")
 
 
@@ -19,6 +22,10 @@ class DiffLine:
     text: str
     old: int | None = None
     new: int | None = None
+    threads: list[Any] = field(default_factory=list)
+    """Conversations about it."""
+    has_form: bool = False
+    """Whether a comment on it is being written."""
 
 
 @dataclass
@@ -34,6 +41,24 @@ class DiffFile:
     lines: list[DiffLine] = field(default_factory=list)
     omitted: int = 0
     """Lines that are not shown."""
+
+    def rows(self) -> Iterator[tuple[DiffLine | None, DiffLine | None]]:
+        """The lines side by side, before and after the changes; a hunk is on both sides."""
+        removed: list[DiffLine] = []
+        added: list[DiffLine] = []
+        for line in self.lines:
+            if line.kind == "del" and not added:
+                removed.append(line)
+            elif line.kind == "add":
+                added.append(line)
+            else:
+                yield from zip_longest(removed, added)
+                removed, added = [], []
+                if line.kind == "del":
+                    removed.append(line)
+                else:
+                    yield line, line
+        yield from zip_longest(removed, added)
 
 
 @dataclass
@@ -63,6 +88,18 @@ def parse(text: str) -> Diff:
         room -= len(file.lines)
         diff.files.append(file)
     return diff
+
+
+def line_at(diff: Diff, position: str) -> tuple[DiffFile, DiffLine] | None:
+    """The file and the line of a position such as "2R17": line 17 on the right of the second file."""
+    match = _POSITION.fullmatch(position)
+    if match is None or not 0 < int(match[1]) <= len(diff.files):
+        return None
+    file, number = diff.files[int(match[1]) - 1], int(match[3])
+    for line in file.lines:
+        if line.kind != "hunk" and number == (line.old if match[2] == "L" else line.new):
+            return file, line
+    return None
 
 
 def _parts(text: str) -> Iterator[list[str]]:

@@ -1,0 +1,24 @@
+"""A text as it will look, before it is sent: the form once more, with what was written in it."""
+
+from litestar import Response
+
+from ingot_web.api.frames import RepositoryFrame
+from ingot_web.api.request import Form
+
+OWN = ("token", "preview", "title", "body")
+"""Fields that the page has itself; all others go along as they are."""
+
+
+async def preview(frame: RepositoryFrame, form: Form, button: str) -> Response[str]:
+    """The page of a form whose text is in ``body``. It leads where that form led; ``button`` sends it."""
+    await frame.load()
+    (html,) = await frame.forge.render([form.lines("body")], context=frame.repository["full_name"])
+    return frame.render(
+        "preview.html",
+        tab="pulls" if "/pulls/" in frame.request.scope["path"] else "issues",
+        title="Preview",
+        form=form,
+        html=html,
+        rest=[(name, value) for name, value in form.pairs if name not in OWN],
+        button=button,
+    )

@@ -1,0 +1,160 @@
+"""Reviews of pull requests: the changes with what people say to single lines, and reviews as they are written."""
+
+from asyncio import gather
+from typing import Any
+
+from litestar import Response, get, post
+
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.frames import RepositoryFrame
+from ingot_web.api.history import diff_text
+from ingot_web.api.previews import preview
+from ingot_web.api.request import Form, WebRequest
+from ingot_web.core import diffs
+from ingot_web.core.threads import Thread, place, threads_of
+
+REVIEWS = 50
+COMMENTED = 30
+"""Reviews whose comments on lines are shown."""
+STYLES = ("unified", "split")
+
+
+async def threads_on_lines(frame: RepositoryFrame, index: int, reviews: list[Any]) -> list[Thread]:
+    """The conversations on lines of these reviews, of the latest of them if they are many."""
+    commented = [review for review in reviews if review["comments_count"]][-COMMENTED:]
+    lists = await gather(
+        *(
+            frame.forge.get("issues", frame.api("pulls", index, "reviews", review["id"], "comments"))
+            for review in commented
+        )
+    )
+    comments = [comment for comments in lists for comment in comments]
+    html = await frame.forge.render(
+        [comment["body"] for comment in comments], context=frame.repository["full_name"]
+    )
+    pending = {review["id"] for review in commented if review["state"] == "PENDING"}
+    return threads_of(zip(comments, html, strict=True), pending)
+
+
+def talk(frame: RepositoryFrame, pull: Any, *, style: str = "unified", back: str = "") -> dict[str, Any]:
+    """What conversations on lines need of the page that they stand on; ``back`` is the part of it behind the number."""
+    viewer, repository = frame.request.principal, frame.repository
+    can_push = bool(repository["permissions"] and repository["permissions"]["push"])
+    return {
+        "own": f"{frame.request.root}/{repository['full_name']}/pulls/{pull['number']}",
+        "style": style,
+        "back": back,
+        "can_talk": viewer.signed_in and not repository["archived"] and (can_push or not pull["is_locked"]),
+        "can_settle": viewer.signed_in and (can_push or viewer.name == pull["user"]["login"]),
+        "link": "",
+        "pending": None,
+    }
+
+
+def _style(text: str) -> str:
+    return text if text in STYLES else STYLES[0]
+
+
+@get("/{owner:str}/{repo:str}/pulls/{index:int}/files", policy=anyone(), include_in_schema=False)
+async def files(request: WebRequest, index: int) -> Response[str]:
+    """The changes of a pull request; ``at`` in the address opens the form of a comment on a line."""
+    frame = RepositoryFrame(request)
+    pull, issue, text, reviews = await frame.load(
+        frame.forge.get("issues", frame.api("pulls", index)),
+        frame.forge.get("issues", frame.api("issues", index)),
+        diff_text(frame, frame.api("pulls", f"{index}.diff"), "issues"),
+        frame.forge.listing("issues", frame.api("pulls", index, "reviews"), limit=REVIEWS),
+    )
+    changes = diffs.parse(text) if text is not None else None
+    style = _style(request.query_params.get("style", ""))
+    own = talk(frame, pull, style=style, back="files")
+    own["pending"] = next((review for review in reviews.rows if review["state"] == "PENDING"), None)
+    if own["can_talk"] and pull["state"] == "open":
+        own["link"] = f"?style={style}&at="
+    if changes is not None:
+        place(changes, await threads_on_lines(frame, index, reviews.rows))
+        if found := diffs.line_at(changes, request.query_params.get("at", "")):
+            file, line = found
+            line.has_form = True
+            own["side"] = "old" if line.kind == "del" else "new"
+            own["path"] = (file.old_path or file.path) if line.kind == "del" else file.path
+            own["line"] = line.old if line.kind == "del" else line.new
+    return frame.render(
+        "pulls/files.html",
+        tab="pulls",
+        title=f"Changes of {pull['title']} #{index}",
+        page_name="files",
+        pull=pull,
+        issue=issue,
+        changes=changes,
+        talk=own,
+    )
+
+
+@post("/{owner:str}/{repo:str}/pulls/{index:int}/reviews", policy=anyone(), include_in_schema=False)
+async def review(request: WebRequest, index: int) -> Response[Any]:
+    """Say what one thinks of the changes as a whole; what was said to single lines before goes with it."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    if form.has("preview"):
+        return await preview(frame, form, "Send the review")
+    if form.has("discard"):
+        await frame.forge.send("DELETE", "issues", frame.api("pulls", index, "reviews", form.text("discard")))
+        return frame.redirect(f"/pulls/{index}/files")
+    body = {"event": form.get("event", "COMMENT"), "body": form.lines("body")}
+    await frame.forge.send("POST", "issues", frame.api("pulls", index, "reviews"), body)
+    return frame.redirect(f"/pulls/{index}")
+
+
+@post("/{owner:str}/{repo:str}/pulls/{index:int}/comments", policy=anyone(), include_in_schema=False)
+async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
+    """Comment on a line, at once or in the review that is being written."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    if form.has("preview"):
+        return await preview(frame, form, "Comment")
+    line = int(form.text("line")) if form.text("line").isdigit() else 0
+    position = "old_position" if form.text("side") == "old" else "new_position"
+    comment = {"path": form.get("path", ""), "body": form.lines("body"), position: line}
+    body = {"event": "PENDING" if form.text("do") == "add" else "COMMENT", "comments": [comment]}
+    await frame.forge.send("POST", "issues", frame.api("pulls", index, "reviews"), body)
+    return _back(frame, index, form, "files")
+
+
+@post(
+    "/{owner:str}/{repo:str}/pulls/{index:int}/comments/{comment_id:int}/replies",
+    policy=anyone(),
+    include_in_schema=False,
+)
+async def reply(request: WebRequest, index: int, comment_id: int) -> Response[Any]:
+    """Answer a comment on a line."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    if form.has("preview"):
+        return await preview(frame, form, "Reply")
+    path = frame.api("pulls", index, "comments", comment_id, "replies")
+    await frame.forge.send("POST", "issues", path, {"body": form.lines("body")})
+    return _back(frame, index, form, form.text("back"), comment_id)
+
+
+@post(
+    "/{owner:str}/{repo:str}/pulls/{index:int}/comments/{comment_id:int}/settled",
+    policy=anyone(),
+    include_in_schema=False,
+)
+async def settle(request: WebRequest, index: int, comment_id: int) -> Response[bytes]:
+    """Say that a conversation on a line is settled, or is not."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    act = "unresolve" if form.text("do") == "open" else "resolve"
+    await frame.forge.send("POST", "issues", frame.api("pulls", "comments", comment_id, act))
+    return _back(frame, index, form, form.text("back"), comment_id)
+
+
+def _back(
+    frame: RepositoryFrame, index: int, form: Form, page: str, comment_id: int | None = None
+) -> Response[bytes]:
+    """To the page from which the form came, and the conversation there."""
+    anchor = f"#thread-{comment_id}" if comment_id else ""
+    if page == "files":
+        return frame.redirect(f"/pulls/{index}/files?style={_style(form.text('style'))}{anchor}")
+    return frame.redirect(f"/pulls/{index}{anchor}")
+
+
+routes = [files, review, comment_on_line, reply, settle]

@@ -1,0 +1,77 @@
+"""Comments of reviews on lines, as conversations: those on one line of one file belong together."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from markupsafe import Markup
+
+from ingot_web.core.diffs import Diff, DiffLine
+
+
+@dataclass
+class Thread:
+    """The comments on one line: of the file before the changes if ``is_old``, else of the file after them."""
+
+    path: str
+    is_old: bool
+    line: int
+    comments: list[tuple[Any, Markup]] = field(default_factory=list)
+    """Each with its text as HTML."""
+    is_pending: bool = False
+    """Whether it is only for its author, because the review was not sent yet."""
+
+    @property
+    def id(self) -> int:
+        """The id of the first comment, by which it is resolved and answered."""
+        return int(self.comments[0][0]["id"])
+
+    @property
+    def review_id(self) -> int:
+        return int(self.comments[0][0]["pull_request_review_id"])
+
+    @property
+    def resolver(self) -> Any:
+        """Who said that it is settled; None while it is open."""
+        return self.comments[0][0]["resolver"]
+
+    @property
+    def is_outdated(self) -> bool:
+        return bool(self.comments[0][0]["outdated"])
+
+    @property
+    def hunk(self) -> list[str]:
+        """The end of the changes to which it was said."""
+        return str(self.comments[0][0]["diff_hunk"]).split("\n")[-4:]
+
+
+def threads_of(comments: Iterable[tuple[Any, Markup]], pending_reviews: set[int]) -> list[Thread]:
+    """The conversations, in the order of their first comments."""
+    threads: dict[tuple[str, bool, int], Thread] = {}
+    for comment, html in sorted(comments, key=lambda pair: pair[0]["id"]):
+        is_old = bool(comment["original_position"])
+        line = comment["original_position"] or comment["position"]
+        thread = threads.setdefault((comment["path"], is_old, line), Thread(comment["path"], is_old, line))
+        if not thread.comments:
+            thread.is_pending = comment["pull_request_review_id"] in pending_reviews
+        thread.comments.append((comment, html))
+    return list(threads.values())
+
+
+def place(diff: Diff, threads: Iterable[Thread]) -> None:
+    """Put each conversation below its line, where the diff still shows it."""
+    current = [thread for thread in threads if not thread.is_outdated]
+    paths = {thread.path for thread in current}
+    lines: dict[tuple[str, bool, int], DiffLine] = {}
+    for file in diff.files:
+        if not paths & {file.path, file.old_path}:
+            continue
+        for line in file.lines:
+            if line.new is not None:
+                lines[file.path, False, line.new] = line
+            if line.old is not None:
+                lines[file.path, True, line.old] = line
+                lines[file.old_path, True, line.old] = line
+    for thread in current:
+        if found := lines.get((thread.path, thread.is_old, thread.line)):
+            found.threads.append(thread)

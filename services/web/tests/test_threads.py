@@ -1,0 +1,35 @@
+"""Comments on lines as conversations."""
+
+from ingot_web.core import diffs
+from ingot_web.core.threads import place, threads_of
+
+from .test_diffs import CHANGED
+
+
+def _comment(number, *, new=0, old=0, review=1, **more):
+    return {"id": number, "path": "src/a.py", "position": new, "original_position": old, "diff_hunk": "@@\n a",
+            "pull_request_review_id": review, "resolver": None, "outdated": False, **more}  # fmt: skip
+
+
+def test_comments_on_one_line_are_one_conversation_below_it():
+    comments = [_comment(3, new=4, review=2), _comment(1, new=4), _comment(2, old=4, review=9)]
+    threads = threads_of([(one, "") for one in comments], {9})
+    diff = diffs.parse(CHANGED)
+    place(diff, threads)
+
+    assert [(one.id, one.is_old, len(one.comments), one.is_pending) for one in threads] == [
+        (1, False, 2, False),
+        (2, True, 1, True),
+    ]
+    placed = {line.text: line.threads for line in diff.files[0].lines if line.threads}
+    assert placed == {"new": [threads[0]], "old": [threads[1]]}
+
+
+def test_what_is_outdated_or_elsewhere_stands_below_no_line():
+    comments = [_comment(1, new=4, outdated=True), _comment(2, new=999), _comment(3, new=3, path="other")]
+    threads = threads_of([(one, "") for one in comments], set())
+    diff = diffs.parse(CHANGED)
+    place(diff, threads)
+
+    assert not any(line.threads for line in diff.files[0].lines)
+    assert (threads[0].is_outdated, threads[0].hunk) == (True, ["@@", " a"])
