@@ -8,7 +8,7 @@ import pytest
 
 from ingot_chassis.security import ssh_keys
 from ingot_chassis.security.principal import ANONYMOUS
-from ingot_contracts.identity import OWNERS
+from ingot_contracts.identity import OWNERS, SignatureKey
 from ingot_contracts.testing.identity import FakeIdentity
 from ingot_identity.core.teams import UNITS
 
@@ -35,6 +35,12 @@ CASES = {
     "memberships": ("GET", "/internal/accounts/{ann}/organizations", None),
     "owner of an SSH key": ("GET", f"/internal/ssh-keys?fingerprint={quote(KEY.fingerprint)}", None),
     "owner of a key that nobody has": ("GET", "/internal/ssh-keys?fingerprint=SHA256%3Axyz", None),
+    "signature keys": (
+        "POST",
+        "/internal/signature-keys",
+        {"fingerprints": [KEY.fingerprint, "SHA256:xyz"], "key_ids": ["0000000000000000"]},
+    ),
+    "signature keys by a wrong type": ("POST", "/internal/signature-keys", {"fingerprints": 5}),
     "public memberships": ("GET", "/internal/accounts/{ann}/organizations?public=true", None),
     "all memberships by name": ("GET", "/internal/accounts/{ann}/organizations?public=false", None),
     "memberships of a stranger": ("GET", "/internal/accounts/{bob}/organizations", None),
@@ -115,6 +121,9 @@ def fake_of(ids):
     for name in ("acme", "hidden"):
         fake.add_account(ids[name], name, kind="organization")
     fake.ssh_keys[KEY.fingerprint] = (ids["ann"], "laptop")
+    fake.signature_keys[KEY.fingerprint] = SignatureKey(
+        id=KEY.fingerprint, owner=fake.accounts[ids["ann"]], addresses=["ann@example.com"]
+    )
     fake.former_names["robert"] = ids["bob"]
     units = [f"repo.{unit}" for unit in UNITS]
     fake.add_team(ids["team"], ids["acme"], "owner", name=OWNERS, units=units)
@@ -174,6 +183,7 @@ async def test_the_fake_answers_as_the_internal_api_does(filled, case):
         assert not fake.content
     if real.is_success and case != "jwks" and real.content:
         shown = {"full_name", "avatar_url", "email"}
+        shown |= {"owner"} if case == "signature keys" else set()
         real_body, fake_body = (without(answer.json(), shown) for answer in (real, fake))
         assert real_body == fake_body
 

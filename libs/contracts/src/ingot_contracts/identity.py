@@ -1,11 +1,15 @@
 """Owned by identity: how accounts look to the world, who a credential belongs to, and what happened to them."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
+from ingot_contracts.limits import Name
+
 Kind = Literal["user", "organization"]
 Visibility = Literal["public", "limited", "private"]
+MOST_SIGNATURE_KEYS = 100
+"""In one question for keys of each kind."""
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +72,28 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     private: bool
     before: int = 0
+
+
+class FindSignatureKeys(msgspec.Struct, frozen=True, kw_only=True):
+    """Keys that may have made signatures. ``key_ids``: of OpenPGP keys and subkeys, 16 digits in capital letters.
+
+    ``fingerprints``: of SSH keys (``SHA256:…``).
+    """
+
+    key_ids: Annotated[list[Name], msgspec.Meta(max_length=MOST_SIGNATURE_KEYS)] = []
+    fingerprints: Annotated[list[Name], msgspec.Meta(max_length=MOST_SIGNATURE_KEYS)] = []
+
+
+class SignatureKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A key of somebody. ``id`` is what was asked for, ``certificate`` the OpenPGP key that it is part of.
+
+    ``addresses``: those of the owner, in lower case, for whose commits the key vouches.
+    """
+
+    id: str
+    owner: Account
+    addresses: list[str]
+    certificate: bytes = b""
 
 
 class Team(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,15 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-from ingot_contracts.identity import Account, Authenticate, Authenticated, Ownership, Team
+from ingot_contracts.identity import (
+    Account,
+    Authenticate,
+    Authenticated,
+    FindSignatureKeys,
+    Ownership,
+    SignatureKey,
+    Team,
+)
 from ingot_contracts.testing.calls import Receive, Send, error_body, id_of
 
 
@@ -39,6 +47,8 @@ class FakeIdentity:
         self.credentials: dict[Authenticate, Authenticated] = {}
         self.ssh_keys: dict[str, tuple[int, str]] = {}
         """Fingerprint to the id of the user who has the key, and its title."""
+        self.signature_keys: dict[str, SignatureKey] = {}
+        """By the id of the OpenPGP key, or the fingerprint of the SSH key."""
         self.ownerships: dict[int, Ownership] = {}
         """The last ``PUT`` for each repository, also where it was refused."""
         self.unavailable = False
@@ -119,6 +129,8 @@ class FakeIdentity:
                 return _answer_or_404(self._get(path, query))
             case "POST", "internal", "authenticate":
                 return self._authenticate(body)
+            case "POST", "internal", "signature-keys":
+                return self._find_signature_keys(body)
             case "PUT" | "DELETE", "internal", "repositories", repository_id if id_of(repository_id):
                 return self._own(method, id_of(repository_id), body)
         return _not_found()
@@ -179,6 +191,14 @@ class FakeIdentity:
         if organizations := self._memberships(account.id, public=False):
             principal["organizations"] = organizations
         return 200, {"principal": principal, "title": title}
+
+    def _find_signature_keys(self, body: bytes) -> tuple[int, Any]:
+        try:
+            query = msgspec.json.decode(body, type=FindSignatureKeys)
+        except msgspec.DecodeError as error:
+            return _unreadable(error)
+        ids = [*query.key_ids, *query.fingerprints]
+        return 200, [self.signature_keys[id_] for id_ in ids if id_ in self.signature_keys]
 
     def _memberships(self, user_id: int, *, public: bool) -> dict[int, Any]:
         return {

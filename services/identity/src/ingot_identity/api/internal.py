@@ -7,10 +7,18 @@ from ingot_chassis.errors import NotFound
 from ingot_chassis.http.policy import anyone, services
 from ingot_chassis.security.keys import Jwks
 from ingot_chassis.security.principal import Membership, Principal, sign_principal
-from ingot_contracts.identity import Account, Authenticate, Authenticated, Ownership, Team
+from ingot_contracts.identity import (
+    Account,
+    Authenticate,
+    Authenticated,
+    FindSignatureKeys,
+    Ownership,
+    SignatureKey,
+    Team,
+)
 from ingot_contracts.topology import AUDIENCE
 from ingot_identity.api.request import IdentityRequest
-from ingot_identity.core import account_deletion, members
+from ingot_identity.core import account_deletion, members, signature_keys
 from ingot_identity.core.credentials import CodeRequired, identify, principal_of_ssh_key
 from ingot_identity.core.teams import all_units
 from ingot_identity.store import accounts, former_names, repositories, teams
@@ -56,6 +64,13 @@ async def owner_of_ssh_key(request: IdentityRequest, fingerprint: str) -> SshKey
         raise NotFound
     principal, title = owner
     return SshKeyOwner(principal=principal, title=title)
+
+
+@post("/internal/signature-keys", policy=services("repos"), include_in_schema=False, status_code=200)
+async def find_signature_keys(request: IdentityRequest, data: FindSignatureKeys) -> list[SignatureKey]:
+    """Those of the keys that somebody has; public, as the keys of everybody are."""
+    async with request.db.read() as db:
+        return await signature_keys.find(db, request.components.presenter, data)
 
 
 @get("/internal/accounts/by-name/{login:str}", policy=PEERS, include_in_schema=False)
@@ -153,6 +168,7 @@ routes = [
     authenticate,
     jwks,
     owner_of_ssh_key,
+    find_signature_keys,
     account_by_name,
     account_by_id,
     organizations_of_account,

@@ -17,6 +17,8 @@ from ingot_identity.store.key_tables import GpgKeyRow
 FIELD = "armored_public_key"
 LONGEST = 200_000
 MOST_SUBKEYS = 50
+LONGEST_CERTIFICATE = 64 * 1024
+"""In bytes: signatures of a longer key are not verified."""
 SECRET = (Tag.SecretKey, Tag.SecretSubkey)
 
 
@@ -26,6 +28,7 @@ class Key(NamedTuple):
     primary_key_id: str
     key_id: str
     content: str
+    certificate: bytes | None
     addresses: str
     can_sign: bool
     can_encrypt_comms: bool
@@ -86,7 +89,7 @@ def _keys(cert: Cert, packets: Sequence[Packet], addresses: str) -> Iterator[Key
     primary = packets[0]
     primary_id = _key_id(primary)
     own = [signature for signature in _signatures(packets, 0) if _issuer(signature) == primary_id]
-    yield _key(primary, own, "", addresses, cert.expiration)
+    yield _key(primary, own, "", addresses, cert.expiration, bytes(cert))
     for position, packet in enumerate(packets):
         if packet.tag != Tag.PublicSubkey:
             continue
@@ -112,7 +115,12 @@ def _signatures(packets: Sequence[Packet], position: int) -> list[Packet]:
 
 
 def _key(
-    packet: Packet, signatures: Sequence[Packet], primary_id: str, addresses: str, expires: datetime | None
+    packet: Packet,
+    signatures: Sequence[Packet],
+    primary_id: str,
+    addresses: str,
+    expires: datetime | None,
+    certificate: bytes = b"",
 ) -> Key:
     flags = next((signature.key_flags for signature in signatures if signature.key_flags), None)
     created = packet.key_created
@@ -122,6 +130,7 @@ def _key(
         primary_key_id=primary_id,
         key_id=_key_id(packet),
         content=base64.b64encode(bytes(packet)).decode(),
+        certificate=certificate if 0 < len(certificate) <= LONGEST_CERTIFICATE else None,
         addresses=addresses,
         # A key that does not say what it is for may do anything.
         can_sign=flags is None or flags.signing,

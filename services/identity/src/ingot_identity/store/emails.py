@@ -45,6 +45,13 @@ async def list_all(db: Executor, account_id: int) -> Sequence[EmailRow]:
     return await fetch_all(db, _of_account(account_id), EmailRow)
 
 
+async def list_verified(db: Executor, account_ids: Collection[int]) -> Sequence[EmailRow]:
+    """The addresses of these accounts that are known to be theirs."""
+    return await fetch_all(
+        db, select(email).where(email.c.account_id.in_(account_ids), email.c.verified), EmailRow
+    )
+
+
 def _of_account(account_id: int) -> Select[Any]:
     own = select(email).where(email.c.account_id == account_id)
     return own.order_by(email.c.is_primary.desc(), email.c.id)

@@ -3,13 +3,22 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import delete, or_, select
+from sqlalchemy import case, delete, or_, select
 
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import Slice, fetch_all, fetch_first, fetch_page
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
 from ingot_chassis.db.transaction import insert
 from ingot_identity.store.key_tables import GpgKeyRow, gpg_key
 from ingot_identity.store.tables import EmailRow, account, email
+
+
+class CertifiedKeyRow(TypedRow):
+    """A key or subkey, with the certificate that it is part of and the addresses that this names."""
+
+    key_id: str
+    account_id: int
+    certificate: bytes
+    addresses: str
 
 
 async def add(db: Executor, account_id: int, keys: Sequence[dict[str, Any]]) -> int:
@@ -41,6 +50,18 @@ async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequenc
 async def subkeys_of(db: Executor, key_ids: Collection[str]) -> Sequence[GpgKeyRow]:
     statement = select(gpg_key).where(gpg_key.c.primary_key_id.in_(key_ids)).order_by(gpg_key.c.id)
     return await fetch_all(db, statement, GpgKeyRow)
+
+
+async def list_certified(db: Executor, key_ids: Collection[str]) -> Sequence[CertifiedKeyRow]:
+    """The keys and subkeys of these ids that may sign, whose certificates are kept."""
+    named, primary = gpg_key.alias(), gpg_key.alias()
+    primary_id = case((named.c.primary_key_id == "", named.c.key_id), else_=named.c.primary_key_id)
+    statement = (
+        select(named.c.key_id, named.c.account_id, primary.c.certificate, primary.c.addresses)
+        .join(primary, primary.c.key_id == primary_id)
+        .where(named.c.key_id.in_(key_ids), named.c.can_sign, primary.c.certificate.is_not(None))
+    )
+    return await fetch_all(db, statement, CertifiedKeyRow)
 
 
 async def addresses_of(db: Executor, account_ids: Collection[int], viewer_id: int) -> set[tuple[int, str]]:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import Boolean, Column, ForeignKey, String, Table, Text, UniqueConstraint
+from sqlalchemy import Boolean, Column, ForeignKey, LargeBinary, String, Table, Text, UniqueConstraint
 
 from ingot_chassis.db.rows import TypedRow
 from ingot_chassis.db.tables import BigId, UtcDateTime
@@ -41,6 +41,8 @@ gpg_key = Table(
     Column("primary_key_id", String(16), nullable=False, index=True),
     Column("key_id", String(16), nullable=False, unique=True),
     Column("content", Text, nullable=False),
+    # A primary key with all that belongs to it; null where it was added before this was kept, or is very large.
+    Column("certificate", LargeBinary),
     # Addresses that the key names, separated by blanks. Which of them belong to its owner is decided when it is read.
     Column("addresses", Text, nullable=False),
     Column("can_sign", Boolean, nullable=False),
@@ -59,6 +61,7 @@ class GpgKeyRow(TypedRow):
     primary_key_id: str
     key_id: str
     content: str
+    certificate: bytes | None
     addresses: str
     can_sign: bool
     can_encrypt_comms: bool

@@ -1,11 +1,11 @@
 """SQL for the SSH keys of users."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sqlalchemy import delete, select
 
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import Slice, fetch_first, fetch_page
+from ingot_chassis.db.rows import Slice, fetch_all, fetch_first, fetch_page
 from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import insert
 from ingot_identity.store.key_tables import SshKeyRow, ssh_key
@@ -46,6 +46,10 @@ async def get_holder(db: Executor, fingerprint: str) -> KeyHolderRow | None:
         .where(ssh_key.c.fingerprint == fingerprint)
     )
     return await fetch_first(db, statement, KeyHolderRow)
+
+
+async def list_by_fingerprint(db: Executor, fingerprints: Collection[str]) -> Sequence[SshKeyRow]:
+    return await fetch_all(db, select(ssh_key).where(ssh_key.c.fingerprint.in_(fingerprints)), SshKeyRow)
 
 
 async def get(db: Executor, key_id: int) -> SshKeyRow | None:
