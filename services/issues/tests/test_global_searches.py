@@ -2,11 +2,13 @@
 
 import pytest
 
+from ingot_chassis.security.principal import Membership
 from ingot_chassis.testing.service import count_statements
 from ingot_contracts.identity import User
 from ingot_contracts.repos import RepositoryEdited
+from ingot_issues.store import accounts
 
-from .builders import repository
+from .builders import account, repository
 
 SEARCH = "//repos/issues/search"
 LIBRARY = "//repos/ann/lib"
@@ -80,7 +82,7 @@ async def test_what_the_caller_is_assigned_to(issues):
 
 
 @pytest.mark.parametrize(
-    "query", ["team=x", "mentioned=true", "owner=nobody", "labels=" + ",".join(map(str, range(51)))]
+    "query", ["team=x", "team=ops&owner=ann", "owner=nobody", "labels=" + ",".join(map(str, range(51)))]
 )
 async def test_a_filter_that_means_nothing_is_refused(issues, query):
     answer = await issues.call("GET", f"{SEARCH}?{query}")
@@ -125,3 +127,48 @@ async def test_what_the_caller_has_reviewed_or_is_to_review(world):
     }.items():
         assert await numbers(world, query, as_=3) == expected
         assert await numbers(world, query) == []
+
+
+async def test_who_is_mentioned_finds_it(world):
+    for person in (2, 3):
+        async with world.db.transaction() as tx:
+            await accounts.save(tx, account(person))
+    await world.open_issue("@cat look")
+    await world.open_issue("nothing")
+    await world.create("/issues/2/comments", {"body": "hm @bob"})
+    await world.work()
+    assert await numbers(world, "?mentioned=true", as_=3) == ["app#1"]
+    assert await numbers(world, "?mentioned=true", as_=2) == ["app#2"]
+    assert await numbers(world, "?mentioned=true") == []
+    await world.call("PATCH", "/issues/2", {"body": "for @cat, too"})
+    await world.work()
+    assert await numbers(world, "?mentioned=1", as_=3) == ["app#2", "app#1"]
+    listed = await world.call("GET", "/issues?mentioned_by=Cat")
+    assert [issue["number"] for issue in listed.json()] == [2, 1]
+    threads = (await world.call("GET", "//notifications", as_=3)).json()
+    assert len(threads) == 2
+
+
+async def test_a_member_searches_what_a_team_was_given(issues):
+    world = issues
+    await world.create("//repos/ann/lib/issues", {"title": "again"})
+    world.identity.add_team(31, 1, name="ops")
+    world.identity.add_team(32, 1, "owner", name="Owners")
+    world.identity.join(2, 1, teams={31: "write"})
+    world.repos.teams[9] = [31]
+    assert await numbers(world, "?owner=ann&team=OPS", as_=2) == ["lib#2", "lib#1"]
+    assert await numbers(world, "?owner=ann&team=owners", as_=2) == ["lib#2", "lib#1", "app#3", "app#1"]
+    refused = await world.call("GET", f"{SEARCH}?owner=ann&team=ops", as_=3)
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "team")
+    assert await numbers(world, "?priority_repo_id=7") == ["app#3", "app#1", "lib#2", "lib#1"]
+
+
+async def test_a_member_of_a_team_that_is_to_review_finds_it(world):
+    world.repos.organizations.add(1)
+    world.identity.add_team(31, 1, name="ops")
+    await world.propose(as_=1, team_reviewers=["ops"])
+    member = world.headers(3, organizations={1: Membership(teams={31: "write"})})
+    for query, expected in (("review_requested=true", 1), ("reviewed=true", 0)):
+        answer = await world.http.get(f"/api/v1/repos/issues/search?{query}", headers=member)
+        assert len(answer.json()) == expected
+    assert await numbers(world, "?review_requested=true", as_=3) == []

@@ -27,6 +27,7 @@ async def test_lists_filter(world):
         "created_by=cat": [2],
         "assigned_by=bob": [3],
         "type=pulls": [],
+        "state=all&sort=recentclose": [4, 3, 2, 1],
         "type=issues&sort=oldest": [1, 2, 3],
         "since=2000-01-01T00:00:00Z": [3, 2, 1],
         "since=2999-01-01T00:00:00Z": [],

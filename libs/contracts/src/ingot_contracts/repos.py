@@ -156,10 +156,11 @@ class AccessLevel(msgspec.Struct, frozen=True, kw_only=True):
 class ReadableRepositories(msgspec.Struct, frozen=True, kw_only=True):
     """POST /internal/readable-repositories: of these ids of repositories, those that the caller may read. Question and answer.
 
-    At most ``MOST_IDS``.
+    At most ``MOST_IDS``. With ``team_id`` only those that the team was given.
     """
 
     ids: list[int]
+    team_id: int = 0
 
 
 class Watchers(msgspec.Struct, frozen=True, kw_only=True):

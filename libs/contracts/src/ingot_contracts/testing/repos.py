@@ -241,9 +241,12 @@ class FakeRepos:
         return AccessLevel(level=self._level(self._repository(call), caller) if caller.id else "none")
 
     def _readable(self, call: RecordedCall) -> ReadableRepositories:
-        ids = body_of(call, ReadableRepositories).ids
+        question = body_of(call, ReadableRepositories)
+        ids = question.ids
         if len(ids) > MOST_IDS:
             raise Refusal(400, f"more than {MOST_IDS} ids")
+        if question.team_id:
+            ids = [id_ for id_ in ids if question.team_id in self.teams.get(id_, [])]
         repositories = (self.repositories[id_] for id_ in set(ids) if id_ in self.repositories)
         readable = sorted(one.id for one in repositories if self._level(one, call.caller) != "none")
         return ReadableRepositories(ids=readable)

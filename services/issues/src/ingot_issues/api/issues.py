@@ -143,6 +143,7 @@ async def list_issues(
     before: str = "",
     created_by: str = "",
     assigned_by: str = "",
+    mentioned_by: str = "",
     sort: str = "",
 ) -> Response[list[Issue]]:
     """Issues and pull requests, newest first; open ones unless `state` says otherwise."""
@@ -168,6 +169,7 @@ async def list_issues(
         before=queries.end(before),
         created_by=queries.storable(created_by),
         assigned_by=queries.storable(assigned_by),
+        mentioned_by=queries.storable(mentioned_by),
         sort=sort,
     )
     async with request.db.read() as db:

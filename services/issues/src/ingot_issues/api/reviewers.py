@@ -10,13 +10,10 @@ from ingot_contracts.repos import MergeRule
 from ingot_issues.api.assignees import require_few, resolve_readers
 from ingot_issues.api.request import IssuesRequest
 from ingot_issues.api.texts import Logins
-from ingot_issues.core.access import may_administer, may_write
+from ingot_issues.core.access import is_owners, may_administer, may_write
 from ingot_issues.core.protections import is_official, is_official_team
 from ingot_issues.core.reviews import NewRequests
 from ingot_issues.store import teams as team_copies
-
-OWNER = "owner"
-"""The permission of the team that has every repository of its organization."""
 
 
 class Reviewers(msgspec.Struct, kw_only=True):
@@ -108,7 +105,7 @@ async def _require_readers(request: IssuesRequest, teams: list[Team]) -> None:
     if not teams or not request.access.repository.private:
         return
     team_ids = await request.components.repos.team_ids(request.repository_id)
-    if any(team.permission != OWNER and team.id not in team_ids for team in teams):
+    if any(not is_owners(team) and team.id not in team_ids for team in teams):
         raise Invalid.field("team_reviewers", "access", "has no access to the repository")
 
 

@@ -1,6 +1,7 @@
 """Issues of all repositories that the caller may read."""
 
 import asyncio
+import contextlib
 from collections.abc import Collection
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from ingot_contracts.repos import RepositoryAccess
 from ingot_issues.api import queries
 from ingot_issues.api.queries import InState
 from ingot_issues.api.request import IssuesRequest
+from ingot_issues.core.access import is_owners
 from ingot_issues.store import accounts, global_searches, repositories
 from ingot_issues.store.global_searches import PersonalFilter
 from ingot_issues.store.searches import IssueFilter
@@ -26,15 +28,15 @@ MOST_COPIES = 100
 COPIES_AT_ONCE = 10
 
 
-async def readable_repositories(request: IssuesRequest) -> list[int]:
-    """The ids of the repositories with issues that the caller may read, all with a copy.
+async def readable_repositories(request: IssuesRequest, *, team_id: int = 0) -> list[int]:
+    """The ids of the repositories with issues that the caller may read, all with a copy; those of one team if it is named.
 
     What is there from before copies were made of all repositories is copied now.
     """
     async with request.db.read() as db:
         ids = await global_searches.list_repositories(db, MOST_REPOSITORIES)
         copied_ids = await repositories.list_copied(db, ids)
-    readable_ids = await request.components.repos.readable(ids, request.principal_token)
+    readable_ids = await request.components.repos.readable(ids, request.principal_token, team_id=team_id)
     missing_ids = sorted(readable_ids - copied_ids, reverse=True)
     added_ids = await _copy_repositories(request, missing_ids[:MOST_COPIES]) if missing_ids else []
     return [*(readable_ids & copied_ids), *added_ids]
@@ -81,16 +83,14 @@ async def search_issues(
     mentioned: str = "",
     review_requested: str = "",
     reviewed: str = "",
+    priority_repo_id: str = "",
 ) -> Response[list[Issue]]:
     """Issues and pull requests of the repositories that the caller may read, newest first; open ones unless `state` says otherwise.
 
-    `labels` and `milestones` are names. With several of `created`, `assigned`, `review_requested` and `reviewed`, an issue
-    matches any of them.
+    `labels` and `milestones` are names. With several of `created`, `assigned`, `mentioned`, `review_requested` and
+    `reviewed`, an issue matches any of them. `team` is one of the organization `owner`: its members search what it was
+    given. Issues of the repository `priority_repo_id` come first.
     """
-    if team:
-        raise Invalid.field("team", "unsupported", "is no filter here")
-    if queries.truth(mentioned):
-        raise Invalid.field("mentioned", "unsupported", "is no filter here")
     page = request.page()
     filters = IssueFilter(
         is_pull=queries.kind(of_type),
@@ -103,17 +103,24 @@ async def search_issues(
         created_by=queries.storable(created_by),
     )
     owner_id = await _owner_id(request, queries.storable(owner)) if owner else 0
+    team_id = await _team_id(request, owner_id, queries.storable(team)) if team else 0
+    own_teams = (membership.teams for membership in request.principal.organizations.values())
     personal = PersonalFilter(
         account_id=request.principal.id,
+        team_ids=sorted(team for teams in own_teams for team in teams),
+        mentioned=queries.truth(mentioned),
         created=queries.truth(created),
         assigned=queries.truth(assigned),
         review_requested=queries.truth(review_requested),
         reviewed=queries.truth(reviewed),
         owner_id=owner_id,
     )
-    ids = await readable_repositories(request)
+    ids = await readable_repositories(request, team_id=team_id)
     async with request.db.read() as db:
-        rows, total = await global_searches.list_page(db, ids, filters, personal, page)
+        first_id = queries.id_in(priority_repo_id)
+        rows, total = await global_searches.list_page(
+            db, ids, filters, personal, page, first_repository_id=first_id
+        )
         copies = await repositories.get_many(db, {row.repository_id for row in rows})
     presenter = request.presenter
     page_issues = [presenter.issue(row, copies[row.repository_id]) for row in rows]
@@ -130,6 +137,24 @@ async def _owner_id(request: IssuesRequest, login: str) -> int:
         except NotFound:
             raise Invalid.field("owner", "unknown", f"{login!r} is no account") from None
     return account_id
+
+
+async def _team_id(request: IssuesRequest, owner_id: int, name: str) -> int:
+    """The id of a team of the owner, 0 for the one that has all repositories of its organization.
+
+    Raises Invalid, also for who may not know of the team.
+    """
+    if not owner_id:
+        raise Invalid.field("team", "owner", "needs the organization, which is the parameter owner")
+    caller, identity = request.principal, request.components.identity
+    may_know = caller.admin or owner_id in caller.organizations
+    if not may_know and caller.signed_in:
+        may_know = await identity.membership(caller.id, owner_id) is not None
+    if may_know:
+        with contextlib.suppress(NotFound):
+            team = await identity.team_by_name(owner_id, name)
+            return 0 if is_owners(team) else team.id
+    raise Invalid.field("team", "unknown", f"{name!r} is no team of the owner")
 
 
 routes = [search_issues]

@@ -74,11 +74,13 @@ class HttpRepos:
         """The teams that were given a repository, without the owners' team."""
         return await self._peer.get(f"/internal/repositories/{repository_id}/teams", list[int])
 
-    async def readable(self, repository_ids: Collection[int], principal_token: str) -> set[int]:
-        """Those of these repositories that the caller may read."""
+    async def readable(
+        self, repository_ids: Collection[int], principal_token: str, *, team_id: int = 0
+    ) -> set[int]:
+        """Those of these repositories that the caller may read, and that the team was given, if one is named."""
         ids, readable_ids = sorted(repository_ids), set[int]()
         for start in range(0, len(ids), MOST_IDS):
-            question = ReadableRepositories(ids=ids[start : start + MOST_IDS])
+            question = ReadableRepositories(ids=ids[start : start + MOST_IDS], team_id=team_id)
             path = "/internal/readable-repositories"
             answer = await self._peer.post(path, question, ReadableRepositories, principal=principal_token)
             readable_ids |= set(answer.ids)

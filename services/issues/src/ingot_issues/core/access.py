@@ -4,6 +4,7 @@ from typing import Literal
 
 from ingot_chassis.errors import ApiError, Denied, NotFound, Unauthenticated
 from ingot_chassis.security.principal import Principal
+from ingot_contracts.identity import Team
 from ingot_contracts.repos import RepositoryAccess, reaches
 
 Unit = Literal["", "issues", "pulls"]
@@ -71,6 +72,11 @@ def may_track_time(
 ) -> bool:
     """Writers, the author and assignees."""
     return may_write(access) or principal.id in (author_id, *assignee_ids)
+
+
+def is_owners(team: Team) -> bool:
+    """Whether the team is Owners, which has every repository of its organization."""
+    return team.permission == "owner"
 
 
 def may_propose(base: RepositoryAccess, head: RepositoryAccess) -> bool:

@@ -181,6 +181,8 @@ async def edit_issue(tx: Tx, context: RepositoryContext, issue: AnyIssue, edit: 
         await issue_rows.change(tx, before.id, values)
     if not NOTIFIED.isdisjoint(actions):
         await notify(tx, context, before.id)
+    if "@" in f"{values.get('title', '')}{values.get('body', '')}":
+        await notify(tx, context, before.id, is_edited=True)
     return await announce(tx, context, before.id, *actions, changes=changes)
 
 

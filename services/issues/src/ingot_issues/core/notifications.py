@@ -4,7 +4,7 @@ What happened adds a job in the same transaction; the job finds the people, and 
 repository. So nobody waits for it, and nobody hears of what they may not see.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import msgspec
@@ -15,6 +15,7 @@ from ingot_chassis.db.transaction import Tx
 from ingot_issues.core import mentions
 from ingot_issues.core.repository_context import RepositoryContext
 from ingot_issues.store import accounts, comments, issue_rows, subscriptions
+from ingot_issues.store import mentions as mention_rows
 
 NOTIFY = "issue.notify"
 """The kind of the job."""
@@ -25,7 +26,7 @@ MOST_PEOPLE = 500
 class Notify(msgspec.Struct, frozen=True, kw_only=True):
     """The job: tell people of what the actor did. ``comment_id`` 0: it was no comment.
 
-    ``also`` are people who take no part yet.
+    ``is_edited``: only who is mentioned for the first time hears of it. ``also`` are people who take no part yet.
     """
 
     repository_id: int
@@ -33,6 +34,7 @@ class Notify(msgspec.Struct, frozen=True, kw_only=True):
     actor_id: int
     comment_id: int = 0
     is_opened: bool = False
+    is_edited: bool = False
     also: list[int] = []
     at: datetime
 
@@ -44,9 +46,10 @@ async def notify(
     *,
     comment_id: int = 0,
     is_opened: bool = False,
+    is_edited: bool = False,
     also: Sequence[int] = (),
 ) -> None:
-    """Add the job. With ``is_opened`` or a comment, who is mentioned in the text hears of it as well.
+    """Add the job. With ``is_opened``, ``is_edited`` or a comment, who is mentioned in the text hears of it as well.
 
     So do the people of ``also``.
     """
@@ -56,6 +59,7 @@ async def notify(
         actor_id=context.actor_id,
         comment_id=comment_id,
         is_opened=is_opened,
+        is_edited=is_edited,
         also=[*also[:MOST_PEOPLE]],
         at=now(),
     )
@@ -63,20 +67,30 @@ async def notify(
     await context.jobs.add(tx, NOTIFY, key, job)
 
 
-async def recipients(db: Executor, job: Notify, watcher_ids: Sequence[int]) -> list[int]:
-    """The people who take part in the issue, are mentioned in the text, or watch the repository; without the actor.
-
-    Of more than MOST_PEOPLE some watchers are left out.
-    """
+async def mentioned_ids(db: Executor, job: Notify) -> set[int]:
+    """The people who are mentioned in the text that the job is about; without the actor."""
     text = ""
     if job.comment_id:
         text = "".join(row.body for row in await comments.list_by_id(db, [job.comment_id]))
-    elif job.is_opened:
+    elif job.is_opened or job.is_edited:
         issue = await issue_rows.get_by_id(db, job.issue_id)
         text = f"{issue.title}\n\n{issue.body}" if issue is not None else ""
     logins = await mentions.find_in_markdown(text)
-    mentioned_ids = (await accounts.user_ids_by_login(db, logins)).values() if logins else ()
+    ids = (await accounts.user_ids_by_login(db, logins)).values() if logins else ()
+    return {*ids} - {job.actor_id}
+
+
+async def recipients(
+    db: Executor, job: Notify, watcher_ids: Sequence[int], named_ids: Collection[int]
+) -> list[int]:
+    """The people who take part in the issue, are mentioned in the text, or watch the repository; without the actor.
+
+    ``named_ids`` are those who are mentioned. Of more than MOST_PEOPLE some watchers are left out.
+    """
+    if job.is_edited:
+        new_ids = {*named_ids} - await mention_rows.list_ids(db, job.issue_id)
+        return sorted(await subscriptions.list_willing_ids(db, job.issue_id, new_ids))
     people = await subscriptions.list_subscriber_ids(db, job.issue_id)
-    people |= await subscriptions.list_willing_ids(db, job.issue_id, {*mentioned_ids, *job.also})
+    people |= await subscriptions.list_willing_ids(db, job.issue_id, {*named_ids, *job.also})
     watchers = await subscriptions.list_willing_ids(db, job.issue_id, watcher_ids) - people
     return [*sorted(people - {job.actor_id}), *sorted(watchers - {job.actor_id})][:MOST_PEOPLE]

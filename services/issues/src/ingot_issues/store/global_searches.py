@@ -1,6 +1,7 @@
 """SQL for lists of issues and pull requests of many repositories, whose copies are there."""
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import msgspec
 from sqlalchemy import ColumnElement, and_, case, exists, func, or_, select
@@ -10,18 +11,20 @@ from ingot_chassis.db.rows import Slice, fetch_all, fetch_count
 from ingot_issues.store.issues import DETAILS, DetailsRow, IssueDetails, details_of
 from ingot_issues.store.searches import IssueFilter, conditions
 from ingot_issues.store.states import ReviewState, StateFilter
-from ingot_issues.store.tables import assignee, counter, issue, repository, review
+from ingot_issues.store.tables import assignee, counter, issue, mention, repository, review
 
 
 class PersonalFilter(msgspec.Struct, frozen=True, kw_only=True):
     """What an account has to do with the issues of a list: any of those that are True, or anything when none is.
 
-    ``owner_id`` is the owner of the repositories, 0 for any.
+    ``owner_id`` is the owner of the repositories, 0 for any. ``team_ids`` are teams of the account.
     """
 
     account_id: int = 0
+    team_ids: Sequence[int] = ()
     created: bool = False
     assigned: bool = False
+    mentioned: bool = False
     review_requested: bool = False
     reviewed: bool = False
     owner_id: int = 0
@@ -40,10 +43,12 @@ async def list_page(
     filters: IssueFilter,
     personal: PersonalFilter,
     page: Slice,
+    *,
+    first_repository_id: int = 0,
 ) -> tuple[list[IssueDetails], int]:
     """A page of the issues of these repositories, the newest first, and how many there are.
 
-    Issues are left out where that unit of the repository is switched off.
+    Issues of the repository ``first_repository_id`` come before the others. Issues are left out where that unit of the repository is switched off.
     """
     more = [*conditions(None, filters), *_personal_conditions(personal)]
     matching = select(issue.c.id).join(repository, repository.c.id == issue.c.repository_id)
@@ -56,8 +61,11 @@ async def list_page(
         matching = matching.where(issue.c.is_pull.is_(filters.is_pull))
     if filters.state != StateFilter.ALL:
         matching = matching.where(issue.c.state == filters.state)
-    ids = matching.order_by(issue.c.id.desc()).limit(page.limit).offset(page.offset)
-    statement = DETAILS.where(issue.c.id.in_(ids)).order_by(issue.c.id.desc())
+    order: list[ColumnElement[Any]] = [issue.c.id.desc()]
+    if first_repository_id:
+        order.insert(0, case((issue.c.repository_id == first_repository_id, 0), else_=1))
+    ids = matching.order_by(*order).limit(page.limit).offset(page.offset)
+    statement = DETAILS.where(issue.c.id.in_(ids)).order_by(*order)
     rows = await fetch_all(db, statement, DetailsRow, viewer=0)
     issues = [details_of(row) for row in rows]
     if not more and filters.state == StateFilter.OPEN:
@@ -89,8 +97,13 @@ def _personal_conditions(personal: PersonalFilter) -> list[ColumnElement[bool]]:
         is_mine = and_(assignee.c.issue_id == issue.c.id, assignee.c.account_id == personal.account_id)
         relations.append(exists().where(is_mine))
     own_review = and_(review.c.issue_id == issue.c.id, review.c.author_id == personal.account_id)
+    if personal.mentioned:
+        is_named = and_(mention.c.issue_id == issue.c.id, mention.c.account_id == personal.account_id)
+        relations.append(exists().where(is_named))
     if personal.review_requested:
-        relations.append(exists().where(own_review, review.c.state == ReviewState.REQUEST_REVIEW))
+        is_own = or_(review.c.author_id == personal.account_id, review.c.team_id.in_(personal.team_ids))
+        is_request = and_(review.c.issue_id == issue.c.id, review.c.state == ReviewState.REQUEST_REVIEW)
+        relations.append(exists().where(is_request, is_own))
     if personal.reviewed:
         written = (ReviewState.APPROVED, ReviewState.COMMENT, ReviewState.REQUEST_CHANGES)
         relations.append(exists().where(own_review, review.c.state.in_(written)))

@@ -15,7 +15,7 @@ from ingot_chassis.db.tables import BigId
 from ingot_issues.store import milestones
 from ingot_issues.store.issues import DETAILS, DetailsRow, IssueDetails, details_of
 from ingot_issues.store.states import StateFilter
-from ingot_issues.store.tables import account, assignee, counter, issue, issue_label, label, pull
+from ingot_issues.store.tables import account, assignee, counter, issue, issue_label, label, mention, pull
 
 SORTS: dict[str, tuple[ColumnElement[Any], ...]] = {
     "newest": (issue.c.number.desc(),),
@@ -24,6 +24,7 @@ SORTS: dict[str, tuple[ColumnElement[Any], ...]] = {
     "leastupdate": (issue.c.updated_at.asc(), issue.c.id.asc()),
     "mostcomment": (issue.c.comments.desc(), issue.c.id.desc()),
     "leastcomment": (issue.c.comments.asc(), issue.c.id.desc()),
+    "recentclose": (issue.c.closed_at.desc().nulls_last(), issue.c.id.desc()),
 }
 
 
@@ -44,6 +45,7 @@ class IssueFilter(msgspec.Struct, frozen=True, kw_only=True):
     before: datetime | None = None
     created_by: str = ""
     assigned_by: str = ""
+    mentioned_by: str = ""
     base_branch: str = ""
     sort: str = "newest"
 
@@ -150,6 +152,9 @@ def conditions(repository_id: int | None, filters: IssueFilter) -> list[ColumnEl
     if filters.assigned_by:
         assigned = assignee.c.account_id.in_(_accounts(filters.assigned_by))
         where.append(issue.c.id.in_(select(assignee.c.issue_id).where(assigned)))
+    if filters.mentioned_by:
+        mentioned = mention.c.account_id.in_(_accounts(filters.mentioned_by))
+        where.append(issue.c.id.in_(select(mention.c.issue_id).where(mentioned)))
     if filters.milestone_ids or filters.milestone_titles:
         where.append(
             milestones.contains_issue(repository_id, filters.milestone_ids, filters.milestone_titles)

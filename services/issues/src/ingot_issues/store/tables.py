@@ -293,6 +293,14 @@ issue_subscription = Table(
     Column("created_at", UtcDateTime, nullable=False),
 )
 
+# Who is mentioned in an issue or its comments and may read it.
+mention = Table(
+    "mention",
+    metadata,
+    Column("issue_id", ForeignKey("issue.id", ondelete="CASCADE"), primary_key=True),
+    Column("account_id", BigId, primary_key=True, index=True),
+)
+
 notification = Table(
     "notification",
     metadata,

@@ -30,7 +30,7 @@ from ingot_issues.core.notifications import Notify
 from ingot_issues.core.presenter import Presenter
 from ingot_issues.core.references import AddReference
 from ingot_issues.core.repository_context import RepositoryContext
-from ingot_issues.store import comments, issue_rows, repositories
+from ingot_issues.store import comments, issue_rows, mentions, repositories
 from ingot_issues.store import notifications as threads
 from ingot_issues.store import scheduled_merges as scheduled_merge_rows
 from ingot_issues.store.issue_rows import PullRow
@@ -198,7 +198,9 @@ class JobHandlers:
         except NotFound:  # repos is of an older release
             watcher_ids = []
         async with self._db.read() as db:
-            account_ids = await notifications.recipients(db, task, watcher_ids)
+            named_ids = await notifications.mentioned_ids(db, task)
+            recipient_ids = await notifications.recipients(db, task, watcher_ids, named_ids)
+        account_ids = sorted({*recipient_ids, *named_ids})
         at_once = asyncio.Semaphore(QUESTIONS_AT_ONCE)
 
         async def access_of(account_id: int) -> RepositoryAccess | None:
@@ -210,11 +212,15 @@ class JobHandlers:
 
         accesses = await asyncio.gather(*map(access_of, account_ids))
         allowed = [access for access in accesses if access is not None]
-        readers = [one for one, access in zip(account_ids, accesses, strict=True) if access is not None]
+        readers = {one for one, access in zip(account_ids, accesses, strict=True) if access is not None}
         async with self._db.transaction() as tx:
             if allowed and await issue_rows.get_by_id(tx, task.issue_id) is not None:
                 await repositories.add_missing(tx, allowed[0].repository)
-                await threads.save(tx, readers, task.repository_id, task.issue_id, task.comment_id, task.at)
+                recipients = readers.intersection(recipient_ids)
+                await threads.save(
+                    tx, recipients, task.repository_id, task.issue_id, task.comment_id, task.at
+                )
+                await mentions.save(tx, task.issue_id, readers & named_ids)
             await self._jobs.finish(tx, job)
 
     def _context(

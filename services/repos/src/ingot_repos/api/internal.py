@@ -154,11 +154,12 @@ async def level_of(request: RepositoryRequest, repository_id: int, user: str) ->
 
 
 async def readable_of(request: RepositoryRequest, data: ReadableRepositories) -> ReadableRepositories:
-    """Those that the caller may read. Raises BadRequest for too many."""
+    """Those that the caller may read, and that a team was given if one is named. Raises BadRequest for too many."""
     if len(data.ids) > MOST_IDS:
         raise BadRequest(f"more than {MOST_IDS} ids")
     async with request.db.read() as db:
-        rows = await repositories.get_visible(db, access.viewer(request.principal), data.ids)
+        ids = await collaborations.list_granted(db, data.team_id, data.ids) if data.team_id else data.ids
+        rows = await repositories.get_visible(db, access.viewer(request.principal), ids)
     return ReadableRepositories(ids=sorted(rows))
 
 

@@ -130,6 +130,16 @@ async def team_ids(db: Executor, repository_id: int) -> list[int]:
     return list(rows.scalars())
 
 
+async def list_granted(db: Executor, team_id: int, repository_ids: Collection[int]) -> list[int]:
+    """Those of these repositories that were given to the team."""
+    rows = await db.execute(
+        select(team_grant.c.repository_id).where(
+            team_grant.c.team_id == team_id, team_grant.c.repository_id.in_(repository_ids)
+        )
+    )
+    return list(rows.scalars())
+
+
 async def remove_team(db: Executor, team_id: int) -> list[int]:
     """Remove every grant of a deleted team; the ids of the repositories that it had."""
     rows = await db.execute(
