@@ -11,6 +11,17 @@ MOST_HEADS = 100
 """Heads that are compared in one call."""
 
 
+def proposal_head(topic: str, proposal_id: int) -> str:
+    """Stands for a head branch where the commits were pushed to ``refs/for/``; no branch can have such a name."""
+    return f"{topic}:{proposal_id}"
+
+
+def proposal_id(head_branch: str) -> int:
+    """The id of the proposal that ``proposal_head`` named; 0 for a branch."""
+    _, _, digits = head_branch.rpartition(":") if ":" in head_branch else ("", "", "")
+    return int(digits) if digits.isascii() and digits.isdecimal() else 0
+
+
 class DiffCounts(msgspec.Struct, frozen=True, kw_only=True):
     """How many lines and files a head changes since its merge base."""
 

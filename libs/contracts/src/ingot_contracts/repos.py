@@ -357,6 +357,24 @@ class PushReceived(msgspec.Struct, frozen=True, kw_only=True, tag="repos.push.re
     omitted: Omitted = Omitted()
 
 
+class CommitsProposed(msgspec.Struct, frozen=True, kw_only=True, tag="repos.commits.proposed.v1"):
+    """A push to ``refs/for/``: a pull request is to be opened, or an open one between these branches updated.
+
+    ``head`` stands for the head branch in requests about pull requests (``ingot_contracts.pulls.proposal_head``).
+    ``title`` and ``body`` are empty where the push named none; ``message`` is that of the last commit, clipped.
+    """
+
+    repository: Repository
+    pusher: User
+    base_branch: str
+    head: str
+    after: str
+    title: str = ""
+    body: str = ""
+    message: str = ""
+    restricted: bool = msgspec.field(default=False, name="confined")
+
+
 class StatusCreated(msgspec.Struct, frozen=True, kw_only=True, tag="repos.status.created.v1"):
     repository: Repository
     sender: User
@@ -384,6 +402,7 @@ Event = (
     | RepositoryForked
     | AccessChanged
     | PushReceived
+    | CommitsProposed
     | StatusCreated
     | ReleaseChanged
 )
