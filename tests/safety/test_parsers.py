@@ -14,7 +14,7 @@ from ingot_hooks.core.subscriptions import branch_matches
 from ingot_repos.core.globs import InvalidPattern, compile_pattern, matches
 from ingot_repos.git.errors import BodyRefused, InvalidName
 from ingot_repos.git.lfs_pointers import read_pointer
-from ingot_repos.git.smart_http import read_push_commands
+from ingot_repos.git.push_requests import read_push_commands
 
 EXAMPLES = settings(max_examples=60, deadline=None)
 TEXT_OF_PATTERNS = st.text(alphabet="ab/*?[]{}!-,\\.é\0\n", max_size=40)

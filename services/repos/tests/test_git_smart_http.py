@@ -15,8 +15,9 @@ from aiohttp import web
 from pygit2.enums import FileMode
 
 from ingot_repos.git.errors import BodyRefused, GitError, GitFailed, RepositoryNotFound
+from ingot_repos.git.push_requests import read_push_commands
 from ingot_repos.git.refs import ZERO_OID, RefChange, list_refs, update_refs
-from ingot_repos.git.smart_http import advertise, inflate, read_push_commands, serve
+from ingot_repos.git.smart_http import advertise, inflate, serve
 from ingot_repos.git.storage import Storage
 
 ME = pygit2.Signature("me", "me@example.org", 1_700_000_000, 60)
@@ -333,7 +334,7 @@ async def test_a_session_without_http_ends_when_git_ends(server, repo):
         yield FLUSH
         await waiting.wait()
 
-    stream = serve(server.path, "git-upload-pack", None, stdin(), stateless=False)
+    stream = serve(server.path, "git-upload-pack", None, stdin(), stateless=False, drain=False)
     answer = b"".join([chunk async for chunk in stream])
     assert b"refs/heads/main" in answer
     assert answer.endswith(FLUSH)

@@ -164,9 +164,9 @@ MATRIX = {
     "GET /licenses": ANYBODY,
     "GET /licenses/MIT": ANYBODY,
     "GET //{repo}.git/info/refs?service=git-upload-pack": GIT_READ,
-    "GET //{repo}/info/refs?service=git-receive-pack": GIT_WRITE,
+    "GET //{repo}/info/refs?service=git-receive-pack": GIT_READ,  # who may read may propose commits
     "POST //{repo}/git-upload-pack": GIT_READ,
-    "POST //{repo}/git-receive-pack": GIT_WRITE,
+    "POST //{repo}/git-receive-pack": GIT_READ,
     "POST //{repo}.git/info/lfs/objects/batch": GIT_READ,
     f"GET //{{repo}}.git/info/lfs/objects/{LFS_OID}": (401, *at("read", 404)[1:]),
     f"PUT //{{repo}}.git/info/lfs/objects/{LFS_OID}/2": GIT_WRITE,

@@ -166,6 +166,14 @@ class Settings(ServiceSettings, kw_only=True):
             description="Time for which the answer to the request of a fork waits for its commits.",
         ),
     ] = 10.0
+    proposal_wait_seconds: Annotated[
+        float,
+        msgspec.Meta(
+            ge=0,
+            le=50,
+            description="Time for which a push to refs/for/ waits for the number of its pull request.",
+        ),
+    ] = 5.0
     migration_concurrency: Annotated[
         int, msgspec.Meta(ge=1, le=64, description="Imports that run at once in one process.")
     ] = 2

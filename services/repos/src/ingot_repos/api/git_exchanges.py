@@ -5,7 +5,7 @@ The handlers have decided before. These answers are raw ASGI, because one begins
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,13 +14,20 @@ import structlog
 from litestar import Response
 from litestar.types import Receive, Scope, Send
 
-from ingot_chassis.errors import BadRequest
+from ingot_chassis.errors import BadRequest, Denied
+from ingot_contracts.repos import reaches
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
+from ingot_repos.api.waits import looks
+from ingot_repos.core import proposals
+from ingot_repos.core.proposals import Options, Plan, Proposal
 from ingot_repos.core.protections import Actor, rules_of
 from ingot_repos.git.errors import BodyRefused, GitError
 from ingot_repos.git.fetch_requests import WantRefused, checked, find_hidden
-from ingot_repos.git.smart_http import advertise, inflate, read_push_commands, serve, speaks_v2
-from ingot_repos.git.update_hook import hooks_folder
+from ingot_repos.git.proposals import KEPT, PUSHED
+from ingot_repos.git.push_reports import HeldReport
+from ingot_repos.git.push_requests import Push, read_push_commands
+from ingot_repos.git.smart_http import advertise, inflate, serve, speaks_v2
+from ingot_repos.git.update_hook import RefRefusal, hooks_folder
 
 log = structlog.get_logger()
 
@@ -178,13 +185,13 @@ async def push(repository: ResolvedRepository, pusher: Pusher, exchange: Exchang
         # There was nothing to push.
         await exchange.write(b"", more=False)
         return
-    names = [command.name for command in push.commands]
-    async with request.db.read() as db:
-        rules = await rules_of(db, repository.id)
-    refusals = rules.refusals(pusher.actor, push.commands)
+    plan, options = await _planned(repository, pusher, push, exchange)
+    names = [command.name for command in plan.commands]
+    refusals = plan.refusals
     max_file_bytes, hooks = request.settings.max_file_bytes, None
     if refusals or max_file_bytes:
         hooks = await asyncio.to_thread(hooks_folder, request.storage.root, refuses_refs=bool(refusals))
+    is_held = plan.proposals or options.unknown
     async with request.components.pushes.journaled(
         repository.id, pusher.account_id, names, restricted=pusher.restricted
     ) as push_id:
@@ -192,19 +199,102 @@ async def push(repository: ResolvedRepository, pusher: Pusher, exchange: Exchang
             path,
             "git-receive-pack",
             exchange.protocol,
-            push.body,
+            push.body_with(plan.commands) if plan.proposals else push.body,
             drain=not exchange.is_session,
             max_push_bytes=request.settings.max_push_bytes or None,
             refusals=refusals,
             max_file_bytes=max_file_bytes,
             hooks=hooks,
+            proposes=any(name.startswith((KEPT, PUSHED)) for name in names),
         )
+        report = HeldReport(has_side_band=push.has_side_band)
         try:
-            last = await _forward(exchange, "git-receive-pack", stream, repository, return_last=True)
+            answer_to_push = report.texts_of(stream) if is_held else stream
+            last = await _forward(exchange, "git-receive-pack", answer_to_push, repository, return_last=True)
         finally:
             # Also when the client is gone or the process stops: refs may have moved.
             await asyncio.shield(_settled(request, push_id))
+    if is_held:
+        last += await _end_of_report(repository, pusher, plan, options, report, request)
     await exchange.write(last, more=False)
+
+
+async def _planned(
+    repository: ResolvedRepository, pusher: Pusher, push: Push, exchange: Exchange
+) -> tuple[Plan, Options]:
+    """What git is to do, and what it refuses. Raises Denied before anything is sent, if the answer is that simple."""
+    request, row, actor = exchange.request, repository.row, pusher.actor
+    options = proposals.read_options(push.options)
+    plan = Plan(list(push.commands), [], [])
+    if any(command.name.startswith(PUSHED) for command in push.commands):
+        blocked = actor.id not in (0, row.owner_id) and await request.components.identity.is_blocked(
+            row.owner_id, actor.id
+        )
+        refusal = "the owner of the repository has blocked you" if blocked else ""
+        plan = await proposals.plan(
+            request.db, request.storage, row, actor, push.commands, options, refusal=refusal
+        )
+    others = [one for one in push.commands if not one.name.startswith(PUSHED)]
+    if not reaches(actor.level, "write"):
+        reason = "needs write access to the repository; refs/for/<branch> opens a pull request"
+        if others and not exchange.is_session:
+            raise Denied(reason)
+        plan.refusals.extend(RefRefusal(one.name, reason) for one in others)
+        return plan, options
+    async with request.db.read() as db:
+        rules = await rules_of(db, repository.id)
+    plan.refusals.extend(rules.refusals(actor, others))
+    return plan, options
+
+
+async def _end_of_report(
+    repository: ResolvedRepository,
+    pusher: Pusher,
+    plan: Plan,
+    options: Options,
+    report: HeldReport,
+    request: RepositoryRequest,
+) -> bytes:
+    """Announce what was proposed, and say where it is."""
+    names = {proposal.ref: proposal.pushed for proposal in plan.proposals}
+    lines = [f"the option {name!r} means nothing here" for name in options.unknown]
+    refusals: dict[str, str] = {}
+    try:
+        accepted = report.accepted()
+        proposed = [proposal for proposal in plan.proposals if proposal.ref in accepted]
+        if proposed:
+            refusals = await proposals.announce(
+                request.db,
+                request.storage,
+                request.presenter,
+                proposed,
+                options,
+                repository_id=repository.id,
+                account_id=pusher.account_id,
+                restricted=pusher.restricted,
+            )
+            proposed = [proposal for proposal in proposed if proposal.ref not in refusals]
+            lines += await _addresses(repository, proposed, request)
+    except Exception:
+        log.exception("proposals not announced", repository=repository.id)
+        refusals = {proposal.ref: "was not announced; push again" for proposal in plan.proposals}
+    return report.packets(names, refusals, lines)
+
+
+async def _addresses(
+    repository: ResolvedRepository, proposed: Sequence[Proposal], request: RepositoryRequest
+) -> list[str]:
+    """Where the pull requests are. Issues opens them, which is awaited for a moment."""
+    numbers = await proposals.pull_numbers(request.db, proposed)
+    async for _ in looks(request.settings.proposal_wait_seconds):
+        numbers = await proposals.pull_numbers(request.db, proposed)
+        if len(numbers) == len(proposed):
+            break
+    page = f"{request.settings.public_url}{repository.full_name}/pulls"
+    lines = [f"Pull request: {page}/{numbers[one.id]}" for one in proposed if one.id in numbers]
+    if len(lines) < len(proposed):
+        lines.append(f"The pull request will be among those at {page}")
+    return lines
 
 
 async def _settled(request: RepositoryRequest, push_id: int) -> None:

@@ -77,7 +77,7 @@ async def _resolve(request: RepositoryRequest, service: Service) -> ResolvedRepo
         raise Denied("the token lacks the scope for that")
     try:
         if writing:
-            repository = await resolve(request, str(params["owner"]), name, "write")
+            repository = await _resolve_for_push(request, str(params["owner"]), name)
             access.require_unarchived(repository.row)
         else:
             repository = await resolve(request, str(params["owner"]), name)
@@ -92,6 +92,14 @@ async def _resolve(request: RepositoryRequest, service: Service) -> ResolvedRepo
     require_on_disk(request, repository)
     request.acquire_slot()
     return repository
+
+
+async def _resolve_for_push(request: RepositoryRequest, owner: str, name: str) -> ResolvedRepository:
+    """For those who may write, and for those who may propose commits: with ``push`` it depends on the refs."""
+    try:
+        return await resolve(request, owner, name, "write")
+    except Denied:
+        return await resolve(request, owner, name, "signed-in")
 
 
 def _service(name: str) -> Service | None:

@@ -26,6 +26,7 @@ from ingot_contracts.pulls import (
     Signature,
     UpdateBranch,
     UpdatedBranch,
+    proposal_id,
 )
 from ingot_repos.api.file_changes import ref_updates_in
 from ingot_repos.api.internal import ISSUES, act_as, branch_tip
@@ -45,7 +46,7 @@ from ingot_repos.git.errors import (
     RepositoryNotFound,
 )
 from ingot_repos.git.objects import is_reachable
-from ingot_repos.store import accounts
+from ingot_repos.store import accounts, proposals
 
 REPOSITORY = "/internal/repositories/{repository_id:int}"
 LONGEST_COMPARE = 120.0
@@ -256,11 +257,17 @@ async def _compare(
             head = msgspec.structs.replace(head, repository_id=base_id, branch="")
     try:
         async with asyncio.timeout(LONGEST_COMPARE):
-            return await merges.comparison(
+            comparison = await merges.comparison(
                 request.storage, request.components.pushes, base_id, base_branch, head
             )
     except (TimeoutError, GitTimedOut, GitFailed) as error:
         raise Unavailable("the comparison could not be made") from error
+    if head.number and (proposed := proposal_id(head.branch)):
+        async with request.db.transaction() as tx:
+            await proposals.record(
+                tx, base_id, proposed, number=head.number, compared_sha=comparison.head_sha
+            )
+    return comparison
 
 
 @contextmanager

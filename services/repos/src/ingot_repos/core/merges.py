@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from ingot_chassis.errors import Conflict, NotAllowed, NotFound
 from ingot_contracts.pulls import (
@@ -13,9 +15,11 @@ from ingot_contracts.pulls import (
     Merged,
     UpdateBranch,
     UpdatedBranch,
+    proposal_id,
 )
 from ingot_contracts.repos import MergeRule
 from ingot_repos.core.lfs_objects import LfsObjects
+from ingot_repos.core.proposals import proposal_ref
 from ingot_repos.core.protections import require_merge
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.core.ref_updates import RefUpdates
@@ -32,6 +36,7 @@ from ingot_repos.git.errors import (
 )
 from ingot_repos.git.heads import with_head
 from ingot_repos.git.lfs_pointers import pointers_between
+from ingot_repos.git.proposals import with_proposal
 from ingot_repos.git.refs import BRANCHES, RefChange, ref_target
 from ingot_repos.git.storage import Storage
 from ingot_repos.store.accounts import AccountRow
@@ -58,14 +63,7 @@ async def comparison(
     try:
         async with pushes.turn(repository_id):
             try:
-                result = await with_head(
-                    storage,
-                    repository_id,
-                    compared,
-                    source_id=head.repository_id,
-                    branch=head.branch,
-                    keep_ref=own_ref,
-                )
+                result = await _compared(storage, repository_id, compared, head, own_ref)
             except (RefNotFound, InvalidName, RepositoryNotFound):
                 tip = await storage.call(repository_id, ref_target, own_ref) if own_ref else None
                 if tip is None:
@@ -84,6 +82,29 @@ async def comparison(
         merge_base=result.merge_base or "",
         mergeable=result.clean,
         commits=result.ahead,
+    )
+
+
+async def _compared(
+    storage: Storage,
+    repository_id: int,
+    compared: Callable[[Any, str], compare.Comparison],
+    head: Head,
+    keep_ref: str,
+) -> compare.Comparison:
+    """Compare with a branch, or with what was proposed by a push. Raises RefNotFound, InvalidName, RepositoryNotFound."""
+    if not (proposed := proposal_id(head.branch)):
+        return await with_head(
+            storage,
+            repository_id,
+            compared,
+            source_id=head.repository_id,
+            branch=head.branch,
+            keep_ref=keep_ref,
+        )
+
+    return await with_proposal(
+        storage, repository_id, compared, ref=proposal_ref(proposed), keep_ref=keep_ref
     )
 
 

@@ -22,6 +22,8 @@ CONFIG: tuple[tuple[str, str], ...] = (
     # Refs of a fetch between repositories, or of a mirror before its update is complete, cannot be fetched.
     ("uploadpack.hideRefs", "refs/scratch"),
     ("uploadpack.hideRefs", "refs/incoming"),
+    # Proposed commits; those that became a pull request are in refs/pull/.
+    ("uploadpack.hideRefs", "refs/proposals"),
     # Pushers may change branches, tags and notes; refs/pull/ and all others belong to the service.
     ("receive.hideRefs", "refs"),
     ("receive.hideRefs", "!refs/heads"),
@@ -29,7 +31,7 @@ CONFIG: tuple[tuple[str, str], ...] = (
     ("receive.hideRefs", "!refs/notes"),
     ("receive.denyDeletes", "false"),
     ("receive.denyNonFastForwards", "false"),
-    ("receive.advertisePushOptions", "false"),
+    ("receive.advertisePushOptions", "true"),
     # Hostile objects are refused in pushes and fetches; harmless flaws of old histories are allowed.
     ("receive.fsckObjects", "true"),
     ("fetch.fsckObjects", "true"),

@@ -24,7 +24,7 @@ FindHidden = Callable[[set[str]], Awaitable[str | None]]
 _MAX_REQUEST = 16 * MIB
 _HEADER = 4
 _WANT = re.compile(rb"want ([0-9a-fA-F]{40})\b")
-_HIDDEN_REFS = (b"refs/scratch/", b"refs/incoming/")
+_HIDDEN_REFS = (b"refs/scratch/", b"refs/incoming/", b"refs/proposals/")
 """As `configuration.CONFIG` hides them."""
 
 

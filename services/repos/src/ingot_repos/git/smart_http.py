@@ -1,7 +1,7 @@
 """The smart protocol of git between a request and `git upload-pack` / `git receive-pack`.
 
 gitprotocol-http(5) describes the two requests of a client, gitprotocol-pack(5) and gitprotocol-v2(5) their bodies.
-Packs are streamed and never in memory as a whole. The caller decides first who may fetch or push: `read_push_commands`
+Packs are streamed and never in memory as a whole. The caller decides first who may fetch or push: `push_requests`
 reads the ref updates of a push without starting git.
 
 `configuration.CONFIG` refuses to every pusher: refs outside refs/heads, refs/tags and refs/notes, deleting the branch
@@ -11,14 +11,12 @@ in HEAD, objects that fail fsck. No hook of a repository ever runs; `update_hook
 import re
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from ingot_repos.git.command import MIB, GitArgs, clean_environment, git_async
 from ingot_repos.git.errors import BodyRefused, RepositoryNotFound
 from ingot_repos.git.packs import while_in_use
-from ingot_repos.git.refs import RefChange
 from ingot_repos.git.sideband import without_path
 from ingot_repos.git.streaming import stream_git
 from ingot_repos.git.update_hook import RefRefusal, hook_environment
@@ -27,12 +25,10 @@ Service = Literal["git-upload-pack", "git-receive-pack"]
 
 # git(1), GIT_PROTOCOL: keys with optional values, separated by colons; git ignores unknown ones.
 _GIT_PROTOCOL = re.compile(r"version=[012](:[A-Za-z0-9._-]{1,64}(=[A-Za-z0-9._/+-]{0,128})?){0,8}")
-_OLD_NEW_REF = re.compile(rb"([0-9a-f]{40}) ([0-9a-f]{40}) ([^\0\n]+)(?:\0[^\n]*)?\n?")
 _HEADER = 4
 _FLUSH = b"0000"
 _INFLATE_CHUNK = 256 * 1024
 _MAX_ADVERTISEMENT = 256 * MIB
-_MAX_COMMANDS = 8 * MIB
 
 # The answer to a version 2 info/refs lists only the capabilities of this server, never a ref (gitprotocol-v2,
 # "Capability Advertisement"), so one answer serves every repository.
@@ -92,6 +88,7 @@ def serve(
     max_file_bytes: int = 0,
     refusals: Sequence[RefRefusal] = (),
     hooks: Path | None = None,
+    proposes: bool = False,
     max_inflated_bytes: int = 64 * MIB,
     max_memory: int | None = None,
     time_limit: float = 3600.0,
@@ -110,6 +107,7 @@ def serve(
         max_file_bytes: a push with a larger file is refused by git, with a message; 0: any.
         refusals: refs of a push that git refuses, with a message to the client.
         hooks: the folder of the hook for it (`update_hook.hooks_folder`); without it no hook runs.
+        proposes: the push may move refs/proposals/, which no client names.
         max_inflated_bytes: limit of a body with gzip; clients never send packs with gzip.
         max_memory: bytes of private memory per git process.
         time_limit: seconds for the whole exchange.
@@ -124,6 +122,9 @@ def serve(
     config = []
     if max_push_bytes is not None:
         config.append(("receive.maxInputSize", str(max_push_bytes)))
+    if proposes:
+        # The update hook refuses refs/for/ itself, for its reasons.
+        config += [("receive.hideRefs", "!refs/proposals"), ("receive.hideRefs", "!refs/for")]
     extra: dict[str, str] = {}
     if hooks is not None:
         config.append(("core.hooksPath", str(hooks)))
@@ -168,72 +169,6 @@ async def inflate(body: AsyncIterator[bytes], max_bytes: int) -> AsyncIterator[b
         yield rest
     if not inflater.eof:
         raise BodyRefused("the gzip body is incomplete")
-
-
-@dataclass(frozen=True, slots=True)
-class Push:
-    """The ref updates of a receive-pack request, and the whole body again for `serve`."""
-
-    commands: tuple[RefChange, ...]
-    body: AsyncIterator[bytes]
-
-
-async def read_push_commands(body: AsyncIterator[bytes]) -> Push:
-    """Read the command list at the start of a receive-pack body (without gzip), up to its flush-pkt.
-
-    gitprotocol-pack, "Reference Update Request": shallow lines, then `old new ref` lines, the first with
-    capabilities behind a NUL, then a flush-pkt. So a push can be refused before any object is received.
-    A flush-pkt alone, which clients send as a probe before a large push, gives no commands.
-
-    Raises:
-        BodyRefused: the body does not start with such a list (as for signed pushes), or the list exceeds 8 MiB.
-    """
-    head = bytearray()
-    commands: list[RefChange] = []
-    position = 0
-    stream = aiter(body)
-    while True:
-        while (line := _next_line(head, position)) is None:
-            if len(head) > _MAX_COMMANDS:
-                raise BodyRefused("too many ref updates in one push")
-            chunk = await anext(stream, None)
-            if chunk is None:
-                raise BodyRefused("the push request is incomplete")
-            head.extend(chunk)
-        if line == _FLUSH:
-            return Push(tuple(commands), replayed(bytes(head), stream))
-        position += len(line)
-        content = line[_HEADER:]
-        if not content.startswith(b"shallow "):
-            commands.append(_parse_command(content))
-
-
-def _parse_command(content: bytes) -> RefChange:
-    match = _OLD_NEW_REF.fullmatch(content)
-    if match is None:
-        raise BodyRefused("not a ref update")
-    before, after, name = match.groups()
-    return RefChange(name.decode("utf-8", "surrogateescape"), before.decode(), after.decode())
-
-
-def _next_line(head: bytearray, position: int) -> bytes | None:
-    """The pkt-line at `position` with its length header, the flush-pkt included; None while incomplete."""
-    header = bytes(head[position : position + _HEADER])
-    if len(header) < _HEADER:
-        return None
-    if header == _FLUSH:
-        return header
-    if re.fullmatch(rb"[0-9a-fA-F]{4}", header) is None or (length := int(header, 16)) <= _HEADER:
-        raise BodyRefused("not a pkt-line")
-    line = bytes(head[position : position + length])
-    return line if len(line) == length else None
-
-
-async def replayed(head: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """A body of which `head` was read already."""
-    yield head
-    async for chunk in rest:
-        yield chunk
 
 
 def _accepted_protocol(service: Service, git_protocol: str | None) -> str | None:

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 
 from ingot_repos.git.command import GitArgs
-from ingot_repos.git.smart_http import replayed
+from ingot_repos.git.push_requests import replayed
 from ingot_repos.git.streaming import stream_git
 
 _MAX_REQUEST = 64 * 1024

@@ -1,4 +1,4 @@
-"""More tables of repos: LFS, and how each repository is looked after."""
+"""More tables of repos: LFS, how each repository is looked after, and what is proposed by pushes."""
 
 from sqlalchemy import BigInteger, Column, ForeignKey, String, Table, Text, UniqueConstraint
 
@@ -54,3 +54,19 @@ upkeep = Table(
     Column("damage", Text, nullable=False, default=""),
 )
 """When each repository was packed and checked last."""
+
+proposal = Table(
+    "proposal",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), nullable=False),
+    Column("account_id", BigInteger, nullable=False),
+    Column("base_branch", String(255), nullable=False),
+    Column("topic", String(200), nullable=False),
+    # The pull request that issues opened last, and its head when issues last compared it; 0 and empty before.
+    Column("number", BigInteger, nullable=False, default=0),
+    Column("compared_sha", String(40), nullable=False, default=""),
+    UniqueConstraint("repository_id", "account_id", "base_branch", "topic"),
+    sqlite_autoincrement=True,
+)
+"""What somebody pushes to ``refs/for/``. The commits are at ``refs/proposals/<id>``."""

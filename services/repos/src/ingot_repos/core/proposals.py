@@ -1,0 +1,195 @@
+"""Proposals: a push to `refs/for/<branch>` opens a pull request without a fork, by whoever may read the repository.
+
+The commits are kept at `refs/proposals/<id>`; git moves that ref instead of the one that the client names. Issues hears
+of it by an event, and opens the pull request or updates it. What is kept is hidden; when there is a pull request,
+`refs/pull/<number>/head` has the same commits.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from ingot_chassis.db.database import Database
+from ingot_contracts.identity import GHOST
+from ingot_contracts.limits import NAME_CHARACTERS, TEXT_CHARACTERS
+from ingot_contracts.pulls import proposal_head
+from ingot_contracts.repos import CommitsProposed
+from ingot_repos.core.excerpts import clip_for_event
+from ingot_repos.core.presenter import Presenter, as_user
+from ingot_repos.core.protections import Actor
+from ingot_repos.git.proposals import KEPT, PUSHED, kept, proposed_commit, split_target
+from ingot_repos.git.refs import ZERO_OID, RefChange, is_valid_ref_name
+from ingot_repos.git.storage import Storage
+from ingot_repos.git.update_hook import RefRefusal
+from ingot_repos.store import accounts, proposals, repositories
+from ingot_repos.store.repositories import RepositoryRow
+
+LONGEST_TOPIC = 200
+
+
+def proposal_ref(proposal_id: int) -> str:
+    """The ref that keeps what was proposed."""
+    return f"{KEPT}{proposal_id}"
+
+
+class Options(msgspec.Struct, frozen=True):
+    """The options of a push (`git push -o`); ``unknown`` are those that mean nothing here."""
+
+    topic: str = ""
+    title: str = ""
+    body: str = ""
+    force: bool = False
+    unknown: tuple[str, ...] = ()
+
+
+class Proposal(msgspec.Struct, frozen=True):
+    """What one ref of a push proposes. ``pushed`` is the ref that the client named."""
+
+    id: int
+    base_branch: str
+    topic: str
+    pushed: str
+    after: str
+
+    @property
+    def ref(self) -> str:
+        """The ref that keeps the commits."""
+        return proposal_ref(self.id)
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """The ref updates of a push as git gets them, those that git refuses, and what it proposes."""
+
+    commands: list[RefChange]
+    refusals: list[RefRefusal]
+    proposals: list[Proposal]
+
+
+def read_options(options: Sequence[str]) -> Options:
+    """What the options mean; of several ones of the same name the last counts."""
+    known, unknown = dict[str, str](), list[str]()
+    for option in options:
+        name, _, value = option.partition("=")
+        if name in ("topic", "title", "description", "force-push"):
+            known[name] = value.strip()
+        else:
+            unknown.append(name[:100])
+    return Options(
+        topic=known.get("topic", ""),
+        title=known.get("title", ""),
+        body=known.get("description", ""),
+        force=known.get("force-push", "") in ("true", "1"),
+        unknown=tuple(unknown),
+    )
+
+
+async def plan(
+    db: Database,
+    storage: Storage,
+    row: RepositoryRow,
+    actor: Actor,
+    commands: Sequence[RefChange],
+    options: Options,
+    *,
+    refusal: str = "",
+) -> Plan:
+    """Say for each ref update what git is to do. ``refusal``: why the actor may propose nothing here."""
+    planned = Plan([], [], [])
+    taken = set[int]()
+    for command in commands:
+        if not command.name.startswith(PUSHED):
+            planned.commands.append(command)
+            continue
+        base, topic = await storage.call(row.id, split_target, command.name.removeprefix(PUSHED))
+        topic = topic or options.topic or base[:LONGEST_TOPIC]
+        reason = refusal or _refusal(row, actor, command, base, topic, options)
+        proposal_id = 0
+        if not reason:
+            async with db.transaction() as tx:
+                proposal_id = await proposals.take(tx, row.id, actor.id, base, topic)
+            if proposal_id in taken:
+                reason = "another ref of the push has the same topic"
+        if reason:
+            planned.commands.append(command)
+            planned.refusals.append(RefRefusal(command.name, reason))
+            continue
+        taken.add(proposal_id)
+        proposal = Proposal(proposal_id, base, topic, command.name, command.after)
+        before, is_merged = await storage.call(row.id, kept, proposal.ref, base)
+        planned.commands.append(RefChange(proposal.ref, before, command.after))
+        planned.proposals.append(proposal)
+        if before != ZERO_OID and not is_merged and not options.force:
+            text = f"this replaces commits of the topic {topic!r}: add -o force-push=true, or name another -o topic="
+            planned.refusals.append(RefRefusal(proposal.ref, text, forced_only=True))
+    return planned
+
+
+async def announce(
+    db: Database,
+    storage: Storage,
+    presenter: Presenter,
+    proposed: Sequence[Proposal],
+    options: Options,
+    *,
+    repository_id: int,
+    account_id: int,
+    restricted: bool,
+) -> dict[str, str]:
+    """Tell issues what was proposed. Gives reasons by ref for what is no proposal after all."""
+    messages, reasons = dict[int, str](), dict[str, str]()
+    for proposal in proposed:
+        commit = await storage.call(repository_id, proposed_commit, proposal.after, proposal.base_branch)
+        if commit is None:
+            reasons[proposal.ref] = f"has no commits that {proposal.base_branch} lacks"
+        else:
+            messages[proposal.id] = clip_for_event(commit).message
+    async with db.transaction() as tx:
+        row = await repositories.get_unfiltered(tx, repository_id)
+        account = await accounts.get(tx, account_id)
+        for proposal in proposed:
+            if row is None or proposal.id not in messages:
+                continue
+            await proposals.record(tx, repository_id, proposal.id, compared_sha="")
+            event = CommitsProposed(
+                repository=presenter.repository(row),
+                pusher=as_user(account) if account else GHOST,
+                base_branch=proposal.base_branch,
+                head=proposal_head(proposal.topic, proposal.id),
+                after=proposal.after,
+                title=options.title,
+                body=options.body,
+                message=messages[proposal.id],
+                restricted=restricted,
+            )
+            tx.emit(event, key=row.id)
+    return reasons
+
+
+async def pull_numbers(db: Database, proposed: Sequence[Proposal]) -> Mapping[int, int]:
+    """The numbers of those pull requests, by the id of the proposal, that issues has compared with these commits."""
+    numbers = {}
+    async with db.read() as tx:
+        for proposal in proposed:
+            row = await proposals.get(tx, proposal.id)
+            if row is not None and row.number and row.compared_sha == proposal.after:
+                numbers[proposal.id] = row.number
+    return numbers
+
+
+def _refusal(
+    row: RepositoryRow, actor: Actor, command: RefChange, base: str, topic: str, options: Options
+) -> str:
+    name = command.name.removeprefix(PUSHED)
+    rules = (
+        (not actor.id, "a deploy key cannot propose commits"),
+        (not row.pulls_enabled, "the repository takes no pull requests"),
+        (not base, f"there is no branch {name!r}"),
+        (command.after == ZERO_OID, "a pull request is closed, not deleted"),
+        (
+            len(topic) > LONGEST_TOPIC or not is_valid_ref_name(topic),
+            "this cannot be the name of a topic",
+        ),
+        (len(options.title) > NAME_CHARACTERS, f"the title has more than {NAME_CHARACTERS} characters"),
+        (len(options.body) > TEXT_CHARACTERS, f"the description has more than {TEXT_CHARACTERS} characters"),
+    )
+    return next((reason for is_broken, reason in rules if is_broken), "")

@@ -1,0 +1,64 @@
+"""Commits that are pushed to `refs/for/<branch>`: they are kept at `refs/proposals/<id>`, which nobody can fetch."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import pygit2
+
+from ingot_repos.git.branches import is_fast_forward
+from ingot_repos.git.commits import CommitInfo, commit_info
+from ingot_repos.git.errors import ObjectNotFound, RefNotFound
+from ingot_repos.git.refs import BRANCHES, ZERO_OID, ref_target, set_ref
+from ingot_repos.git.storage import Storage
+
+PUSHED = "refs/for/"
+KEPT = "refs/proposals/"
+
+_T = TypeVar("_T")
+
+
+def split_target(repo: pygit2.Repository, target: str) -> tuple[str, str]:
+    """Branch and topic of `<branch>` or `<branch>/<topic>`; empty if there is no such branch, or no topic."""
+    parts = target.split("/")
+    for length in range(len(parts), 0, -1):
+        branch = "/".join(parts[:length])
+        if ref_target(repo, BRANCHES + branch) is not None:
+            return branch, "/".join(parts[length:])
+    return "", ""
+
+
+def kept(repo: pygit2.Repository, ref: str, base_branch: str) -> tuple[str, bool]:
+    """The commit that is kept at a ref, 40 zeros for none; and whether the base branch has it already."""
+    tip, base = ref_target(repo, ref), ref_target(repo, BRANCHES + base_branch)
+    if tip is None:
+        return ZERO_OID, False
+    return tip, base is not None and is_fast_forward(repo, tip, base)
+
+
+def proposed_commit(repo: pygit2.Repository, oid: str, base_branch: str) -> CommitInfo | None:
+    """The commit of a full id; None when the base branch has it, or it is no commit."""
+    base = ref_target(repo, BRANCHES + base_branch)
+    try:
+        info = commit_info(repo, oid)
+    except ObjectNotFound:
+        return None
+    return None if base is not None and is_fast_forward(repo, oid, base) else info
+
+
+async def with_proposal(
+    storage: Storage, repo_id: int, act: Callable[[pygit2.Repository, str], _T], *, ref: str, keep_ref: str
+) -> _T:
+    """The result of ``act``, which gets the commit at ``ref``; ``keep_ref``, if not empty, is set to it.
+
+    Raises:
+        RefNotFound: nothing is kept there.
+    """
+
+    def act_there(repo: pygit2.Repository) -> _T:
+        if (tip := ref_target(repo, ref)) is None:
+            raise RefNotFound("no such proposal")
+        if keep_ref:
+            set_ref(repo, keep_ref, tip)
+        return act(repo, tip)
+
+    return await storage.call(repo_id, act_there)

@@ -1,0 +1,82 @@
+"""The report of git at the end of a push (gitprotocol-pack(5), "Report Status"), held back until its end is decided."""
+
+import contextlib
+import re
+from collections.abc import AsyncGenerator, Mapping, Sequence
+
+from ingot_repos.git.errors import GitError
+from ingot_repos.git.sideband import PROGRESS
+
+_DATA = 1
+_LARGEST_PART = 65_515
+_RESULT = re.compile(rb"(ok|ng) (\S+)(.*)", re.DOTALL)
+
+
+class HeldReport:
+    """Takes the answer of receive-pack apart: texts for people go on, the report stays here."""
+
+    def __init__(self, *, has_side_band: bool) -> None:
+        self._has_side_band = has_side_band
+        self._report = bytearray()
+
+    async def texts_of(self, answer: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+        """What `answer`, which comes in whole packets, has beside its report. Raises what it raises."""
+        async with contextlib.aclosing(answer):
+            async for chunk in answer:
+                if not self._has_side_band:
+                    self._report += chunk
+                elif chunk[4:5] == bytes([_DATA]):
+                    self._report += chunk[5:]
+                elif chunk[4:5] == bytes([PROGRESS]):
+                    yield chunk
+
+    def accepted(self) -> set[str]:
+        """The refs that have moved."""
+        return {
+            match[2].decode("utf-8", "surrogateescape")
+            for line in self._lines()
+            if (match := _RESULT.fullmatch(line)) is not None and match[1] == b"ok"
+        }
+
+    def packets(self, names: Mapping[str, str], refusals: Mapping[str, str], lines: Sequence[str]) -> bytes:
+        """The end of the answer: `lines` for people, and the report.
+
+        A ref has the name that `names` has for it; the reason in `refusals` if it could not be accepted after all.
+        """
+        report = b"".join(_packet(_renamed(line, names, refusals)) for line in self._lines())
+        report += b"0000" if self._report else b""
+        if not self._has_side_band:
+            return report
+        texts = [_packet(bytes([PROGRESS]) + f"{line}\n".encode()) for line in lines]
+        parts = [
+            _packet(bytes([_DATA]) + report[start : start + _LARGEST_PART])
+            for start in range(0, len(report), _LARGEST_PART)
+        ]
+        return b"".join([*texts, *parts, b"0000"])
+
+    def _lines(self) -> list[bytes]:
+        """The lines of the report. Raises GitError for what is none."""
+        lines, position = [], 0
+        while len(header := bytes(self._report[position : position + 4])) == 4:
+            if re.fullmatch(rb"[0-9a-fA-F]{4}", header) is None:
+                raise GitError("git reported something else")
+            length = max(4, int(header, 16))
+            if length > 4:
+                lines.append(bytes(self._report[position + 4 : position + length]).removesuffix(b"\n"))
+            position += length
+        return lines
+
+
+def _renamed(line: bytes, names: Mapping[str, str], refusals: Mapping[str, str]) -> bytes:
+    match = _RESULT.fullmatch(line)
+    if match is None:
+        return line + b"\n"
+    ref = match[2].decode("utf-8", "surrogateescape")
+    shown = names.get(ref, ref).encode("utf-8", "surrogateescape")
+    if match[1] == b"ok" and ref in refusals:
+        return b"ng %b %b\n" % (shown, refusals[ref].encode())
+    return b"%b %b%b\n" % (match[1], shown, match[3])
+
+
+def _packet(content: bytes) -> bytes:
+    return b"%04x%b" % (len(content) + 4, content)

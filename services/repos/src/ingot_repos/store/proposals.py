@@ -1,0 +1,49 @@
+"""SQL for proposals: commits that are pushed to ``refs/for/``, and the pull requests that they became."""
+
+from sqlalchemy import select, update
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import TypedRow, fetch_first
+from ingot_chassis.db.transaction import Tx, insert
+from ingot_repos.store.more_tables import proposal
+
+
+class ProposalRow(TypedRow):
+    """``number`` is 0 before there is a pull request; it had the head ``compared_sha`` when issues compared it last."""
+
+    id: int
+    number: int
+    compared_sha: str
+
+
+async def take(tx: Tx, repository_id: int, account_id: int, base_branch: str, topic: str) -> int:
+    """The id of this proposal, which is added if it is new."""
+    key = {
+        "repository_id": repository_id,
+        "account_id": account_id,
+        "base_branch": base_branch,
+        "topic": topic,
+    }
+    statement = select(proposal.c.id).where(*(proposal.c[name] == value for name, value in key.items()))
+    known: int | None = (await tx.execute(statement)).scalar()
+    if known is None:
+        await tx.execute(insert(tx, proposal).values(key).on_conflict_do_nothing())
+        known = (await tx.execute(statement)).scalar()
+    return int(known or 0)
+
+
+async def get(db: Executor, proposal_id: int) -> ProposalRow | None:
+    return await fetch_first(db, select(proposal).where(proposal.c.id == proposal_id), ProposalRow)
+
+
+async def record(
+    tx: Tx, repository_id: int, proposal_id: int, *, compared_sha: str, number: int | None = None
+) -> None:
+    """Note which head issues has compared, and the pull request unless it is None."""
+    values: dict[str, str | int] = {"compared_sha": compared_sha}
+    if number is not None:
+        values["number"] = number
+    statement = update(proposal).where(
+        proposal.c.id == proposal_id, proposal.c.repository_id == repository_id
+    )
+    await tx.execute(statement.values(values))

@@ -1,0 +1,165 @@
+"""Pushes to refs/for/: what they propose, to whom it is open, and what git says."""
+
+import asyncio
+
+import pytest
+
+from ingot_repos.core.proposals import read_options
+from ingot_repos.git.push_reports import HeldReport
+
+from .ssh_world import Client, Key, ssh_before
+from .world import commit, git
+
+
+@pytest.fixture
+def settings():
+    return {"proposal_wait_seconds": 0}
+
+
+@pytest.fixture
+async def url(base, git_url):
+    return f"{git_url}/ann/app.git"
+
+
+@pytest.fixture
+async def work(base, tmp_path):
+    await git("checkout", "-q", "-b", "mine", "master", cwd=tmp_path / "work")
+    await commit(tmp_path / "work", "c.txt", message="Add c\n\nIt is needed.")
+    return tmp_path / "work"
+
+
+async def proposals(world):
+    return await world.events("commits.proposed")
+
+
+def facts(event):
+    return event["base_branch"], event["head"], event["pusher"]["login"], event["title"], event["body"]
+
+
+async def test_a_reader_proposes_commits_and_updates_them(world, ann, bob, base, url, work):
+    tip = (await git("rev-parse", "HEAD", cwd=work)).strip()
+    said = await git("push", url, "HEAD:refs/for/master/typo", cwd=work, person=bob)
+    assert "[new reference]   HEAD -> refs/for/master/typo" in said
+    assert "remote: The pull request will be among those at http://ingot.test/ann/app/pulls" in said
+    [event] = await proposals(world)
+    assert facts(event) == ("master", "typo:1", "bob", "", "")
+    assert (event["after"], event["message"]) == (tip, "Add c\n\nIt is needed.\n")
+    question = {
+        "base_branch": "master",
+        "head_repository_id": base,
+        "head_branch": "typo:1",
+        "number": 7,
+    }
+    compared = await bob.internal("POST", f"{base}/compare?unattended=true", question)
+    assert (compared.json()["head_sha"], compared.json()["commits"]) == (tip, 1)
+    refs = await git("ls-remote", url, cwd=work, person=ann)
+    assert f"{tip}\trefs/pull/7/head" in refs
+    assert "refs/proposals" not in refs
+    # It is pushed again, now with texts.
+    tip = await commit(work, "d.txt")
+    options = ("-o", "title=Better", "-o", "description=And why", "-o", "ci.skip", "-o", "topic=typo")
+    said = await git("push", *options, url, "HEAD:refs/for/master", cwd=work, person=bob)
+    assert "remote: the option 'ci.skip' means nothing here" in said
+    event = (await proposals(world))[-1]
+    assert facts(event) == ("master", "typo:1", "bob", "Better", "And why")
+    # Another history needs a word, and those of others are others.
+    await git("commit", "-q", "--amend", "-m", "other", cwd=work)
+    code, said = await git("push", url, "HEAD:refs/for/master/typo", cwd=work, person=bob, check=False)
+    assert (code, "add -o force-push=true" in said) == (1, True), said
+    force = ("-o", "force-push=true")
+    await git("push", *force, url, "HEAD:refs/for/master/typo", cwd=work, person=bob)
+    await git("push", url, "HEAD:refs/for/master/typo", cwd=work, person=ann)
+    assert [facts(event)[1:3] for event in await proposals(world)][-2:] == [
+        ("typo:1", "bob"),
+        ("typo:2", "ann"),
+    ]
+    assert await git("fsck", "--full", "--no-dangling", cwd=world.components.storage.path(base)) == ""
+
+
+async def test_the_push_waits_for_the_number_and_says_it(world, bob, base, url, work):
+    world.app.state.settings = world.settings.__class__(
+        **{name: getattr(world.settings, name) for name in world.settings.__struct_fields__}
+        | {"proposal_wait_seconds": 30}
+    )
+    pushing = asyncio.create_task(git("push", url, "HEAD:refs/for/master", cwd=work, person=bob))
+    while not await proposals(world):
+        await asyncio.sleep(0.01)
+    head = (await proposals(world))[0]["head"]
+    question = {"base_branch": "master", "heads": [{"repository_id": base, "branch": head, "number": 9}]}
+    await bob.internal("POST", f"{base}/comparisons?unattended=true", question)
+    assert "remote: Pull request: http://ingot.test/ann/app/pulls/9" in await pushing
+
+
+@pytest.mark.parametrize(
+    ("ref", "reason"),
+    [
+        ("refs/for/nothing", "there is no branch 'nothing'"),
+        ("refs/for/master/..", ""),
+        ("refs/heads/mine", "The requested URL returned error: 403"),
+        ("refs/proposals/1", ""),
+    ],
+)
+async def test_what_a_reader_may_not_push(world, bob, base, url, work, ref, reason):
+    code, said = await git("push", url, f"HEAD:{ref}", cwd=work, person=bob, check=False)
+    assert (code != 0, reason in said) == (True, True), said
+    assert await proposals(world) == []
+
+
+async def test_several_refs_of_one_push(world, ann, base, url, work):
+    """Of one who may write: a branch moves, one topic is proposed, one has nothing new, one is there twice."""
+    code, said = await git(
+        *("push", url, "HEAD:mine", "HEAD:refs/for/master/a", "master:refs/for/master/b"),
+        *("-o", "topic=a", "HEAD:refs/for/master"),
+        cwd=work,
+        person=ann,
+        check=False,
+    )
+    assert code == 1
+    assert "HEAD -> mine" in said
+    assert "master -> refs/for/master/b (has no commits that master lacks)" in said
+    assert "another ref of the push has the same topic" in said
+    assert [facts(event)[:2] for event in await proposals(world)] == [("master", "a:1")]
+    assert (await ann.get("/repos/ann/app/branches/mine")).status_code == 200
+    await ann.call("PATCH", "/api/v1/repos/ann/app", {"has_pull_requests": False})
+    code, said = await git("push", url, "HEAD:refs/for/master/z", cwd=work, person=ann, check=False)
+    assert (code, "takes no pull requests" in said) == (1, True), said
+
+
+async def test_over_ssh_a_reader_proposes_and_pushes_nothing_else(world, bob, base, work, tmp_path):
+    key = Key(tmp_path, "bob")
+    world.identity.ssh_keys[key.public.fingerprint] = (2, "laptop")
+    async with ssh_before(world) as port:
+        client = Client(tmp_path, port, key)
+        remote = client.url("ann/app")
+        code, said = await client.git("push", "-o", "title=x", remote, "HEAD:refs/for/master", cwd=work)
+        assert code == 0, said
+        code, said = await client.git("push", remote, "HEAD:mine", cwd=work)
+        assert (code, "needs write access to the repository" in said) == (1, True), said
+    assert [facts(event) for event in await proposals(world)] == [("master", "master:1", "bob", "x", "")]
+
+
+async def test_strangers_and_the_blocked_propose_nothing(world, ann, bob, base, url, work):
+    world.identity.blocks.add((1, 2))
+    code, said = await git("push", url, "HEAD:refs/for/master", cwd=work, person=bob, check=False)
+    assert (code, "has blocked you" in said) == (1, True), said
+    await ann.call("PATCH", "/api/v1/repos/ann/app", {"private": True})
+    code, said = await git("push", url, "HEAD:refs/for/master", cwd=work, person=bob, check=False)
+    assert (code, "not found" in said) == (128, True), said
+
+
+def test_options():
+    known = read_options(["topic=a", "topic= b ", "title=x=y", "force-push", "ci.skip"])
+    assert (known.topic, known.title, known.force, known.unknown) == ("b", "x=y", False, ("ci.skip",))
+
+
+async def test_a_report_without_side_band_is_rewritten_as_well():
+    report = HeldReport(has_side_band=False)
+
+    async def answer():
+        yield b"000eunpack ok\n0019ok refs/proposals/12\n"
+        yield b"0000"
+
+    assert [part async for part in report.texts_of(answer())] == []
+    assert report.accepted() == {"refs/proposals/12"}
+    said = report.packets({"refs/proposals/12": "refs/for/x"}, {}, ["unseen"])
+    assert said == b"000eunpack ok\n0012ok refs/for/x\n0000"
