@@ -22,6 +22,7 @@ from ingot_issues.core.presenter import Presenter
 from ingot_issues.settings import Settings
 from ingot_issues.workers.jobs import JobHandlers
 from ingot_issues.workers.open_counts import OpenCountsAnnouncer
+from ingot_issues.workers.proposals import ProposalJobs
 from ingot_issues.workers.scheduled_merges import ScheduledMerges
 
 from .builders import APP, FORK, HEAD, NAMES, comparison, repository
@@ -59,6 +60,7 @@ class World:
         clients = (self.db, jobs, self.components.repos, presenter)
         self.scheduled_merges = ScheduledMerges(*clients)
         handlers = JobHandlers(*clients).handlers() | self.scheduled_merges.handlers()
+        handlers |= ProposalJobs(*clients).handlers()
         self.workers = Workers("issues", jobs, handlers)
         self.announcer = OpenCountsAnnouncer(self.db)
         self._tokens: dict[str, str] = {}

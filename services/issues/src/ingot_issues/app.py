@@ -58,6 +58,7 @@ from ingot_issues.store.attachments import existing_uuids
 from ingot_issues.store.tables import metadata
 from ingot_issues.workers.jobs import JobHandlers
 from ingot_issues.workers.open_counts import OpenCountsAnnouncer
+from ingot_issues.workers.proposals import ProposalJobs
 from ingot_issues.workers.scheduled_merges import ScheduledMerges
 
 SCRIPTS = Path(__file__).parent / "store" / "migrations"
@@ -113,7 +114,10 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         attachments=AttachmentEditor(database, jobs, objects, _limits(settings)) if objects else None,
     )
     scheduled = ScheduledMerges(database, jobs, repos, presenter)
-    job_handlers = JobHandlers(database, jobs, repos, presenter).handlers() | scheduled.handlers()
+    proposals = ProposalJobs(database, jobs, repos, presenter)
+    job_handlers = (
+        JobHandlers(database, jobs, repos, presenter).handlers() | scheduled.handlers() | proposals.handlers()
+    )
     if objects is not None:
         files = StoredFiles(database, objects, OBJECTS, existing_uuids)
         job_handlers |= files.work()

@@ -8,7 +8,7 @@ from ingot_contracts import identity, repos
 from ingot_contracts.identity import Account, User
 from ingot_contracts.issues import IssuesForgotten
 from ingot_contracts.pulls import Merged
-from ingot_issues.core import commits, mergeability, merges, scheduled_merges
+from ingot_issues.core import commits, mergeability, merges, proposals, scheduled_merges
 from ingot_issues.core.events import emit
 from ingot_issues.core.issues import references_of
 from ingot_issues.core.presenter import Presenter
@@ -122,6 +122,12 @@ class EventSubscriptions:
         await commits.read_push(tx, context, event)
 
     async def on_status_created(self, tx: Tx, event: repos.StatusCreated, _envelope: Envelope) -> None:
+    async def on_commits_proposed(self, tx: Tx, event: repos.CommitsProposed, _envelope: Envelope) -> None:
+        """Open a pull request, or update it, by a job."""
+        await accounts.add_missing(tx, account_of(event.pusher))
+        await repositories.save(tx, event.repository)
+        await proposals.add_job(tx, self._jobs, event)
+
         """A check may have been all that a scheduled merge waited for."""
         if event.status.status == "success":
             ids = await scheduled_merge_rows.list_ids_at(tx, event.repository.id, event.sha)

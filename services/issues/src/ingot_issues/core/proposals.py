@@ -1,0 +1,94 @@
+"""Pull requests by a push to ``refs/for/``: repos keeps the commits, a job opens the pull request or updates it."""
+
+import hashlib
+
+import msgspec
+
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.jobs.jobs import Jobs
+from ingot_contracts.limits import NAME_CHARACTERS
+from ingot_contracts.pulls import Comparison
+from ingot_contracts.repos import CommitsProposed
+from ingot_issues.core.issues import IssueEdit, NewIssue, edit_issue
+from ingot_issues.core.mergeability import CheckMergeability, add_check
+from ingot_issues.core.pulls import open_pull
+from ingot_issues.core.references import Reference
+from ingot_issues.core.repository_context import RepositoryContext
+from ingot_issues.store import issue_rows, pulls
+from ingot_issues.store.pulls import Branches
+
+PROPOSE = "pulls.propose"
+"""The kind of the job."""
+
+
+class Propose(msgspec.Struct, frozen=True, kw_only=True):
+    """The job: open or update the pull request of a proposal. Title and body are None where the push named none."""
+
+    repository_id: int
+    pusher_id: int
+    base_branch: str
+    head: str
+    sha: str
+    title: str | None
+    body: str | None
+    message: str
+    restricted: bool
+
+    @property
+    def branches(self) -> Branches:
+        """What the pull request joins."""
+        return Branches(self.base_branch, self.repository_id, self.head)
+
+    @property
+    def new_texts(self) -> tuple[str, str]:
+        """Title and body of a new pull request: those of the push, else those of the last commit."""
+        subject, _, rest = self.message.strip().partition("\n")
+        title = (self.title or subject or self.head.partition(":")[0])[:NAME_CHARACTERS]
+        return title, rest.strip() if self.body is None else self.body
+
+
+async def add_job(tx: Tx, jobs: Jobs, event: CommitsProposed) -> None:
+    """Add the job for a push, unless the same job waits already."""
+    task = Propose(
+        repository_id=event.repository.id,
+        pusher_id=event.pusher.id,
+        base_branch=event.base_branch,
+        head=event.head,
+        sha=event.after,
+        title=event.title or None,
+        body=event.body or None,
+        message=event.message,
+        restricted=event.restricted,
+    )
+    await jobs.add(tx, PROPOSE, hashlib.sha256(msgspec.json.encode(task)).hexdigest(), task)
+
+
+async def propose(
+    tx: Tx,
+    context: RepositoryContext,
+    task: Propose,
+    comparison: Comparison,
+    references: list[Reference],
+) -> None:
+    """Open the pull request; if it is open, compare it again and give it the new texts. Raises Invalid."""
+    await context.lock(tx)
+    number = await pulls.get_open_duplicate(tx, task.repository_id, task.branches)
+    pull = await issue_rows.get_pull(tx, task.repository_id, number) if number else None
+    if pull is None:
+        title, body = task.new_texts
+        new_issue = NewIssue(title=title, body=body, references=references)
+        await open_pull(tx, context, new_issue, task.branches, comparison)
+        return
+    if task.title is not None or task.body is not None:
+        edit = IssueEdit(title=task.title, body=task.body, references=references)
+        await edit_issue(tx, context, pull, edit)
+    check = CheckMergeability(
+        repository_id=task.repository_id,
+        base_branch=task.base_branch,
+        issue_ids=[pull.id],
+        sha=task.sha,
+        pusher_id=task.pusher_id,
+        restricted=task.restricted,
+        side="head",
+    )
+    await add_check(tx, context.jobs, check)

@@ -1,0 +1,51 @@
+"""The job behind a push to ``refs/for/``: it lets repos compare what was proposed, then a pull request is opened."""
+
+import msgspec
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.errors import Invalid, NotFound
+from ingot_chassis.jobs.jobs import Job, Jobs
+from ingot_chassis.jobs.workers import Work
+from ingot_contracts.pulls import CompareHeads, Head
+from ingot_issues.clients.repos import HttpRepos
+from ingot_issues.core.issues import references_of
+from ingot_issues.core.presenter import Presenter
+from ingot_issues.core.proposals import PROPOSE, Propose, propose
+from ingot_issues.core.repository_context import RepositoryContext
+from ingot_issues.store import repositories
+
+
+class ProposalJobs:
+    """The job of each push."""
+
+    def __init__(self, database: Database, jobs: Jobs, repos: HttpRepos, presenter: Presenter) -> None:
+        self._db, self._jobs, self._repos, self._presenter = database, jobs, repos, presenter
+
+    def handlers(self) -> dict[str, Work]:
+        """By kind."""
+        return {PROPOSE: self.propose}
+
+    async def propose(self, job: Job) -> None:
+        """Open or update the pull request. Nothing happens when the base branch, or the repository, is gone."""
+        task = msgspec.json.decode(job.payload, type=Propose)
+        async with self._db.read() as db:
+            repository = await repositories.get(db, task.repository_id)
+        if repository is None:
+            return
+        heads = [Head(repository_id=task.repository_id, branch=task.head)]
+        question = CompareHeads(base_branch=task.base_branch, heads=heads)
+        try:
+            [comparison] = await self._repos.compare_heads(task.repository_id, question)
+        except NotFound:
+            return
+        if comparison is None:
+            return
+        title, body = task.new_texts
+        references = await references_of(title, body)
+        context = RepositoryContext(repository, task.pusher_id, self._presenter, self._jobs, task.restricted)
+        try:
+            async with self._db.transaction() as tx:
+                await propose(tx, context, task, comparison, references)
+                await self._jobs.finish(tx, job)
+        except Invalid:  # the base branch has got all commits meanwhile
+            return
