@@ -37,6 +37,7 @@ class EventSubscriptions:
             repos.RepositoryDeleted: self.on_repository_deleted,
             repos.RepositoryForked: self.on_repository_forked,
             repos.PushReceived: self.on_push_received,
+            repos.CommitsProposed: self.on_commits_proposed,
             repos.StatusCreated: self.on_status_created,
         }
 
