@@ -141,9 +141,9 @@ READ = [
     "blame/branch/main/a.py", "blame/branch/main/p.png", "raw/branch/main/a.py", "raw/branch/topic/one/more.txt", "commits/branch/main", "commits/branch/main.atom",
     "commits/branch/topic/one", "commits/branch/main/docs", "branches", "tags", "releases", "releases/tag/v1",
     "releases.atom", "compare", "compare/main...topic/one", "stars", "watchers", "forks", "labels", "milestones", "issues",
-    "issues?state=closed&q=x", "issues/1", "pulls", "pulls/2", "pulls/2/commits", "pulls/2/files", "pulls/2/files?style=split&at=1R1", "pulls/2.diff", "issues/2",
+    "issues?state=closed&q=x", "issues/1", "issues.atom", "pulls", "pulls/2", "pulls/2/commits", "pulls/2/files", "pulls/2/files?style=split&at=1R1", "pulls/2.diff", "issues/2",
 ]  # fmt: skip
-SIGNED_IN = ["issues/new", "fork", "releases/new"]
+SIGNED_IN = ["issues/new", "issues/1/facts", "fork", "releases/new"]
 ADMINISTER = ["settings", "settings/collaboration", "settings/hooks", "settings/hooks/new", "settings/keys"]
 
 
@@ -301,6 +301,34 @@ async def test_lines_are_commented_on_in_a_review_and_answered(scene):
     assert f"settled by {scene.ann.name}" in settled.text
     await scene.reader.send(pull, {"do": "open"}, to=f"{pull}/comments/{thread}/settled")
     assert f"settled by {scene.ann.name}" in await scene.reader.page(pull)
+
+
+async def test_an_issue_gets_reactions_files_and_what_is_decided_about_it(scene):
+    ann, issue = scene.ann, f"{scene.open}/issues"
+    form = {"title": "Dark", "body": "*why*"}
+    assert "<em>why</em>" in (await ann.send(f"{issue}/new", form | {"preview": "1"})).text
+    token = TOKEN.search(await ann.page(f"{issue}/new"))[1]
+    file = {"files": ("a].txt", b"night", "text/plain")}
+    made = await ann.browser.post(f"{issue}/new", data=form | {"token": token}, files=file)
+    issue = made.url.path.strip("/")
+    link = re.search(r'href="([^"]+/attachments/[^"]+)"[^>]*>a\].txt<', made.text)[1]
+    assert (await ann.browser.get(link)).content == b"night"
+    for fields, shown in (
+        ({"content": "heart"}, 'name="remove" value="heart"'),
+        ({"remove": "heart"}, 'name="content" value="heart"'),
+    ):
+        assert shown in (await ann.send(issue, fields, to=f"{issue}/reactions")).text
+    facts = f"{issue}/facts"
+    for fields, shown in (
+        ({"due": "2030-02-03", "assignees": ann.name}, "Due"),
+        ({"do": "spend", "hours": "1", "minutes": "5"}, "1 h 5 min"),
+        ({"do": "hear", "hear": "no"}, "Subscribe"),
+        ({"do": "lock", "lock": "yes"}, "Unlock"),
+        ({"do": "block", "issue": "nine"}, "the number of an issue"),
+    ):
+        assert shown in (await ann.send(facts, fields)).text, fields
+    denied = await scene.stranger.send(facts, {"do": "lock", "lock": "no"})
+    assert "Only" in denied.text or denied.status_code == 403
 
 
 async def test_a_webhook_is_made_and_a_delivery_is_sent_again(scene):

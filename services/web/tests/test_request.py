@@ -89,3 +89,21 @@ async def test_a_site_below_a_path_links_below_it():
 
     assert 'href="/git/-/assets/style.css?' in page
     assert 'href="/git/login"' in page
+
+
+async def test_a_form_with_files_is_read_and_needs_its_token_too(world):
+    sent = {"token": world.form_token(ANN, at=time.time()), "body": "x"}
+    headers = world.callers.headers(ANN)
+    for fields, status in ((sent, 404), ({"body": "x"}, 403)):
+        files = {"files": ("a.txt", b"text", "text/plain")}
+        answer = await world.client.post(
+            "/ann/demo/issues/1/comments", data=fields, files=files, headers=headers
+        )
+        assert answer.status_code == status
+    broken = headers | {"content-type": "multipart/form-data; boundary=x"}
+    for body in (b"", b"--x\r\nnonsense", b"--x--"):
+        answer = await world.client.post("/ann/demo/issues/1/comments", content=body, headers=broken)
+        assert answer.status_code in (400, 403), answer.text
+    nothing = headers | {"content-type": "multipart/form-data"}
+    answer = await world.client.post("/ann/demo/issues/1/comments", content=b"x", headers=nothing)
+    assert answer.status_code == 400

@@ -15,6 +15,7 @@ from ingot_web.api import (
     errors,
     history,
     home,
+    issue_facts,
     issues,
     new_repositories,
     pulls,
@@ -44,6 +45,7 @@ ROUTES = [
     *history.routes,
     *releases.routes,
     *issues.routes,
+    *issue_facts.routes,
     *pulls.routes,
     *reviews.routes,
 ]

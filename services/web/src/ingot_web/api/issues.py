@@ -1,6 +1,5 @@
 """Issues: the list with its filters in the address, one with its timeline, and what people do to it."""
 
-from asyncio import gather
 from typing import Any
 
 from litestar import Response, get, post
@@ -8,10 +7,18 @@ from litestar import Response, get, post
 from ingot_chassis.errors import ApiError, NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
+from ingot_web.api.previews import preview
+from ingot_web.api.repositories import PICTURES
 from ingot_web.api.request import PAGE_SIZE, Form, WebRequest
 from ingot_web.core.timelines import is_said, words
 
 ENTRIES = 50
+MOST_FILES = 10
+FILES_ALONE = "Files"
+"""The text of a comment until its files are there."""
+REACTIONS = {
+    "+1": "👍", "-1": "👎", "laugh": "😄", "hooray": "🎉", "confused": "😕", "heart": "❤️", "rocket": "🚀", "eyes": "👀",
+}  # fmt: skip
 CHOICES = 50
 FILTERS = {
     "labels": "labels",
@@ -92,6 +99,8 @@ async def _new_page(frame: RepositoryFrame, form: Form, problem: ApiError | None
 async def create(request: WebRequest) -> Response[Any]:
     """Open an issue."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
+    if form.has("preview"):
+        return await preview(frame, form, "Open the issue")
     body: dict[str, Any] = {"title": form.text("title"), "body": form.lines("body")}
     if labels := [int(label) for label in form.all("labels") if label.isdigit()]:
         body["labels"] = labels
@@ -101,14 +110,28 @@ async def create(request: WebRequest) -> Response[Any]:
         issue = await frame.forge.send("POST", "issues", frame.api("issues"), body)
     except ApiError as error:
         return await _new_page(frame, form, error)
+    await attach(frame, form, frame.api("issues", issue["number"]), issue["body"])
     return frame.redirect(f"/issues/{issue['number']}")
+
+
+async def attach(frame: RepositoryFrame, form: Form, path: str, body: str) -> None:
+    """Add the files of a form to an issue or a comment, and links to them to its text."""
+    links = []
+    for file in form.files[:MOST_FILES]:
+        stored = await frame.forge.upload("issues", f"{path}/assets", file.name, file.content)
+        words = "".join("\\" + letter if letter in "[]\\`*_<" else letter for letter in stored["name"])
+        is_picture = stored["name"].lower().endswith(PICTURES)
+        links.append(f"{'!' if is_picture else ''}[{words}]({stored['browser_download_url']})")
+    if links:
+        text = "\n\n".join([*([body] if body not in ("", FILES_ALONE) else []), *links])
+        await frame.forge.send("PATCH", "issues", path, {"body": text})
 
 
 @get("/{owner:str}/{repo:str}/issues/{index:int}", policy=anyone(), include_in_schema=False)
 async def show(request: WebRequest, index: int) -> Response[Any]:
     """An issue and all that happened to it."""
     frame = RepositoryFrame(request)
-    issue, timeline, labels, milestones, people = await frame.load(
+    issue, timeline, counts, blockers = await frame.load(
         frame.forge.get("issues", frame.api("issues", index)), *beside(frame, index)
     )
     if issue["pull_request"] is not None:
@@ -118,27 +141,24 @@ async def show(request: WebRequest, index: int) -> Response[Any]:
         tab="issues",
         title=f"{issue['title']} #{index}",
         issue=issue,
-        labels=labels.rows,
-        milestones=milestones.rows,
-        people=people.rows,
-        **await conversation(frame, issue, timeline),
+        blockers=blockers.rows,
+        **await conversation(frame, issue, timeline, counts),
     )
 
 
 def beside(frame: RepositoryFrame, index: int) -> tuple[Any, ...]:
-    """What the page of an issue asks for beside the issue: its timeline, and what can be chosen for it."""
+    """What the page of an issue asks for beside the issue: its timeline, the reactions, what blocks it."""
     return (
         frame.forge.listing(
             "issues", frame.api("issues", index, "timeline"), page=frame.request.number, limit=ENTRIES
         ),
-        frame.forge.listing("issues", frame.api("labels"), limit=CHOICES),
-        frame.forge.listing("issues", frame.api("milestones"), limit=CHOICES),
-        frame.forge.listing_if_there("repos", frame.api("assignees"), limit=CHOICES),
+        frame.forge.get("issues", frame.api("issues", index, "reactions", "counts")),
+        frame.forge.listing("issues", frame.api("issues", index, "dependencies"), limit=CHOICES),
     )
 
 
-async def conversation(frame: RepositoryFrame, issue: Any, timeline: Any) -> dict[str, Any]:
-    """The description and the timeline, rendered by one request."""
+async def conversation(frame: RepositoryFrame, issue: Any, timeline: Any, counts: Any) -> dict[str, Any]:
+    """The description and the timeline, rendered by one request, with the reactions to each of them."""
     said = [entry for entry in timeline.rows if is_said(entry)]
     description, *texts = await frame.forge.render(
         [issue["body"], *(entry["body"] for entry in said)], context=frame.repository["full_name"]
@@ -147,46 +167,41 @@ async def conversation(frame: RepositoryFrame, issue: Any, timeline: Any) -> dic
     entries = [
         {"entry": entry, "html": html.get(entry["id"]), "words": words(entry)} for entry in timeline.rows
     ]
+    reactions: dict[int | None, list[Any]] = {}
+    for one in counts:
+        reactions.setdefault(one["comment_id"], []).append(one)
     return {
         "description": description,
+        "reactions": reactions,
+        "reaction_contents": REACTIONS,
         "entries": entries,
         "pages": frame.request.pages_of(timeline.total, ENTRIES),
     }
 
 
 @post("/{owner:str}/{repo:str}/issues/{index:int}/comments", policy=anyone(), include_in_schema=False)
-async def comment(request: WebRequest, index: int) -> Response[bytes]:
+async def comment(request: WebRequest, index: int) -> Response[Any]:
     """Say something, and close or reopen if the button says so."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
-    if form.lines("body").strip():
-        await frame.forge.send(
-            "POST", "issues", frame.api("issues", index, "comments"), {"body": form.lines("body")}
-        )
+    if form.has("preview"):
+        return await preview(frame, form, "Comment")
+    if form.lines("body").strip() or form.files:
+        body = {"body": form.lines("body").strip() or FILES_ALONE}
+        said = await frame.forge.send("POST", "issues", frame.api("issues", index, "comments"), body)
+        await attach(frame, form, frame.api("issues", "comments", said["id"]), said["body"])
     if form.get("state") in ("open", "closed"):
         await frame.forge.send("PATCH", "issues", frame.api("issues", index), {"state": form["state"]})
     return frame.redirect(f"/issues/{index}")
 
 
 @post("/{owner:str}/{repo:str}/issues/{index:int}/edit", policy=anyone(), include_in_schema=False)
-async def edit(request: WebRequest, index: int) -> Response[bytes]:
+async def edit(request: WebRequest, index: int) -> Response[Any]:
     """Change title and text."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
+    if form.has("preview"):
+        return await preview(frame, form, "Save")
     change = {"title": form.text("title"), "body": form.lines("body")}
     await frame.forge.send("PATCH", "issues", frame.api("issues", index), change)
-    return frame.redirect(f"/issues/{index}")
-
-
-@post("/{owner:str}/{repo:str}/issues/{index:int}/facts", policy=anyone(), include_in_schema=False)
-async def choose(request: WebRequest, index: int) -> Response[bytes]:
-    """Set labels, assignees and the milestone to what is ticked."""
-    form, frame = await request.sent_form(), RepositoryFrame(request)
-    labels = [int(label) for label in form.all("labels") if label.isdigit()]
-    milestone = form.text("milestone")
-    change = {"assignees": form.all("assignees"), "milestone": int(milestone) if milestone.isdigit() else 0}
-    await gather(
-        frame.forge.send("PUT", "issues", frame.api("issues", index, "labels"), {"labels": labels}),
-        frame.forge.send("PATCH", "issues", frame.api("issues", index), change),
-    )
     return frame.redirect(f"/issues/{index}")
 
 
@@ -244,6 +259,39 @@ async def create_milestone(request: WebRequest) -> Response[bytes]:
     return frame.redirect("/milestones")
 
 
+@get("/{owner:str}/{repo:str}/issues.atom", policy=anyone(), include_in_schema=False)
+async def feed(request: WebRequest) -> Response[str]:
+    """The latest issues as an Atom feed."""
+    frame = RepositoryFrame(request)
+    (listing,) = await frame.load(
+        frame.forge.listing("issues", frame.api("issues"), type="issues", state="all", limit=PAGE_SIZE)
+    )
+    entries = [
+        {
+            "title": issue["title"],
+            "url": issue["html_url"],
+            "time": issue["updated_at"],
+            "author": issue["user"]["login"],
+            "text": issue["body"],
+        }
+        for issue in listing.rows
+    ]
+    return frame.feed(f"Issues of {frame.repository['full_name']}", entries)
+
+
+@post("/{owner:str}/{repo:str}/issues/{index:int}/reactions", policy=anyone(), include_in_schema=False)
+async def react(request: WebRequest, index: int) -> Response[bytes]:
+    """React to the issue or one of its comments, or take that back."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    comment_id = form.text("comment")
+    to = ("comments", comment_id) if comment_id else (index,)
+    taken = form.has("remove")
+    content = form["remove"] if taken else form["content"]
+    path = frame.api("issues", *to, "reactions")
+    await frame.forge.send("DELETE" if taken else "POST", "issues", path, {"content": content})
+    return frame.redirect(f"/issues/{index}{f'#issuecomment-{comment_id}' if comment_id else ''}")
+
+
 routes = [
-    issues, new, create, show, comment, edit, choose, find_comment, labels, create_label, milestones, create_milestone,
+    issues, feed, new, create, show, comment, edit, react, find_comment, labels, create_label, milestones, create_milestone,
 ]  # fmt: skip

@@ -9,8 +9,11 @@ OWN = ("token", "preview", "title", "body")
 """Fields that the page has itself; all others go along as they are."""
 
 
-async def preview(frame: RepositoryFrame, form: Form, button: str) -> Response[str]:
-    """The page of a form whose text is in ``body``. It leads where that form led; ``button`` sends it."""
+async def preview(frame: RepositoryFrame, form: Form, *buttons: str) -> Response[str]:
+    """The page of a form whose text is in ``body``. It leads where that form led.
+
+    ``buttons`` send it: a text, and behind a bar the value of ``do`` that the button stands for, if there is one.
+    """
     await frame.load()
     (html,) = await frame.forge.render([form.lines("body")], context=frame.repository["full_name"])
     return frame.render(
@@ -20,5 +23,5 @@ async def preview(frame: RepositoryFrame, form: Form, button: str) -> Response[s
         form=form,
         html=html,
         rest=[(name, value) for name, value in form.pairs if name not in OWN],
-        button=button,
+        buttons=[button.partition("|")[::2] for button in buttons],
     )

@@ -9,6 +9,7 @@ from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.history import comparison_page
 from ingot_web.api.issues import beside, conversation, list_page
+from ingot_web.api.previews import preview
 from ingot_web.api.request import WebRequest
 from ingot_web.api.reviews import REVIEWS, talk, threads_on_lines
 
@@ -33,6 +34,8 @@ async def pulls(request: WebRequest) -> Response[str]:
 async def create(request: WebRequest) -> Response[Any]:
     """Open a pull request for what is compared."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
+    if form.has("preview"):
+        return await preview(frame, form, "Open the pull request")
     base, _, head = request.rest(3).partition("...")
     body = {"title": form.text("title"), "body": form.lines("body"), "base": base, "head": head}
     try:
@@ -51,7 +54,7 @@ async def show(request: WebRequest, index: int) -> Response[Any]:
 async def _conversation_page(
     frame: RepositoryFrame, index: int, problem: ApiError | None = None
 ) -> Response[Any]:
-    pull, issue, reviews, checks, timeline, labels, milestones, people = await frame.load(
+    pull, issue, reviews, checks, timeline, counts, blockers = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)),
         frame.forge.get("issues", frame.api("issues", index)),
         frame.forge.listing("issues", frame.api("pulls", index, "reviews"), limit=REVIEWS),
@@ -75,10 +78,8 @@ async def _conversation_page(
         talk=talk(frame, pull),
         checks=checks,
         styles=styles,
-        labels=labels.rows,
-        milestones=milestones.rows,
-        people=people.rows,
-        **await conversation(frame, issue, timeline),
+        blockers=blockers.rows,
+        **await conversation(frame, issue, timeline, counts),
     )
 
 

@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from litestar import Response
+from litestar.datastructures import UploadFile
+from litestar.exceptions import SerializationException, ValidationException
 
 from ingot_chassis.errors import BadRequest, Denied, Unauthenticated
 from ingot_chassis.http.request import ApiRequest
@@ -30,6 +32,13 @@ LOCATION = "/%?=&#:@!$'()*+,;~"
 """Characters that stay in an address."""
 
 
+class SentFile(NamedTuple):
+    """A file of a form."""
+
+    name: str
+    content: bytes
+
+
 class Form(dict[str, str]):
     """The fields of a form by name; of one that comes twice the last, of one that was not sent an empty text.
 
@@ -39,6 +48,8 @@ class Form(dict[str, str]):
     def __init__(self, pairs: Sequence[tuple[str, str]] = ()) -> None:
         super().__init__(pairs)
         self.pairs = pairs
+        self.files: list[SentFile] = []
+        """Those that were chosen, of a form with files."""
 
     def __missing__(self, name: str) -> str:
         return ""
@@ -57,6 +68,10 @@ class Form(dict[str, str]):
     def has(self, name: str) -> bool:
         """Whether a box was ticked."""
         return bool(self.get(name))
+
+
+def _is_file(value: Any) -> bool:
+    return isinstance(value, UploadFile)
 
 
 class WebRequest(ApiRequest):
@@ -100,6 +115,17 @@ class WebRequest(ApiRequest):
             raise Denied("the form was sent by another site")
         if self.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             raise Denied("the form was sent by another site")
+        form = await self._read_form()
+        if not self.components.form_tokens.accepts(form.get("token", ""), self._caller, int(time.time())):
+            raise Denied(
+                "this form is too old, or it is not of this browser; go back and load the page again"
+            )
+        return form
+
+    async def _read_form(self) -> Form:
+        """The fields as they were sent. Raises BadRequest."""
+        if self.headers.get("content-type", "").startswith("multipart/form-data"):
+            return await self._read_form_with_files()
         raw = await self.raw_body()
         try:
             pairs = parse_qsl(
@@ -107,11 +133,18 @@ class WebRequest(ApiRequest):
             )
         except ValueError as error:
             raise BadRequest("the form has too many fields") from error
-        form = Form([(name, value.replace("\0", "")) for name, value in pairs])
-        if not self.components.form_tokens.accepts(form.get("token", ""), self._caller, int(time.time())):
-            raise Denied(
-                "this form is too old, or it is not of this browser; go back and load the page again"
-            )
+        return Form([(name, value.replace("\0", "")) for name, value in pairs])
+
+    async def _read_form_with_files(self) -> Form:
+        try:
+            fields = await self.form()
+        except (SerializationException, ValidationException) as error:
+            raise BadRequest("the form cannot be read") from error
+        items = list(fields.multi_items())
+        form = Form([(name, str(value).replace("\0", "")) for name, value in items if not _is_file(value)])
+        for _, value in items:
+            if _is_file(value) and value.filename:
+                form.files.append(SentFile(value.filename, await value.read()))
         return form
 
     def render(self, template: str, *, status: int = 200, **values: Any) -> Response[str]:

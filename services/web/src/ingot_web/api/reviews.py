@@ -110,11 +110,11 @@ async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
     """Comment on a line, at once or in the review that is being written."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
-        return await preview(frame, form, "Comment")
+        return await preview(frame, form, "Add to your review|add", "Comment now|now")
     line = int(form.text("line")) if form.text("line").isdigit() else 0
     position = "old_position" if form.text("side") == "old" else "new_position"
     comment = {"path": form.get("path", ""), "body": form.lines("body"), position: line}
-    body = {"event": "PENDING" if form.text("do") == "add" else "COMMENT", "comments": [comment]}
+    body = {"event": "COMMENT" if form.text("do") == "now" else "PENDING", "comments": [comment]}
     await frame.forge.send("POST", "issues", frame.api("pulls", index, "reviews"), body)
     return _back(frame, index, form, "files")
 

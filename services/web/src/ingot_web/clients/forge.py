@@ -85,6 +85,13 @@ class Forge:
         is_json = answer.headers.get("content-type", "").startswith("application/json")
         return msgspec.json.decode(answer.body) if answer.body and is_json else None
 
+    async def upload(self, service: str, path: str, name: str, content: bytes) -> Any:
+        """Send a file as the whole body; the answer as plain values."""
+        answer = await self._peers[service].call(
+            "POST", _target(path, {"name": name}), content, principal=self._principal
+        )
+        return msgspec.json.decode(answer.body)
+
     async def render(self, texts: Sequence[str], *, context: str, images: str = "") -> list[Markup]:
         """Markdown as sanitized HTML, made by the service that owns it. ``context`` and ``images`` as in RenderTexts."""
         if not any(texts):

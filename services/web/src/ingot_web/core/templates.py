@@ -27,7 +27,14 @@ class Templates:
             lstrip_blocks=True,
             auto_reload=False,
         )
-        environment.filters |= {"ago": ago, "moment": moment, "size": size, "path": path, "short": short}
+        environment.filters |= {
+            "ago": ago,
+            "moment": moment,
+            "size": size,
+            "path": path,
+            "short": short,
+            "duration": duration,
+        }
         environment.globals |= {
             "site_name": site_name,
             "public_url": public_url,
@@ -79,6 +86,12 @@ def size(count: int) -> str:
             return f"{count} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
         value /= 1024
     return f"{value:.1f} TiB"
+
+
+def duration(seconds: int) -> str:
+    """A time that was spent, in hours and minutes."""
+    hours, minutes = divmod(seconds // 60, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
 def path(text: str) -> str:

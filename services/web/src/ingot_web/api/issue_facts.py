@@ -1,0 +1,147 @@
+"""What is decided about an issue: labels, people, milestone, date, what blocks it, time spent, who hears of it."""
+
+from asyncio import gather
+from collections.abc import Mapping
+from typing import Any
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError, Invalid
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.frames import RepositoryFrame
+from ingot_web.api.request import Form, WebRequest
+
+CHOICES = 50
+
+
+@get("/{owner:str}/{repo:str}/issues/{index:int}/facts", policy=anyone(), include_in_schema=False)
+async def facts(request: WebRequest, index: int) -> Response[str]:
+    """All of it, with the forms that change it."""
+    request.require_signed_in()
+    return await _page(RepositoryFrame(request), index)
+
+
+async def _page(frame: RepositoryFrame, index: int, problem: ApiError | None = None) -> Response[str]:
+    issue, labels, milestones, people, blockers, times, subscription = await frame.load(
+        frame.forge.get("issues", frame.api("issues", index)),
+        frame.forge.listing("issues", frame.api("labels"), limit=CHOICES),
+        frame.forge.listing("issues", frame.api("milestones"), limit=CHOICES),
+        frame.forge.listing_if_there("repos", frame.api("assignees"), limit=CHOICES),
+        frame.forge.listing("issues", frame.api("issues", index, "dependencies"), limit=CHOICES),
+        frame.forge.listing("issues", frame.api("issues", index, "times"), limit=CHOICES),
+        frame.forge.get_if_there("issues", frame.api("issues", index, "subscriptions", "check")),
+    )
+    kind = "pulls" if issue["pull_request"] else "issues"
+    return frame.render(
+        "issues/facts.html",
+        tab=kind,
+        title=f"{issue['title']} #{index}",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        issue=issue,
+        own=f"{frame.request.root}/{frame.repository['full_name']}/issues/{index}",
+        labels=labels.rows,
+        milestones=milestones.rows,
+        people=people.rows,
+        names={person["id"]: person["login"] for person in [issue["user"], *people.rows]},
+        blockers=blockers.rows,
+        times=times.rows,
+        seconds=sum(one["time"] for one in times.rows),
+        subscription=subscription,
+    )
+
+
+@post("/{owner:str}/{repo:str}/issues/{index:int}/facts", policy=anyone(), include_in_schema=False)
+async def change(request: WebRequest, index: int) -> Response[Any]:
+    """Change what one of the forms has."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    act = ACTS.get(form.text("do"), _choose)
+    try:
+        await act(frame, index, form)
+    except ApiError as error:
+        return await _page(frame, index, error)
+    return frame.redirect(f"/issues/{index}/facts" if form.text("do") else f"/issues/{index}")
+
+
+async def _choose(frame: RepositoryFrame, index: int, form: Form) -> None:
+    """Labels, assignees, the milestone and the date are those of the form."""
+    labels = [int(label) for label in form.all("labels") if label.isdigit()]
+    milestone, due = form.text("milestone"), form.text("due")
+    change: dict[str, Any] = {
+        "assignees": form.all("assignees"),
+        "milestone": int(milestone) if milestone.isdigit() else 0,
+    }
+    change |= {"due_date": f"{due}T23:59:59Z"} if due else {"unset_due_date": True}
+    await gather(
+        frame.forge.send("PUT", "issues", frame.api("issues", index, "labels"), {"labels": labels}),
+        frame.forge.send("PATCH", "issues", frame.api("issues", index), change),
+    )
+
+
+def _issue_named(text: str) -> Mapping[str, Any]:
+    """``#3`` or ``owner/name#3`` as the API names it. Raises Invalid."""
+    place, _, number = text.rpartition("#")
+    owner, _, name = place.partition("/")
+    if not (number.isascii() and number.isdigit() and len(number) < 10):
+        raise Invalid.field("issue", "format", "is the number of an issue, such as #3 or owner/name#3")
+    return {"index": int(number), "owner": owner, "repo": name}
+
+
+async def _block(frame: RepositoryFrame, index: int, form: Form) -> None:
+    path = frame.api("issues", index, "dependencies")
+    await frame.forge.send("POST", "issues", path, _issue_named(form.text("issue")))
+
+
+async def _unblock(frame: RepositoryFrame, index: int, form: Form) -> None:
+    path = frame.api("issues", index, "dependencies")
+    await frame.forge.send("DELETE", "issues", path, _issue_named(form.text("issue")))
+
+
+async def _spend(frame: RepositoryFrame, index: int, form: Form) -> None:
+    """Hours and minutes that the caller worked."""
+    parts = [form.text("hours") or "0", form.text("minutes") or "0"]
+    if not all(part.isascii() and part.isdigit() and len(part) < 5 for part in parts):
+        raise Invalid.field("hours", "format", "hours and minutes are whole numbers")
+    seconds = int(parts[0]) * 3600 + int(parts[1]) * 60
+    await frame.forge.send("POST", "issues", frame.api("issues", index, "times"), {"time": seconds})
+
+
+async def _forget(frame: RepositoryFrame, index: int, form: Form) -> None:
+    await frame.forge.send("DELETE", "issues", frame.api("issues", index, "times", form.text("id")))
+
+
+async def _hear(frame: RepositoryFrame, index: int, form: Form) -> None:
+    method = "PUT" if form.text("hear") == "yes" else "DELETE"
+    path = frame.api("issues", index, "subscriptions", frame.request.principal.name)
+    await frame.forge.send(method, "issues", path)
+
+
+async def _lock(frame: RepositoryFrame, index: int, form: Form) -> None:
+    method = "PUT" if form.text("lock") == "yes" else "DELETE"
+    await frame.forge.send(method, "issues", frame.api("issues", index, "lock"))
+
+
+async def _pin(frame: RepositoryFrame, index: int, form: Form) -> None:
+    method = "POST" if form.text("pin") == "yes" else "DELETE"
+    await frame.forge.send(method, "issues", frame.api("issues", index, "pin"))
+
+
+async def _ask(frame: RepositoryFrame, index: int, form: Form) -> None:
+    """Ask somebody to review the changes."""
+    path = frame.api("pulls", index, "requested_reviewers")
+    await frame.forge.send("POST", "issues", path, {"reviewers": [form.text("reviewer")]})
+
+
+ACTS = {
+    "block": _block,
+    "unblock": _unblock,
+    "spend": _spend,
+    "forget": _forget,
+    "hear": _hear,
+    "lock": _lock,
+    "pin": _pin,
+    "ask": _ask,
+}
+"""What a form does, by the value of its ``do``."""
+
+routes = [facts, change]
