@@ -149,7 +149,7 @@ async def list_issues(
     """Issues and pull requests, newest first; open ones unless `state` says otherwise."""
     page = request.page()
     label_ids, label_names = queries.ids_and_names("labels", labels)
-    milestone_ids, milestone_titles = queries.ids_and_names(
+    milestone_ids, milestone_titles = queries.ids_and_titles(
         "milestones", [*(milestones or []), *(milestone or [])]
     )
     is_pull = queries.kind(of_type)

@@ -85,7 +85,7 @@ async def list_pulls(
     """Pull requests in any state, newest first."""
     page = request.page()
     label_ids, label_names = queries.ids_and_names("labels", labels)
-    milestone_ids, milestone_titles = queries.ids_and_names("milestone", milestone)
+    milestone_ids, milestone_titles = queries.ids_and_titles("milestone", milestone)
     filters = IssueFilter(
         is_pull=True,
         state=queries.state(in_state, StateFilter.ALL),
@@ -93,7 +93,7 @@ async def list_pulls(
         label_ids=label_ids,
         label_names=label_names,
         milestone_ids=[number for number in milestone_ids if number],
-        milestone_titles=milestone_titles,
+        milestone_titles=[title for title in milestone_titles if title != "0"],
         base_branch=queries.storable(base_branch),
         created_by=queries.storable(poster),
     )

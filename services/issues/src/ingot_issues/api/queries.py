@@ -57,6 +57,11 @@ def ids_and_names(parameter: str, values: Sequence[str] | None) -> tuple[list[in
     return ids, [part for part in parts if part not in numbers]
 
 
+def ids_and_titles(parameter: str, values: Sequence[str] | None) -> tuple[list[int], list[str]]:
+    """As ``ids_and_names``; a number may also be the name of something: a milestone may be called 2026."""
+    return ids_and_names(parameter, values)[0], names(parameter, values)
+
+
 def names(parameter: str, values: Sequence[str] | None) -> list[str]:
     """The values of a repeatable or comma-separated parameter, each once. Raises Invalid for more than MOST_VALUES."""
     parts = {storable(part).strip(): None for value in values or [] for part in value.split(",")}
