@@ -30,6 +30,10 @@ async def test_a_blocked_issue_is_closed_after_what_blocks_it(world):
     rows = await world.timeline()
     assert [row["type"] for row in rows] == ["add_dependency", "close"]
     assert rows[0]["dependent_issue"]["number"] == 2
+    await world.call("DELETE", "/issues/1/dependencies", {"index": 2})
+    rows = await world.timeline(2)
+    assert [row["type"] for row in rows] == ["add_dependency", "close", "remove_dependency"]
+    assert [rows[at]["dependent_issue"]["number"] for at in (0, 2)] == [1, 1]
 
 
 async def test_a_blocked_pull_request_is_not_merged(world):

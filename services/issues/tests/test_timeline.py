@@ -1,5 +1,8 @@
 """The timeline of an issue: what happened, in order."""
 
+from ingot_issues.api.timeline import TYPES
+from ingot_issues.store.comments import CommentKind
+
 
 async def test_everything_is_in_the_timeline_in_order(world):
     label = await world.create_label()
@@ -45,6 +48,11 @@ async def test_everything_is_in_the_timeline_in_order(world):
         "2030-01-03",
     ]
     assert (locked["body"], tracked["tracked_time"]["time"]) == ("heat", 60)
+
+
+def test_every_kind_of_row_has_a_type():
+    assert set(TYPES) == set(CommentKind)
+    assert len(set(TYPES.values())) == len(TYPES)
 
 
 async def test_changes_that_change_nothing_leave_no_trace(world):

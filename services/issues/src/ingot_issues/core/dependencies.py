@@ -64,6 +64,11 @@ async def remove_dependency(
 async def _record(
     tx: Tx, context: RepositoryContext, kind: CommentKind, on: IssueDetails, other: IssueDetails
 ) -> None:
-    """Write into the timeline of ``on``; readers of the other repository alone see the row."""
-    reference = {"ref_repository_id": other.repository_id, "ref_issue_id": other.id}
-    await context.add_to_timeline(tx, on.id, kind, reference=reference)
+    """Write into the timeline of ``on``; readers of the other repository alone see the row.
+
+    Where the other is in the same repository, which is locked, its timeline has it as well.
+    """
+    sides = [(on, other)] if other.repository_id != on.repository_id else [(on, other), (other, on)]
+    for one, referring in sides:
+        reference = {"ref_repository_id": referring.repository_id, "ref_issue_id": referring.id}
+        await context.add_to_timeline(tx, one.id, kind, reference=reference)
