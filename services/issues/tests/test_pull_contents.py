@@ -2,9 +2,10 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from ingot_contracts.pulls import ChangedPath
+from ingot_contracts.pulls import ChangedPath, HistoryChanges, HistoryFile
 
 from .builders import (
     BASE,
@@ -19,8 +20,10 @@ from .world import World
 
 async def test_commits_are_paged_with_their_authors(world):
     await world.propose(as_=2)
+    file = HistoryFile(filename="a", status="added")
+    changes = HistoryChanges(files=[file], additions=3, deletions=1)
     world.repos.commits = [
-        history_commit(HEAD),
+        msgspec.structs.replace(history_commit(HEAD), changes=changes),
         history_commit(NEXT, login="nobody"),
         history_commit(JOINED, login=""),
     ]
@@ -31,7 +34,11 @@ async def test_commits_are_paged_with_their_authors(world):
     assert (first["commit"]["author"]["name"], first["commit"]["message"]) == ("Bob", "a commit\n")
     assert first["parents"][0]["sha"] == BASE
     assert (second["author"], second["committer"]) == (None, None)
-    assert world.histories() == [(BASE, HEAD)]
+    assert first["files"] == [{"filename": "a", "status": "added"}]
+    assert first["stats"] == {"total": 4, "additions": 3, "deletions": 1}
+    bare = (await world.call("GET", "/pulls/1/commits?files=false&stat=false")).json()[0]
+    assert (bare["files"], bare["stats"]) == (None, None)
+    assert world.histories() == [(BASE, HEAD)] * 2
 
 
 async def test_the_commits_of_a_fork_are_fetched_before_the_answer(world):

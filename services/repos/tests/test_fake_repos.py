@@ -86,6 +86,7 @@ CASES = {
     "diff": ("cat", "GET", "/{app}/diff?base={base}&head={tip}", None),
     "commits": ("cat", "GET", "/{app}/commits?base={base}&head={tip}", None),
     "no commits on that page": ("cat", "GET", "/{app}/commits?base={base}&head={tip}&offset=1&limit=5", None),
+    "commits with changes": ("cat", "GET", "/{app}/commits?base={base}&head={tip}&changes=true", None),
     "commits of no commit": ("cat", "GET", "/{app}/commits?base={base}&head=x", None),
     "files": ("cat", "GET", "/{app}/files?base={base}&head={tip}", None),
     "files of what is private": ("cat", "GET", "/{secret}/files?base={base}&head={tip}", None),
@@ -140,7 +141,7 @@ async def fake_of(samples):
     )
     fake.watchers[app] = [ids["ann"]]
     query = f"base={ids['base']}&head={ids['tip']}"
-    commits = (await people["ann"].internal("GET", f"{app}/commits?{query}")).json()["commits"]
+    commits = (await people["ann"].internal("GET", f"{app}/commits?{query}&changes=true")).json()["commits"]
     fake.commits = msgspec.convert(commits, list[HistoryCommit])
     files = (await people["ann"].internal("GET", f"{app}/files?{query}")).json()["files"]
     fake.files = msgspec.convert(files, list[ChangedPath])

@@ -152,8 +152,23 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     login: str = ""
 
 
+class HistoryFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that a commit changes; a rename is a removal and an addition."""
+
+    filename: str
+    status: Literal["added", "removed", "modified"]
+
+
+class HistoryChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """What a commit changes against its first parent. Lines are not counted in binary files."""
+
+    files: list[HistoryFile]
+    additions: int
+    deletions: int
+
+
 class HistoryCommit(msgspec.Struct, frozen=True, kw_only=True):
-    """A commit as git has it."""
+    """A commit as git has it. ``changes`` is None where nobody asked, and where they are too many."""
 
     sha: str
     tree: str
@@ -161,12 +176,14 @@ class HistoryCommit(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     author: Signature
     committer: Signature
+    changes: HistoryChanges | None = None
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
     """GET /internal/repositories/{id}/commits?base=&head=&offset=&limit=: what head has and base has not.
 
     Newest first; ``total`` counts all. An empty base hides nothing. ``?unattended=true`` as for comparing.
+    ``?changes=true``: with what each commit changes.
     """
 
     commits: list[HistoryCommit]

@@ -356,7 +356,10 @@ class FakeRepos:
         end = start + min(int(parameter_of(call, "limit") or 50), MOST_COMMITS)
         if call.operation == "files":
             return ChangedPaths(files=self.files[start:end], total=len(self.files))
-        return History(commits=self.commits[start:end], total=len(self.commits))
+        commits = self.commits[start:end]
+        if parameter_of(call, "changes") != "true":
+            commits = [msgspec.structs.replace(commit, changes=None) for commit in commits]
+        return History(commits=commits, total=len(self.commits))
 
 
 def _branch(call: RecordedCall) -> str:

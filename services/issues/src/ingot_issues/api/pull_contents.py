@@ -9,7 +9,8 @@ from litestar import Response, get
 
 from ingot_chassis.errors import NotFound
 from ingot_contracts.identity import User
-from ingot_contracts.pulls import ChangedPath, HistoryCommit, Signature
+from ingot_contracts.pulls import ChangedPath, HistoryCommit, HistoryFile, Signature
+from ingot_issues.api import queries
 from ingot_issues.api.policies import in_repository
 from ingot_issues.api.pulls import number_and_form, pull_of, text_of
 from ingot_issues.api.request import IssuesRequest
@@ -39,6 +40,14 @@ class RepoCommit(msgspec.Struct):
     tree: CommitMeta
 
 
+class CommitStats(msgspec.Struct):
+    """Lines that a commit adds and deletes, against its first parent."""
+
+    total: int
+    additions: int
+    deletions: int
+
+
 class PullCommit(msgspec.Struct):
     """``author`` and ``committer`` are accounts, or None where no account has the address."""
 
@@ -50,6 +59,8 @@ class PullCommit(msgspec.Struct):
     author: User | None
     committer: User | None
     parents: list[CommitMeta]
+    files: list[HistoryFile] | None = None
+    stats: CommitStats | None = None
 
 
 class ChangedFile(msgspec.Struct):
@@ -70,8 +81,14 @@ class ChangedFile(msgspec.Struct):
     operation_id="repoGetPullRequestCommits",
     tags=["repository"],
 )
-async def list_commits(request: IssuesRequest, index: int) -> Response[list[PullCommit]]:
-    """Commits that the head has and the base had not, newest first."""
+async def list_commits(
+    request: IssuesRequest, index: int, files: str = "", stat: str = ""
+) -> Response[list[PullCommit]]:
+    """Commits that the head has and the base had not, newest first.
+
+    `files` and `stat`: with the files that each changes, and its lines; both are on unless they are false.
+    """
+    with_files, with_stats = queries.truth(files or "true"), queries.truth(stat or "true")
     pull, page = await pull_of(request, index), request.page()
     history = await request.components.repos.history(
         request.repository_id,
@@ -80,6 +97,7 @@ async def list_commits(request: IssuesRequest, index: int) -> Response[list[Pull
         request.principal_token,
         offset=page.offset,
         limit=page.limit,
+        changes=with_files or with_stats,
     )
     logins = {side.login for commit in history.commits for side in (commit.author, commit.committer)}
     async with request.db.read() as db:
@@ -90,6 +108,11 @@ async def list_commits(request: IssuesRequest, index: int) -> Response[list[Pull
     root = f"{presenter.root}api/v1/repos/{full_name}/git"
     pages = f"{presenter.root}{full_name}/commit"
     page_commits = [_commit(commit, users, root, pages) for commit in history.commits]
+    for shown, commit in zip(page_commits, history.commits, strict=True):
+        if commit.changes is not None:
+            added, deleted = commit.changes.additions, commit.changes.deletions
+            shown.files = commit.changes.files if with_files else None
+            shown.stats = CommitStats(added + deleted, added, deleted) if with_stats else None
     return Response(page_commits, headers=request.page_headers(page, history.total))
 
 

@@ -167,10 +167,12 @@ class HttpRepos:
         *,
         offset: int = 0,
         limit: int,
+        changes: bool = False,
     ) -> History:
-        """The commits that ``head`` has and ``base`` has not."""
+        """The commits that ``head`` has and ``base`` has not; with ``changes``, what each of them changes."""
         path = f"/internal/repositories/{repository_id}/commits?base={base}&head={head}"
         path += f"&offset={offset}&limit={limit}{'&unattended=true' if principal_token is None else ''}"
+        path += "&changes=true" if changes else ""
         return await self._peer.get(path, History, principal=principal_token or "")
 
     async def files(

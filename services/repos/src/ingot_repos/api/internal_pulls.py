@@ -20,7 +20,9 @@ from ingot_contracts.pulls import (
     Comparisons,
     Head,
     History,
+    HistoryChanges,
     HistoryCommit,
+    HistoryFile,
     Merge,
     Merged,
     Signature,
@@ -36,6 +38,7 @@ from ingot_repos.core import access, merges
 from ingot_repos.core.presenter import author_addresses
 from ingot_repos.core.protections import actor_of, merge_rule
 from ingot_repos.git import compare
+from ingot_repos.git.commit_files import CommitFiles, files_of
 from ingot_repos.git.commits import CommitInfo, Person
 from ingot_repos.git.errors import (
     GitFailed,
@@ -183,8 +186,9 @@ async def list_commits(
     unattended: bool = False,
     offset: int = 0,
     limit: int = 50,
+    changes: bool = False,
 ) -> History:
-    """Commits that ``head`` has and ``base`` has not."""
+    """Commits that ``head`` has and ``base`` has not; with ``changes``, what each of them changes."""
     with _unreadable_commits():
         await _enter_history(request, repository_id, base, head, unattended)
         infos, total = await request.storage.call(
@@ -192,7 +196,10 @@ async def list_commits(
         )
     async with request.db.read() as db:
         logins = await accounts.logins_by_email(db, author_addresses(*infos))
-    return History(commits=[_history_commit(info, logins) for info in infos], total=total)
+    path, cache = request.storage.path(repository_id), request.components.reads.file_changes
+    changed = await files_of(path, infos, cache) if changes else {}
+    commits = [_history_commit(info, logins, changed.get(info.oid)) for info in infos]
+    return History(commits=commits, total=total)
 
 
 @get(REPOSITORY + "/files", policy=ISSUES, include_in_schema=False)
@@ -290,7 +297,7 @@ def _unreadable_commits() -> Iterator[None]:
         raise Unavailable("the text is too large") from error
 
 
-def _history_commit(info: CommitInfo, logins: dict[str, str]) -> HistoryCommit:
+def _history_commit(info: CommitInfo, logins: dict[str, str], changes: CommitFiles | None) -> HistoryCommit:
     return HistoryCommit(
         sha=info.oid,
         tree=info.tree,
@@ -298,6 +305,15 @@ def _history_commit(info: CommitInfo, logins: dict[str, str]) -> HistoryCommit:
         message=info.message,
         author=_signature(info.author, logins),
         committer=_signature(info.committer, logins),
+        changes=_history_changes(changes) if changes is not None else None,
+    )
+
+
+def _history_changes(changes: CommitFiles) -> HistoryChanges:
+    return HistoryChanges(
+        files=[HistoryFile(filename=file.filename, status=file.status) for file in changes.files],
+        additions=changes.additions,
+        deletions=changes.deletions,
     )
 
 
