@@ -91,6 +91,11 @@ MATRIX = {
     f"GET {R}/teams/team51": TEAMS,
     f"PUT {R}/teams/team52": ADMIN,
     f"DELETE {R}/teams/team51": ADMIN,
+    f"GET {R}/actions/variables": at("admin", 200),
+    f"GET {R}/actions/variables/{{variable}}": at("admin", 200),
+    f"POST {R}/actions/variables/fresh": at("admin", 201),
+    f"PUT {R}/actions/variables/{{variable}}": ADMIN,
+    f"DELETE {R}/actions/variables/{{variable}}": ADMIN,
     f"GET {R}/keys": at("admin", 200),
     f"POST {R}/keys": at("admin", 201),
     f"GET {R}/keys/{{key}}": at("admin", 200),
@@ -201,6 +206,8 @@ BODIES = {
     f"POST {R}/branch_protections": lambda: {"rule_name": name()},
     f"POST {R}/branch_protections/priority": lambda: {"ids": []},
     f"POST {R}/tag_protections": lambda: {"name_pattern": name()},
+    f"POST {R}/actions/variables/fresh": lambda: {"value": "v"},
+    f"PUT {R}/actions/variables/{{variable}}": lambda: {"value": "v"},
     f"POST {R}/keys": lambda: {"title": name(), "key": ssh_key()},
     f"POST {R}/releases": lambda: {"tag_name": name()},
     f"PATCH {R}/releases/{{release}}": lambda: {"body": "new"},
@@ -293,6 +300,7 @@ class Stage:
             asset_path = f"{path}/releases/{release.json()['id']}/assets?name=a.zip"
             asset = (await root.call("POST", asset_path, {})).json()
             key = await root.call("POST", f"{path}/keys", {"title": "k", "key": ssh_key()})
+            await root.call("POST", f"{path}/actions/variables/one", {"value": "v"})
             await root.call("POST", f"{path}/branch_protections", {"rule_name": "next"})
             tag_rule = await root.call("POST", f"{path}/tag_protections", {"name_pattern": "next"})
             git = self.world.components.storage.open(stock.json()["id"])
@@ -305,6 +313,7 @@ class Stage:
                 "asset": asset["id"],
                 "uuid": asset["uuid"],
                 "key": key.json()["id"],
+                "variable": "one",
                 "tag_rule": tag_rule.json()["id"],
             }
         return self.stock

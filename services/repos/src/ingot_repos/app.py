@@ -25,6 +25,7 @@ from ingot_chassis.service import ServiceParts, assemble, origins
 from ingot_chassis.settings import SettingsError
 from ingot_contracts.repos import ForkRequested
 from ingot_repos.api import (
+    action_variables,
     blame,
     branch_changes,
     branch_protections,
@@ -108,6 +109,7 @@ ROUTES = Router(
     middleware=[release_slots],
     exception_handlers={WrongShard: forward_to_shard},
     route_handlers=[
+        *action_variables.routes,
         *blame.routes,
         *branch_changes.routes,
         *branch_protections.routes,

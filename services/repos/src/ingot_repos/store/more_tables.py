@@ -1,4 +1,4 @@
-"""More tables of repos: LFS, how each repository is looked after, and what is proposed by pushes."""
+"""More tables of repos: LFS, how each repository is looked after, and its variables of Actions."""
 
 from sqlalchemy import BigInteger, Column, ForeignKey, String, Table, Text, UniqueConstraint
 
@@ -70,3 +70,16 @@ proposal = Table(
     sqlite_autoincrement=True,
 )
 """What somebody pushes to ``refs/for/``. The commits are at ``refs/proposals/<id>``."""
+
+action_variable = Table(
+    "action_variable",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), nullable=False),
+    # In capital letters.
+    Column("name", String(255), nullable=False),
+    Column("value", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    UniqueConstraint("repository_id", "name"),
+    sqlite_autoincrement=True,
+)
