@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from ingot_contracts.attachments import Attachment
 from ingot_contracts.identity import User
@@ -213,10 +214,13 @@ class CommitAuthor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
+    """``signer`` is whose key made the signature: the account, with the address of the commit. Events have none."""
+
     verified: bool = False
     reason: str = ""
     signature: str = ""
     payload: str = ""
+    signer: CommitAuthor | None | UnsetType = UNSET
 
 
 class Commit(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ async def find(db: Executor, presenter: Presenter, query: FindSignatureKeys) -> 
     """The keys that somebody has. An OpenPGP key vouches for the addresses of its owner that it names, SSH keys for all."""
     certified = await gpg_keys.list_certified(db, query.key_ids)
     of_ssh = await ssh_keys.list_by_fingerprint(db, query.fingerprints)
-    owner_ids = {row.account_id for row in (*certified, *of_ssh)}
+    owner_ids = {key.account_id for key in certified} | {key.account_id for key in of_ssh}
     owners = {row.id: presenter.account(row) for row in await accounts.list_by_id(db, owner_ids)}
     own: dict[int, list[str]] = defaultdict(list)
     for row in await emails.list_verified(db, owner_ids):

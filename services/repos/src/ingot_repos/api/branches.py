@@ -5,13 +5,16 @@ from litestar import Response, get
 
 from ingot_chassis.errors import NotFound
 from ingot_contracts.repos import Commit, reaches
+from ingot_repos.api.code_views import verifications_of
 from ingot_repos.api.policies import in_repository
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core.excerpts import clip_for_list
-from ingot_repos.core.presenter import UNSIGNED, author_addresses
+from ingot_repos.core.presenter import author_addresses
+from ingot_repos.core.signatures import UNSIGNED
 from ingot_repos.git.branches import branch_with_commit, page_of_branches
 from ingot_repos.git.commits import CommitInfo
 from ingot_repos.git.errors import RefNotFound, RepositoryNotFound
+from ingot_repos.git.signatures import commit_signatures
 from ingot_repos.store import accounts
 
 
@@ -33,14 +36,19 @@ async def branch_views(
     request: RepositoryRequest, repository: ResolvedRepository, tips: list[tuple[str, CommitInfo]]
 ) -> list[Branch]:
     """Branches of a repository with the accounts of their authors."""
+    infos = [info for _, info in tips]
+    signatures = await request.storage.call(repository.id, commit_signatures, [info.oid for info in infos])
+    verifications = await verifications_of(request, infos, signatures)
     async with request.db.read() as db:
-        logins = await accounts.logins_by_email(db, author_addresses(*(info for _, info in tips)))
+        logins = await accounts.logins_by_email(db, author_addresses(*infos))
     row = repository.row
     writes = reaches(repository.level, "write") and not row.archived and not row.mirror
     return [
         Branch(
             name,
-            request.presenter.commit(repository.full_name, info, logins, verification=UNSIGNED),
+            request.presenter.commit(
+                repository.full_name, info, logins, verification=verifications.get(info.oid, UNSIGNED)
+            ),
             user_can_push=writes,
             user_can_merge=writes,
         )

@@ -13,7 +13,8 @@ from ingot_chassis.errors import NotFound
 from ingot_contracts.identity import User
 from ingot_contracts.repos import Verification
 from ingot_repos.api.request import RepositoryRequest
-from ingot_repos.core.presenter import UNSIGNED, author_addresses
+from ingot_repos.core.presenter import author_addresses
+from ingot_repos.core.signatures import Signed, verify_all
 from ingot_repos.git.commit_files import AffectedFile, CommitFiles
 from ingot_repos.git.commits import CommitInfo, Person
 from ingot_repos.git.file_contents import Content
@@ -246,16 +247,17 @@ def commit_user(person: Person) -> CommitUser:
     return CommitUser(person.name, person.email, person.when.astimezone(UTC))
 
 
-def verification_of(signature: CommitSignature | None) -> Verification:
-    """What is said of a signature. Keys are not compared: it is shown, and never called verified."""
-    if signature is None:
-        return UNSIGNED
-    return Verification(
-        verified=False,
-        reason="gpg.error.no_gpg_keys_found",
-        signature=signature.signature,
-        payload=signature.payload,
-    )
+async def verifications_of(
+    request: RepositoryRequest, infos: Sequence[CommitInfo], signatures: Mapping[str, CommitSignature]
+) -> dict[str, Verification]:
+    """What is to be said of the signatures of commits, by their ids; those without one are not in it."""
+    signed = {
+        info.oid: Signed(signatures[info.oid], info.committer.email)
+        for info in infos
+        if info.oid in signatures
+    }
+    components = request.components
+    return await verify_all(components.identity, signed, components.reads.verdicts)
 
 
 async def users_of(request: RepositoryRequest, infos: Sequence[CommitInfo]) -> dict[str, User]:

@@ -12,11 +12,12 @@ from ingot_repos.api.code_views import (
     FullCommit,
     named_or_default,
     users_of,
-    verification_of,
+    verifications_of,
 )
 from ingot_repos.api.policies import in_repository
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core.excerpts import clip_for_list
+from ingot_repos.core.signatures import UNSIGNED
 from ingot_repos.git import compare, history
 from ingot_repos.git.commit_files import files_of
 from ingot_repos.git.commits import CommitInfo
@@ -63,12 +64,13 @@ async def full_commits(
         path = request.storage.path(request.resource.id)
         changes = await files_of(path, infos, request.components.reads.file_changes)
     users = await users_of(request, infos)
+    verifications = await verifications_of(request, infos, signatures) if parts.verification else {}
     presenter = CodePresenter.of(request)
     return [
         presenter.commit(
             info,
             users,
-            verification=verification_of(signatures.get(info.oid)) if parts.verification else None,
+            verification=verifications.get(info.oid, UNSIGNED) if parts.verification else None,
             changes=changes.get(info.oid),
             with_files=parts.files,
             with_stats=parts.stats,

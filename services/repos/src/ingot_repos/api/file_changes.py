@@ -16,9 +16,9 @@ from ingot_repos.api.code_views import CodePresenter, ContentsResponse, FileComm
 from ingot_repos.api.policies import in_repository, own_account
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core.file_changes import CommitRequest, FileEditor, Who
-from ingot_repos.core.presenter import UNSIGNED
 from ingot_repos.core.protections import actor_of, rules_of
 from ingot_repos.core.ref_updates import RefUpdates, require_changeable
+from ingot_repos.core.signatures import UNSIGNED
 from ingot_repos.git.file_changes import FileChange, PreparedCommit
 from ingot_repos.git.patches import prepare_patch
 from ingot_repos.git.refs import BRANCHES, ResolvedName

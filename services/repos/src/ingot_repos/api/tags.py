@@ -13,8 +13,8 @@ from ingot_repos.api.file_changes import ref_updates
 from ingot_repos.api.policies import in_repository
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core import names
-from ingot_repos.core.presenter import UNSIGNED
 from ingot_repos.core.repositories import person
+from ingot_repos.core.signatures import UNSIGNED, Signed, verify_all
 from ingot_repos.git import tags
 from ingot_repos.git.errors import ObjectNotFound, RefMoved, RefNotFound, RepositoryNotFound
 from ingot_repos.git.named_refs import named_ref
@@ -170,6 +170,9 @@ async def get_annotated_tag(request: RepositoryRequest, sha: str) -> AnnotatedTa
         tag = await request.storage.call(request.resource.id, tags.annotated_tag, sha.lower())
     except (ObjectNotFound, RepositoryNotFound):
         raise NotFound from None
+    signed = {tag.oid: Signed(tag.signature, tag.tagger.email)} if tag.signature else {}
+    components = request.components
+    verifications = await verify_all(components.identity, signed, components.reads.verdicts)
     presenter = CodePresenter.of(request)
     return AnnotatedTag(
         tag=tag.name,
@@ -178,9 +181,7 @@ async def get_annotated_tag(request: RepositoryRequest, sha: str) -> AnnotatedTa
         message=tag.message,
         tagger=commit_user(tag.tagger),
         object=TaggedObject(tag.kind, presenter.object_url(tag.kind, tag.target), tag.target),
-        verification=Verification(reason="gpg.error.no_gpg_keys_found", signature=tag.signature)
-        if tag.signature
-        else UNSIGNED,
+        verification=verifications.get(tag.oid, UNSIGNED),
     )
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from ingot_chassis.peers.peers import Peer, segment
 from ingot_chassis.security.principal import Membership, Principal
-from ingot_contracts.identity import Account, Ownership, Team
+from ingot_contracts.identity import Account, FindSignatureKeys, Ownership, SignatureKey, Team
 
 
 class SshKeyOwner(msgspec.Struct, kw_only=True):
@@ -35,6 +35,10 @@ class HttpIdentity:
         """The user who has the key. Raises Denied when they may not sign in."""
         query = urlencode({"fingerprint": fingerprint})
         return await self._peer.get(f"/internal/ssh-keys?{query}", SshKeyOwner)
+
+    async def signature_keys(self, query: FindSignatureKeys) -> list[SignatureKey]:
+        """Those of the keys that somebody has."""
+        return await self._peer.post("/internal/signature-keys", query, list[SignatureKey])
 
     async def memberships(self, account_id: int, *, public_only: bool = False) -> dict[int, Membership]:
         """The organizations of a user as they are now; ``public_only``: those where they show the membership."""

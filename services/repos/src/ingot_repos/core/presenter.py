@@ -34,8 +34,6 @@ from ingot_repos.store.stars_and_watches import UserRow
 from ingot_repos.store.states import AccountKind, Visibility
 from ingot_repos.store.statuses import StatusRow
 
-UNSIGNED = Verification(verified=False, reason="gpg.error.not_signed_commit")
-
 
 class Presenter:
     """Presents things as users who are signed in see them; ``without_emails`` as everybody else does."""

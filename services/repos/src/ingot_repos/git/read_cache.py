@@ -48,4 +48,5 @@ class ReadCache:
         self.tag_times: SharedCache[int] = SharedCache()
         self.blames: SharedCache[Any] = SharedCache(50_000)
         self.languages: SharedCache[dict[str, int]] = SharedCache(10_000)
+        self.verdicts: SharedCache[bool] = SharedCache(20_000)
         self.tree_objects: SharedCache[frozenset[bytes]] = SharedCache(2 * ENTRIES + 4)

@@ -1,18 +1,20 @@
-"""The signature of a commit, as text, with what it was made of."""
+"""The signatures of commits and tags, with what they were made of."""
 
+import re
 from dataclasses import dataclass
 
 import pygit2
 
+_BEGIN = re.compile(rb"^-----BEGIN (PGP|SSH) SIGNATURE-----$", re.MULTILINE)
 _LONGEST = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class CommitSignature:
-    """``payload`` is the commit without its signature."""
+    """``payload`` is the commit or tag without its signature."""
 
-    signature: str
-    payload: str
+    signature: bytes
+    payload: bytes
 
 
 def commit_signatures(repo: pygit2.Repository, oids: list[str]) -> dict[str, CommitSignature]:
@@ -24,7 +26,13 @@ def commit_signatures(repo: pygit2.Repository, oids: list[str]) -> dict[str, Com
             continue
         signature, payload = commit.gpg_signature
         if signature and payload and len(signature) + len(payload) <= _LONGEST:
-            signatures[oid] = CommitSignature(
-                signature.decode("utf-8", "replace"), payload.decode("utf-8", "replace")
-            )
+            signatures[oid] = CommitSignature(signature, payload)
     return signatures
+
+
+def tag_signature(raw: bytes) -> CommitSignature | None:
+    """The signature at the end of a tag object, which begins at the last line that looks like the first one of any."""
+    starts = [found.start() for found in _BEGIN.finditer(raw)]
+    if not starts or len(raw) > _LONGEST:
+        return None
+    return CommitSignature(raw[starts[-1] :], raw[: starts[-1]])

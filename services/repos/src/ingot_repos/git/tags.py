@@ -10,6 +10,7 @@ from ingot_repos.git.commits import CommitInfo, Person, commit_info, person_of, 
 from ingot_repos.git.errors import ObjectNotFound, RefNotFound
 from ingot_repos.git.read_cache import SharedCache
 from ingot_repos.git.refs import TAGS, is_object_id, list_refs, ref_target
+from ingot_repos.git.signatures import CommitSignature, tag_signature
 
 _DEEPEST = 8
 """Tags of tags that are followed."""
@@ -35,7 +36,7 @@ class AnnotatedTag:
     target: str
     kind: str
     tagger: Person
-    signature: str
+    signature: CommitSignature | None
 
 
 def page_of_tags(
@@ -69,9 +70,8 @@ def annotated_tag(repo: pygit2.Repository, oid: str) -> AnnotatedTag:
     if not isinstance(tag, pygit2.Tag) or not _is_named(repo, oid):
         raise ObjectNotFound("no such tag")
     raw = tag.read_raw()
-    text = raw.partition(b"\n\n")[2]
-    start = max(text.find(b"-----BEGIN PGP SIGNATURE-----"), text.find(b"-----BEGIN SSH SIGNATURE-----"))
-    message, signature_ = (text[:start], text[start:]) if start >= 0 else (text, b"")
+    signed = tag_signature(raw)
+    message = (signed.payload if signed else raw).partition(b"\n\n")[2]
     return AnnotatedTag(
         oid=oid,
         name=(tag.raw_name or b"").decode("utf-8", "replace"),
@@ -79,7 +79,7 @@ def annotated_tag(repo: pygit2.Repository, oid: str) -> AnnotatedTag:
         target=str(tag.target),
         kind=_kind(raw),
         tagger=person_of(tag.tagger) if tag.tagger else Person("", "", datetime(1970, 1, 1, tzinfo=UTC)),
-        signature=signature_.decode("utf-8", "replace"),
+        signature=signed,
     )
 
 

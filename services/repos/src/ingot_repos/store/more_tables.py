@@ -1,4 +1,4 @@
-"""More tables of repos: LFS, how each repository is looked after, and its variables of Actions."""
+"""More tables of repos: LFS, how each repository is looked after, what pushes propose, and variables of Actions."""
 
 from sqlalchemy import BigInteger, Column, ForeignKey, String, Table, Text, UniqueConstraint
 
