@@ -10,6 +10,7 @@ from ingot_contracts.attachments import Attachment
 from ingot_contracts.identity import User
 from ingot_contracts.limits import Description, Name, Omitted
 from ingot_contracts.pulls import MergeStyle
+from ingot_contracts.trackers import ExternalTracker, ExternalWiki, InternalTracker
 
 Level = Literal["none", "read", "write", "admin", "owner"]
 LEVELS: tuple[Level, ...] = ("none", "read", "write", "admin", "owner")
@@ -39,23 +40,6 @@ class Permission(msgspec.Struct, frozen=True, kw_only=True):
     admin: bool = False
     push: bool = False
     pull: bool = False
-
-
-class InternalTracker(msgspec.Struct, frozen=True, kw_only=True):
-    enable_time_tracker: bool = False
-    allow_only_contributors_to_track_time: bool = False
-    enable_issue_dependencies: bool = False
-
-
-class ExternalTracker(msgspec.Struct, frozen=True, kw_only=True):
-    external_tracker_url: Description = ""
-    external_tracker_format: Description = ""
-    external_tracker_style: Name = ""
-    external_tracker_regexp_pattern: Name = ""
-
-
-class ExternalWiki(msgspec.Struct, frozen=True, kw_only=True):
-    external_wiki_url: Description = ""
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,8 @@ from ingot_chassis.http.patch import set_fields
 from ingot_chassis.http.policy import admin, signed_in
 from ingot_contracts.limits import Description, Name
 from ingot_contracts.pulls import MergeStyle
-from ingot_contracts.repos import ExternalTracker, ExternalWiki, InternalTracker, Repository
+from ingot_contracts.repos import Repository
+from ingot_contracts.trackers import ExternalTracker, ExternalWiki, InternalTracker
 from ingot_repos.api.policies import (
     in_own_organization,
     in_repository,

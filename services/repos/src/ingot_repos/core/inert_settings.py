@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from ingot_contracts.limits import Name
-from ingot_contracts.repos import ExternalTracker, ExternalWiki, InternalTracker
+from ingot_contracts.trackers import ExternalTracker, ExternalWiki, InternalTracker
 
 
 class InertSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
