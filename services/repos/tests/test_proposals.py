@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from ingot_repos.core.proposals import read_options
-from ingot_repos.git.push_reports import HeldReport
+from ingot_repos.git.push_reports import PushReport
 
 from .ssh_world import Client, Key, ssh_before
 from .world import commit, git
@@ -148,12 +148,12 @@ async def test_strangers_and_the_blocked_propose_nothing(world, ann, bob, base, 
 
 
 def test_options():
-    known = read_options(["topic=a", "topic= b ", "title=x=y", "force-push", "ci.skip"])
-    assert (known.topic, known.title, known.force, known.unknown) == ("b", "x=y", False, ("ci.skip",))
+    options = read_options(["topic=a", "topic= b ", "title=x=y", "force-push", "ci.skip"])
+    assert (options.topic, options.title, options.force, options.unknown) == ("b", "x=y", False, ("ci.skip",))
 
 
 async def test_a_report_without_side_band_is_rewritten_as_well():
-    report = HeldReport(has_side_band=False)
+    report = PushReport(has_side_band=False)
 
     async def answer():
         yield b"000eunpack ok\n0019ok refs/proposals/12\n"

@@ -23,8 +23,8 @@ from ingot_repos.core.proposals import Options, Plan, Proposal
 from ingot_repos.core.protections import Actor, rules_of
 from ingot_repos.git.errors import BodyRefused, GitError
 from ingot_repos.git.fetch_requests import WantRefused, checked, find_hidden
-from ingot_repos.git.proposals import KEPT, PUSHED
-from ingot_repos.git.push_reports import HeldReport
+from ingot_repos.git.proposals import FOR, PROPOSALS
+from ingot_repos.git.push_reports import PushReport
 from ingot_repos.git.push_requests import Push, read_push_commands
 from ingot_repos.git.smart_http import advertise, inflate, serve, speaks_v2
 from ingot_repos.git.update_hook import RefRefusal, hooks_folder
@@ -191,7 +191,7 @@ async def push(repository: ResolvedRepository, pusher: Pusher, exchange: Exchang
     max_file_bytes, hooks = request.settings.max_file_bytes, None
     if refusals or max_file_bytes:
         hooks = await asyncio.to_thread(hooks_folder, request.storage.root, refuses_refs=bool(refusals))
-    is_held = plan.proposals or options.unknown
+    has_more_to_say = plan.proposals or options.unknown
     async with request.components.pushes.journaled(
         repository.id, pusher.account_id, names, restricted=pusher.restricted
     ) as push_id:
@@ -205,16 +205,16 @@ async def push(repository: ResolvedRepository, pusher: Pusher, exchange: Exchang
             refusals=refusals,
             max_file_bytes=max_file_bytes,
             hooks=hooks,
-            proposes=any(name.startswith((KEPT, PUSHED)) for name in names),
+            proposes=any(name.startswith((PROPOSALS, FOR)) for name in names),
         )
-        report = HeldReport(has_side_band=push.has_side_band)
+        report = PushReport(has_side_band=push.has_side_band)
         try:
-            answer_to_push = report.texts_of(stream) if is_held else stream
+            answer_to_push = report.texts_of(stream) if has_more_to_say else stream
             last = await _forward(exchange, "git-receive-pack", answer_to_push, repository, return_last=True)
         finally:
             # Also when the client is gone or the process stops: refs may have moved.
             await asyncio.shield(_settled(request, push_id))
-    if is_held:
+    if has_more_to_say:
         last += await _end_of_report(repository, pusher, plan, options, report, request)
     await exchange.write(last, more=False)
 
@@ -226,7 +226,7 @@ async def _planned(
     request, row, actor = exchange.request, repository.row, pusher.actor
     options = proposals.read_options(push.options)
     plan = Plan(list(push.commands), [], [])
-    if any(command.name.startswith(PUSHED) for command in push.commands):
+    if any(command.name.startswith(FOR) for command in push.commands):
         blocked = actor.id not in (0, row.owner_id) and await request.components.identity.is_blocked(
             row.owner_id, actor.id
         )
@@ -234,7 +234,7 @@ async def _planned(
         plan = await proposals.plan(
             request.db, request.storage, row, actor, push.commands, options, refusal=refusal
         )
-    others = [one for one in push.commands if not one.name.startswith(PUSHED)]
+    others = [one for one in push.commands if not one.name.startswith(FOR)]
     if not reaches(actor.level, "write"):
         reason = "needs write access to the repository; refs/for/<branch> opens a pull request"
         if others and not exchange.is_session:
@@ -252,11 +252,11 @@ async def _end_of_report(
     pusher: Pusher,
     plan: Plan,
     options: Options,
-    report: HeldReport,
+    report: PushReport,
     request: RepositoryRequest,
 ) -> bytes:
     """Announce what was proposed, and say where it is."""
-    names = {proposal.ref: proposal.pushed for proposal in plan.proposals}
+    names = {proposal.ref: proposal.client_ref for proposal in plan.proposals}
     lines = [f"the option {name!r} means nothing here" for name in options.unknown]
     refusals: dict[str, str] = {}
     try:

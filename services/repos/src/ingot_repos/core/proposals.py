@@ -17,7 +17,7 @@ from ingot_contracts.repos import CommitsProposed
 from ingot_repos.core.excerpts import clip_for_event
 from ingot_repos.core.presenter import Presenter, as_user
 from ingot_repos.core.protections import Actor
-from ingot_repos.git.proposals import KEPT, PUSHED, kept, proposed_commit, split_target
+from ingot_repos.git.proposals import FOR, PROPOSALS, current_tip, proposed_commit, split_target
 from ingot_repos.git.refs import ZERO_OID, RefChange, is_valid_ref_name
 from ingot_repos.git.storage import Storage
 from ingot_repos.git.update_hook import RefRefusal
@@ -29,7 +29,7 @@ LONGEST_TOPIC = 200
 
 def proposal_ref(proposal_id: int) -> str:
     """The ref that keeps what was proposed."""
-    return f"{KEPT}{proposal_id}"
+    return f"{PROPOSALS}{proposal_id}"
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -43,12 +43,12 @@ class Options(msgspec.Struct, frozen=True):
 
 
 class Proposal(msgspec.Struct, frozen=True):
-    """What one ref of a push proposes. ``pushed`` is the ref that the client named."""
+    """What one ref of a push proposes. ``client_ref`` is the ref that the client named."""
 
     id: int
     base_branch: str
     topic: str
-    pushed: str
+    client_ref: str
     after: str
 
     @property
@@ -67,18 +67,18 @@ class Plan(msgspec.Struct, frozen=True):
 
 def read_options(options: Sequence[str]) -> Options:
     """What the options mean; of several ones of the same name the last counts."""
-    known, unknown = dict[str, str](), list[str]()
+    values, unknown = dict[str, str](), list[str]()
     for option in options:
         name, _, value = option.partition("=")
         if name in ("topic", "title", "description", "force-push"):
-            known[name] = value.strip()
+            values[name] = value.strip()
         else:
             unknown.append(name[:100])
     return Options(
-        topic=known.get("topic", ""),
-        title=known.get("title", ""),
-        body=known.get("description", ""),
-        force=known.get("force-push", "") in ("true", "1"),
+        topic=values.get("topic", ""),
+        title=values.get("title", ""),
+        body=values.get("description", ""),
+        force=values.get("force-push", "") in ("true", "1"),
         unknown=tuple(unknown),
     )
 
@@ -97,10 +97,10 @@ async def plan(
     planned = Plan([], [], [])
     taken = set[int]()
     for command in commands:
-        if not command.name.startswith(PUSHED):
+        if not command.name.startswith(FOR):
             planned.commands.append(command)
             continue
-        base, topic = await storage.call(row.id, split_target, command.name.removeprefix(PUSHED))
+        base, topic = await storage.call(row.id, split_target, command.name.removeprefix(FOR))
         topic = topic or options.topic or base[:LONGEST_TOPIC]
         reason = refusal or _refusal(row, actor, command, base, topic, options)
         proposal_id = 0
@@ -115,7 +115,7 @@ async def plan(
             continue
         taken.add(proposal_id)
         proposal = Proposal(proposal_id, base, topic, command.name, command.after)
-        before, is_merged = await storage.call(row.id, kept, proposal.ref, base)
+        before, is_merged = await storage.call(row.id, current_tip, proposal.ref, base)
         planned.commands.append(RefChange(proposal.ref, before, command.after))
         planned.proposals.append(proposal)
         if before != ZERO_OID and not is_merged and not options.force:
@@ -179,7 +179,7 @@ async def pull_numbers(db: Database, proposed: Sequence[Proposal]) -> Mapping[in
 def _refusal(
     row: RepositoryRow, actor: Actor, command: RefChange, base: str, topic: str, options: Options
 ) -> str:
-    name = command.name.removeprefix(PUSHED)
+    name = command.name.removeprefix(FOR)
     rules = (
         (not actor.id, "a deploy key cannot propose commits"),
         (not row.pulls_enabled, "the repository takes no pull requests"),

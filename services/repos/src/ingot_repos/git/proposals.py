@@ -11,8 +11,8 @@ from ingot_repos.git.errors import ObjectNotFound, RefNotFound
 from ingot_repos.git.refs import BRANCHES, ZERO_OID, ref_target, set_ref
 from ingot_repos.git.storage import Storage
 
-PUSHED = "refs/for/"
-KEPT = "refs/proposals/"
+FOR = "refs/for/"
+PROPOSALS = "refs/proposals/"
 
 _T = TypeVar("_T")
 
@@ -27,7 +27,7 @@ def split_target(repo: pygit2.Repository, target: str) -> tuple[str, str]:
     return "", ""
 
 
-def kept(repo: pygit2.Repository, ref: str, base_branch: str) -> tuple[str, bool]:
+def current_tip(repo: pygit2.Repository, ref: str, base_branch: str) -> tuple[str, bool]:
     """The commit that is kept at a ref, 40 zeros for none; and whether the base branch has it already."""
     tip, base = ref_target(repo, ref), ref_target(repo, BRANCHES + base_branch)
     if tip is None:

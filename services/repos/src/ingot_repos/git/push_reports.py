@@ -12,7 +12,7 @@ _LARGEST_PART = 65_515
 _RESULT = re.compile(rb"(ok|ng) (\S+)(.*)", re.DOTALL)
 
 
-class HeldReport:
+class PushReport:
     """Takes the answer of receive-pack apart: texts for people go on, the report stays here."""
 
     def __init__(self, *, has_side_band: bool) -> None:

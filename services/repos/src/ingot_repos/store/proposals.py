@@ -25,11 +25,11 @@ async def take(tx: Tx, repository_id: int, account_id: int, base_branch: str, to
         "topic": topic,
     }
     statement = select(proposal.c.id).where(*(proposal.c[name] == value for name, value in key.items()))
-    known: int | None = (await tx.execute(statement)).scalar()
-    if known is None:
+    proposal_id: int | None = (await tx.execute(statement)).scalar()
+    if proposal_id is None:
         await tx.execute(insert(tx, proposal).values(key).on_conflict_do_nothing())
-        known = (await tx.execute(statement)).scalar()
-    return int(known or 0)
+        proposal_id = (await tx.execute(statement)).scalar()
+    return int(proposal_id or 0)
 
 
 async def get(db: Executor, proposal_id: int) -> ProposalRow | None:
