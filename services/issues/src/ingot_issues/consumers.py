@@ -122,13 +122,13 @@ class EventSubscriptions:
         await mergeability.invalidate(tx, self._jobs, event)
         await commits.read_push(tx, context, event)
 
-    async def on_status_created(self, tx: Tx, event: repos.StatusCreated, _envelope: Envelope) -> None:
     async def on_commits_proposed(self, tx: Tx, event: repos.CommitsProposed, _envelope: Envelope) -> None:
         """Open a pull request, or update it, by a job."""
         await accounts.add_missing(tx, account_of(event.pusher))
         await repositories.save(tx, event.repository)
         await proposals.add_job(tx, self._jobs, event)
 
+    async def on_status_created(self, tx: Tx, event: repos.StatusCreated, _envelope: Envelope) -> None:
         """A check may have been all that a scheduled merge waited for."""
         if event.status.status == "success":
             ids = await scheduled_merge_rows.list_ids_at(tx, event.repository.id, event.sha)
