@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from ingot_contracts.attachments import Attachment
 from ingot_contracts.identity import User
-from ingot_contracts.limits import Description, Name, Omitted
+from ingot_contracts.limits import Omitted
 from ingot_contracts.pulls import MergeStyle
 from ingot_contracts.trackers import ExternalTracker, ExternalWiki, InternalTracker
 
