@@ -1,8 +1,11 @@
 """Blocks: Ann (1) owns the repository, Bob (2) writes to it, Cat (3) reads it."""
 
 import pytest
+from sqlalchemy import update
 
-ANN, BOB, CAT = 1, 2, 3
+from ingot_issues.store import tables
+
+ANN, BOB, CAT, DAN = 1, 2, 3, 4
 DOINGS = {
     "open an issue": ("/issues", {"title": "x"}, 201),
     "comment": ("/issues/1/comments", {"body": "x"}, 201),
@@ -43,3 +46,29 @@ async def test_a_block_works_at_once_where_nothing_is_remembered(world):
         answer = await world.call("POST", "/issues", {"title": "x"}, as_=CAT)
         assert answer.status_code == status
         world.identity.blocks.clear()
+
+
+async def test_who_is_blocked_neither_reacts_nor_rewrites_nor_is_assigned(world):
+    for number, author in ((1, CAT), (2, BOB)):  # by them, without asking about blocks before there are some
+        await world.open_issue()
+        await world.create(f"/issues/{number}/comments", {"body": "x"})
+        async with world.db.transaction() as tx:
+            for table in (tables.issue, tables.comment):
+                await tx.execute(update(table).where(table.c.id == number).values(author_id=author))
+    world.identity.blocks |= {(ANN, CAT), (BOB, ANN), (CAT, DAN)}
+    like = {"content": "+1"}
+    for method, path, body, as_, status in (
+        ("POST", "/issues/1/reactions", like, CAT, 403),
+        ("POST", "/issues/comments/2/reactions", like, CAT, 403),
+        ("POST", "/issues/1/reactions", like, DAN, 403),
+        ("POST", "/issues/comments/1/reactions", like, DAN, 403),
+        ("PATCH", "/issues/1", {"body": "y"}, CAT, 403),
+        ("PATCH", "/issues/comments/1", {"body": "y"}, CAT, 403),
+        ("PATCH", "/issues/1", {"state": "closed"}, CAT, 201),
+        ("POST", "/issues/2/reactions", like, ANN, 201),  # she administers the repository
+        ("PATCH", "/issues/2", {"assignees": ["bob"]}, ANN, 422),
+        ("PATCH", "/issues/2", {"assignees": ["cat"]}, BOB, 422),
+        ("PATCH", "/issues/2", {"assignees": ["bob"]}, BOB, 201),
+    ):
+        answer = await world.call(method, path, body, as_=as_)
+        assert answer.status_code == status, (path, as_, answer.text)

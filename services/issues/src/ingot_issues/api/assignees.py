@@ -28,8 +28,9 @@ async def resolve_readers(
 ) -> list[int]:
     """The ids of people who may read the repository. Copies their accounts where there is no copy.
 
-    Raises Invalid for a login that no user has, and for a user who may not read the repository. ``current`` are
-    named already, so they stay in any case. ``field`` is that of the request.
+    Raises Invalid for a login that no user has, for a user who may not read the repository or whom its owner blocks,
+    and for one who blocks the caller. ``current`` are named already, so they stay in any case. ``field`` is that of
+    the request.
     """
     async with request.db.read() as db:
         ids_by_login = await accounts.user_ids_by_login(db, logins)
@@ -55,7 +56,11 @@ async def _copy_account(request: IssuesRequest, login: str, field: str) -> int:
 
 
 async def _require_reader(request: IssuesRequest, account_id: int, field: str) -> None:
+    identity, owner_id = request.components.identity, request.access.repository.owner.id
     try:
         await request.components.repos.access_of_user_by_id(account_id, request.repository_id)
     except NotFound:
         raise Invalid.field(field, "access", "has no access to the repository") from None
+    for blocker_id, blocked_id in ((account_id, request.principal.id), (owner_id, account_id)):
+        if blocker_id != blocked_id and await identity.is_blocked(blocker_id, blocked_id):
+            raise Invalid.field(field, "blocked", "is blocked by the owner of the repository, or blocks you")

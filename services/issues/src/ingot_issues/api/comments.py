@@ -15,7 +15,7 @@ from ingot_issues.api.texts import Markdown
 from ingot_issues.core import comments
 from ingot_issues.core.access import may_comment, may_edit_comment
 from ingot_issues.core.references import find_in_markdown
-from ingot_issues.store import accounts
+from ingot_issues.store import accounts, issue_rows
 from ingot_issues.store import comments as store
 from ingot_issues.store.comments import CommentKind, CommentRow
 
@@ -143,6 +143,11 @@ async def _edit(request: IssuesRequest, comment_id: int, data: WriteComment) -> 
     row = await _own_comment(request, comment_id)
     if row.kind != CommentKind.COMMENT:
         return Response(None, status_code=204)
+    async with request.db.read() as db:
+        issue = await issue_rows.get_by_id(db, row.issue_id)
+    if issue is None:
+        raise NotFound
+    await request.require_unblocked(issue.author_id)
     body, context = comments.clean_body(data.body), await request.context()
     references = await find_in_markdown(body)
     async with request.db.transaction() as tx:

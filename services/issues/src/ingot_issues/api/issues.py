@@ -246,6 +246,7 @@ async def allowed_edit(request: IssuesRequest, issue: IssueDetails, data: EditIs
         raise Denied("only its author and writers of the repository may edit it")
     edit = data.text_edit()
     if edit.title or edit.body is not None:
+        await request.require_unblocked(issue.author_id)
         title = issues.clean_title(edit.title) if edit.title else issue.title
         edit.references = await issues.references_of(title, issue.body if edit.body is None else edit.body)
     if data.needs_write_access and await request.allowed(may_write):

@@ -18,6 +18,7 @@ from ingot_issues.store import accounts, issue_rows
 from ingot_issues.store import reactions as store
 from ingot_issues.store.accounts import People
 from ingot_issues.store.comments import CommentKind, CommentRow
+from ingot_issues.store.issue_rows import IssueRow
 from ingot_issues.store.reactions import ReactionRow
 
 TO_ISSUE = "/issues/{index:int}/reactions"
@@ -52,10 +53,11 @@ async def _list_page(
 
 
 async def _add(
-    request: IssuesRequest, issue_id: int, comment_id: int | None, content: str
+    request: IssuesRequest, issue_id: int, comment_id: int | None, content: str, *, author_id: int
 ) -> Response[Reaction]:
-    """201, or 200 when the caller has reacted so before. Raises Denied on a locked issue."""
-    await _require_open_conversation(request, issue_id)
+    """201, or 200 when the caller has reacted so before. Raises Denied on a locked issue, and for who is blocked."""
+    issue = await _open_conversation(request, issue_id)
+    await request.require_unblocked(issue.author_id, author_id)
     context = await request.context()
     async with request.db.transaction() as tx:
         await context.lock(tx)
@@ -69,14 +71,15 @@ async def _add(
 
 
 async def _remove(request: IssuesRequest, issue_id: int, comment_id: int | None, content: str) -> None:
-    await _require_open_conversation(request, issue_id)
+    await _open_conversation(request, issue_id)
     context = await request.context()
     async with request.db.transaction() as tx:
         await context.lock(tx)
         await store.remove(tx, issue_id, comment_id, context.actor_id, content)
 
 
-async def _require_open_conversation(request: IssuesRequest, issue_id: int) -> None:
+async def _open_conversation(request: IssuesRequest, issue_id: int) -> IssueRow:
+    """Raises Denied on a locked issue for others than writers."""
     async with request.db.read() as db:
         issue = await issue_rows.get_by_id(db, issue_id)
     if issue is None:
@@ -84,6 +87,7 @@ async def _require_open_conversation(request: IssuesRequest, issue_id: int) -> N
     locked = issue.locked
     if not await request.allowed(lambda access: may_comment(access, locked=locked)):
         raise Denied("the conversation is locked")
+    return issue
 
 
 async def _written_comment(request: IssuesRequest, comment_id: int) -> CommentRow:
@@ -114,7 +118,8 @@ async def list_issue_reactions(request: IssuesRequest, index: int) -> Response[l
 )
 async def add_issue_reaction(request: IssuesRequest, index: int, data: EditReaction) -> Response[Reaction]:
     """React to an issue; on a locked one only writers may."""
-    return await _add(request, (await issue_of(request, index)).id, None, data.content)
+    issue = await issue_of(request, index)
+    return await _add(request, issue.id, None, data.content, author_id=issue.author_id)
 
 
 @delete(
@@ -153,7 +158,7 @@ async def add_comment_reaction(
 ) -> Response[Reaction]:
     """React to a comment; on a locked issue only writers may."""
     comment = await _written_comment(request, comment_id)
-    return await _add(request, comment.issue_id, comment.id, data.content)
+    return await _add(request, comment.issue_id, comment.id, data.content, author_id=comment.author_id)
 
 
 @delete(
