@@ -303,6 +303,35 @@ async def test_lines_are_commented_on_in_a_review_and_answered(scene):
     assert f"settled by {scene.ann.name}" in await scene.reader.page(pull)
 
 
+async def test_files_and_branches_are_changed_on_pages(scene):
+    ann, base = scene.ann, scene.open
+    new = {"path": "src/a.txt", "content": "one\r\ntwo", "to": "branch"}
+    made = await ann.send(f"{base}/_new/main/src", new)
+    assert made.url.path == f"/{base}/src/branch/main/src/a.txt"
+    edit = f"{base}/_edit/main/src/a.txt"
+    sha = re.search(r'name="sha" value="(\w+)"', await ann.page(edit))[1]
+    change = {"path": "src/b.txt", "content": "three", "sha": sha, "to": "new", "new_branch": "patch"}
+    compared = await ann.send(edit, change)
+    assert compared.url.path == f"/{base}/compare/main...patch"
+    assert (await ann.api.get(f"repos/{base}/raw/src/b.txt?ref=patch")).text == "three"
+    stale = await ann.send(edit, change | {"sha": "1" * 40, "to": "branch"})
+    assert (stale.status_code, "three" in stale.text) == (422, True)
+    token = TOKEN.search(await ann.page(f"{base}/_upload/main"))[1]
+    await ann.browser.post(
+        f"{base}/_upload/main", data={"token": token, "path": "d"}, files={"files": ("x", b"\0")}
+    )
+    assert (await ann.api.get(f"repos/{base}/raw/d/x")).content == b"\0"
+    gone = await ann.send(f"{base}/_delete/main/src/a.txt", {"sha": sha, "to": "branch"})
+    assert gone.url.path == f"/{base}/src/branch/main/src" or gone.status_code == 404
+    assert (await ann.send(f"{base}/branches", {"name": "fix/it", "from": "main"})).status_code == 200
+    await ann.page(f"{base}/src/branch/fix/it/README.md")
+    await ann.send(f"{base}/settings", {"topics": "sea, light"})
+    assert (await ann.api.get(f"repos/{base}/topics")).json() == {"topics": ["light", "sea"]}
+    await scene.stranger.page(edit, status=404)
+    await scene.stranger.page(f"{base}/_new/main", status=403)
+    assert (await scene.stranger.send(base, new, to=f"{base}/_new/main")).status_code == 403
+
+
 async def test_an_issue_gets_reactions_files_and_what_is_decided_about_it(scene):
     ann, issue = scene.ann, f"{scene.open}/issues"
     form = {"title": "Dark", "body": "*why*"}

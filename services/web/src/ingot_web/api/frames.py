@@ -101,12 +101,16 @@ class NamedRef:
         return f"{self.kind}/{self.name}"
 
     @classmethod
-    async def of(cls, frame: RepositoryFrame, segments: int) -> "NamedRef":
-        """The ref in the path behind its first ``segments``. Raises NotFound.
+    async def of(cls, frame: RepositoryFrame, segments: int, *, kind: str = "") -> "NamedRef":
+        """The ref in the path behind its first ``segments``, whose ``kind`` is in the path if it is not given.
+
+        Raises NotFound.
 
         Names of branches and tags may have slashes: of those that fit, the longest is meant.
         """
-        kind, _, rest = frame.request.rest(segments).partition("/")
+        rest = frame.request.rest(segments)
+        if not kind:
+            kind, _, rest = rest.partition("/")
         first, slash, path = rest.partition("/")
         if kind not in ("branch", "tag", "commit") or not first:
             raise NotFound

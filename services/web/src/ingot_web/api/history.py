@@ -100,9 +100,35 @@ async def diff_text(
 @get("/{owner:str}/{repo:str}/branches", policy=anyone(), include_in_schema=False)
 async def branches(request: WebRequest) -> Response[str]:
     """All branches."""
-    return await RepositoryFrame(request).list_page(
-        "repository/branches.html", "repos", "branches", size=COMMITS, tab="code", title="Branches"
+    return await _branches_page(RepositoryFrame(request), Form())
+
+
+async def _branches_page(
+    frame: RepositoryFrame, form: Form, problem: ApiError | None = None
+) -> Response[str]:
+    return await frame.list_page(
+        "repository/branches.html",
+        "repos",
+        "branches",
+        size=COMMITS,
+        tab="code",
+        title="Branches",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        form=form,
     )
+
+
+@post("/{owner:str}/{repo:str}/branches", policy=anyone(), include_in_schema=False)
+async def create_branch(request: WebRequest) -> Response[Any]:
+    """Make a branch."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    body = {"new_branch_name": form.text("name"), "old_ref_name": form.text("from")}
+    try:
+        await frame.forge.send("POST", "repos", frame.api("branches"), body)
+    except ApiError as error:
+        return await _branches_page(frame, form, error)
+    return frame.redirect(f"/src/branch/{form.text('name')}")
 
 
 @post("/{owner:str}/{repo:str}/branches/delete", policy=anyone(), include_in_schema=False)
@@ -178,4 +204,4 @@ async def comparison_page(
     )
 
 
-routes = [commits, commit, branches, delete_branch, tags, choose_comparison, compare]
+routes = [commits, commit, branches, create_branch, delete_branch, tags, choose_comparison, compare]

@@ -63,6 +63,9 @@ async def edit(request: WebRequest) -> Response[Any]:
         body |= {name: form.has(name) for name, _ in (*SWITCHES, *STYLES)}
     body |= {name: form.has(name) for name in ("private", "archived") if form.has(f"{name}_shown")}
     try:
+        if "topics" in form:
+            topics = form.text("topics").replace(",", " ").split()
+            await frame.forge.send("PUT", "repos", frame.api("topics"), {"topics": topics})
         repository = await frame.forge.send("PATCH", "repos", frame.api(), body)
     except ApiError as error:
         return await _general_page(frame, error)

@@ -17,6 +17,7 @@ Disallow: /api/
 Disallow: /login
 Disallow: /*/*/archive/
 Disallow: /*/*/blame/
+Disallow: /*/*/_
 Disallow: /*/*/compare/
 Disallow: /*/*/commits/
 Disallow: /*/*/raw/

@@ -1,0 +1,163 @@
+"""Files changed on a page: a new one, one that is there, several uploaded at once; each change is a commit."""
+
+from base64 import b64encode
+from typing import Any
+from urllib.parse import quote
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError, Denied, Invalid, TooLarge
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.frames import NamedRef, RepositoryFrame
+from ingot_web.api.request import Form, WebRequest
+
+EDITED_BYTES = 500_000
+"""Of a file that is changed in the form."""
+SHARED = "/{owner:str}/{repo:str}/"
+
+
+async def _begin(frame: RepositoryFrame, *questions: Any) -> list[Any]:
+    """The repository, and what is asked beside it. Raises Denied where the caller may not change files."""
+    answers = await frame.load(*questions)
+    permissions = frame.repository["permissions"]
+    if not (permissions and permissions["push"]) or frame.repository["archived"]:
+        raise Denied("you may not change files here; fork the repository, and change them there")
+    return answers
+
+
+def _page(
+    frame: RepositoryFrame, act: str, ref: NamedRef, form: Form, problem: ApiError | None = None
+) -> Response[str]:
+    words = {"new": "New file", "edit": "Edit", "delete": "Delete", "upload": "Upload files"}[act]
+    return frame.render(
+        "repository/edit.html",
+        tab="code",
+        title=f"{words} {ref.path}".strip(),
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        act=act,
+        words=words,
+        ref=ref,
+        form=form,
+    )
+
+
+async def _branch(frame: RepositoryFrame) -> NamedRef:
+    return await NamedRef.of(frame, 3, kind="branch")
+
+
+@get(f"{SHARED}_new/{{ref:path}}", policy=anyone(), include_in_schema=False)
+async def new(request: WebRequest) -> Response[str]:
+    """The form of a new file in a folder."""
+    request.require_signed_in()
+    frame = RepositoryFrame(request)
+    ref = await _branch(frame)
+    await _begin(frame)
+    folder = f"{ref.path}/" if ref.path else ""
+    return _page(frame, "new", ref, Form([("path", folder + request.query_params.get("name", ""))]))
+
+
+@get(f"{SHARED}_edit/{{ref:path}}", policy=anyone(), include_in_schema=False)
+async def edit(request: WebRequest) -> Response[str]:
+    """The form of a file that is there."""
+    request.require_signed_in()
+    frame = RepositoryFrame(request)
+    ref = await _branch(frame)
+    segments = ref.path.split("/")
+    found, raw = await _begin(
+        frame,
+        frame.forge.get("repos", frame.api("contents", *segments), ref=ref.name),
+        frame.forge.answer("repos", frame.api("raw", *segments), ref=ref.name),
+    )
+    return _page(frame, "edit", ref, _form_of(ref.path, found["sha"], raw.body))
+
+
+def _form_of(path: str, sha: str, content: bytes) -> Form:
+    """Raises TooLarge, Invalid: the file cannot be changed in a form."""
+    if len(content) > EDITED_BYTES:
+        raise TooLarge("the file is too large to be changed here")
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        raise Invalid("the file is no text in UTF-8; upload another one in its place") from None
+    if "\0" in text:
+        raise Invalid("the file is no text; upload another one in its place")
+    pairs = [("path", path), ("sha", sha), ("content", text)]
+    return Form([*pairs, ("crlf", "1")] if "\r\n" in text else pairs)
+
+
+@get(f"{SHARED}_delete/{{ref:path}}", policy=anyone(), include_in_schema=False)
+async def delete(request: WebRequest) -> Response[str]:
+    """The question whether a file is to go."""
+    request.require_signed_in()
+    frame = RepositoryFrame(request)
+    ref = await _branch(frame)
+    (found,) = await _begin(
+        frame, frame.forge.get("repos", frame.api("contents", *ref.path.split("/")), ref=ref.name)
+    )
+    if isinstance(found, list):
+        raise Invalid("a folder goes with its last file")
+    return _page(frame, "delete", ref, Form([("path", ref.path), ("sha", found["sha"])]))
+
+
+@get(f"{SHARED}_upload/{{ref:path}}", policy=anyone(), include_in_schema=False)
+async def upload(request: WebRequest) -> Response[str]:
+    """The form of files that come from the caller's machine."""
+    request.require_signed_in()
+    frame = RepositoryFrame(request)
+    ref = await _branch(frame)
+    await _begin(frame)
+    return _page(frame, "upload", ref, Form([("path", ref.path)]))
+
+
+@post(
+    [f"{SHARED}_{act}/{{ref:path}}" for act in ("new", "edit", "delete", "upload")],
+    policy=anyone(),
+    include_in_schema=False,
+)
+async def save(request: WebRequest) -> Response[Any]:
+    """Commit what the form says, to the branch or to a new one; what is refused is said above the form."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    act = request.scope["path"].split("/")[3].removeprefix("_")
+    ref = await _branch(frame)
+    new_branch = form.text("new_branch") if form.text("to") == "new" else ""
+    try:
+        files = _changes(act, ref, form)
+        body = {"branch": ref.name, "message": form.lines("message"), "files": files}
+        if new_branch:
+            body["new_branch"] = new_branch
+        await frame.forge.send("POST", "repos", frame.api("contents"), body)
+    except ApiError as error:
+        await _begin(frame)
+        return _page(frame, act, ref, form, error)
+    if new_branch:
+        return frame.redirect(f"/compare/{quote(ref.name)}...{quote(new_branch)}")
+    path = files[0]["path"] if act in ("new", "edit") else ref.path
+    if act == "delete":
+        path = path.rpartition("/")[0]
+    return frame.redirect(f"/src/{ref.url}/{path}".rstrip("/"))
+
+
+def _changes(act: str, ref: NamedRef, form: Form) -> list[dict[str, str]]:
+    """What is committed, as the API has it. Raises Invalid."""
+    path = form.text("path").strip("/")
+    if act == "upload":
+        if not form.files:
+            raise Invalid.field("files", "required", "choose at least one")
+        folder = f"{path}/" if path else ""
+        return [
+            {"operation": "upload", "path": folder + file.name, "content": b64encode(file.content).decode()}
+            for file in form.files
+        ]
+    if act == "delete":
+        return [{"operation": "delete", "path": ref.path, "sha": form.text("sha")}]
+    text = form.lines("content")
+    text = text.replace("\n", "\r\n") if form.has("crlf") else text
+    change = {"path": path, "content": b64encode(text.encode()).decode()}
+    if act == "new":
+        return [{"operation": "create", **change}]
+    moved = {"from_path": ref.path} if path != ref.path else {}
+    return [{"operation": "update", "sha": form.text("sha"), **change, **moved}]
+
+
+routes = [new, edit, delete, upload, save]
