@@ -28,14 +28,14 @@ async def test_keys_vouch_for_the_addresses_of_their_owner(world):
     with world.count_statements() as statements:
         answer = await find(world, key_ids=[*ids, "0" * 16], fingerprints=[of_ssh["fingerprint"], "none"])
     assert answer.status_code == 200, answer.text
-    found = {key["id"]: key for key in answer.json()}
+    keys = {key["id"]: key for key in answer.json()}
     signing = [subkey["key_id"] for subkey in added.json()["subkeys"] if subkey["can_sign"]]
-    assert set(found) == {*signing, of_ssh["fingerprint"]}
+    assert set(keys) == {*signing, of_ssh["fingerprint"]}
     assert {key["owner"]["login"] for key in answer.json()} == {"ann"}
-    assert found[of_ssh["fingerprint"]]["addresses"] == ["ann@example.com", "ann@x.io"]
-    assert found[signing[0]]["addresses"] == ["ann@example.com"]
-    kept = Cert.from_bytes(base64.b64decode(found[signing[0]]["certificate"]))
-    assert kept.fingerprint == cert.fingerprint
+    assert keys[of_ssh["fingerprint"]]["addresses"] == ["ann@example.com", "ann@x.io"]
+    assert keys[signing[0]]["addresses"] == ["ann@example.com"]
+    certificate = Cert.from_bytes(base64.b64decode(keys[signing[0]]["certificate"]))
+    assert certificate.fingerprint == cert.fingerprint
     assert len(statements) == 4
     assert (await find(world)).json() == []
     assert (await find(world, key_ids=["0"] * 101)).status_code == 422

@@ -46,7 +46,7 @@ class PgpKey:
         return sign(self._key.signer(), payload, mode=SignatureMode.DETACHED).decode()
 
 
-def known(world, key, *addresses):
+def register(world, key, *addresses):
     owner = world.identity.accounts[1]
     world.identity.signature_keys[key.id] = SignatureKey(
         id=key.id, owner=owner, addresses=list(addresses or ("ann@example.org",)), certificate=key.certificate
@@ -67,9 +67,9 @@ async def test_a_signature_is_verified_by_a_key_of_who_has_the_address(world, an
     pgp, ssh, rsa = PgpKey(), SshKey(), SshKey("ssh-rsa")
     other, stranger, foreign = SshKey(), SshKey(), PgpKey()
     for key in (pgp, ssh, rsa):
-        known(world, key)
+        register(world, key)
     for key in (other, foreign):
-        known(world, key, "bob@example.org")
+        register(world, key, "bob@example.org")
     signers = {
         "pgp": pgp.sign,
         "ssh": ssh.sign,
@@ -130,7 +130,7 @@ async def test_a_signature_is_verified_by_a_key_of_who_has_the_address(world, an
 async def test_a_signed_tag_is_verified(world, ann):
     created = await ann.create("app", default_branch="master", auto_init=True)
     repo, key = opened(world, created["id"]), SshKey()
-    known(world, key)
+    register(world, key)
     tip = repo.head.target
     for name, suffix, verified in (("good", b"", True), ("bad", b"x", False)):
         text = f"object {tip}\ntype commit\ntag {name}\ntagger {WHO}\n\nfirst\n-----BEGIN SSH\n".encode()

@@ -32,7 +32,7 @@ def commit_signatures(repo: pygit2.Repository, oids: list[str]) -> dict[str, Com
 
 def tag_signature(raw: bytes) -> CommitSignature | None:
     """The signature at the end of a tag object, which begins at the last line that looks like the first one of any."""
-    starts = [found.start() for found in _BEGIN.finditer(raw)]
+    starts = [match.start() for match in _BEGIN.finditer(raw)]
     if not starts or len(raw) > _LONGEST:
         return None
     return CommitSignature(raw[starts[-1] :], raw[: starts[-1]])
