@@ -55,7 +55,7 @@ async def test_lists_find_a_milestone_that_has_a_number_for_a_title(world):
     await world.create_milestone("2026")
     await world.open_issue(milestone=1)
     await world.propose(milestone=1, as_=1)
-    for query, found in {
+    for query, numbers in {
         "issues?milestones=2026": [2, 1],
         "issues?milestones=1,x": [2, 1],
         "issues?milestones=2025": [],
@@ -63,7 +63,7 @@ async def test_lists_find_a_milestone_that_has_a_number_for_a_title(world):
         "pulls?milestone=0": [2],
     }.items():
         listed = (await world.call("GET", f"/{query}")).json()
-        assert [issue["number"] for issue in listed] == found, query
+        assert [issue["number"] for issue in listed] == numbers, query
 
 
 async def test_a_milestone_says_when_it_was_created_and_updated(world):

@@ -1,5 +1,7 @@
 """Pinned issues and pull requests."""
 
+import asyncio
+
 
 async def pinned(world, kind="issues"):
     return [one["number"] for one in (await world.call("GET", f"/{kind}/pinned", as_=0)).json()]
@@ -30,3 +32,14 @@ async def test_pull_requests_are_pinned_apart_from_issues(world):
     for number in (1, 2):
         await world.call("POST", f"/issues/{number}/pin")
     assert (await pinned(world), await pinned(world, "pulls")) == ([1], [2])
+
+
+async def test_pins_at_the_same_time_neither_fail_nor_share_a_place(world):
+    for _ in range(5):
+        await world.open_issue()
+    requests = [world.call("POST", f"/issues/{number}/pin") for number in (1, 2, 3, 4, 5, 1, 2)]
+    answers = await asyncio.gather(*requests, world.call("DELETE", "/issues/5"))
+    assert {answer.status_code for answer in answers} <= {204, 404, 422}
+    listed = (await world.call("GET", "/issues/pinned")).json()
+    assert [issue["pin_order"] for issue in listed] == list(range(1, len(listed) + 1))
+    assert len(listed) >= 2

@@ -14,7 +14,7 @@ from ingot_issues.api.policies import in_repository
 from ingot_issues.api.request import IssuesRequest
 from ingot_issues.core.access import may_comment
 from ingot_issues.core.presenter import Presenter
-from ingot_issues.store import accounts, issue_rows
+from ingot_issues.store import accounts, comments, issue_rows
 from ingot_issues.store import reactions as store
 from ingot_issues.store.accounts import People
 from ingot_issues.store.comments import CommentKind, CommentRow
@@ -60,7 +60,9 @@ async def _add(
     await request.require_unblocked(issue.author_id, author_id)
     context = await request.context()
     async with request.db.transaction() as tx:
-        await context.lock(tx)
+        await context.lock(tx, issue_id)
+        if comment_id is not None and not await comments.list_by_id(tx, [comment_id]):
+            raise NotFound
         former = await store.get(tx, issue_id, comment_id, context.actor_id, content)
         row = former or await store.add(tx, issue_id, comment_id, context.actor_id, content)
         people = await accounts.get_people(tx, [context.actor_id])

@@ -102,7 +102,7 @@ async def _save(
     account_id = await _subscriber_id(request, queries.storable(user))
     context = await request.context()
     async with request.db.transaction() as tx:
-        await context.lock(tx)
+        await context.lock(tx, issue.id)
         before = account_id in await store.list_subscriber_ids(tx, issue.id)
         await store.save(tx, issue.id, account_id, subscribed=subscribed)
     return Response(None, status_code=200 if before == subscribed else 201)

@@ -24,10 +24,14 @@ def clean_body(body: str) -> str:
 async def write_comment(
     tx: Tx, context: RepositoryContext, issue: IssueDetails, body: str, body_references: list[Reference]
 ) -> Comment:
-    """Write a comment. ``body`` is clean, and ``body_references`` are its references."""
+    """Write a comment. ``body`` is clean, and ``body_references`` are its references.
+
+    Raises NotFound when the issue is deleted meanwhile.
+    """
     await context.lock(tx)
+    if not await issue_rows.count_comments(tx, issue.id, 1):
+        raise NotFound
     comment = await store.write(tx, issue, context.actor_id, body)
-    await issue_rows.count_comments(tx, issue.id, 1)
     await _add_references(tx, context, comment, body_references)
     await notify(tx, context, issue.id, comment_id=comment.id)
     return await announce_comment(tx, context, comment, "created")

@@ -36,7 +36,7 @@ async def add_dependency(
 
     Raises Invalid when it is the issue itself, or when the issue blocks it.
     """
-    await context.lock(tx)
+    await context.lock(tx, issue.id, blocker.id)
     await repositories.add_missing(tx, context.repository)
     if issue.id == blocker.id:
         raise Invalid.field("index", "same", "is the issue itself")
@@ -55,7 +55,7 @@ async def remove_dependency(
     on: IssueDetails,
 ) -> None:
     """Say that ``blocker`` does not block ``issue`` any more; nothing happens when it did not."""
-    await context.lock(tx)
+    await context.lock(tx, issue.id, blocker.id)
     if await store.remove(tx, issue.id, blocker.id):
         await wake(tx, context.jobs, [issue.id])
         await _record(tx, context, CommentKind.DEPENDENCY_REMOVED, on, blocker if on is issue else issue)

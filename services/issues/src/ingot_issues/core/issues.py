@@ -23,6 +23,7 @@ from ingot_issues.store import (
     issue_rows,
     labels,
     milestones,
+    pins,
     pulls,
     scheduled_merges,
 )
@@ -201,6 +202,9 @@ async def delete_issue(tx: Tx, context: RepositoryContext, issue: AnyIssue) -> N
         await milestones.count(tx, before.milestone_id, **{counted: -1})
     if is_open:
         await counters.count_open(tx, context.repository.id, -1, is_pull=before.is_pull)
+    pinned_ids = await pins.list_ids(tx, context.repository.id, is_pull=before.is_pull)
+    if before.id in pinned_ids:
+        await pins.replace(tx, pinned_ids, [one for one in pinned_ids if one != before.id])
     await comments.remove_of_issue(tx, before.id)
     await issue_rows.remove(tx, before.id)
     await counters.count_deleted(tx, context.repository.id)

@@ -129,7 +129,7 @@ async def add_to_issue(
 
     What is no label of the repository is left out.
     """
-    await context.lock(tx)
+    await context.lock(tx, issue.id)
     repository = context.repository
     rows = await store.list_by_ids_and_names(tx, repository.id, repository.owner.id, ids, names)
     added = _one_of_each_scope(rows)
@@ -150,7 +150,7 @@ async def replace_on_issue(
 
     What is no label of the repository is left out.
     """
-    await context.lock(tx)
+    await context.lock(tx, issue.id)
     label_ids = set(await list_ids_to_put(tx, context.repository, ids, names))
     former_ids = {row.id for row in await store.list_on_issue(tx, issue.id)}
     removed = await store.take_off_issue(tx, issue.id, sorted(former_ids - label_ids))
@@ -160,7 +160,7 @@ async def replace_on_issue(
 
 async def take_off_issue(tx: Tx, context: RepositoryContext, issue: IssueDetails, label_id: int) -> None:
     """Take one label off, if the issue has it. Raises Invalid when the repository has no such label."""
-    await context.lock(tx)
+    await context.lock(tx, issue.id)
     repository = context.repository
     if await store.get_usable(tx, repository.id, repository.owner.id, label_id) is None:
         raise Invalid.field("id", "unknown", "is no label of the repository")
@@ -169,7 +169,7 @@ async def take_off_issue(tx: Tx, context: RepositoryContext, issue: IssueDetails
 
 async def clear_issue(tx: Tx, context: RepositoryContext, issue: IssueDetails) -> None:
     """Take all labels off."""
-    await context.lock(tx)
+    await context.lock(tx, issue.id)
     removed = await store.take_off_issue(tx, issue.id)
     await _record(tx, context, issue, removed=removed, action="label_cleared")
 

@@ -13,7 +13,7 @@ MOST_PINS = 3
 
 async def pin_issue(tx: Tx, context: RepositoryContext, issue: IssueDetails) -> None:
     """Pin an issue after the others; nothing happens when it is pinned. Raises Invalid when there are too many."""
-    await context.lock(tx)
+    await context.lock(tx, issue.id)
     ids = await store.list_ids(tx, context.repository.id, is_pull=issue.is_pull)
     if issue.id in ids:
         return
@@ -25,7 +25,7 @@ async def pin_issue(tx: Tx, context: RepositoryContext, issue: IssueDetails) -> 
 
 async def unpin_issue(tx: Tx, context: RepositoryContext, issue: IssueDetails) -> None:
     """Nothing happens when it is not pinned."""
-    await context.lock(tx)
+    await context.lock(tx, issue.id)
     ids = await store.list_ids(tx, context.repository.id, is_pull=issue.is_pull)
     if issue.id in ids:
         await store.replace(tx, ids, [one for one in ids if one != issue.id])
@@ -34,7 +34,7 @@ async def unpin_issue(tx: Tx, context: RepositoryContext, issue: IssueDetails) -
 
 async def move_pin(tx: Tx, context: RepositoryContext, issue: IssueDetails, position: int) -> None:
     """Put a pinned issue at ``position``, which counts from 1. Raises Invalid."""
-    await context.lock(tx)
+    await context.lock(tx, issue.id)
     ids = await store.list_ids(tx, context.repository.id, is_pull=issue.is_pull)
     if issue.id not in ids:
         raise Invalid.field("index", "unpinned", "is not pinned")

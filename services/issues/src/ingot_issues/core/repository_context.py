@@ -8,7 +8,7 @@ from ingot_chassis.errors import NotFound
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_contracts.repos import Repository
 from ingot_issues.core.presenter import Presenter
-from ingot_issues.store import comments, counters
+from ingot_issues.store import comments, counters, issue_rows
 from ingot_issues.store.comments import NO_DETAILS, NO_REFERENCE, CommentKind, Details
 
 
@@ -25,10 +25,16 @@ class RepositoryContext:
     jobs: Jobs
     restricted: bool = False
 
-    async def lock(self, tx: Tx) -> None:
-        """Make every other writer of the repository wait. Raises NotFound when the repository is deleted."""
+    async def lock(self, tx: Tx, *issue_ids: int) -> None:
+        """Make every other writer of the repository wait.
+
+        Raises NotFound when the repository is deleted, or one of these issues: they were read before.
+        """
         if not await counters.lock(tx, self.repository.id):
             raise NotFound
+        for issue_id in issue_ids:
+            if not await issue_rows.exists(tx, issue_id):
+                raise NotFound
 
     async def add_to_timeline(
         self,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import NotFound
 from ingot_issues.core.diff_hunks import Position, find_hunks
 from ingot_issues.core.notifications import notify
 from ingot_issues.core.repository_context import RepositoryContext
@@ -18,6 +19,8 @@ async def reply(
 ) -> ReviewCommentRow:
     """Answer a comment, in its review. People hear of it, unless the review is pending."""
     await context.lock(tx)
+    if await store.get(tx, pull.id, to.review_id) is None:
+        raise NotFound
     row = await store.reply(tx, to, context.actor_id, body)
     if to.review_state != ReviewState.PENDING:
         await issue_rows.change(tx, pull.id)

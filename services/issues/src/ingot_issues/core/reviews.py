@@ -69,7 +69,7 @@ async def write_review(
 
     Raises Invalid.
     """
-    await context.lock(tx)
+    await context.lock(tx, pull.id)
     review_id = await store.get_pending_id(tx, pull.id, context.actor_id)
     if review_id is None:
         review_id = await store.add(
@@ -184,7 +184,7 @@ async def request_reviews(
     tx: Tx, context: RepositoryContext, pull: PullDetails, requests: NewRequests
 ) -> list[ReviewRow]:
     """Ask people and teams for a review; the requests. Nothing happens for those who were asked already."""
-    await context.lock(tx)
+    await context.lock(tx, pull.id)
     former = await store.list_requests(tx, pull.id, requests.account_ids, requests.team_ids)
     former_ids = [row.author_id for row in former if row.team_id is None]
     former_team_ids = [row.team_id for row in former]

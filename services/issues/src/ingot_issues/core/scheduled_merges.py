@@ -33,7 +33,7 @@ class TryMerge(msgspec.Struct, frozen=True, kw_only=True):
 
 async def schedule(tx: Tx, context: RepositoryContext, pull: AnyPull, options: MergeOptions) -> None:
     """Raises Conflict when a merge of the pull request is scheduled already."""
-    await context.lock(tx)
+    await context.lock(tx, pull.id)
     added = await store.add(
         tx,
         issue_id=pull.id,

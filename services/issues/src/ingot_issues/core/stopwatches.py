@@ -13,7 +13,7 @@ from ingot_issues.store.issues import IssueDetails
 
 async def start_stopwatch(tx: Tx, context: RepositoryContext, issue: IssueDetails) -> None:
     """Raises Conflict when the actor's stopwatch runs already."""
-    await context.lock(tx)
+    await context.lock(tx, issue.id)
     await repositories.add_missing(tx, context.repository)
     if not await store.add(tx, issue.id, context.actor_id):
         raise Conflict("the stopwatch runs already")
@@ -32,7 +32,7 @@ async def stop_stopwatch(tx: Tx, context: RepositoryContext, issue: IssueDetails
 
 async def cancel_stopwatch(tx: Tx, context: RepositoryContext, issue: IssueDetails) -> None:
     """Forget what the actor's stopwatch has measured. Raises Conflict when there is none."""
-    await context.lock(tx)
+    await context.lock(tx, issue.id)
     if await store.remove(tx, issue.id, context.actor_id) is None:
         raise Conflict("no stopwatch runs")
     await context.add_to_timeline(tx, issue.id, CommentKind.TRACKING_CANCELLED)

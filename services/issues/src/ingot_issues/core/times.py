@@ -25,7 +25,7 @@ async def add_time(
     """Add time that the actor spent, and write it into the timeline as ``kind``. Raises Invalid."""
     if not 0 < seconds <= LONGEST:
         raise Invalid.field("time", "range", "is a number of seconds above 0")
-    await context.lock(tx)
+    await context.lock(tx, issue.id)
     row = await store.add(
         tx,
         issue_id=issue.id,
@@ -42,7 +42,7 @@ async def delete_times(
     tx: Tx, context: RepositoryContext, issue: IssueDetails, rows: Sequence[TimeRow]
 ) -> None:
     """Delete times of an issue, and write that into its timeline."""
-    await context.lock(tx)
+    await context.lock(tx, issue.id)
     removed_ids = await store.remove(tx, [row.id for row in rows])
     for row in rows:
         if row.id in removed_ids:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from sqlalchemy import Integer, bindparam, delete, select, update
 
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
 from ingot_chassis.db.tables import BigId, now
 from ingot_issues.store.issues import IssueDetails, PullDetails
@@ -52,6 +53,12 @@ class PullRow(IssueRow):
     changed_files: int | None
 
 
+class IssueIdRow(TypedRow):
+    """The id of an issue that is there."""
+
+    id: int
+
+
 class MilestoneIdRow(TypedRow):
     """The milestone of an issue."""
 
@@ -74,6 +81,7 @@ _HAS_NUMBER = (
 )
 _BY_NUMBER, _PULL_BY_NUMBER = _ROWS.where(*_HAS_NUMBER), _PULLS.where(*_HAS_NUMBER)
 _BY_ID = _ROWS.where(_HAS_ID)
+_EXISTS = PreparedQuery(select(issue.c.id).where(_HAS_ID), IssueIdRow)
 _PULL_BY_ID = _PULLS.where(_HAS_ID)
 
 
@@ -83,6 +91,10 @@ async def get(db: Executor, repository_id: int, number: int) -> IssueRow | None:
 
 async def get_by_id(db: Executor, issue_id: int) -> IssueRow | None:
     return await fetch_first(db, _BY_ID, IssueRow, issue_id=issue_id)
+
+
+async def exists(db: Executor, issue_id: int) -> bool:
+    return await _EXISTS.first(db, issue_id=issue_id) is not None
 
 
 async def get_pull(db: Executor, repository_id: int, number: int) -> PullRow | None:
@@ -112,9 +124,10 @@ _COUNT_COMMENTS = _CHANGE.values(
 )
 
 
-async def count_comments(db: Executor, issue_id: int, difference: int) -> None:
-    """Add to the number of comments of an issue."""
-    await db.execute(_COUNT_COMMENTS, {"issue_id": issue_id, "updated_at": now(), "difference": difference})
+async def count_comments(db: Executor, issue_id: int, difference: int) -> bool:
+    """Add to the number of comments of an issue; False when it is deleted."""
+    values = {"issue_id": issue_id, "updated_at": now(), "difference": difference}
+    return (await db.execute(_COUNT_COMMENTS, values)).rowcount > 0
 
 
 async def remove(db: Executor, issue_id: int) -> None:
