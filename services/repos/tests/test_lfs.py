@@ -85,24 +85,26 @@ async def test_an_object_that_one_may_not_read_is_proven_by_its_bytes(world, ann
 
 
 @pytest.mark.parametrize(
-    ("sent", "size", "status"),
+    ("sent", "size", "status", "words"),
     [
-        (FILE[:-1] + b"!", len(FILE), 422),
-        (FILE[:-1], len(FILE), 400),
-        (FILE + b"!", len(FILE), 413),
-        (b"", len(FILE), 400),
-        (FILE, len(FILE) + 1, 400),
+        (FILE[:-1] + b"!", len(FILE), 422, "oid: is not the checksum of what came"),
+        (FILE[:-1], len(FILE), 400, "26000 bytes were announced and 25999 came"),
+        (FILE + b"!", len(FILE), 413, "26000 bytes were announced and more came"),
+        (b"", len(FILE), 400, "26000 bytes were announced and 0 came"),
+        (FILE, len(FILE) + 1, 400, "26001 bytes were announced and 26000 came"),
     ],
     ids=["other bytes", "too few", "too many", "none", "another size"],
 )
 @pytest.mark.parametrize("is_stored", [False, True])
-async def test_bytes_that_are_not_the_object_are_refused(world, ann, bob, app, sent, size, status, is_stored):
+async def test_bytes_that_are_not_the_object_are_refused(
+    world, ann, bob, app, sent, size, status, words, is_stored
+):
     if is_stored:  # by a repository that bob cannot read
         await ann.create("secret", private=True)
         await upload(ann, repo="ann/secret")
     await bob.create("mine")
     answer = await put(bob, sent, as_oid=oid_of(FILE), size=size, repo="bob/mine")
-    assert answer.status_code == status
+    assert (answer.status_code, answer.json()["message"]) == (status, words), "the same, stored or not"
     assert answer.headers["content-type"] == MEDIA_TYPE
     assert set(answer.json()) == {"message", "documentation_url"}
     assert (await download(bob, repo="bob/mine")).status_code == 404

@@ -6,7 +6,7 @@ an object that no repository has any more are freed.
 
 import hashlib
 import uuid
-from collections.abc import AsyncIterable, AsyncIterator, Collection
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
 import msgspec
@@ -112,7 +112,8 @@ class LfsObjects:
         async with self._db.read() as db:
             existing = await lfs_objects.get(db, repository.shard, oid)
         if existing is not None:
-            await _require_bytes(chunks, oid, size)
+            async for _ in _checked(chunks, oid, size):
+                pass
             await self._give(repository, oid, size)
             return
         room = await self.free_bytes(repository)
@@ -120,7 +121,7 @@ class LfsObjects:
             raise self._no_room()
         object_uuid = str(uuid.uuid4())
         key = object_key(object_uuid)
-        await self._objects.put(key, chunks, max_bytes=size, length=size, sha256=oid)
+        await self._objects.put(key, _checked(chunks, oid, size), max_bytes=size, length=size, sha256=oid)
         is_first = False
         try:
             is_first = await self._give(repository, oid, size, object_uuid)
@@ -182,14 +183,18 @@ class LfsObjects:
         )
 
 
-async def _require_bytes(chunks: AsyncIterable[bytes], oid: str, size: int) -> None:
-    """Read ``chunks`` to their end. Raises BadRequest, TooLarge, Invalid unless they are ``size`` bytes of this hash."""
+async def _checked(chunks: AsyncIterable[bytes], oid: str, size: int) -> AsyncGenerator[bytes, None]:
+    """``chunks``. Raises BadRequest, TooLarge, Invalid unless they are ``size`` bytes of this hash.
+
+    In the same words whether the object is stored already or not: others may not learn what a repository has.
+    """
     digest, read = hashlib.sha256(), 0
     async for chunk in chunks:
         read += len(chunk)
         if read > size:
             raise TooLarge(f"{size} bytes were announced and more came")
         digest.update(chunk)
+        yield chunk
     if read != size:
         raise BadRequest(f"{size} bytes were announced and {read} came")
     if digest.hexdigest() != oid:
