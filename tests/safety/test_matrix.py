@@ -31,6 +31,7 @@ NOT_OPENED = {
     "DELETE /api/v1/repos/{owner}/{repo}/collaborators/{collaborator}",
 }
 """They end what others are tried with. Those who may are tried by the services' tests."""
+READS = ("read", "write", "admin", "organization", "organization member", "organization owner")
 SERVICES = ("identity", "repos", "issues", "hooks")
 
 
@@ -156,16 +157,9 @@ async def in_turn(work: list[Callable[[], Awaitable[None]]]) -> None:
     await asyncio.gather(*(worker() for _ in range(AT_ONCE)))
 
 
-async def pages(world: World, client: httpx.AsyncClient) -> dict[str, str]:
-    """All that the owner of the repositories reads there."""
+async def pages(world: World, client: httpx.AsyncClient, targets: tuple[Target, ...] = ()) -> dict[str, str]:
+    """All that the owner reads at the targets; without any, at each kind of repository a share of it."""
     owner = next(caller for caller in CALLERS if caller.name == "owner")
-    reads = [
-        route
-        for route in ROUTES
-        if route.method == "GET"
-        and route.place == "repository"
-        and route.policy in ("read", "write", "admin")
-    ]
     texts: dict[str, str] = {}
 
     async def read(route: Route, target: Target) -> None:
@@ -173,10 +167,13 @@ async def pages(world: World, client: httpx.AsyncClient) -> dict[str, str]:
         text = (await client.get(path, headers=world.headers(owner))).text
         texts[path] = re.sub(r'"download_count":\d+', "", text)  # these pages have downloads among them
 
+    everything = REPOSITORIES if WHOLE else ()
+    reads = [route for route in ROUTES if route.method == "GET" and route.policy in READS]
     chosen = [
         (route, target)
         for number, route in enumerate(reads)
-        for target in (REPOSITORIES if WHOLE else REPOSITORIES[number % 6 :][:1])
+        for target in targets or everything or REPOSITORIES[number % 6 :][:1]
+        if route.place == ("repository" if target.repo else "organization")
     ]
     await in_turn([partial(read, *each) for each in chosen])
     return texts

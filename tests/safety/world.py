@@ -33,6 +33,8 @@ BODY: dict[str, Any] = {
 LINES = [{"path": "topic.md", "body": "Here", "new_position": 1}]
 UNREADABLE = b"{"
 MINE = Target("of the stranger", "sam", "mine")
+MY_ORGANIZATION = Target("of the stranger", "nest")
+STRANGERS = {"sam", "nest"}
 
 
 def body_of(route: Route) -> dict[str, Any] | None:
@@ -59,7 +61,7 @@ class World:
             email, password = f"{name}@example.org", world._passwords[name]
             world.do("root", "POST", "admin/users", username=name, email=email, password=password)
         own = world._own_things()
-        for organization in ORGANIZATIONS:
+        for organization in (*ORGANIZATIONS, MY_ORGANIZATION):
             world.things[organization] = own | world._organization(organization)
         for repository in repositories:
             world.things[repository] = own | world._repository(repository)
@@ -145,20 +147,22 @@ class World:
 
     def _organization(self, target: Target) -> dict[str, Any]:
         visibility = {"all": "public", "people": "limited", "members": "private"}[target.visible_to]
-        self.do("root", "POST", f"admin/users/{OWNER}/orgs", username=target.owner, visibility=visibility)
+        by = "sam" if target.owner in STRANGERS else OWNER
+        self.do("root", "POST", f"admin/users/{by}/orgs", username=target.owner, visibility=visibility)
         path = f"orgs/{target.owner}"
-        team = self.do(OWNER, "POST", f"{path}/teams", name="crew", permission="write")["id"]
-        others = self.do(OWNER, "POST", f"{path}/teams", name="others", permission="read")["id"]
-        self.do(OWNER, "PUT", f"teams/{team}/members/tess")
-        self.do(OWNER, "PUT", f"teams/{others}/members/mia")
-        hook = self.do(OWNER, "POST", f"{path}/hooks", **HOOK)["id"]
-        label = self.do(OWNER, "POST", f"{path}/labels", name="all", color="#00ff00")["id"]
-        return {"org": target.owner, "team_id": team, "hook_id": hook, "label_id": label, "username": "sam"}
+        team = self.do(by, "POST", f"{path}/teams", name="crew", permission="write")["id"]
+        others = self.do(by, "POST", f"{path}/teams", name="others", permission="read")["id"]
+        self.do(by, "PUT", f"teams/{team}/members/tess")
+        self.do(by, "PUT", f"teams/{others}/members/mia")
+        hook = self.do(by, "POST", f"{path}/hooks", **HOOK)["id"]
+        label = self.do(by, "POST", f"{path}/labels", name="all", color="#00ff00")["id"]
+        things = {"org": target.owner, "team_id": team, "hook_id": hook, "label_id": label}
+        return things | {"name": "next", "username": "sam"}
 
     def _repository(self, target: Target) -> dict[str, Any]:
         below = f"orgs/{target.owner}/repos" if target.of_organization else "user/repos"
         private = target.visible_to == "nobody"
-        by = OWNER if target.of_organization else target.owner
+        by = "sam" if target.owner in STRANGERS else OWNER
         repository = self.do(
             by, "POST", below, name=target.repo, private=private, auto_init=True, default_branch="main"
         )

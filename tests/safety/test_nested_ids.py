@@ -1,0 +1,117 @@
+"""Ids of somebody else's things below one's own path: answered like what is not there, and nothing changes.
+
+Sam owns a repository and an organization, and names below them, and below ``/user``, what Ann has in private ones.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import httpx
+
+from .routes import ROUTES, Route
+from .rules import CALLERS, ORGANIZATIONS, REPOSITORIES, Target
+from .test_matrix import NOT_OPENED, comparable, in_turn, pages
+from .world import ABSENT_ID, MINE, MY_ORGANIZATION, World, body_of
+
+CLOSED, VAULT = REPOSITORIES[1], ORGANIZATIONS[2]
+NOWHERE = {
+    "lock_id": "999999", "oid": "9" * 64, "sha": "9" * 40,
+    **dict.fromkeys(("delivery_id", "file_uuid", "asset_uuid"), "99999999-0000-7000-8000-000000000000"),
+}  # fmt: skip
+"""Ids of nothing that are no numbers."""
+IDS_OF_PLACES = ("repository_id", "team_id")
+"""They are the place itself: the matrix has them."""
+PUBLIC = {"DELETE /api/v1/user/keys/{key_id}"}
+"""What everybody may list: that it belongs to somebody else is said."""
+SECRET = b"what only Ann has"
+LFS = {"content-type": "application/octet-stream"}
+
+
+class Attempt(NamedTuple):
+    """``path`` names a thing of Ann, ``absent_path`` in its place nothing."""
+
+    route: Route
+    path: str
+    absent_path: str
+
+
+async def more_ids(client: httpx.AsyncClient, world: World) -> dict[tuple[Target, str], str]:
+    """Of what only this test needs: a commit, an object of LFS, a lock, and deliveries, all of Ann's."""
+    ann = world.headers(next(caller for caller in CALLERS if caller.name == "owner"))
+
+    async def do(method: str, path: str, **options: Any) -> Any:
+        answer = await client.request(method, path, headers=ann | options.pop("headers", {}), **options)
+        assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
+        return answer.json() if answer.content else None
+
+    closed = f"{CLOSED.owner}/{CLOSED.repo}"
+    oid = hashlib.sha256(SECRET).hexdigest()
+    await do("PUT", f"{closed}.git/info/lfs/objects/{oid}/{len(SECRET)}", content=SECRET, headers=LFS)
+    lock = await do("POST", f"{closed}.git/info/lfs/locks", json={"path": "a.bin"})
+    ids = {
+        (CLOSED, "oid"): oid,
+        (CLOSED, "lock_id"): lock["lock"]["id"],
+        (CLOSED, "sha"): (await do("GET", f"api/v1/repos/{closed}/branches/main"))["commit"]["id"],
+    }
+    for target, place in ((CLOSED, f"repos/{closed}"), (VAULT, f"orgs/{VAULT.owner}")):
+        hook = f"api/v1/{place}/hooks/{world.things[target]['hook_id']}"
+        await do("POST", f"{hook}/tests")
+        ids[target, "delivery_id"] = (await do("GET", f"{hook}/deliveries"))[0]["id"]
+    return ids
+
+
+def attempts(world: World, ids: Mapping[tuple[Target, str], str]) -> Iterator[Attempt]:
+    """Every id of every route, one by one, below what is Sam's; also both ids of a route at once."""
+    for route in ROUTES:
+        ids_of = [name for name in route.placeholders if _is_id(name)]
+        if route.place == "team" or route.policy == "site" or route.name in NOT_OPENED | PUBLIC or not ids_of:
+            continue
+        mine, hers = {"organization": (MY_ORGANIZATION, VAULT)}.get(route.place, (MINE, CLOSED))
+        things = {name: ids.get((hers, name)) or world.thing(route, hers, name) for name in ids_of}
+        for chosen in [[name] for name in ids_of] + ([ids_of] if len(ids_of) > 1 else []):
+            path = world.fill(route, mine, **{name: things[name] for name in chosen})
+            absent = world.fill(route, mine, **{name: NOWHERE.get(name, ABSENT_ID) for name in chosen})
+            yield Attempt(route, path, absent)
+
+
+def _is_id(name: str) -> bool:
+    return name in NOWHERE or (name.endswith("_id") and name not in IDS_OF_PLACES)
+
+
+def _lasting(path: str, texts: Mapping[str, str]) -> Any:
+    """What is there, but not how far it is: deliveries go on by themselves."""
+    return re.findall(r'"id":"[^"]+"', texts[path]) if path.endswith("/deliveries") else texts[path]
+
+
+async def test_ids_of_others_are_ids_of_nothing(world):
+    stranger = world.headers(next(caller for caller in CALLERS if caller.name == "stranger"))
+    wrong: list[str] = []
+    async with httpx.AsyncClient(base_url=world.url, timeout=60) as client:
+
+        async def send(route: Route, path: str) -> tuple[int, str, Any]:
+            body: Any = body_of(route)
+            answer = await client.request(route.method, path, headers=stranger, json=body)
+            return comparable(answer, path)
+
+        async def attempt(one: Attempt) -> None:
+            there, absent = await send(one.route, one.path), await send(one.route, one.absent_path)
+            nothing_deleted = there[0] == 204 and one.route.method == "DELETE"
+            if there != absent or not (nothing_deleted or 400 <= there[0] < 500):
+                wrong.append(f"{one.route.name}: {one.path}: {there}, where nothing is: {absent}")
+
+        ids = await more_ids(client, world)
+        before = await pages(world, client, (CLOSED, VAULT))
+        tried = list(attempts(world, ids))
+        await in_turn([partial(attempt, one) for one in tried])
+        after = await pages(world, client, (CLOSED, VAULT))
+    wrong += [
+        f"changed: {path}: {before[path]} -> {after[path]}"
+        for path in before
+        if _lasting(path, before) != _lasting(path, after)
+    ]
+    print(f"{len(tried)} ids of others")
+    assert len(tried) > 100
+    assert not wrong, "\n".join(wrong)
