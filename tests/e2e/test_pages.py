@@ -144,7 +144,8 @@ READ = [
     "issues?state=closed&q=x", "issues/1", "issues.atom", "pulls", "pulls/2", "pulls/2/commits", "pulls/2/files", "pulls/2/files?style=split&at=1R1", "pulls/2.diff", "issues/2",
 ]  # fmt: skip
 SIGNED_IN = ["issues/new", "issues/1/facts", "fork", "releases/new"]
-ADMINISTER = ["settings", "settings/collaboration", "settings/hooks", "settings/hooks/new", "settings/keys"]
+ADMINISTER = ["settings", "settings/collaboration", "settings/hooks", "settings/hooks/new", "settings/keys",
+              "settings/teams", "settings/branches", "settings/mirrors", "settings/transfer"]  # fmt: skip
 
 
 @pytest.mark.parametrize("role", ["nobody", "stranger", "reader", "writer", "ann"])
@@ -330,6 +331,34 @@ async def test_files_and_branches_are_changed_on_pages(scene):
     await scene.stranger.page(edit, status=404)
     await scene.stranger.page(f"{base}/_new/main", status=403)
     assert (await scene.stranger.send(base, new, to=f"{base}/_new/main")).status_code == 403
+
+
+async def test_people_administer_what_is_theirs_on_pages(scene):
+    ann, stranger, org = scene.ann, scene.stranger, f"o{secrets.token_hex(3)}"
+    made = await ann.send("org/create", {"username": org, "visibility": "public"})
+    assert made.url.path == f"/{org}"
+    base = f"org/{org}/settings"
+    crew = await ann.send(f"{base}/teams", {"name": "crew", "permission": "write"})
+    team = re.search(r"/teams/(\d+)\">crew", crew.text)[1]
+    inside = await ann.send(f"{base}/teams/{team}", {"login": scene.reader.name})
+    assert f">{scene.reader.name}</a>" in inside.text
+    hooks = await ann.send(f"{base}/hooks", {"url": "http://127.0.0.1:9/", "type": "gitea", "push": "1"})
+    assert "http://127.0.0.1:9/" in hooks.text
+    assert "sea" in (await ann.send(f"{base}/labels", {"name": "sea", "color": "#aabbcc"})).text
+    for part in ("", "/members", "/teams", "/labels", "/hooks"):
+        await stranger.page(f"{base}{part}", status=403)
+        await scene.nobody.page(f"{base}{part}", status=401)
+    rules = await ann.send(f"{scene.open}/settings/branches", {"rule_name": "v/*", "approvals": "2"})
+    assert "2 approvals" in rules.text
+    registered = await ann.send("user/settings/oauth2", {"name": "app", "redirect_uris": "http://127.0.0.1/"})
+    assert "shown only now" in registered.text
+    begun = await ann.send("user/settings/two_factor", {"do": "begin"})
+    secret = re.search(r"<code>([A-Z2-7]{16,})</code>", begun.text)[1]
+    refused = await ann.send("user/settings/two_factor", {"do": "confirm", "code": "x", "secret": secret})
+    assert (refused.status_code, secret in refused.text) == (422, True)
+    assert ann.name in await ann.page("user/settings/emails")
+    for path in ("admin/users", f"admin/users/{ann.name}", "admin/orgs"):
+        await ann.page(path, status=403)
 
 
 async def test_an_issue_gets_reactions_files_and_what_is_decided_about_it(scene):

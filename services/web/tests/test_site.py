@@ -19,6 +19,8 @@ async def test_the_style_sheet_is_kept_for_ever_and_changes_its_address(world):
     assert "immutable" in sheet.headers["cache-control"]
     assert "url(" not in sheet.text
     assert "@import" not in sheet.text
+    plain = await world.get("/-/assets/style.css")
+    assert (plain.text, plain.headers["cache-control"]) == (sheet.text, "public, max-age=600")
 
 
 @pytest.mark.parametrize("name", ["nothing.css", "..%2Fsite.py", "style.css%00"])

@@ -9,8 +9,10 @@ from ingot_chassis.http.app import service_app
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.service import assemble
 from ingot_web.api import (
+    account_security,
     account_settings,
     accounts,
+    administration,
     blame,
     errors,
     file_editing,
@@ -18,7 +20,9 @@ from ingot_web.api import (
     home,
     issue_facts,
     issues,
+    more_settings,
     new_repositories,
+    organization_settings,
     pulls,
     releases,
     repositories,
@@ -36,7 +40,11 @@ from ingot_web.settings import Settings
 ROUTES = [
     *site.routes,
     *account_settings.routes,
+    *account_security.routes,
+    *administration.routes,
+    *organization_settings.routes,
     *repository_settings.routes,
+    *more_settings.routes,
     *webhooks.routes,
     *home.routes,
     *accounts.routes,

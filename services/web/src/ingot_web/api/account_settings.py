@@ -18,7 +18,7 @@ GROUPS = ("repository", "issue", "user", "organization", "notification", "misc")
 LIFETIMES = (("30", "30 days"), ("90", "90 days"), ("365", "A year"), ("", "For ever"))
 
 
-def _page(
+def page(
     request: WebRequest,
     part: str,
     title: str,
@@ -45,7 +45,7 @@ async def profile(request: WebRequest) -> Response[str]:
 
 async def _profile_page(request: WebRequest, problem: ApiError | None = None) -> Response[str]:
     settings = await request.forge.get("identity", "/user/settings")
-    return _page(request, "profile", "Profile", problem=problem, settings=settings)
+    return page(request, "profile", "Profile", problem=problem, settings=settings)
 
 
 @post("/user/settings", policy=anyone(), include_in_schema=False)
@@ -69,7 +69,7 @@ async def keys(request: WebRequest) -> Response[str]:
 
 async def _keys_page(request: WebRequest, form: Form, problem: ApiError | None = None) -> Response[str]:
     listing = await request.forge.listing("identity", "/user/keys", limit=SHOWN)
-    return _page(request, "keys", "SSH keys", problem=problem, listing=listing, form=form)
+    return page(request, "keys", "SSH keys", problem=problem, listing=listing, form=form)
 
 
 @post("/user/settings/keys", policy=anyone(), include_in_schema=False)
@@ -100,7 +100,7 @@ async def _tokens_page(
     """``secret`` is that of a token that was just made; it is shown this once."""
     path = at("users", request.principal.name, "tokens")
     listing = await request.forge.listing("identity", path, limit=SHOWN)
-    return _page(
+    return page(
         request,
         "applications",
         "Access tokens",
@@ -148,7 +148,7 @@ async def sessions(request: WebRequest) -> Response[str]:
     request.require_signed_in()
     listing = await request.forge.listing("identity", "/user/sessions", page=request.number, limit=SHOWN)
     pages = request.pages_of(listing.total, SHOWN)
-    return _page(request, "security", "Sessions", listing=listing, pages=pages)
+    return page(request, "security", "Sessions", listing=listing, pages=pages)
 
 
 @post("/user/settings/security", policy=anyone(), include_in_schema=False)

@@ -33,7 +33,7 @@ async def general(request: WebRequest) -> Response[str]:
 
 
 async def _general_page(frame: RepositoryFrame, problem: ApiError | None = None) -> Response[str]:
-    await _load_own(frame)
+    await load_own(frame)
     return frame.render(
         "settings/repository.html",
         tab="settings",
@@ -46,7 +46,7 @@ async def _general_page(frame: RepositoryFrame, problem: ApiError | None = None)
     )
 
 
-async def _load_own(frame: RepositoryFrame, *questions: Any) -> list[Any]:
+async def load_own(frame: RepositoryFrame, *questions: Any) -> list[Any]:
     """Ask for what only those see who administer the repository. Its list of hooks is refused to all others."""
     _, *answers = await frame.load(frame.forge.get("hooks", frame.api("hooks"), limit=1), *questions)
     return answers
@@ -76,7 +76,7 @@ async def edit(request: WebRequest) -> Response[Any]:
 async def delete(request: WebRequest) -> Response[Any]:
     """Delete the repository, if its name was typed."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
-    await _load_own(frame)
+    await load_own(frame)
     if form.text("name") != frame.repository["full_name"]:
         message = f"type {frame.repository['full_name']} to delete it"
         return await _general_page(frame, Invalid.field("name", "mismatch", message))
@@ -92,7 +92,7 @@ async def collaborators(request: WebRequest) -> Response[str]:
 
 
 async def _collaborators_page(frame: RepositoryFrame, problem: ApiError | None = None) -> Response[str]:
-    (listing,) = await _load_own(
+    (listing,) = await load_own(
         frame,
         frame.forge.listing("repos", frame.api("collaborators"), page=frame.request.number, limit=SHOWN),
     )
@@ -132,7 +132,7 @@ async def keys(request: WebRequest) -> Response[str]:
 
 
 async def _keys_page(frame: RepositoryFrame, form: Form, problem: ApiError | None = None) -> Response[str]:
-    (listing,) = await _load_own(frame, frame.forge.listing("repos", frame.api("keys"), limit=SHOWN))
+    (listing,) = await load_own(frame, frame.forge.listing("repos", frame.api("keys"), limit=SHOWN))
     return frame.render(
         "settings/deploy_keys.html",
         tab="settings",

@@ -25,18 +25,20 @@ Disallow: /*/*/settings
 """
 
 
-def _answer(name: str) -> Response[bytes]:
+def _answer(name: str, *, by_content: bool) -> Response[bytes]:
+    """``by_content``: the address changes with the file; by another one a browser asks again soon."""
     if name not in ASSETS:
         raise NotFound
     kind, content = ASSETS[name]
-    headers = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
+    kept = "max-age=31536000, immutable" if by_content else "max-age=600"
+    headers = {"Cache-Control": f"public, {kept}", "X-Content-Type-Options": "nosniff"}
     return Response(content, media_type=kind, headers=headers)
 
 
 @get("/-/assets/{name:str}", policy=anyone(), include_in_schema=False)
-async def asset(name: str) -> Response[bytes]:
-    """A file of this service. Its address changes with its content."""
-    return _answer(name)
+async def asset(request: WebRequest, name: str) -> Response[bytes]:
+    """A file of this service. Its address changes with its content; without that it is for the pages of sign-in."""
+    return _answer(name, by_content=bool(request.scope["query_string"]))
 
 
 @get("/robots.txt", policy=anyone(), include_in_schema=False, media_type="text/plain")
@@ -48,7 +50,7 @@ async def robots() -> str:
 @get("/favicon.ico", policy=anyone(), include_in_schema=False)
 async def favicon() -> Response[bytes]:
     """The icon, for browsers that ask for it by this name."""
-    return _answer("icon.svg")
+    return _answer("icon.svg", by_content=False)
 
 
 @get("/-/styleguide", policy=anyone(), include_in_schema=False)

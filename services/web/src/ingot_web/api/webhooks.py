@@ -73,21 +73,25 @@ async def _new_page(frame: RepositoryFrame, form: Form, problem: ApiError | None
 async def create(request: WebRequest) -> Response[Any]:
     """Make a webhook."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
+    try:
+        hook = await frame.forge.send("POST", "hooks", frame.api("hooks"), new_hook(form))
+    except ApiError as error:
+        return await _new_page(frame, form, error)
+    return frame.redirect(f"/settings/hooks/{hook['id']}")
+
+
+def new_hook(form: Form) -> dict[str, Any]:
+    """What the form of a webhook says, as the API has it."""
     config = {"url": form.text("url"), "content_type": form.text("content_type") or "json"}
     if form["secret"]:
         config["secret"] = form["secret"]
-    body = {
+    return {
         "type": form.text("type") or "gitea",
         "config": config,
         "events": [event for event, _ in EVENTS if form.has(event)],
         "branch_filter": form.text("branch_filter"),
         "active": form.has("active"),
     }
-    try:
-        hook = await frame.forge.send("POST", "hooks", frame.api("hooks"), body)
-    except ApiError as error:
-        return await _new_page(frame, form, error)
-    return frame.redirect(f"/settings/hooks/{hook['id']}")
 
 
 @get("/{owner:str}/{repo:str}/settings/hooks/{hook_id:int}", policy=anyone(), include_in_schema=False)

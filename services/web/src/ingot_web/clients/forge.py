@@ -7,14 +7,14 @@ from urllib.parse import quote, urlencode
 import msgspec
 from markupsafe import Markup
 
-from ingot_chassis.errors import Conflict, Denied, NotFound, Unauthenticated
+from ingot_chassis.errors import Conflict, Denied, NotAllowed, NotFound, Unauthenticated
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.peers.transports import PeerAnswer
 from ingot_contracts.issues import RenderedTexts, RenderTexts
 
 API = "/api/v1"
-NOTHING = (NotFound, Denied, Unauthenticated, Conflict)
-"""What a page leaves out: the caller does not find it or may not see it, or the repository has no commits."""
+NOTHING = (NotFound, Denied, Unauthenticated, Conflict, NotAllowed)
+"""What a page leaves out: the caller does not find it or may not see it, or the repository has none."""
 Parameters = dict[str, str | int | bool]
 
 

@@ -1,0 +1,139 @@
+"""Security of one's own account: addresses, the second factor, and applications that act for the caller."""
+
+from asyncio import gather
+from typing import Any
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.account_settings import page
+from ingot_web.api.request import WebRequest
+from ingot_web.clients.forge import at
+
+SHOWN = 50
+FACTOR = "/user/two_factor"
+APPLICATIONS = "/user/applications/oauth2"
+
+
+@get("/user/settings/emails", policy=anyone(), include_in_schema=False)
+async def emails(request: WebRequest) -> Response[str]:
+    """The addresses of the caller."""
+    request.require_signed_in()
+    return await _emails_page(request)
+
+
+async def _emails_page(request: WebRequest, problem: ApiError | None = None) -> Response[str]:
+    listing = await request.forge.listing("identity", "/user/emails", limit=SHOWN)
+    return page(request, "emails", "Addresses", problem=problem, listing=listing)
+
+
+@post("/user/settings/emails", policy=anyone(), include_in_schema=False)
+async def change_emails(request: WebRequest) -> Response[Any]:
+    """Add an address, remove one, or choose the one that others see."""
+    form = await request.sent_form()
+    address = form.text("email")
+    try:
+        match form.text("do"):
+            case "remove":
+                await request.forge.send("DELETE", "identity", "/user/emails", {"emails": [address]})
+            case "primary":
+                await request.forge.send("PATCH", "identity", "/user/emails", {"email": address})
+            case _:
+                await request.forge.send("POST", "identity", "/user/emails", {"emails": [address]})
+    except ApiError as error:
+        return await _emails_page(request, error)
+    return request.redirect("/user/settings/emails")
+
+
+@get("/user/settings/two_factor", policy=anyone(), include_in_schema=False)
+async def two_factor(request: WebRequest) -> Response[str]:
+    """Whether there is a second factor, and the way to one."""
+    request.require_signed_in()
+    return await _factor_page(request)
+
+
+async def _factor_page(
+    request: WebRequest, problem: ApiError | None = None, *, enrolment: Any = None, codes: Any = ()
+) -> Response[str]:
+    """``enrolment`` is what the app needs, ``codes`` are new recovery codes; both are shown this once."""
+    state = await request.forge.get("identity", FACTOR)
+    return page(
+        request,
+        "two_factor",
+        "Two-factor authentication",
+        problem=problem,
+        state=state,
+        enrolment=enrolment,
+        codes=codes,
+    )
+
+
+@post("/user/settings/two_factor", policy=anyone(), include_in_schema=False)
+async def change_two_factor(request: WebRequest) -> Response[Any]:
+    """Begin with a second factor, confirm it, get new recovery codes, or go on without it."""
+    form = await request.sent_form()
+    code = {"code": form.text("code")}
+    try:
+        match form.text("do"):
+            case "begin":
+                enrolment = await request.forge.send("POST", "identity", FACTOR)
+                return await _factor_page(request, enrolment=enrolment)
+            case "confirm":
+                made = await request.forge.send("POST", "identity", f"{FACTOR}/confirm", code)
+                return await _factor_page(request, codes=made["recovery_codes"])
+            case "codes":
+                made = await request.forge.send("POST", "identity", f"{FACTOR}/recovery_codes", code)
+                return await _factor_page(request, codes=made["recovery_codes"])
+            case "remove":
+                await request.forge.send("DELETE", "identity", FACTOR, code)
+    except ApiError as error:
+        enrolment = {"secret": form.text("secret"), "uri": form.text("uri")} if form.has("secret") else None
+        return await _factor_page(request, error, enrolment=enrolment)
+    return request.redirect("/user/settings/two_factor")
+
+
+@get("/user/settings/oauth2", policy=anyone(), include_in_schema=False)
+async def applications(request: WebRequest) -> Response[str]:
+    """Applications that act for the caller, and those that the caller has registered."""
+    request.require_signed_in()
+    return await _applications_page(request)
+
+
+async def _applications_page(
+    request: WebRequest, problem: ApiError | None = None, *, made: Any = None
+) -> Response[str]:
+    """``made`` was just registered; its secret is shown this once."""
+    grants, own = await gather(
+        request.forge.listing("identity", "/user/oauth2_grants", limit=SHOWN),
+        request.forge.listing("identity", APPLICATIONS, limit=SHOWN),
+    )
+    return page(
+        request, "oauth2", "Applications", problem=problem, grants=grants.rows, own=own.rows, made=made
+    )
+
+
+@post("/user/settings/oauth2", policy=anyone(), include_in_schema=False)
+async def change_applications(request: WebRequest) -> Response[Any]:
+    """Take an application its rights, register one, or remove one."""
+    form = await request.sent_form()
+    try:
+        match form.text("do"):
+            case "revoke":
+                await request.forge.send("DELETE", "identity", at("user", "oauth2_grants", form.text("id")))
+            case "remove":
+                await request.forge.send("DELETE", "identity", APPLICATIONS + at(form.text("id")))
+            case _:
+                body = {
+                    "name": form.text("name"),
+                    "redirect_uris": form.lines("redirect_uris").split(),
+                    "confidential_client": form.has("confidential"),
+                }
+                made = await request.forge.send("POST", "identity", APPLICATIONS, body)
+                return await _applications_page(request, made=made)
+    except ApiError as error:
+        return await _applications_page(request, error)
+    return request.redirect("/user/settings/oauth2")
+
+
+routes = [emails, change_emails, two_factor, change_two_factor, applications, change_applications]

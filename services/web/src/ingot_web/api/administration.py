@@ -1,0 +1,123 @@
+"""Administration of the site: its people and its organizations."""
+
+from typing import Any
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.request import Form, WebRequest
+from ingot_web.clients.forge import at
+
+SHOWN = 50
+
+
+@get("/admin", policy=anyone(), include_in_schema=False)
+async def administration(request: WebRequest) -> Response[bytes]:
+    """The first of its pages."""
+    return request.redirect("/admin/users")
+
+
+@get("/admin/users", policy=anyone(), include_in_schema=False)
+async def people(request: WebRequest) -> Response[str]:
+    """Everybody who has an account."""
+    request.require_signed_in()
+    return await _people_page(request, Form())
+
+
+async def _people_page(request: WebRequest, form: Form, problem: ApiError | None = None) -> Response[str]:
+    listing = await request.forge.listing("identity", "/admin/users", page=request.number, limit=SHOWN)
+    return request.render(
+        "administration/people.html",
+        title="People",
+        part="users",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        form=form,
+        listing=listing,
+        pages=request.pages_of(listing.total, SHOWN),
+    )
+
+
+@post("/admin/users", policy=anyone(), include_in_schema=False)
+async def add_person(request: WebRequest) -> Response[Any]:
+    """Make an account."""
+    form = await request.sent_form()
+    body = {name: form.text(name) for name in ("username", "email", "full_name")}
+    try:
+        await request.forge.send(
+            "POST", "identity", "/admin/users", body | {"password": form.get("password", "")}
+        )
+    except ApiError as error:
+        return await _people_page(request, form, error)
+    return request.redirect(f"/admin/users{at(form.text('username'))}")
+
+
+@get("/admin/users/{username:str}", policy=anyone(), include_in_schema=False)
+async def person(request: WebRequest, username: str) -> Response[str]:
+    """One account, and what an administrator may do to it."""
+    request.require_signed_in()
+    return await _person_page(request, username)
+
+
+async def _person_page(request: WebRequest, username: str, problem: ApiError | None = None) -> Response[str]:
+    await request.forge.get("identity", "/admin/users", limit=1)
+    shown = await request.forge.get("identity", at("users", username))
+    return request.render(
+        "administration/person.html",
+        title=shown["login"],
+        part="users",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        person=shown,
+    )
+
+
+@post("/admin/users/{username:str}", policy=anyone(), include_in_schema=False)
+async def change_person(request: WebRequest, username: str) -> Response[Any]:
+    """Change an account, or delete it if its name was typed."""
+    form = await request.sent_form()
+    path = at("admin", "users", username)
+    try:
+        match form.text("do"):
+            case "save":
+                body: dict[str, Any] = {
+                    "email": form.text("email"),
+                    "full_name": form.text("full_name"),
+                    "admin": form.has("admin"),
+                    "prohibit_login": form.has("prohibit_login"),
+                }
+                if form["password"]:
+                    body["password"] = form["password"]
+                await request.forge.send("PATCH", "identity", path, body)
+            case "rename":
+                await request.forge.send(
+                    "POST", "identity", f"{path}/rename", {"new_username": form.text("new_name")}
+                )
+                return request.redirect(f"/admin/users{at(form.text('new_name'))}")
+            case "factor":
+                await request.forge.send("DELETE", "identity", f"{path}/two_factor")
+            case "delete" if form.text("typed") == username:
+                await request.forge.send("DELETE", "identity", path)
+                return request.redirect("/admin/users")
+    except ApiError as error:
+        return await _person_page(request, username, error)
+    return request.redirect(f"/admin/users{at(username)}")
+
+
+@get("/admin/orgs", policy=anyone(), include_in_schema=False)
+async def organizations(request: WebRequest) -> Response[str]:
+    """All organizations, also those that others do not see."""
+    request.require_signed_in()
+    listing = await request.forge.listing("identity", "/admin/orgs", page=request.number, limit=SHOWN)
+    return request.render(
+        "administration/organizations.html",
+        title="Organizations",
+        part="orgs",
+        problem="",
+        listing=listing,
+        pages=request.pages_of(listing.total, SHOWN),
+    )
+
+
+routes = [administration, people, add_person, person, change_person, organizations]

@@ -1,0 +1,252 @@
+"""Organizations: making one, its settings, members, teams, labels and webhooks."""
+
+from typing import Any
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.request import Form, WebRequest
+from ingot_web.api.webhooks import EVENTS, TYPES, new_hook
+from ingot_web.clients.forge import at
+
+SHOWN = 50
+FIELDS = ("full_name", "description", "website", "location")
+LEVELS = (("read", "Read"), ("write", "Write"), ("admin", "Administer"))
+VISIBILITIES = (("public", "Everybody"), ("limited", "Who is signed in"), ("private", "Members only"))
+SETTINGS = "/org/{org:str}/settings"
+
+
+@get("/org/create", policy=anyone(), include_in_schema=False)
+async def new(request: WebRequest) -> Response[str]:
+    """The form of a new organization."""
+    request.require_signed_in()
+    return _new_page(request, Form())
+
+
+def _new_page(request: WebRequest, form: Form, problem: ApiError | None = None) -> Response[str]:
+    return request.render(
+        "organizations/new.html",
+        title="New organization",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        form=form,
+        visibilities=VISIBILITIES,
+    )
+
+
+@post("/org/create", policy=anyone(), include_in_schema=False)
+async def create(request: WebRequest) -> Response[Any]:
+    """Make an organization, which the caller owns."""
+    form = await request.sent_form()
+    body = {name: form.text(name) for name in ("username", "full_name", "description")}
+    try:
+        made = await request.forge.send(
+            "POST", "identity", "/orgs", body | {"visibility": form.get("visibility", "public")}
+        )
+    except ApiError as error:
+        return _new_page(request, form, error)
+    return request.redirect(at(made["username"]))
+
+
+class _Pages:
+    """The settings of one organization, for one request. Whom the API refuses its teams sees none of them."""
+
+    def __init__(self, request: WebRequest, org: str) -> None:
+        self.request, self.org, self.forge = request, org, request.forge
+        request.require_signed_in()
+
+    def api(self, *segments: str | int) -> str:
+        return at("orgs", self.org, *segments)
+
+    def redirect(self, part: str = "") -> Response[bytes]:
+        return self.request.redirect(f"/org{at(self.org)}/settings{part}")
+
+    async def render(
+        self, part: str, title: str, problem: ApiError | None = None, **values: Any
+    ) -> Response[str]:
+        organization = await self.forge.get("identity", self.api())
+        return self.request.render(
+            f"organizations/{part}.html",
+            title=f"{title} · {organization['username']}",
+            heading=title,
+            part=part,
+            organization=organization,
+            base=f"{self.request.root}/org{at(self.org)}/settings",
+            status=problem.status if problem else 200,
+            problem=problem.message if problem else "",
+            **values,
+        )
+
+
+@get(SETTINGS, policy=anyone(), include_in_schema=False)
+async def general(request: WebRequest, org: str) -> Response[str]:
+    """What others see of it, its name, and the end of it."""
+    return await _general(_Pages(request, org))
+
+
+async def _general(pages: _Pages, problem: ApiError | None = None) -> Response[str]:
+    await pages.forge.get("identity", pages.api("teams"), limit=1)
+    return await pages.render("general", "Organization", problem, visibilities=VISIBILITIES)
+
+
+@post(SETTINGS, policy=anyone(), include_in_schema=False)
+async def edit(request: WebRequest, org: str) -> Response[Any]:
+    """Change it, rename it, or delete it if its name was typed."""
+    form, pages = await request.sent_form(), _Pages(request, org)
+    try:
+        match form.text("do"):
+            case "rename":
+                body = {"new_name": form.text("new_name")}
+                await pages.forge.send("POST", "identity", pages.api("rename"), body)
+                return request.redirect(f"/org{at(form.text('new_name'))}/settings")
+            case "delete" if form.text("typed") == org:
+                await pages.forge.send("DELETE", "identity", pages.api())
+                return request.redirect("/")
+            case "save":
+                body = {name: form.text(name) for name in FIELDS} | {"visibility": form.text("visibility")}
+                await pages.forge.send("PATCH", "identity", pages.api(), body)
+    except ApiError as error:
+        return await _general(pages, error)
+    return pages.redirect()
+
+
+@get(f"{SETTINGS}/members", policy=anyone(), include_in_schema=False)
+async def members(request: WebRequest, org: str) -> Response[str]:
+    """Everybody in it. People become members by a team."""
+    pages = _Pages(request, org)
+    await pages.forge.get("identity", pages.api("teams"), limit=1)
+    listing = await pages.forge.listing("identity", pages.api("members"), page=request.number, limit=SHOWN)
+    return await pages.render(
+        "members", "Members", listing=listing, pages=request.pages_of(listing.total, SHOWN)
+    )
+
+
+@post(f"{SETTINGS}/members", policy=anyone(), include_in_schema=False)
+async def remove_member(request: WebRequest, org: str) -> Response[bytes]:
+    """Let somebody go, from all teams."""
+    form, pages = await request.sent_form(), _Pages(request, org)
+    await pages.forge.send("DELETE", "identity", pages.api("members", form.text("login")))
+    return pages.redirect("/members")
+
+
+@get(f"{SETTINGS}/teams", policy=anyone(), include_in_schema=False)
+async def teams(request: WebRequest, org: str) -> Response[str]:
+    """The teams, and the form of a new one."""
+    return await _teams(_Pages(request, org))
+
+
+async def _teams(pages: _Pages, problem: ApiError | None = None) -> Response[str]:
+    listing = await pages.forge.listing("identity", pages.api("teams"), limit=SHOWN)
+    return await pages.render("teams", "Teams", problem, listing=listing, levels=LEVELS)
+
+
+@post(f"{SETTINGS}/teams", policy=anyone(), include_in_schema=False)
+async def change_teams(request: WebRequest, org: str) -> Response[Any]:
+    """Make a team, or delete one."""
+    form, pages = await request.sent_form(), _Pages(request, org)
+    try:
+        if form.has("remove"):
+            await pages.forge.send("DELETE", "identity", at("teams", form.text("remove")))
+        else:
+            body = {name: form.text(name) for name in ("name", "description", "permission")}
+            await pages.forge.send("POST", "identity", pages.api("teams"), body)
+    except ApiError as error:
+        return await _teams(pages, error)
+    return pages.redirect("/teams")
+
+
+@get(f"{SETTINGS}/teams/{{team:int}}", policy=anyone(), include_in_schema=False)
+async def team(request: WebRequest, org: str, team: int) -> Response[str]:
+    """The members and the repositories of a team."""
+    return await _team(_Pages(request, org), team)
+
+
+async def _team(pages: _Pages, team_id: int, problem: ApiError | None = None) -> Response[str]:
+    shown = await pages.forge.get("identity", at("teams", team_id))
+    people = await pages.forge.listing("identity", at("teams", team_id, "members"), limit=SHOWN)
+    repositories = await pages.forge.listing("repos", at("teams", team_id, "repos"), limit=SHOWN)
+    return await pages.render(
+        "team", shown["name"], problem, team=shown, people=people, repositories=repositories
+    )
+
+
+@post(f"{SETTINGS}/teams/{{team:int}}", policy=anyone(), include_in_schema=False)
+async def change_team(request: WebRequest, org: str, team: int) -> Response[Any]:
+    """Add somebody or a repository to a team, or take them out."""
+    form, pages = await request.sent_form(), _Pages(request, org)
+    method = "DELETE" if form.has("remove") else "PUT"
+    try:
+        if form.has("login"):
+            path = at("teams", team, "members", form.text("login"))
+            await pages.forge.send(method, "identity", path)
+        else:
+            path = at("teams", team, "repos", org, form.text("repository"))
+            await pages.forge.send(method, "repos", path)
+    except ApiError as error:
+        return await _team(pages, team, error)
+    return pages.redirect(f"/teams/{team}")
+
+
+@get(f"{SETTINGS}/labels", policy=anyone(), include_in_schema=False)
+async def labels(request: WebRequest, org: str) -> Response[str]:
+    """Labels that all repositories of the organization have."""
+    return await _labels(_Pages(request, org))
+
+
+async def _labels(pages: _Pages, problem: ApiError | None = None) -> Response[str]:
+    await pages.forge.get("identity", pages.api("teams"), limit=1)
+    listing = await pages.forge.listing("issues", pages.api("labels"), limit=SHOWN)
+    return await pages.render("labels", "Labels", problem, listing=listing)
+
+
+@post(f"{SETTINGS}/labels", policy=anyone(), include_in_schema=False)
+async def change_labels(request: WebRequest, org: str) -> Response[Any]:
+    """Make a label, or delete one."""
+    form, pages = await request.sent_form(), _Pages(request, org)
+    try:
+        if form.has("remove"):
+            await pages.forge.send("DELETE", "issues", pages.api("labels", form.text("remove")))
+        else:
+            body = {name: form.text(name) for name in ("name", "color", "description")}
+            await pages.forge.send("POST", "issues", pages.api("labels"), body)
+    except ApiError as error:
+        return await _labels(pages, error)
+    return pages.redirect("/labels")
+
+
+@get(f"{SETTINGS}/hooks", policy=anyone(), include_in_schema=False)
+async def hooks(request: WebRequest, org: str) -> Response[str]:
+    """The webhooks, which hear of all repositories of the organization."""
+    return await _hooks(_Pages(request, org), Form([("push", "1"), ("active", "1")]))
+
+
+async def _hooks(pages: _Pages, form: Form, problem: ApiError | None = None) -> Response[str]:
+    listing = await pages.forge.listing("hooks", pages.api("hooks"), limit=SHOWN)
+    return await pages.render(
+        "hooks", "Webhooks", problem, listing=listing, form=form, types=TYPES, events=EVENTS
+    )
+
+
+@post(f"{SETTINGS}/hooks", policy=anyone(), include_in_schema=False)
+async def change_hooks(request: WebRequest, org: str) -> Response[Any]:
+    """Make a webhook, switch one on or off, or delete one."""
+    form, pages = await request.sent_form(), _Pages(request, org)
+    path = pages.api("hooks", form.text("id")) if form.has("id") else pages.api("hooks")
+    try:
+        match form.text("do"):
+            case "delete":
+                await pages.forge.send("DELETE", "hooks", path)
+            case "on" | "off":
+                await pages.forge.send("PATCH", "hooks", path, {"active": form.text("do") == "on"})
+            case _:
+                await pages.forge.send("POST", "hooks", path, new_hook(form))
+    except ApiError as error:
+        return await _hooks(pages, form, error)
+    return pages.redirect("/hooks")
+
+
+routes = [
+    new, create, general, edit, members, remove_member, teams, change_teams, team, change_team, labels, change_labels,
+    hooks, change_hooks,
+]  # fmt: skip
