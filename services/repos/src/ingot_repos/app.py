@@ -89,6 +89,7 @@ from ingot_repos.core.release_assets import OBJECTS, AssetEditor
 from ingot_repos.core.remote_urls import PORTS
 from ingot_repos.core.storage_checks import examine_storage
 from ingot_repos.git.archive import Archives
+from ingot_repos.git.fetch_cache import FetchCache
 from ingot_repos.git.read_cache import ReadCache
 from ingot_repos.git.storage import Storage
 from ingot_repos.settings import Settings
@@ -273,6 +274,7 @@ def _components(settings: Settings, parts: ServiceParts) -> Components:
         presenter=presenter,
         storage=storage,
         archives=archives,
+        fetches=FetchCache(storage.root, max_bytes=settings.fetch_cache_bytes),
         objects=objects,
         assets=AssetEditor(database, jobs, objects, limits),
         asset_files=asset_files,

@@ -17,6 +17,7 @@ from ingot_repos.core.presenter import Presenter
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.core.release_assets import AssetEditor
 from ingot_repos.git.archive import Archives
+from ingot_repos.git.fetch_cache import FetchCache
 from ingot_repos.git.read_cache import ReadCache
 from ingot_repos.git.storage import Storage
 
@@ -30,6 +31,7 @@ class Components:
     presenter: Presenter
     storage: Storage
     archives: Archives
+    fetches: FetchCache
     objects: ObjectStore
     assets: AssetEditor
     asset_files: StoredFiles

@@ -62,6 +62,14 @@ class Settings(ServiceSettings, kw_only=True):
     archive_cache_bytes: Annotated[
         int, msgspec.Meta(ge=0, description="Size of the cache of archives in bytes; 0: no cache.")
     ] = 2_000_000_000
+    fetch_cache_bytes: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0,
+            description="Most bytes of packs that one process keeps on the volume for clients that fetch the same; "
+            "0: git runs for each of them.",
+        ),
+    ] = 1_000_000_000
     max_push_bytes: Annotated[
         int,
         msgspec.Meta(

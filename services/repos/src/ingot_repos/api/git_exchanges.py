@@ -17,6 +17,7 @@ from litestar.types import Receive, Scope, Send
 from ingot_chassis.errors import BadRequest, Denied
 from ingot_contracts.repos import reaches
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
+from ingot_repos.api.shared_fetches import answer_to_fetch
 from ingot_repos.api.waits import looks
 from ingot_repos.core import proposals
 from ingot_repos.core.proposals import Options, Plan, Proposal
@@ -119,20 +120,15 @@ class GitAnswer(Response[None]):
 async def fetch(repository: ResolvedRepository, exchange: Exchange) -> None:
     """Stream a pack; stop git when the client goes away."""
     request, body = exchange.request, exchange.body()
+    if exchange.is_gzip:
+        body = inflate(body, MAX_INFLATED)
     if speaks_v2(exchange.protocol):
-        body = checked(
-            inflate(body, MAX_INFLATED) if exchange.is_gzip else body,
-            partial(_find_hidden, request, repository),
-        )
-    stream = serve(
-        request.storage.path(repository.id),
-        "git-upload-pack",
-        exchange.protocol,
-        body,
-        gzip=exchange.is_gzip and not speaks_v2(exchange.protocol),
-        stateless=not exchange.is_session,
-        drain=not exchange.is_session,
-    )
+        body = checked(body, partial(_find_hidden, request, repository))
+    if exchange.is_session:
+        path = request.storage.path(repository.id)
+        stream = serve(path, "git-upload-pack", exchange.protocol, body, stateless=False, drain=False)
+    else:
+        stream = answer_to_fetch(repository, request, body)
     await answer(repository, exchange, "git-upload-pack", stream)
 
 

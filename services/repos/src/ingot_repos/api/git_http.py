@@ -1,5 +1,7 @@
 """Git over HTTP: the two requests of a client, and who may send them."""
 
+import contextlib
+from collections.abc import AsyncGenerator
 from functools import partial
 
 from litestar import Response, get, post
@@ -9,10 +11,11 @@ from ingot_chassis.http.policy import anyone
 from ingot_repos.api.git_exchanges import NEVER_CACHED, GitAnswer, Pusher, fetch, push
 from ingot_repos.api.policies import own_account, require_on_disk, resolve
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
+from ingot_repos.api.shared_fetches import shared
 from ingot_repos.core import access
 from ingot_repos.core.protections import actor_of
 from ingot_repos.git.errors import RepositoryNotFound
-from ingot_repos.git.smart_http import Service, advertise
+from ingot_repos.git.smart_http import Service, advertise, speaks_v2
 
 ASK_FOR_PASSWORD = {"WWW-Authenticate": 'Basic realm="Ingot"'}
 
@@ -25,9 +28,7 @@ async def info_refs(request: RepositoryRequest) -> Response[bytes]:
         raise NotFound
     repository = await _resolve(request, service)
     try:
-        answer = await advertise(
-            request.storage.path(repository.id), service, request.headers.get("git-protocol")
-        )
+        answer = await _advertisement(request, repository, service)
     except RepositoryNotFound:
         raise NotFound from None
     headers = {name.decode(): value.decode() for name, value in NEVER_CACHED}
@@ -61,6 +62,22 @@ async def receive_pack(request: RepositoryRequest) -> GitAnswer:
     actor = actor_of(request.principal, repository.row, repository.level)
     pusher = Pusher(account.id, actor, restricted=request.principal.restricted_to is not None)
     return GitAnswer(partial(push, repository, pusher), request)
+
+
+async def _advertisement(
+    request: RepositoryRequest, repository: ResolvedRepository, service: Service
+) -> bytes:
+    """In versions 0 and 1 of the protocol it has all refs, so those of a fetch are remembered."""
+    path, protocol = request.storage.path(repository.id), request.headers.get("git-protocol")
+    if service == "git-receive-pack" or speaks_v2(protocol):
+        return await advertise(path, service, protocol)
+
+    async def start() -> AsyncGenerator[bytes, None]:
+        yield await advertise(path, service, protocol)
+
+    parts = await shared(repository, request, b"info/refs", start)
+    async with contextlib.aclosing(parts):
+        return b"".join([part async for part in parts])
 
 
 async def _resolve(request: RepositoryRequest, service: Service) -> ResolvedRepository:

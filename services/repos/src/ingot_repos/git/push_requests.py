@@ -80,12 +80,13 @@ async def read_push_commands(body: AsyncIterator[bytes]) -> Push:
     )
 
 
-async def replayed(head: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def replayed(head: bytes, rest: AsyncIterator[bytes] | None = None) -> AsyncIterator[bytes]:
     """A body of which `head` was read already."""
     if head:
         yield head
-    async for chunk in rest:
-        yield chunk
+    if rest is not None:
+        async for chunk in rest:
+            yield chunk
 
 
 class _Lines:

@@ -1,0 +1,63 @@
+"""Fetches whose answers are shared: those that ask the same of the same generation of a repository."""
+
+import contextlib
+import hashlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from functools import partial
+
+from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
+from ingot_repos.git.generation import read_generation
+from ingot_repos.git.push_requests import replayed
+from ingot_repos.git.smart_http import serve
+
+LONGEST_SHARED = 256 * 1024
+"""Bytes of a request whose answer may be shared."""
+
+
+async def answer_to_fetch(
+    repository: ResolvedRepository, request: RepositoryRequest, body: AsyncIterator[bytes]
+) -> AsyncGenerator[bytes, None]:
+    """What git answers to one request of a fetch. The caller decides before what may be asked, for each request."""
+    protocol = request.headers.get("git-protocol")
+    start = partial(serve, request.storage.path(repository.id), "git-upload-pack", protocol)
+    head, is_whole = await _head_of(body)
+    if is_whole:
+        stream = await shared(repository, request, head, lambda: start(replayed(head)))
+    else:
+        stream = start(replayed(head, body))
+    async with contextlib.aclosing(stream):
+        async for chunk in stream:
+            yield chunk
+
+
+async def shared(
+    repository: ResolvedRepository,
+    request: RepositoryRequest,
+    question: bytes,
+    start: Callable[[], AsyncGenerator[bytes, None]],
+) -> AsyncGenerator[bytes, None]:
+    """What git, which ``start`` asks, answers to a question. The caller decides before who may ask it."""
+
+    async def key() -> bytes:
+        generation = await request.storage.call(repository.id, read_generation)
+        protocol = request.headers.get("git-protocol", "").encode(errors="replace")
+        parts = (str(repository.id).encode(), generation, protocol, question)
+        return hashlib.blake2b(b"".join(b"%d:%b" % (len(part), part) for part in parts)).digest()
+
+    before = await key()
+
+    async def is_valid() -> bool:
+        return await key() == before
+
+    fetches, most = request.components.fetches, repository.row.size + LONGEST_SHARED
+    return fetches.answer(before, start, expected_bytes=most, is_valid=is_valid)
+
+
+async def _head_of(body: AsyncIterator[bytes]) -> tuple[bytes, bool]:
+    """A body, or a little more than ``LONGEST_SHARED`` bytes of it; and whether it is whole."""
+    head = bytearray()
+    async for chunk in body:
+        head += chunk
+        if len(head) > LONGEST_SHARED:
+            return bytes(head), False
+    return bytes(head), True

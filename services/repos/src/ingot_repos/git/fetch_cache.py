@@ -1,0 +1,331 @@
+"""Answers to fetches that were given before, or are being given: git runs once for identical ones.
+
+The caller makes the key, of which generation of the repository and the request are parts, and has decided before who
+may fetch what. Answers of up to `WINDOW` bytes are remembered in memory. A longer one goes through a file as soon as a
+second client wants it, while it is made or within `SECOND_USE_SECONDS`; at the first use nothing is written. Files have
+no names: nothing of them is left when the process ends, however it ends.
+"""
+
+import asyncio
+import contextlib
+import os
+import tempfile
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from pathlib import Path
+from typing import IO
+
+import structlog
+from cachetools import LRUCache, TTLCache
+from prometheus_client import Counter
+
+from ingot_repos.git.command import MIB
+
+log = structlog.get_logger()
+ANSWERS = Counter("ingot_git_answers_total", "Answers to fetches, and where they come from", ["source"])
+
+WINDOW = 2 * MIB
+MEMORY_BYTES = 64 * MIB
+SECOND_USE_SECONDS = 600.0
+IDLE_SECONDS = 3600.0
+_CHUNK = 256 * 1024
+
+Start = Callable[[], AsyncGenerator[bytes, None]]
+
+
+class FetchCache:
+    """The answers of one process.
+
+    Args:
+        folder: where its files are.
+        max_bytes: of all its files together; 0: identical fetches share nothing.
+    """
+
+    def __init__(self, folder: Path, *, max_bytes: int) -> None:
+        self._folder, self._max_bytes = folder, max_bytes
+        self._used_bytes = 0
+        self._running: dict[bytes, _Run] = {}
+        self._files: OrderedDict[bytes, _Spool] = OrderedDict()
+        self._small: LRUCache[bytes, bytes] = LRUCache(min(MEMORY_BYTES, max_bytes), getsizeof=len)
+        self._seen: TTLCache[bytes, bool] = TTLCache(10_000, SECOND_USE_SECONDS)
+
+    def answer(
+        self, key: bytes, start: Start, *, expected_bytes: int, is_valid: Callable[[], Awaitable[bool]]
+    ) -> AsyncGenerator[bytes, None]:
+        """The answer to a fetch, maybe one that others get as well.
+
+        Args:
+            key: of everything that the answer depends on.
+            start: lets git answer; errors of the stream reach every client of the answer.
+            expected_bytes: about how long it is at most.
+            is_valid: asked at the end: whether the key still holds; if not, the answer is not kept.
+        """
+        if (small := self._small.get(key)) is not None:
+            ANSWERS.labels("memory").inc()
+            return _once(small)
+        if (spool := self._files.get(key)) is not None:
+            ANSWERS.labels("file").inc()
+            self._files.move_to_end(key)
+            self._expire_later(key, spool)
+            return spool.read()
+        run = self._running.get(key)
+        if run is None:
+            ANSWERS.labels("git").inc()
+            fits = expected_bytes <= self._max_bytes // 2
+            run = _Run(self, key, start, is_valid, is_shared=fits, is_second=fits and key in self._seen)
+            self._seen[key] = True
+            if fits:
+                self._running[key] = run
+        else:
+            ANSWERS.labels("shared").inc()
+        return run.read()
+
+    def reserve(self, count: int) -> bool:
+        """Make room for bytes of a file, at the expense of files that nobody reads; False when there is none."""
+        for key, spool in list(self._files.items()):
+            if self._used_bytes + count <= self._max_bytes:
+                break
+            if not spool.readers:
+                self._drop(key)
+        if self._used_bytes + count > self._max_bytes:
+            return False
+        self._used_bytes += count
+        return True
+
+    def release(self, count: int) -> None:
+        """Bytes of a file are free again."""
+        self._used_bytes -= count
+
+    def new_spool(self) -> "_Spool | None":
+        """A new file; None, with a warning, if there cannot be one."""
+        try:
+            return _Spool(self, tempfile.TemporaryFile(dir=self._folder, buffering=0))
+        except OSError as error:
+            log.warning("fetch not cached", error=error.strerror)
+            return None
+
+    def end_sharing(self, run: "_Run") -> None:
+        """No further client gets the answer of a run."""
+        if self._running.get(run.key) is run:
+            del self._running[run.key]
+
+    def keep(self, key: bytes, spool: "_Spool | None", parts: list[bytes]) -> None:
+        """Remember a whole answer: the file, or the parts."""
+        if spool is not None:
+            self._files[key] = spool
+            spool.is_kept = True
+            self._expire_later(key, spool)
+            return
+        with contextlib.suppress(ValueError):  # larger than the cache
+            self._small[key] = b"".join(parts)
+
+    def _expire_later(self, key: bytes, spool: "_Spool") -> None:
+        if spool.expiration is not None:
+            spool.expiration.cancel()
+        loop = asyncio.get_running_loop()
+        spool.expiration = loop.call_later(IDLE_SECONDS, self._expire, key, spool)
+
+    def _expire(self, key: bytes, spool: "_Spool") -> None:
+        if self._files.get(key) is spool:
+            self._drop(key)
+
+    def _drop(self, key: bytes) -> None:
+        spool = self._files.pop(key)
+        if spool.expiration is not None:
+            spool.expiration.cancel()
+        spool.is_kept = False
+        spool.close_unused()
+
+
+class _Spool:
+    """A file that an answer is written to and read from at the same time; closed when nobody reads or keeps it."""
+
+    def __init__(self, cache: FetchCache, file: IO[bytes]) -> None:
+        self._cache, self._file = cache, file
+        self.size = self.readers = 0
+        self.is_kept = False
+        self.expiration: asyncio.TimerHandle | None = None
+
+    async def write(self, chunk: bytes) -> bool:
+        """Append; False if there is no room: the file stays as it is."""
+        if not self._cache.reserve(len(chunk)):
+            return False
+        try:
+            await asyncio.to_thread(self._write, chunk)
+        except OSError as error:
+            self._cache.release(len(chunk))
+            log.warning("fetch not cached", error=error.strerror)
+            return False
+        self.size += len(chunk)
+        return True
+
+    def _write(self, chunk: bytes) -> None:
+        position, unsent = self.size, memoryview(chunk)
+        while unsent:
+            written = os.pwrite(self._file.fileno(), unsent, position)
+            position, unsent = position + written, unsent[written:]
+
+    async def part(self, position: int) -> bytes:
+        """The bytes from there on."""
+        count = min(_CHUNK, self.size - position)
+        buffer = bytearray(count)
+        try:  # what is in memory already needs no thread
+            got = os.preadv(self._file.fileno(), [buffer], position, os.RWF_NOWAIT)
+        except OSError:
+            got = 0
+        if got <= 0:
+            got = await asyncio.to_thread(os.preadv, self._file.fileno(), [buffer], position)
+        return bytes(buffer[:got])
+
+    async def read(self) -> AsyncGenerator[bytes, None]:
+        """All of a file that is written to its end."""
+        self.readers += 1
+        try:
+            position = 0
+            while position < self.size:
+                part = await self.part(position)
+                position += len(part)
+                yield part
+        finally:
+            self.readers -= 1
+            self.close_unused()
+
+    def close_unused(self) -> None:
+        """Close it, unless it is kept or somebody reads it."""
+        if not self.is_kept and not self.readers and not self._file.closed:
+            self._file.close()
+            self._cache.release(self.size)
+
+
+class _Run:
+    """One run of git, and the clients that get its answer.
+
+    The answer is in the file as far as there is one, and in `_live` behind that. While others may join, all of it is
+    there; afterwards what every client has got is dropped, and git waits for the slowest.
+    """
+
+    def __init__(
+        self,
+        cache: FetchCache,
+        key: bytes,
+        start: Start,
+        is_valid: Callable[[], Awaitable[bool]],
+        *,
+        is_shared: bool,
+        is_second: bool,
+    ) -> None:
+        self.key = key
+        self._cache, self._start, self._is_valid = cache, start, is_valid
+        self._is_shared, self._is_used_again = is_shared, is_second
+        self._live: dict[int, bytes] = {}
+        self._size = 0
+        self._spool: _Spool | None = None
+        self._positions: dict[object, int] = {}
+        self._progress = asyncio.Event()
+        self._work: asyncio.Task[None] | None = None
+        self._is_done = self._is_abandoned = False
+
+    async def read(self) -> AsyncGenerator[bytes, None]:
+        """The answer for one client, from its beginning. When the last client leaves early, git is killed."""
+        if self._is_abandoned:  # the last other client has left since this one asked
+            again = _Run(self._cache, self.key, self._start, self._is_valid, is_shared=False, is_second=False)
+            async with contextlib.aclosing(again.read()) as parts:
+                async for piece in parts:
+                    yield piece
+            return
+        reader = object()
+        self._positions[reader] = 0
+        if self._work is None:
+            self._work = asyncio.create_task(self._produce(), name="git answers a fetch")
+        else:
+            self._is_used_again = True
+        try:
+            while (part := await self._next(self._positions[reader])) is not None:
+                self._positions[reader] += len(part)
+                self._signal()
+                yield part
+            await self._work
+        finally:
+            del self._positions[reader]
+            self._signal()
+            if not self._positions:
+                await self._abandon()
+
+    async def _next(self, position: int) -> bytes | None:
+        """The bytes at a position, once they are there; None at the end."""
+        while position >= self._size and not self._is_done:
+            await self._progress.wait()
+        if position >= self._size:
+            return None
+        if self._spool is not None and position < self._spool.size:
+            return await self._spool.part(position)
+        return self._live[position]
+
+    async def _produce(self) -> None:
+        try:
+            async with contextlib.aclosing(self._start()) as stream:
+                async for chunk in stream:
+                    await self._add(chunk)
+                    self._signal()
+                    await self._wait_for_readers()
+            if self._is_shared and (self._spool is None or self._is_used_again) and await self._is_valid():
+                self._cache.keep(self.key, self._spool, list(self._live.values()))
+        finally:
+            self._cache.end_sharing(self)
+            self._is_done = True
+            self._signal()
+
+    async def _add(self, chunk: bytes) -> None:
+        if self._is_shared and self._spool is None and self._size + len(chunk) > WINDOW:
+            await self._begin_file()
+        if self._spool is not None and self._is_shared:
+            if await self._spool.write(chunk):
+                self._size += len(chunk)
+                return
+            self._stop_sharing()
+        self._live[self._size] = chunk
+        self._size += len(chunk)
+
+    async def _begin_file(self) -> None:
+        """Go on in a file if a second client wants the answer; else no further client gets it."""
+        spool = self._cache.new_spool() if self._is_used_again else None
+        if spool is None or not await spool.write(b"".join(self._live.values())):
+            if spool is not None:
+                spool.close_unused()
+            self._stop_sharing()
+            return
+        spool.readers += 1  # until `_abandon`
+        self._spool = spool
+        self._live.clear()
+
+    def _stop_sharing(self) -> None:
+        self._is_shared = False
+        self._cache.end_sharing(self)
+
+    async def _wait_for_readers(self) -> None:
+        while not self._is_shared and self._positions:
+            slowest = min(self._positions.values())
+            for position in [one for one in self._live if one < slowest]:
+                del self._live[position]
+            if sum(map(len, self._live.values())) <= WINDOW:
+                return
+            await self._progress.wait()
+
+    def _signal(self) -> None:
+        self._progress.set()
+        self._progress = asyncio.Event()
+
+    async def _abandon(self) -> None:
+        """Nobody reads any more: end git, if it still runs, and let go of the file."""
+        self._is_abandoned = True
+        self._cache.end_sharing(self)
+        if self._work is not None:
+            self._work.cancel()
+            await asyncio.gather(self._work, return_exceptions=True)
+        if self._spool is not None:
+            self._spool.readers -= 1
+            self._spool.close_unused()
+
+
+async def _once(answer: bytes) -> AsyncGenerator[bytes, None]:
+    yield answer

@@ -1,0 +1,51 @@
+"""The generation of a repository: another one after every change of a ref that can be fetched, and after maintenance."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import pygit2
+
+_HIDDEN = frozenset(("scratch", "incoming", "proposals"))
+"""Folders of refs that no fetch sees, as `configuration.CONFIG` hides them."""
+
+
+def read_generation(repo: pygit2.Repository) -> bytes:
+    """The generation of a bare repository: what HEAD and all loose refs say, and which packed refs and packs there are.
+
+    Blocks. The same after a change that was undone: what may be fetched is the same then.
+    """
+    path = Path(repo.path)
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(_content(path / "HEAD"))
+    for name in ("packed-refs", "objects/pack", "objects/info"):
+        try:
+            status = os.stat(path / name)  # noqa: PTH116 - it is faster
+        except FileNotFoundError:
+            continue
+        digest.update(f"{name} {status.st_ino} {status.st_mtime_ns} {status.st_size}\n".encode())
+    pending = [f"{path}/refs"]
+    while pending:
+        folder = pending.pop()
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except FileNotFoundError:  # git removes folders that have become empty
+            continue
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in _HIDDEN or folder != f"{path}/refs":
+                    pending.append(entry.path)
+            elif not entry.name.endswith(".lock"):
+                digest.update(os.fsencode(entry.path) + b"\0" + _content(entry.path) + b"\0")
+    return digest.digest()
+
+
+def _content(path: str | Path) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return b""
+    try:
+        return os.read(descriptor, 4096)
+    finally:
+        os.close(descriptor)

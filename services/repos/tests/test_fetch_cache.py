@@ -1,0 +1,216 @@
+"""Identical fetches: git runs once for them; what is kept, for how long it holds, and how many bytes it takes."""
+
+import asyncio
+import contextlib
+
+import pygit2
+import pytest
+
+from ingot_repos.git import fetch_cache
+from ingot_repos.git.errors import GitError
+from ingot_repos.git.fetch_cache import WINDOW, FetchCache
+from ingot_repos.git.generation import read_generation
+from ingot_repos.git.packs import pack_repository
+from ingot_repos.workers.upkeep import PACK_EVERY
+
+from .world import commit, git
+
+CHUNK = 256 * 1024
+LONG = [bytes([number % 251]) * CHUNK for number in range(3 * WINDOW // CHUNK)]
+LONG_BYTES = sum(map(len, LONG))
+
+
+class Source:
+    """Counts how often it runs, and is held by `gate` after its first chunk."""
+
+    def __init__(self, chunks, error=None):
+        self.chunks, self.error = chunks, error
+        self.runs = self.ends = 0
+        self.gate = asyncio.Event()
+
+    async def __call__(self):
+        self.runs += 1
+        try:
+            for number, chunk in enumerate(self.chunks):
+                if number == 1:
+                    await self.gate.wait()
+                yield chunk
+            if self.error is not None:
+                raise self.error
+        finally:
+            self.ends += 1
+
+
+def ask(cache, source, key=b"k", *, expected=0, valid=True):
+    async def is_valid():
+        return valid
+
+    return cache.answer(key, source, expected_bytes=expected, is_valid=is_valid)
+
+
+async def whole(stream):
+    async with contextlib.aclosing(stream):
+        return b"".join([part async for part in stream])
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return FetchCache(tmp_path, max_bytes=3 * LONG_BYTES)
+
+
+async def test_a_short_answer_is_remembered(cache):
+    source = Source([b"refs"])
+    assert [await whole(ask(cache, source)) for _ in range(3)] == [b"refs"] * 3
+    assert source.runs == 1
+    assert await whole(ask(cache, source, b"other")) == b"refs"
+    assert source.runs == 2
+
+
+async def test_a_long_answer_is_kept_from_its_second_use_on(cache, tmp_path):
+    source = Source(LONG)
+    source.gate.set()
+    for runs in (1, 2, 2, 2):
+        assert await whole(ask(cache, source)) == b"".join(LONG)
+        assert (source.runs, list(tmp_path.iterdir())) == (runs, [])
+    assert cache._used_bytes == LONG_BYTES
+
+
+async def test_clients_at_the_same_time_get_one_answer_whole(cache):
+    source = Source(LONG)
+    streams = [ask(cache, source) for _ in range(4)]
+    assert [await anext(stream) for stream in streams] == [LONG[0]] * 4
+    source.gate.set()
+    answers = await asyncio.gather(*(whole(stream) for stream in streams))
+    assert {answer == b"".join(LONG[1:]) for answer in answers} == {True}
+    assert source.runs == 1
+    assert await whole(ask(cache, source)) == b"".join(LONG)
+    assert source.runs == 1
+
+
+async def test_a_client_that_leaves_disturbs_nobody_and_the_last_one_ends_git(cache):
+    source = Source(LONG)
+    first, second = ask(cache, source), ask(cache, source)
+    assert await anext(first) == await anext(second)
+    await first.aclose()
+    assert source.ends == 0
+    late = ask(cache, source)
+    await second.aclose()
+    assert (source.runs, source.ends) == (1, 1)
+    source.gate.set()
+    assert await whole(late) == b"".join(LONG)
+    assert source.runs == 2
+    assert (cache._used_bytes, cache._files, cache._running) == (0, {}, {})
+
+
+@pytest.mark.parametrize("chunks", [[b"part"], LONG])
+async def test_what_git_did_not_finish_is_not_kept_and_every_client_hears_of_it(cache, chunks):
+    source = Source(chunks, GitError("git failed"))
+    source.gate.set()
+    for runs in (1, 2):
+        streams = [ask(cache, source) for _ in range(2)]
+        results = await asyncio.gather(*(whole(stream) for stream in streams), return_exceptions=True)
+        assert [str(result) for result in results] == ["git failed"] * 2
+        assert (source.runs, cache._used_bytes, cache._running) == (runs, 0, {})
+
+
+async def test_what_changed_meanwhile_is_not_kept(cache):
+    for chunks in ([b"refs"], LONG):
+        source = Source(chunks)
+        source.gate.set()
+        for _ in range(3):
+            await whole(ask(cache, source, chunks[0][:9], valid=False))
+        assert (source.runs, cache._used_bytes) == (3, 0)
+
+
+async def test_files_never_take_more_than_they_may(cache, tmp_path):
+    source = Source(LONG)
+    source.gate.set()
+    for number in range(5):
+        for _ in range(2):
+            assert await whole(ask(cache, source, b"%d" % number)) == b"".join(LONG)
+        assert cache._used_bytes <= 3 * LONG_BYTES
+    assert source.runs == 10
+    await whole(ask(cache, source, b"4"))
+    assert source.runs == 10
+    await whole(ask(cache, source, b"0"))
+    assert source.runs == 11
+    tiny = FetchCache(tmp_path, max_bytes=LONG_BYTES - 1)
+    streams = [ask(tiny, source) for _ in range(2)]  # it is longer than expected
+    assert await asyncio.gather(*(whole(stream) for stream in streams)) == [b"".join(LONG)] * 2
+    assert (source.runs, tiny._used_bytes, tiny._files) == (12, 0, {})
+    for limit, expected in ((0, 0), (100, 90)):
+        unshared = FetchCache(tmp_path, max_bytes=limit)
+        assert await whole(ask(unshared, Source([b"x"]), expected=expected)) == b"x"
+        assert not unshared._small
+
+
+async def test_git_waits_for_a_client_whose_answer_is_not_shared(cache):
+    source = Source(LONG * 3)
+    source.gate.set()
+    stream = ask(cache, source, expected=10 * LONG_BYTES)
+    assert await anext(stream) == LONG[0]
+    for _ in range(200):
+        await asyncio.sleep(0)
+    assert source.ends == 0
+    assert await whole(stream) == b"".join((LONG * 3)[1:])
+
+
+async def test_an_answer_that_nobody_wants_goes(cache, monkeypatch):
+    monkeypatch.setattr(fetch_cache, "IDLE_SECONDS", 0)
+    source = Source(LONG)
+    source.gate.set()
+    for _ in range(2):
+        await whole(ask(cache, source))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert (cache._files, cache._used_bytes) == ({}, 0)
+
+
+async def test_the_generation_changes_with_every_ref_and_with_packs(world, base):
+    path = world.components.storage.path(base)
+
+    def generation():
+        return read_generation(pygit2.Repository(str(path)))
+
+    generations = [generation()]
+    for args in (
+        ("branch", "new/one", "master"),
+        ("branch", "-f", "new/one", "topic"),
+        ("update-ref", "refs/pull/1/head", "topic"),
+        ("pack-refs", "--all"),
+        ("symbolic-ref", "HEAD", "refs/heads/topic"),
+        ("branch", "-D", "new/one"),
+    ):
+        await git(*args, cwd=path)
+        generations.append(generation())
+    await asyncio.to_thread(pack_repository, path, grace=PACK_EVERY)
+    generations.append(generation())
+    assert len(set(generations)) == 8
+    await git("update-ref", "refs/scratch/x", "topic", cwd=path)
+    await git("update-ref", "refs/proposals/1", "topic", cwd=path)
+    assert generation() == generations[-1]
+
+
+@pytest.mark.parametrize("version", [0, 2])
+async def test_identical_clones_let_git_pack_once(world, ann, bob, base, git_url, tmp_path, git_log, version):
+    url = f"{git_url}/ann/app.git"
+
+    async def clone(name, person=ann):
+        protocol = ("-c", f"protocol.version={version}")
+        return await git(*protocol, "clone", "-q", url, name, cwd=tmp_path, person=person, check=False)
+
+    def runs():
+        """Of the git that starts pack-objects; in version 2 one lists the refs."""
+        return sum("upload-pack" in one and "--http-backend-info-refs" not in one for one in git_log)
+
+    results = await asyncio.gather(*(clone(f"copy{number}") for number in range(4)))
+    assert [code for code, _ in results] == [0] * 4
+    assert runs() == {0: 1, 2: 2}[version]
+    # A push is seen at once, and access is asked before.
+    await commit(tmp_path / "work", "new.txt")
+    await git("push", "-q", url, "HEAD:master", cwd=tmp_path / "work", person=ann)
+    await clone("after")
+    assert (tmp_path / "after" / "new.txt").exists()
+    assert (await clone("of bob", bob))[0] == 0
+    await ann.call("PATCH", "/api/v1/repos/ann/app", {"private": True})
+    assert (await clone("refused", bob))[0] == 128
