@@ -9,7 +9,7 @@ from litestar.datastructures import Cookie
 
 from ingot_chassis.errors import BadRequest
 from ingot_contracts.identity import session_cookie
-from ingot_identity.api.html import STYLE_SOURCE
+from ingot_identity.api.html import Page, document
 from ingot_identity.api.request import IdentityRequest
 from ingot_identity.core import browser_sessions, tokens
 from ingot_identity.store import browser_sessions as store
@@ -61,12 +61,12 @@ class Browser:
         return browser_sessions.is_form_token(form.get("token", ""), secret)
 
     def page(
-        self, html: str, *, status: int = 200, leads_to: Sequence[str] = (), cookies: Sequence[Cookie] = ()
+        self, page: Page, *, status: int = 200, leads_to: Sequence[str] = (), cookies: Sequence[Cookie] = ()
     ) -> Response[str]:
         """A page that no other site may frame. Its forms lead here, and on to the sources ``leads_to``."""
         sources = " ".join(["'self'", *leads_to])
         policy = (
-            f"default-src 'none'; style-src {STYLE_SOURCE}; base-uri 'none'; frame-ancestors 'none'; "
+            f"default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
             f"form-action {sources}"
         )
         headers = {
@@ -75,7 +75,13 @@ class Browser:
             "X-Content-Type-Options": "nosniff",
             **_PRIVATE,
         }
-        return Response(html, status_code=status, media_type="text/html", headers=headers, cookies=cookies)
+        return Response(
+            document(page, self.root),
+            status_code=status,
+            media_type="text/html",
+            headers=headers,
+            cookies=cookies,
+        )
 
     def redirect(self, location: str, *, cookies: Sequence[Cookie] = ()) -> Response[bytes]:
         """To be followed with GET, whatever the method was."""

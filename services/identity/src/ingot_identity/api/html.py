@@ -1,47 +1,49 @@
-"""The pages for people: plain HTML without scripts. Every value is escaped here."""
+"""The pages for people: plain HTML without scripts, in the look of all pages. Every value is escaped here.
 
-import base64
-import hashlib
+The style sheet is that of web, under an address that does not change; where it is missing, everything can be read.
+"""
+
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import NamedTuple
 
-_STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:26rem;margin:4rem auto;padding:0 1rem;color:#1a1a1a}"
-    "h1{font-size:1.4rem}label{display:block;margin:1rem 0 0}"
-    "input{box-sizing:border-box;width:100%;padding:.5rem;font:inherit}"
-    "button{margin:1.2rem .5rem 0 0;padding:.5rem 1rem;font:inherit}"
-    ".problem{color:#a00000}code{word-break:break-all}"
-)
-STYLE_SOURCE = f"'sha256-{base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()}'"
-"""What a Content-Security-Policy says to allow the style of these pages."""
+STYLE = "/-/assets/style.css"
+"""Below the root of the site."""
+
+
+class Page(NamedTuple):
+    """What is special about a page: its title, and the HTML below it."""
+
+    title: str
+    body: str
 
 
 def sign_in_page(
     *, action: str, hidden: Mapping[str, str], application: str = "", name: str = "", problem: str = ""
-) -> str:
+) -> Page:
     """``application`` is the name of the one that asks."""
     purpose = f"<p>to go on to <strong>{escape(application)}</strong></p>" if application else ""
-    return _page(
+    return Page(
         "Sign in",
         f"{purpose}{_problem(problem)}"
         f'<form method="post" action="{escape(action)}">{_hidden(hidden)}'
-        '<label for="username">User name or e-mail address</label>'
-        f'<input id="username" name="username" value="{escape(name)}" autocomplete="username" autofocus required>'
-        '<label for="password">Password</label>'
-        '<input id="password" name="password" type="password" autocomplete="current-password" required>'
-        "<button>Sign in</button></form>",
+        '<div class="field"><label for="username">User name or e-mail address</label>'
+        f'<input id="username" name="username" value="{escape(name)}" autocomplete="username" autofocus required></div>'
+        '<div class="field"><label for="password">Password</label>'
+        '<input id="password" name="password" type="password" autocomplete="current-password" required></div>'
+        '<button class="primary">Sign in</button></form>',
     )
 
 
-def code_page(*, action: str, hidden: Mapping[str, str], problem: str = "") -> str:
+def code_page(*, action: str, hidden: Mapping[str, str], problem: str = "") -> Page:
     """After the password."""
-    return _page(
+    return Page(
         "Two-factor authentication",
         f"<p>Give the code that your app shows, or a recovery code.</p>{_problem(problem)}"
         f'<form method="post" action="{escape(action)}">{_hidden(hidden)}'
-        '<label for="code">Code</label>'
-        '<input id="code" name="code" autocomplete="one-time-code" autocapitalize="off" autofocus required>'
-        "<button>Sign in</button></form>",
+        '<div class="field"><label for="code">Code</label>'
+        '<input id="code" name="code" autocomplete="one-time-code" autocapitalize="off" autofocus required></div>'
+        '<button class="primary">Sign in</button></form>',
     )
 
 
@@ -55,45 +57,48 @@ def consent_page(
     action: str,
     sign_out: str,
     hidden: Mapping[str, str],
-) -> str:
+) -> Page:
     """``wishes`` are what the application wants to do, in words; ``goes_to`` is where the answer is sent."""
     items = "".join(f"<li>{escape(wish)}</li>" for wish in wishes)
-    return _page(
+    return Page(
         f"Let {application} use your account?",
         f"<p>You are signed in as <strong>{escape(login)}</strong>. The application "
         f"<strong>{escape(application)}</strong>, registered by {escape(owner)}, wants to:</p><ul>{items}</ul>"
         f"<p>Afterwards you return to <code>{escape(goes_to)}</code>.</p>"
         f'<form method="post" action="{escape(action)}">{_hidden(hidden)}'
-        '<button name="decision" value="allow">Allow</button>'
-        '<button name="decision" value="deny">Do not allow</button></form>'
+        '<div class="actions"><button class="primary" name="decision" value="allow">Allow</button>'
+        '<button name="decision" value="deny">Do not allow</button></div></form><hr>'
         f'<form method="post" action="{escape(sign_out)}">{_hidden(hidden)}'
         "<button>Sign in as somebody else</button></form>",
     )
 
 
-def signed_in_page(*, login: str, action: str, hidden: Mapping[str, str]) -> str:
+def signed_in_page(*, login: str, action: str, hidden: Mapping[str, str]) -> Page:
     """With the way out."""
-    return _page(
+    return Page(
         "You are signed in",
         f"<p>as <strong>{escape(login)}</strong></p>"
         f'<form method="post" action="{escape(action)}">{_hidden(hidden)}<button>Sign out</button></form>',
     )
 
 
-def refusal_page(reason: str) -> str:
+def refusal_page(reason: str) -> Page:
     """Where nobody can be sent on."""
-    return _page(
+    return Page(
         "This does not work",
         _problem(reason or "The request is not valid."),
     )
 
 
-def _page(title: str, body: str) -> str:
+def document(page: Page, root: str) -> str:
+    """The whole page. ``root`` is the path of the site, without a slash at its end."""
+    place = escape(root)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>"
-        f"<body><main><h1>{escape(title)}</h1>{body}</main></body></html>"
+        f'<title>{escape(page.title)}</title><link rel="stylesheet" href="{place}{STYLE}"></head>'
+        f'<body><header class="bar"><nav aria-label="Site"><a class="brand" href="{place}/">Ingot</a></nav></header>'
+        f'<main class="wrap sign-in"><h1>{escape(page.title)}</h1>{page.body}</main></body></html>'
     )
 
 
@@ -105,4 +110,4 @@ def _hidden(fields: Mapping[str, str]) -> str:
 
 
 def _problem(text: str) -> str:
-    return f'<p class="problem" role="alert">{escape(text)}</p>' if text else ""
+    return f'<div class="notice bad" role="alert"><p>{escape(text)}</p></div>' if text else ""
