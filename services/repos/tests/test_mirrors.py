@@ -234,9 +234,9 @@ async def test_settings_of_a_mirror_are_refused_elsewhere(bob, mirror):
         assert (await bob.call("PATCH", "/api/v1/repos/bob/own", interval)).status_code == code, interval
 
 
-async def test_five_thousand_late_mirrors_are_each_taken_once_the_latest_first(world, bob):
+async def test_many_late_mirrors_are_each_taken_once_the_latest_first(world, bob):
     """Selection alone: what is due comes in order, in a constant number of statements, and nothing is left out."""
-    count = 5000
+    count = 1000
     tables = world.database.metadata.tables
     due = now() - timedelta(hours=2)
     async with world.database.transaction() as tx:

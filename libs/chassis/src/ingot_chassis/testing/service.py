@@ -133,13 +133,19 @@ async def serve(app: Any) -> AsyncIterator[str]:
     """The URL of ``app`` behind a socket; its lifespan is the caller's."""
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(app, interface="asgi3", lifespan="off", ws="none", log_config=None)
+    config.load()
     server = uvicorn.Server(config)
-    task = asyncio.create_task(server.serve(sockets=[listener]))
-    while not server.started:
-        await asyncio.sleep(0)
+    server.lifespan = config.lifespan_class(config)
+    await server.startup(sockets=[listener])
+    await server.on_tick(0)
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
-        server.should_exit = True
-        await task
-        listener.close()
+        # Not `Server.serve`, which looks every tenth of a second whether it shall end, and waits as long for its end.
+        for listening in server.servers:
+            listening.close()
+        state = server.server_state
+        for connection in list(state.connections):
+            connection.shutdown()
+        while state.tasks or state.connections:
+            await asyncio.sleep(0.002)
