@@ -7,7 +7,7 @@ import pytest
 
 from ingot_chassis.testing.service import serve
 
-from .world import GitLog, World, commit, git, migrate, work_tree
+from .world import GitLog, World, arranged_world, commit, git, migrate, work_tree
 
 
 @pytest.fixture
@@ -17,8 +17,17 @@ def settings():
 
 
 @pytest.fixture
-async def world(make_database, tmp_path, settings):
-    world = World(make_database("repos", migrate), tmp_path, **settings)
+def arrangement(request):
+    """What has happened in the world before the test, as a function that `arranged_world` runs; None for nothing."""
+    return two_branches if "base" in request.fixturenames else None
+
+
+@pytest.fixture
+async def world(make_database, tmp_path, tmp_path_factory, settings, arrangement):
+    if arrangement is None or settings:
+        world = World(make_database("repos", migrate), tmp_path, **settings)
+    else:
+        world = arranged_world(make_database, tmp_path_factory.mktemp, tmp_path, arrangement)
     yield world
     await world.close()
 
@@ -40,17 +49,25 @@ async def git_url(world):
         yield url
 
 
-@pytest.fixture
-async def base(ann, git_url, tmp_path):
+async def two_branches(world, folder):
     """ann/app with master and a branch topic that is one commit ahead; gives its id."""
+    ann = world.user(1, "ann", full_name="Ann")
     created = await ann.create("app")
-    work = await work_tree(tmp_path)
+    work = await work_tree(folder)
     await commit(work, "a.txt", "one\n")
-    await git("push", "-q", f"{git_url}/ann/app.git", "master", cwd=work, person=ann)
-    await git("checkout", "-q", "-b", "topic", cwd=work)
+    await git("branch", "topic", cwd=work)
+    await git("checkout", "-q", "topic", cwd=work)
     await commit(work, "b.txt", "two\n", message="topic")
-    await git("push", "-q", f"{git_url}/ann/app.git", "topic", cwd=work, person=ann)
+    async with serve(world.app) as url:
+        for branch in ("master", "topic"):
+            await git("push", "-q", f"{url}/ann/app.git", branch, cwd=work, person=ann)
     return created["id"]
+
+
+@pytest.fixture
+async def base(world, ann, tmp_path):
+    """The id of ann/app; see `two_branches`."""
+    return world.arranged if world.arranged else await two_branches(world, tmp_path)
 
 
 @pytest.fixture

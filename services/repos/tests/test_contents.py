@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from ingot_chassis.testing.service import count_statements
+from ingot_chassis.testing.service import count_statements, serve
 
 from .world import World, commit, git, work_tree
 
@@ -17,11 +17,11 @@ pytestmark = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=Tr
 LARGE = b"".join(b"%07d\n" % n for n in range(250_000))
 
 
-@pytest.fixture
-async def first_tip(world, ann, git_url, tmp_path):
+async def some_files(world, folder):
     """ann/app with a branch that has a slash, a tag and some files; gives the id of the last commit."""
+    ann = world.user(1, "ann", full_name="Ann")
     await ann.create("app")
-    work = await work_tree(tmp_path)
+    work = await work_tree(folder)
     await commit(work, "page.html", "<script>alert(1)</script>")
     await commit(work, "dir/a b.txt", "in a folder")
     (work / "binary").write_bytes(b"\0\1\2")
@@ -35,9 +35,21 @@ async def first_tip(world, ann, git_url, tmp_path):
     await git("tag", "-a", "-m", "annotated", "v2", cwd=work)
     await git("branch", "feature/one", cwd=work)
     sha = await commit(work, "later.txt", "later")
-    await git("push", "-q", f"{git_url}/ann/app.git", "--all", cwd=work, person=ann)
-    await git("push", "-q", f"{git_url}/ann/app.git", "--tags", cwd=work, person=ann)
+    async with serve(world.app) as url:
+        for refs in ("--all", "--tags"):
+            await git("push", "-q", f"{url}/ann/app.git", refs, cwd=work, person=ann)
     return sha
+
+
+@pytest.fixture
+def arrangement(request):
+    return some_files if "first_tip" in request.fixturenames else None
+
+
+@pytest.fixture
+async def first_tip(world, ann):
+    """The id of the last commit of `some_files`."""
+    return world.arranged
 
 
 def raw(person, path, **headers):

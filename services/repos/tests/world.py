@@ -2,9 +2,11 @@
 
 import asyncio
 import base64
+import copy
 import os
+import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import Principal, ServiceIdentity
 from ingot_chassis.testing import service
+from ingot_chassis.testing.databases import MakeDatabase
 from ingot_chassis.testing.service import Callers
 from ingot_contracts.hooks import HooksForgotten
 from ingot_contracts.identity import Account, OwnershipForgotten
@@ -50,6 +53,7 @@ class World:
     ) -> None:
         jwk = CALLERS.identity_key.jwk()
         self.identity = identity or FakeIdentity(kid=jwk.kid, x=jwk.x)
+        self.arranged: Any = None
         self.folder = folder
         self.settings = Settings(
             database_url=database_url,
@@ -204,6 +208,41 @@ async def work_tree(folder: Path, name: str = "work", branch: str = "master") ->
 
 def migrate(url: str) -> None:
     asyncio.run(upgrade(url, SCRIPTS))
+
+
+Arrange = Callable[["World", Path], Awaitable[Any]]
+_ARRANGED: dict[str, tuple[Path, FakeIdentity, Any]] = {}
+"""For the name of an arrangement and a kind of database: the folder, the identity and what the arrangement returned."""
+
+
+def arranged_world(
+    make_database: MakeDatabase, new_folder: Callable[[str], Path], folder: Path, arrange: Arrange
+) -> "World":
+    """A world in ``folder`` as ``arrange(world, <a folder for work trees>)`` left it; ``world.arranged`` is its result.
+
+    It runs once per worker and kind of database, in a folder of ``new_folder(name)``; each test gets copies.
+    """
+    name = f"{arrange.__module__}-{arrange.__name__}"
+
+    def build(url: str) -> None:
+        migrate(url)
+        place = new_folder("arranged")
+
+        async def run() -> None:
+            world = World(url, place)
+            try:
+                _ARRANGED[name + url.partition("+")[0]] = (place, world.identity, await arrange(world, place))
+            finally:
+                await world.close()
+
+        asyncio.run(run())
+
+    url = make_database(name, build)
+    place, identity, result = _ARRANGED[name + url.partition("+")[0]]
+    shutil.copytree(place, folder, symlinks=True, dirs_exist_ok=True)
+    world = World(url, folder, identity=copy.deepcopy(identity))
+    world.arranged = result
+    return world
 
 
 class GitLog:
