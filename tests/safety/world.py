@@ -80,6 +80,9 @@ class World:
         assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer.json() if answer.content else None
 
+    def password(self, name: str) -> str:
+        return self._passwords[name]
+
     def headers(self, caller: Caller) -> dict[str, str]:
         return self._headers[caller.name]
 
