@@ -47,6 +47,20 @@ async def test_nothing_changes_until_the_new_owner_accepts(world, ann, bob, app)
     assert (await answer(bob, path="bob/app")).status_code == 404
 
 
+async def test_who_administers_it_and_who_may_answer_see_that_a_transfer_waits(world, ann, bob, app):
+    await ann.call("PATCH", "/api/v1/repos/ann/app", {"private": False})
+    cid, eve = world.user(3, "cid"), world.user(5, "eve")
+    cid = cid.but(organizations=world.identity.memberships[3])
+    offered = await offer(ann, "acme", team_ids=[])
+    waiting = offered.json()["repo_transfer"]
+    assert (waiting["doer"]["login"], waiting["recipient"]["login"], waiting["teams"]) == ("ann", "acme", [])
+    for person, shown in ((ann, True), (cid, True), (bob, False), (eve, False), (world.user(0, ""), False)):
+        repository = (await person.get("/repos/ann/app")).json()
+        assert (repository["repo_transfer"] is not None) is shown
+    assert (await answer(cid, "reject")).json()["repo_transfer"] is None
+    assert (await ann.get("/repos/ann/app")).json()["repo_transfer"] is None
+
+
 async def test_what_is_rejected_stays(world, ann, bob, app):
     await offer(ann)
     rejected = await answer(bob, "reject")

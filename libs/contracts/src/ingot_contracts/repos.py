@@ -4,13 +4,13 @@ from datetime import datetime
 from typing import Literal
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from ingot_contracts.attachments import Attachment
 from ingot_contracts.identity import User
 from ingot_contracts.limits import Omitted
 from ingot_contracts.pulls import MergeStyle
 from ingot_contracts.trackers import ExternalTracker, ExternalWiki, InternalTracker
+from ingot_contracts.transfers import RepositoryTransfer
 
 Level = Literal["none", "read", "write", "admin", "owner"]
 LEVELS: tuple[Level, ...] = ("none", "read", "write", "admin", "owner")
@@ -116,6 +116,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     internal_tracker: InternalTracker | None = None
     external_tracker: ExternalTracker | None = None
     external_wiki: ExternalWiki | None = None
+    repo_transfer: RepositoryTransfer | None = None
 
 
 class RepositoryAccess(msgspec.Struct, frozen=True, kw_only=True):
@@ -204,7 +205,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     signature: str = ""
     payload: str = ""
-    signer: CommitAuthor | None | UnsetType = UNSET
+    signer: CommitAuthor | None = None
 
 
 class Commit(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,6 +23,7 @@ from ingot_repos.api.policies import (
     sender_of,
 )
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
+from ingot_repos.api.transfer_views import transfer_view
 from ingot_repos.core import access, imports, inert_settings, mirrors, names, repositories, templates
 from ingot_repos.core.intervals import read_interval
 from ingot_repos.core.repositories import NewRepository, RepositoryCreator
@@ -139,7 +140,9 @@ async def present(request: RepositoryRequest, repository: ResolvedRepository) ->
     """One repository as the caller sees it."""
     async with request.db.read() as db:
         related = await get_related(db, access.viewer(request.principal), [repository.row])
-    return request.presenter.related_repository(repository.row, repository.level, related, request.principal)
+    shown = request.presenter.related_repository(repository.row, repository.level, related, request.principal)
+    transfer = await transfer_view(request, repository)
+    return shown if transfer is None else msgspec.structs.replace(shown, repo_transfer=transfer)
 
 
 async def create_for(request: RepositoryRequest, owner: AccountRow, data: CreateRepository) -> Repository:

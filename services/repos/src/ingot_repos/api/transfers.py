@@ -56,7 +56,10 @@ async def transfer_repository(request: RepositoryRequest, data: TransferReposito
         await transfers.offer(tx, row, new_owner, request.principal.id, data.team_ids)
         subject = request.resource.audit_subject
         await request.audit(tx, "repository.transfer", subject, to=new_owner.login, state="waiting")
-    return await present(request, request.resource)
+        offered = await repositories.get(tx, access.viewer(request.principal), row.id)
+    if offered is None:
+        raise NotFound
+    return await present(request, ResolvedRepository(offered, request.resource.level))
 
 
 @post(

@@ -21,7 +21,7 @@ from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.git.read_cache import SharedCache
 from ingot_repos.git.signatures import CommitSignature
 
-UNSIGNED = Verification(reason="gpg.error.not_signed_commit", signer=None)
+UNSIGNED = Verification(reason="gpg.error.not_signed_commit")
 
 _UNREADABLE, _NO_KEY = "gpg.error.extract_sign", "gpg.error.no_gpg_keys_found"
 _NO_ANSWER, _BAD = "gpg.error.failed_retrieval_gpg_keys", "gpg.error.probable_bad_signature"

@@ -47,7 +47,7 @@ class RepositoryRow(TypedRow):
     """A repository, its owner, and what one viewer was granted.
 
     ``mode`` is that of the viewer's collaboration; ``granted`` the ids of those of their teams that were given the
-    repository, by comma.
+    repository, by comma. ``recipient_id``: for whose answer a transfer waits.
     """
 
     id: int
@@ -96,6 +96,7 @@ class RepositoryRow(TypedRow):
     owner_email: str
     owner_avatar_url: str
     owner_visibility: Visibility
+    recipient_id: int | None
     mode: str | None
     granted: str | None
 
@@ -107,8 +108,10 @@ _OWNER = (
     account.c.email.label("owner_email"),
     account.c.avatar_url.label("owner_avatar_url"),
     account.c.visibility.label("owner_visibility"),
+    transfer.c.recipient_id,
 )
 _COMMA: Any = literal_column("','")
+_NOTHING: ColumnElement[Any] = cast(null(), String)
 _CREATED = repository.c.state != literal_column("'creating'")
 
 
@@ -129,8 +132,8 @@ class Viewer(msgspec.Struct, frozen=True):
 def select_joined(viewer_id: Any, in_teams: ColumnElement[bool] | None) -> Select[Any]:
     """The columns of RepositoryRow; ``viewer_id`` is a value or a parameter, ``in_teams`` picks grants of teams."""
     source = repository.join(account, account.c.id == repository.c.owner_id)
-    mode: ColumnElement[Any] = cast(null(), String)
-    granted: ColumnElement[Any] = cast(null(), String)
+    source = source.outerjoin(transfer, transfer.c.repository_id == repository.c.id)
+    mode, granted = _NOTHING, _NOTHING
     if viewer_id is not None:
         source = source.outerjoin(
             collaboration,
@@ -144,8 +147,7 @@ def select_joined(viewer_id: Any, in_teams: ColumnElement[bool] | None) -> Selec
             .correlate(repository)
             .scalar_subquery()
         )
-    columns = (repository, *_OWNER, mode.label("mode"), granted.label("granted"))
-    return select(*columns).select_from(source)
+    return select(repository, *_OWNER, mode.label("mode"), granted.label("granted")).select_from(source)
 
 
 def in_teams(viewer: Viewer) -> ColumnElement[bool] | None:
@@ -390,11 +392,6 @@ async def remove(db: Executor, repository_id: int) -> bool:
 
 async def list_abandoned(db: Executor, before: datetime, shard: str) -> list[int]:
     """Ids of repositories of a shard whose creation began before that time and never ended."""
-    rows = await db.execute(
-        select(repository.c.id).where(
-            repository.c.state == RepositoryState.CREATING,
-            repository.c.created_at < before,
-            repository.c.shard == shard,
-        )
-    )
+    creating = and_(repository.c.state == RepositoryState.CREATING, repository.c.shard == shard)
+    rows = await db.execute(select(repository.c.id).where(creating, repository.c.created_at < before))
     return list(rows.scalars())

@@ -1,0 +1,32 @@
+"""What a repository shows of a transfer that waits: to its administrators, and to whoever may answer."""
+
+from ingot_contracts.identity import GHOST
+from ingot_contracts.repos import reaches
+from ingot_contracts.transfers import RepositoryTransfer
+from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
+from ingot_repos.core import access
+from ingot_repos.store import accounts, transfers
+
+
+async def transfer_view(
+    request: RepositoryRequest, repository: ResolvedRepository
+) -> RepositoryTransfer | None:
+    """The transfer that waits; None where there is none that the caller may know of."""
+    recipient_id, principal = repository.row.recipient_id, request.principal
+    if recipient_id is None:
+        return None
+    if not reaches(repository.level, "admin") and not access.acts_for(principal, recipient_id):
+        return None
+    async with request.db.read() as db:
+        waiting = await transfers.get(db, repository.id)
+        if waiting is None:
+            return None
+        rows = await accounts.list_by_ids(db, [waiting.sender_id, waiting.recipient_id])
+    people = {row.id: request.presenter.user(row) for row in rows}
+    ids = transfers.teams_of(waiting)
+    teams = await request.components.identity.teams(waiting.recipient_id, ids=ids) if ids else []
+    return RepositoryTransfer(
+        doer=people.get(waiting.sender_id, GHOST),
+        recipient=people.get(waiting.recipient_id, GHOST),
+        teams=[team for team in teams if access.knows_team(team, principal)],
+    )
