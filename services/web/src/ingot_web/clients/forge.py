@@ -15,6 +15,9 @@ from ingot_contracts.issues import RenderedTexts, RenderTexts
 API = "/api/v1"
 NOTHING = (NotFound, Denied, Unauthenticated, Conflict, NotAllowed)
 """What a page leaves out: the caller does not find it or may not see it, or the repository has none."""
+_TASK = '<input class="task-list-item-checkbox"'
+_NAMED_TASK = '<input aria-label="Done" class="task-list-item-checkbox"'
+"""The box of a task in a list has no words of its own for those who hear a page."""
 Parameters = dict[str, str | int | bool]
 
 
@@ -98,7 +101,7 @@ class Forge:
             return [Markup()] * len(texts)
         body = RenderTexts(texts=list(texts), context=context, images=images)
         rendered = await self._peers["issues"].post("/internal/markdown", body, RenderedTexts)
-        return [Markup(html) for html in rendered.html]  # noqa: S704 - issues sanitizes it
+        return [Markup(html.replace(_TASK, _NAMED_TASK)) for html in rendered.html]  # noqa: S704 - issues sanitizes it
 
 
 def at(*segments: str | int) -> str:
