@@ -146,7 +146,10 @@ async def list_issues(
     mentioned_by: str = "",
     sort: str = "",
 ) -> Response[list[Issue]]:
-    """Issues and pull requests, newest first; open ones unless `state` says otherwise."""
+    """Issues and pull requests, newest first; open ones unless `state` says otherwise.
+
+    `q` is in the title, the body or a comment. Of the issues with that text, and of the comments, the newest 10,000 count.
+    """
     page = request.page()
     label_ids, label_names = queries.ids_and_names("labels", labels)
     milestone_ids, milestone_titles = queries.ids_and_titles(

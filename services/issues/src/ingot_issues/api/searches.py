@@ -87,6 +87,7 @@ async def search_issues(
 ) -> Response[list[Issue]]:
     """Issues and pull requests of the repositories that the caller may read, newest first; open ones unless `state` says otherwise.
 
+    `q` is in the title, the body or a comment. Of the issues with that text, and of the comments, the newest 10,000 count.
     `labels` and `milestones` are names. With several of `created`, `assigned`, `mentioned`, `review_requested` and
     `reviewed`, an issue matches any of them. `team` is one of the organization `owner`: its members search what it was
     given. Issues of the repository `priority_repo_id` come first.

@@ -50,7 +50,7 @@ async def list_page(
 
     Issues of the repository ``first_repository_id`` come before the others. Issues are left out where that unit of the repository is switched off.
     """
-    more = [*conditions(None, filters), *_personal_conditions(personal)]
+    more = [*conditions(None, filters, repository_ids), *_personal_conditions(personal)]
     matching = select(issue.c.id).join(repository, repository.c.id == issue.c.repository_id)
     matching = matching.where(
         issue.c.repository_id.in_(repository_ids),

@@ -1,12 +1,12 @@
 """SQL for lists of issues and pull requests."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import ColumnElement, Integer, ScalarSelect, Select, bindparam, func, or_, select, true
+from sqlalchemy import ColumnElement, Integer, ScalarSelect, Select, bindparam, func, select, true
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
@@ -16,6 +16,7 @@ from ingot_issues.store import milestones
 from ingot_issues.store.issues import DETAILS, DetailsRow, IssueDetails, details_of
 from ingot_issues.store.states import StateFilter
 from ingot_issues.store.tables import account, assignee, counter, issue, issue_label, label, mention, pull
+from ingot_issues.store.text_searches import contains_text
 
 SORTS: dict[str, tuple[ColumnElement[Any], ...]] = {
     "newest": (issue.c.number.desc(),),
@@ -130,17 +131,15 @@ def _matching(repository_id: int, filters: IssueFilter, where: list[ColumnElemen
     return statement if filters.state == StateFilter.ALL else statement.where(issue.c.state == filters.state)
 
 
-def conditions(repository_id: int | None, filters: IssueFilter) -> list[ColumnElement[bool]]:
-    """The conditions beside state and kind. ``repository_id`` None: the issues may be of any repository."""
+def conditions(
+    repository_id: int | None, filters: IssueFilter, repository_ids: Collection[int] = ()
+) -> list[ColumnElement[bool]]:
+    """The conditions beside state and kind. ``repository_id`` None: the issues are of any of ``repository_ids``."""
+    if repository_id is not None:
+        repository_ids = [repository_id]
     where: list[ColumnElement[bool]] = []
     if filters.text:
-        pattern = filters.text.lower()
-        where.append(
-            or_(
-                func.lower(issue.c.title).contains(pattern, autoescape=True),
-                func.lower(issue.c.body).contains(pattern, autoescape=True),
-            )
-        )
+        where.append(contains_text(filters.text, repository_ids))
     if filters.since:
         where.append(issue.c.updated_at >= filters.since)
     if filters.before:

@@ -1,0 +1,46 @@
+"""trigrams of texts
+
+For the search by text. Without the extension everything works, but a search looks at every text.
+"""
+
+import structlog
+from alembic import op
+from sqlalchemy.exc import DBAPIError
+
+revision = "0020"
+down_revision = "0019"
+branch_labels = None
+depends_on = None
+
+EXTENSION = "CREATE EXTENSION IF NOT EXISTS pg_trgm"
+INDEXES = {
+    "ix_issue_title_trigrams": "issue USING gin (lower(title) gin_trgm_ops)",
+    "ix_issue_body_trigrams": "issue USING gin (lower(body) gin_trgm_ops)",
+    "ix_comment_body_trigrams": "comment USING gin (lower(body) gin_trgm_ops) WHERE kind = 0",
+}
+STATEMENTS = [EXTENSION, *(f"CREATE INDEX IF NOT EXISTS {name} ON {what}" for name, what in INDEXES.items())]
+
+log = structlog.get_logger()
+
+
+def upgrade() -> None:
+    connection = op.get_bind()
+    if connection.dialect.name != "postgresql":
+        return
+    try:
+        with connection.begin_nested():
+            for statement in STATEMENTS:
+                op.execute(statement)
+    except DBAPIError as error:
+        log.warning(
+            "the search of issues by text will be slow: pg_trgm could not be created; install PostgreSQL's contrib"
+            " modules, then run these statements in the database of issues as its owner",
+            reason=str(error.orig).split("\n", 1)[0],
+            statements=STATEMENTS,
+        )
+
+
+def downgrade() -> None:
+    if op.get_bind().dialect.name == "postgresql":
+        for name in INDEXES:
+            op.execute(f"DROP INDEX IF EXISTS {name}")
