@@ -47,7 +47,7 @@ class FetchCache:
         self._running: dict[bytes, _Run] = {}
         self._files: OrderedDict[bytes, _Spool] = OrderedDict()
         self._small: LRUCache[bytes, bytes] = LRUCache(min(MEMORY_BYTES, max_bytes), getsizeof=len)
-        self._seen: TTLCache[bytes, bool] = TTLCache(10_000, SECOND_USE_SECONDS)
+        self._recent: TTLCache[bytes, bool] = TTLCache(10_000, SECOND_USE_SECONDS)
 
     def answer(
         self, key: bytes, start: Start, *, expected_bytes: int, is_valid: Callable[[], Awaitable[bool]]
@@ -72,8 +72,8 @@ class FetchCache:
         if run is None:
             ANSWERS.labels("git").inc()
             fits = expected_bytes <= self._max_bytes // 2
-            run = _Run(self, key, start, is_valid, is_shared=fits, is_second=fits and key in self._seen)
-            self._seen[key] = True
+            run = _Run(self, key, start, is_valid, is_shared=fits, is_second=fits and key in self._recent)
+            self._recent[key] = True
             if fits:
                 self._running[key] = run
         else:
@@ -113,7 +113,7 @@ class FetchCache:
         """Remember a whole answer: the file, or the parts."""
         if spool is not None:
             self._files[key] = spool
-            spool.is_kept = True
+            spool.is_cached = True
             self._expire_later(key, spool)
             return
         with contextlib.suppress(ValueError):  # larger than the cache
@@ -133,7 +133,7 @@ class FetchCache:
         spool = self._files.pop(key)
         if spool.expiration is not None:
             spool.expiration.cancel()
-        spool.is_kept = False
+        spool.is_cached = False
         spool.close_unused()
 
 
@@ -143,7 +143,7 @@ class _Spool:
     def __init__(self, cache: FetchCache, file: IO[bytes]) -> None:
         self._cache, self._file = cache, file
         self.size = self.readers = 0
-        self.is_kept = False
+        self.is_cached = False
         self.expiration: asyncio.TimerHandle | None = None
 
     async def write(self, chunk: bytes) -> bool:
@@ -192,7 +192,7 @@ class _Spool:
 
     def close_unused(self) -> None:
         """Close it, unless it is kept or somebody reads it."""
-        if not self.is_kept and not self.readers and not self._file.closed:
+        if not self.is_cached and not self.readers and not self._file.closed:
             self._file.close()
             self._cache.release(self.size)
 

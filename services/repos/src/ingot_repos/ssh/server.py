@@ -28,7 +28,11 @@ SESSIONS = Gauge("ingot_ssh_sessions", "Sessions of git over SSH that run now")
 
 MOST_KEYS = 12
 """Keys that a client may try in one connection."""
-CHUNK = 64 * 1024
+WINDOW = 1024 * 1024
+"""Bytes that a client may send before it is told that some were taken."""
+PART = 4 * WINDOW
+"""Bytes that are taken at once. When asyncssh goes on reading, it lets the client send another window, whatever still waits
+in the channel. So each time all of it must be taken: with smaller parts a push that is sent faster than git reads it piles up."""
 RETRY_SECONDS = 1.0
 KEEPALIVE_SECONDS = 30
 ENCRYPTION = (
@@ -85,6 +89,7 @@ class SshServer:
             encoding=None,
             login_timeout=self.settings.ssh_login_seconds,
             keepalive_interval=KEEPALIVE_SECONDS,
+            window=WINDOW,
             encryption_algs=ENCRYPTION,
             compression_algs=None,
             public_key_auth=True,
@@ -288,7 +293,7 @@ class Session:
     async def _said(self) -> AsyncIterator[bytes]:
         """What the client says, as it comes. Raises ConnectionError."""
         try:
-            while chunk := await self._stdin.read(CHUNK):
+            while chunk := await self._stdin.read(PART):
                 self._connection.touch()
                 yield chunk
         except (asyncssh.Error, asyncssh.BreakReceived, asyncssh.SignalReceived) as error:
