@@ -68,6 +68,7 @@ MATRIX = {
     "POST /user/two_factor/confirm": (401, 422, 422, 422, 422),
     "POST /user/two_factor/recovery_codes": (401, 404, 404, 404, 404),
     "DELETE /user/two_factor": (401, 404, 404, 404, 404),
+    "POST /user/password": (401, 422, 422, 422, 422),
     "GET /user/orgs": (401, 200, 200, 200, 200),
     "GET /user/{user}/orgs": (200, 200, 200, 200, 200),
     "GET /users/search": (200, 200, 200, 200, 200),

@@ -8,7 +8,7 @@ import msgspec
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import Tx
-from ingot_chassis.errors import Invalid, NotFound
+from ingot_chassis.errors import Conflict, Invalid, NotFound
 from ingot_contracts.identity import CredentialsRevoked, UserCreated, UserEdited
 from ingot_identity.core import browser_sessions, emails, names
 from ingot_identity.core.avatars import Picture, save_picture
@@ -110,6 +110,15 @@ async def edit_user(tx: Tx, presenter: Presenter, account_id: int, changes: dict
     if "password_hash" in changes:
         await browser_sessions.end_all(tx, account_id)
     return await _announce_edit(tx, presenter, before, revoked=bool(CREDENTIAL_COLUMNS & set(changes)))
+
+
+async def change_password(tx: Tx, presenter: Presenter, account: AccountRow, password_hash: str) -> None:
+    """Replace the password of a user who gave the one of ``account``. Raises Conflict if it is another by now, NotFound."""
+    row = await lock_for_update(tx, account.id)
+    if row.password_hash != account.password_hash:
+        raise Conflict("the password was changed meanwhile")
+    changes = {"password_hash": password_hash, "must_change_password": False}
+    await edit_user(tx, presenter, account.id, changes)
 
 
 async def save_avatar(tx: Tx, presenter: Presenter, account_id: int, picture: Picture | None) -> None:

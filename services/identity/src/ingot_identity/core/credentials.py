@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ingot_chassis.db.audit import Actor, add_entry
 from ingot_chassis.db.database import Database
-from ingot_chassis.errors import Denied, NotFound, Unauthenticated
+from ingot_chassis.errors import Denied, Invalid, NotFound, Unauthenticated
 from ingot_chassis.security.principal import Principal
 from ingot_contracts.identity import Authenticate
 from ingot_identity.core import members, tokens
@@ -95,6 +95,17 @@ async def require_code(
     if not attempt.succeeded:
         await _audit_failure(db, account, address, "code")
         raise CodeRequired(account, sent=True)
+
+
+async def require_password(
+    db: Database, sign_ins: SignIns, account: AccountRow, password: str, *, field: str, address: str
+) -> None:
+    """Raises Invalid, which names ``field``, for a wrong password, TooManyRequests after too many of them."""
+    async with sign_ins.throttle.attempt(account.login, address) as attempt:
+        attempt.succeeded = await sign_ins.passwords.matches(password, account.password_hash)
+    if not attempt.succeeded:
+        await _audit_failure(db, account, address, "password")
+        raise Invalid.field(field, "wrong", "is wrong")
 
 
 async def _use_code(db: Database, sign_ins: SignIns, account: AccountRow, code: str) -> bool:

@@ -29,14 +29,14 @@ class Passwords:
         # Computed now: computed at the first use, the time it takes would show that an account does not exist.
         self._nobody = self._hasher.hash(secrets.token_hex())
 
-    async def hash(self, password: str) -> str:
+    async def hash(self, password: str, *, field: str = "password") -> str:
         """The argon2id hash of a new password. Raises Invalid for one that is empty, too short or too long."""
         if not password:
-            raise Invalid.field("password", "required", "is required")
+            raise Invalid.field(field, "required", "is required")
         if len(password) < self._length:
-            raise Invalid.field("password", "length", f"has fewer than {self._length} characters")
+            raise Invalid.field(field, "length", f"has fewer than {self._length} characters")
         if len(password) > LONGEST:
-            raise Invalid.field("password", "length", f"has more than {LONGEST} characters")
+            raise Invalid.field(field, "length", f"has more than {LONGEST} characters")
         async with self._acquire_slot():
             return await asyncio.to_thread(self._hasher.hash, password)
 

@@ -72,7 +72,7 @@ account = Table(
     Column("active", Boolean, nullable=False, default=True),
     Column("login_prohibited", Boolean, nullable=False, default=False),
     Column("may_create_organizations", Boolean, nullable=False, default=True, server_default=true()),
-    # For clients that send and read it; nothing asks for it, as nobody changes a password without an administrator.
+    # For clients that send and read it; nothing asks for it. It ends when the person changes the password.
     Column("must_change_password", Boolean, nullable=False, default=False, server_default=false()),
     Column("login_name", String(255), nullable=False, default="", server_default=""),
     Column("language", String(35), nullable=False, default="", server_default=""),
