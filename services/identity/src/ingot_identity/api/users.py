@@ -8,7 +8,7 @@ from ingot_chassis.http.policy import MAX_ID, signed_in
 from ingot_identity.api.policies import of_account, public
 from ingot_identity.api.request import IdentityRequest
 from ingot_identity.core.presenter import UserProfile
-from ingot_identity.store import accounts
+from ingot_identity.store import accounts, follows
 
 
 class UserSearchResults(msgspec.Struct):
@@ -20,10 +20,10 @@ class UserSearchResults(msgspec.Struct):
 async def get_current(request: IdentityRequest) -> UserProfile:
     """The authenticated user."""
     async with request.db.read() as db:
-        row = await accounts.get(db, request.principal.id)
-        if row is None:
-            raise NotFound
-        return await request.present_user(db, row)
+        row = await follows.get_profile(db, request.principal.id)
+    if row is None:
+        raise NotFound
+    return request.components.presenter.user(row, row, request.principal)
 
 
 @get("/api/v1/users/search", policy=public("read:user"), operation_id="userSearch", tags=["user"])

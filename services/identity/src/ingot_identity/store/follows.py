@@ -3,12 +3,13 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import Column, ScalarSelect, delete, func, select, tuple_
+from sqlalchemy import Column, ScalarSelect, bindparam, delete, func, select, tuple_
 
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_page
+from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
 from ingot_identity.store.tables import AccountRow, account, follow
 
@@ -21,17 +22,25 @@ class FollowCountsRow(TypedRow):
     following: int
 
 
+class ProfileRow(AccountRow):
+    """An account with its counts."""
+
+    followers: int
+    following: int
+
+
 def _count(own: Column[Any]) -> ScalarSelect[int]:
     return select(func.count()).where(own == account.c.id).correlate(account).scalar_subquery()
 
 
+_FOLLOWERS = _count(follow.c.followed_id).label("followers")
+_FOLLOWING = _count(follow.c.follower_id).label("following")
 _COUNTS = PreparedQuery(
-    select(
-        account.c.id,
-        _count(follow.c.followed_id).label("followers"),
-        _count(follow.c.follower_id).label("following"),
-    ).where(any_of(account.c.id, "account_ids")),
-    FollowCountsRow,
+    select(account.c.id, _FOLLOWERS, _FOLLOWING).where(any_of(account.c.id, "account_ids")), FollowCountsRow
+)
+_PROFILE = PreparedQuery(
+    select(account, _FOLLOWERS, _FOLLOWING).where(account.c.id == bindparam("account_id", type_=BigId)),
+    ProfileRow,
 )
 
 
@@ -67,6 +76,11 @@ async def list_following(db: Executor, account_id: int, page: Slice) -> tuple[Se
 async def list_counts(db: Executor, account_ids: Collection[int]) -> dict[int, FollowCountsRow]:
     """How many follow each of the accounts, and how many it follows."""
     return {row.id: row for row in await _COUNTS.all(db, account_ids=list(account_ids))}
+
+
+async def get_profile(db: Executor, account_id: int) -> ProfileRow | None:
+    """An account and its counts by one statement."""
+    return await _PROFILE.first(db, account_id=account_id)
 
 
 async def remove_between(db: Executor, account_id: int, other_id: int) -> None:
