@@ -1,0 +1,233 @@
+"""Secrets that are given to Ingot, or that it gives, stay where they belong.
+
+Each is handed over in every way there is, rightly and wrongly. Afterwards none of them stands in a log line, a trace,
+the body of an error, a list of processes, the files of a database, the streams of NATS, or a backup.
+"""
+
+import asyncio
+import base64
+import gzip
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+from aiohttp import web
+
+from ..e2e.deployments import ADMINISTRATOR, Standalone  # noqa: TID252 - the folder above has no name
+from .test_web_pages import TOKEN
+
+PRIVATE_KEY = f"""-----BEGIN OPENSSH PRIVATE KEY-----
+{base64.b64encode(b"openssh-key-v1 canary of a key").decode()}
+-----END OPENSSH PRIVATE KEY-----"""
+
+
+class Outside:
+    """Everything outside of Ingot: collector of traces, endpoint of hooks, and a remote that asks for a password."""
+
+    def __init__(self) -> None:
+        self.traces: list[bytes] = []
+        self.processes: list[bytes] = []
+        self.asked = asyncio.Semaphore(0)
+        """Released whenever git has sent a password."""
+        self.url = ""
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls) -> AsyncIterator["Outside"]:
+        outside = cls()
+        runner = web.ServerRunner(web.Server(outside._answer), shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        outside.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        try:
+            yield outside
+        finally:
+            await runner.cleanup()
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        body = await request.read()
+        if request.path == "/v1/traces":
+            is_packed = request.headers.get("content-encoding") == "gzip"
+            self.traces.append(gzip.decompress(body) if is_packed else body)
+        if not request.path.endswith("/info/refs"):
+            return web.Response()
+        if "authorization" not in request.headers:
+            return web.Response(status=401, headers={"www-authenticate": 'Basic realm="remote"'})
+        # git waits for this answer, and so does everything that started it.
+        self.processes += command_lines()
+        self.asked.release()
+        if "refused" in request.path:
+            return web.Response(status=403)
+        kind = "application/x-git-upload-pack-advertisement"
+        return web.Response(body=b"001e# service=git-upload-pack\n00000000", content_type=kind)
+
+
+def command_lines() -> Iterator[bytes]:
+    """Of every process on this machine."""
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            yield file.read_bytes()
+        except OSError:
+            continue  # it has ended
+
+
+class Visitor:
+    """Sends requests; ``errors`` are the texts of all answers that are none of success."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self._client = client
+        self.errors: list[str] = []
+
+    async def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """An answer of success, or of a form."""
+        answer = await self._client.request(method, path, **options)
+        assert answer.status_code < 400, f"{method} {path}: {answer.status_code} {answer.text}"
+        return answer
+
+    async def fail(self, method: str, path: str, **options: Any) -> None:
+        """The request is refused."""
+        answer = await self._client.request(method, path, **options)
+        assert 400 <= answer.status_code < 500, f"{method} {path}: {answer.status_code} {answer.text}"
+        self.errors.append(answer.text)
+
+
+async def hand_over(visitor: Visitor, outside: Outside) -> dict[str, str]:
+    """Give and get secrets of every kind; what they are."""
+    ask, fail, api = visitor.ask, visitor.fail, "api/v1/"
+    secrets = {
+        "password": "canary-password-7Ww", "wrong password": "canary-mistyped-8Xx", "hook": "canary-hook-9Yy",
+        "header of a hook": "Bearer canary-header-1Zz", "remote": "canary-remote-2Aa", "mirror": "canary-mirror-3Bb",
+        "url": "canary-url-4Cc", "new password": "canary-changed-5Dd",
+        "key": PRIVATE_KEY.splitlines()[1],
+    }  # fmt: skip
+    cora: Any = ("cora", secrets["password"])
+    new = {"username": "cora", "email": "cora@example.org", "password": secrets["password"]}
+    await ask("POST", f"{api}admin/users", auth=ADMINISTRATOR, json=new)
+    await fail("POST", f"{api}admin/users", auth=ADMINISTRATOR, json=new)
+    await fail("POST", f"{api}admin/users", auth=ADMINISTRATOR, json=new | {"email": 1})
+    unreadable = f'{{"username": "dora", "password": "{secrets["password"]}'.encode()
+    await fail("POST", f"{api}admin/users", auth=ADMINISTRATOR, content=unreadable)
+    await fail("GET", f"{api}user", auth=("cora", secrets["wrong password"]))
+    token = {"name": "t", "scopes": ["all"]}
+    made = await ask("POST", f"{api}users/cora/tokens", auth=cora, json=token)
+    secrets["token"] = made.json()["sha1"]
+    headers = {"authorization": f"token {secrets['token']}"}
+    for name in ("token", "access_token"):
+        await ask("GET", f"{api}user?{name}={secrets['token']}")
+        await fail("GET", f"{api}nothing?{name}={secrets['token']}")
+        await fail("GET", f"{api}user?{name}=x{secrets['token']}")
+
+    application = {"name": "app", "redirect_uris": [f"{outside.url}/"]}
+    path = f"{api}user/applications/oauth2"
+    made = await ask("POST", path, headers=headers, json=application)
+    secrets["application"] = made.json()["client_secret"]
+    exchange = {
+        "grant_type": "authorization_code",
+        "code": "canary-code-6Ee",
+        "redirect_uri": f"{outside.url}/",
+    }
+    client = {"client_id": made.json()["client_id"], "client_secret": secrets["application"]}
+    await fail("POST", "login/oauth/access_token", data=exchange | client)
+    await fail("POST", "login/oauth/access_token", data=exchange, auth=(*client.values(),))
+    secrets["code"] = exchange["code"]
+    secrets["factor"] = (await ask("POST", f"{api}user/two_factor", auth=cora)).json()["secret"]
+
+    private = {"name": "app", "private": True, "auto_init": True}
+    await ask("POST", f"{api}user/repos", headers=headers, json=private)
+    repository = f"{api}repos/cora/app"
+    config = {"url": f"{outside.url}/hook", "content_type": "json", "secret": secrets["hook"]}
+    hook: dict[str, Any] = {
+        "type": "gitea",
+        "config": config,
+        "authorization_header": secrets["header of a hook"],
+    }
+    await ask("POST", f"{repository}/hooks", headers=headers, json=hook | {"active": True})
+    await fail("POST", f"{repository}/hooks", headers=headers, json=hook | {"type": "none"})
+    await ask("POST", f"{repository}/issues", headers=headers, json={"title": "It creaks"})
+    key = {"title": "pasted", "key": PRIVATE_KEY}
+    await fail("POST", f"{repository}/keys", headers=headers, json=key)
+    await fail("POST", f"{api}user/keys", headers=headers, json=key)
+
+    remote = {"auth_username": "c", "auth_password": secrets["remote"]}
+    at = outside.url.replace("://", f"://cora:{secrets['url']}@")
+    refused = {"clone_addr": f"{outside.url}/refused.git", "repo_name": "refused"}
+    await fail("POST", f"{api}repos/migrate", headers=headers, json=refused | remote)
+    for name, body in {
+        "one": remote | {"clone_addr": f"{outside.url}/a.git"},
+        "two": {"clone_addr": f"{at}/b.git"},
+    }.items():
+        copy = body | {"repo_name": name, "mirror": True}
+        await ask("POST", f"{api}repos/migrate", headers=headers, json=copy)
+        await ask("GET", f"{api}repos/cora/{name}", headers=headers)
+    mirror = {
+        "remote_address": f"{outside.url}/refused.git",
+        "remote_username": "c",
+        "remote_password": secrets["mirror"],
+    }
+    await ask("POST", f"{repository}/push_mirrors", headers=headers, json=mirror)
+    await ask("POST", f"{repository}/push_mirrors-sync", headers=headers)
+    for _ in range(len(("refused", "one", "two", "mirror"))):
+        await outside.asked.acquire()
+
+    form = {"token": TOKEN.search((await ask("GET", "login")).text)[1], "query": ""}  # type: ignore[index]
+    signing_in = form | {"username": "cora", "password": secrets["wrong password"]}
+    await fail("POST", "login", data=signing_in)
+    signed_in = await ask("POST", "login", data=signing_in | {"password": secrets["password"]})
+    secrets["session"] = signed_in.cookies["ingot-session"]
+    await ask("GET", "user/settings")
+    changed = {"password": secrets["new password"], "login_name": "cora", "source_id": 0}
+    await ask("PATCH", f"{api}admin/users/cora", auth=ADMINISTRATOR, json=changed)
+    for name in ("password", "new password", "wrong password"):
+        secrets[f"{name} in a header"] = base64.b64encode(f"cora:{secrets[name]}".encode()).decode()
+    return secrets | {"password of root": ADMINISTRATOR[1]}
+
+
+async def test_no_secret_is_anywhere_else(tmp_path):
+    async with Outside.open() as outside:
+        variables = {
+            "INGOT_LOG_LEVEL": "debug",
+            "INGOT_OTLP_ENDPOINT": f"{outside.url}/v1/traces",
+            "OTEL_BSP_SCHEDULE_DELAY": "100",
+            "INGOT_REPOS_ALLOWED_REMOTES": "127.0.0.1",
+        }
+        deployment = Standalone(tmp_path, variables)
+        try:
+            await asyncio.to_thread(deployment.start)
+            async with httpx.AsyncClient(base_url=deployment.url, timeout=60) as client:
+                visitor = Visitor(client)
+                secrets = await hand_over(visitor, outside)
+            backup = ("backup", "--data", str(tmp_path / "data"), "--to", str(tmp_path / "backups"))
+            ingot = [str(Path(sys.executable).with_name("ingot")), *backup]
+            done = await asyncio.to_thread(subprocess.run, ingot, capture_output=True, check=True)
+            await asyncio.to_thread(deployment.stop)
+        finally:
+            deployment.end()
+
+    places = {
+        "traces": b"".join(outside.traces),
+        "processes": b"".join(outside.processes),
+        "errors": "".join(visitor.errors).encode(),
+        "backup": done.stdout + done.stderr,
+        **{
+            str(path): path.read_bytes()
+            for path in tmp_path.rglob("*")
+            if path.is_file() and not path.is_symlink()
+        },
+    }
+    assert b"git-remote-http" in places["processes"], "looked at while git had the password"
+    assert b"POST /api/v1/repos" in places["traces"], "spans arrived"
+    (copy,) = [place for place in places if re.search(r"backups/2.*/identity\.db$", place)]
+    assert b"cora@example.org" in places[copy]
+    found = [
+        f"the {name} is in {place}"
+        for place, content in places.items()
+        for name, secret in secrets.items()
+        if secret.encode() in content
+    ]
+    assert not found, "\n".join(found)
