@@ -34,6 +34,7 @@ from ingot_web.api import (
 from ingot_web.api.request import WebRequest
 from ingot_web.components import Components
 from ingot_web.core.form_tokens import FormTokens
+from ingot_web.core.rendered_texts import RenderedTexts
 from ingot_web.core.templates import Templates
 from ingot_web.settings import Settings
 
@@ -69,7 +70,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         public_url=settings.public_url,
         root=urlsplit(settings.public_url).path.rstrip("/"),
     )
-    components = Components(templates, FormTokens(settings.private_key))
+    components = Components(templates, FormTokens(settings.private_key), RenderedTexts())
     return service_app(
         parts,
         routes=ROUTES,

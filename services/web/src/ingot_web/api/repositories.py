@@ -24,6 +24,8 @@ MARKDOWN = (".md", ".markdown", ".mkd")
 SNIFFED = 8_000
 """Bytes in which a NUL says that a file is no text."""
 MOST_CELLS = 20_000
+MOST_ENTRIES = 1_000
+"""Of a folder that are shown; of more their number is said."""
 BRANCHES = 50
 LISTED = {"includes": "commit_metadata,commit_message"}
 PASSED = ("content-security-policy", "x-content-type-options", "content-disposition", "etag", "cache-control")
@@ -54,7 +56,8 @@ async def home(request: WebRequest) -> Response[str]:
         "repository/folder.html",
         tab="code",
         ref=ref,
-        entries=entries,
+        entries=entries[:MOST_ENTRIES],
+        omitted=max(0, len(entries) - MOST_ENTRIES),
         latest=commits.rows[0] if commits.rows else None,
         commit_count=commits.total,
         branches=branches,
@@ -143,7 +146,8 @@ async def source(request: WebRequest) -> Response[Any]:
         tab="code",
         title=path or ref.name,
         ref=ref,
-        entries=entries,
+        entries=entries[:MOST_ENTRIES],
+        omitted=max(0, len(entries) - MOST_ENTRIES),
         latest=latest,
         commit_count=None,
         branches=branches,

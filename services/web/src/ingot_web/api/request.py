@@ -84,7 +84,7 @@ class WebRequest(ApiRequest):
     @property
     def forge(self) -> Forge:
         """The services, for this caller."""
-        return Forge(self.peers, self.principal_token)
+        return Forge(self.peers, self.principal_token, self.components.rendered_texts)
 
     @property
     def root(self) -> str:

@@ -1,7 +1,8 @@
 """The other services behind the pages: their public API, asked for one caller."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+import hashlib
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -21,6 +22,14 @@ _NAMED_TASK = '<input aria-label="Done" class="task-list-item-checkbox"'
 Parameters = dict[str, str | int | bool]
 
 
+class TextCache(Protocol):
+    """Keeps HTML by what it was made of."""
+
+    def get(self, key: Hashable) -> Markup | None: ...
+
+    def put(self, key: Hashable, html: Markup) -> None: ...
+
+
 class ListPage(NamedTuple):
     """One page of a list, and how many there are."""
 
@@ -35,8 +44,8 @@ class Forge:
     ApiError that the service answered, or Unavailable.
     """
 
-    def __init__(self, peers: Peers, principal: str) -> None:
-        self._peers, self._principal = peers, principal
+    def __init__(self, peers: Peers, principal: str, rendered: TextCache) -> None:
+        self._peers, self._principal, self._rendered = peers, principal, rendered
 
     async def get(self, service: str, path: str, /, **parameters: str | int | bool) -> Any:
         """The answer as plain values."""
@@ -97,11 +106,17 @@ class Forge:
 
     async def render(self, texts: Sequence[str], *, context: str, images: str = "") -> list[Markup]:
         """Markdown as sanitized HTML, made by the service that owns it. ``context`` and ``images`` as in RenderTexts."""
-        if not any(texts):
-            return [Markup()] * len(texts)
-        body = RenderTexts(texts=list(texts), context=context, images=images)
-        rendered = await self._peers["issues"].post("/internal/markdown", body, RenderedTexts)
-        return [Markup(html.replace(_TASK, _NAMED_TASK)) for html in rendered.html]  # noqa: S704 - issues sanitizes it
+        keys = [(hashlib.sha256(text.encode("utf-8", "replace")).digest(), context, images) for text in texts]
+        known = {key: self._rendered.get(key) for key in keys}
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if text and known[key] is None}
+        if missing:
+            body = RenderTexts(texts=list(missing.values()), context=context, images=images)
+            rendered = await self._peers["issues"].post("/internal/markdown", body, RenderedTexts)
+            for key, text in zip(missing, rendered.html, strict=True):
+                html = Markup(text.replace(_TASK, _NAMED_TASK))  # noqa: S704 - issues sanitizes it
+                known[key] = html
+                self._rendered.put(key, html)
+        return [known[key] or Markup() for key in keys]
 
 
 def at(*segments: str | int) -> str:

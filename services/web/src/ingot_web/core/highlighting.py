@@ -1,7 +1,8 @@
 """Files as lines of coloured HTML. What Pygments makes is escaped by it; what it cannot read is escaped here."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from html import escape
 from typing import Any
 
@@ -14,6 +15,8 @@ LARGEST = 200_000
 """Characters of a file that is coloured; a larger one is shown plain."""
 SECONDS = 0.4
 """CPU time for one file. Some lexers need time that grows with the square of their input."""
+REMEMBERED = 40
+"""Files whose lines are kept for the next reader, at most some 40 MB."""
 _FORMATTER = HtmlFormatter(nowrap=True)
 
 
@@ -21,16 +24,23 @@ class _OutOfTime(Exception):
     """The time for one file is used up."""
 
 
-def highlight(name: str, text: str) -> list[Markup]:
+def highlight(name: str, text: str) -> Sequence[Markup]:
     """The lines of a file, coloured by the language that its name says."""
-    if len(text) <= LARGEST:
-        try:
-            lexer = get_lexer_for_filename(name, stripnl=False, ensurenl=False)
-            tokens = _within(time.thread_time() + SECONDS, lexer.get_tokens(text))
-            return [Markup(line) for line in _lines(tokens)]  # noqa: S704 - Pygments escapes
-        except (ClassNotFound, _OutOfTime):
-            pass
+    coloured = _coloured(name, text) if len(text) <= LARGEST else None
+    if coloured is not None:
+        return coloured
     return [Markup(escape(line)) for line in text.splitlines()]  # noqa: S704 - escaped
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _coloured(name: str, text: str) -> tuple[Markup, ...] | None:
+    """None if the language is unknown, or the time is over."""
+    try:
+        lexer = get_lexer_for_filename(name, stripnl=False, ensurenl=False)
+        tokens = _within(time.thread_time() + SECONDS, lexer.get_tokens(text))
+        return tuple(Markup(line) for line in _lines(tokens))  # noqa: S704 - Pygments escapes
+    except (ClassNotFound, _OutOfTime):
+        return None
 
 
 def _within(moment: float, tokens: Any) -> Iterator[Any]:
