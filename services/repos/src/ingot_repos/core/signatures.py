@@ -25,6 +25,8 @@ UNSIGNED = Verification(reason="gpg.error.not_signed_commit")
 
 _UNREADABLE, _NO_KEY = "gpg.error.extract_sign", "gpg.error.no_gpg_keys_found"
 _NO_ANSWER, _BAD = "gpg.error.failed_retrieval_gpg_keys", "gpg.error.probable_bad_signature"
+_LONGEST = 16 * 1024
+"""Of a signature, in bytes; a longer one is not read."""
 _SSH = b"-----BEGIN SSH SIGNATURE-----"
 _SSH_END = b"-----END SSH SIGNATURE-----"
 _NAMESPACE = b"git"
@@ -140,6 +142,8 @@ def _is_valid_ssh(read: _Ssh) -> bool:
 
 
 def _read(signature: CommitSignature) -> _Read:
+    if len(signature.signature) > _LONGEST:
+        return None
     if signature.signature.lstrip().startswith(_SSH):
         return _read_ssh(signature)
     try:
