@@ -1,4 +1,4 @@
-"""Changing one's own password."""
+"""Changing one's own password, and that sessions do not guess it."""
 
 from ingot_chassis.http.paging import Page
 from ingot_chassis.security.principal import Principal
