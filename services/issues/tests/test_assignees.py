@@ -42,3 +42,29 @@ async def test_more_than_ten_assignees_are_refused(world):
     assert (await world.call("POST", "/issues", {"title": "x", "assignees": names})).status_code == 201
     many = [f"user{n}" for n in range(11)]
     assert (await world.call("POST", "/issues", {"title": "x", "assignees": many})).status_code == 422
+
+
+async def test_people_are_added_and_removed_one_by_one(world):
+    await world.open_issue(assignees=["cat"])
+    path = "/issues/1/assignees"
+    for method, logins, expected in (
+        ("POST", ["bob", "CAT"], ["cat", "bob"]),
+        ("DELETE", ["Cat", "nobody"], ["bob"]),
+        ("DELETE", [], ["bob"]),
+    ):
+        answer = await world.call(method, path, {"assignees": logins}, as_=2)
+        assert answer.status_code == (201 if method == "POST" else 200)
+        assert [user["login"] for user in answer.json()["assignees"]] == expected
+    assert await world.actions() == ["opened", "assigned", "unassigned"]
+    assert await world.kinds() == ["assignees"] * 3
+    many = {"assignees": [f"u{number}" for number in range(11)]}
+    for body, as_, status in (
+        ({"assignees": ["nobody"]}, 2, 422),
+        (many, 2, 422),
+        ({}, 3, 403),
+        ({}, 0, 401),
+    ):
+        assert (await world.call("POST", path, body, as_=as_)).status_code == status
+    world.repos.repositories[7] = repository(private=True)
+    for login, status in (("bob", 204), ("dan", 404), ("nobody", 404)):
+        assert (await world.call("GET", f"{path}/{login}")).status_code == status

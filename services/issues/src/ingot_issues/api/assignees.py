@@ -17,9 +17,9 @@ async def resolve_assignees(
     return await resolve_readers(request, logins, "assignee", current)
 
 
-def require_few(logins: list[str], field: str) -> None:
+def require_few(people: Collection[object], field: str) -> None:
     """Raises Invalid for more people than one issue takes."""
-    if len(logins) > MOST_ASSIGNEES:
+    if len(people) > MOST_ASSIGNEES:
         raise Invalid.field(field, "length", f"are more than {MOST_ASSIGNEES}")
 
 
