@@ -10,6 +10,8 @@ import pytest
 from pygit2.enums import ObjectType
 
 from ingot_chassis.testing.service import count_statements
+from ingot_repos.api import file_contents
+from ingot_repos.git import last_changes
 
 from .code_world import MODULES, opened, repository_with_history
 from .git_builders import commit, set_branches
@@ -208,3 +210,32 @@ async def test_a_broken_list_of_submodules_does_no_harm(world, ann, app):
         repo.references.create("refs/heads/modules", tip, force=True)
         lib = (await ann.get(f"{C}/lib?ref=modules")).json()
         assert (lib["type"], lib["submodule_git_url"]) == ("submodule", None)
+
+
+async def test_a_folder_comes_in_pages_with_folders_first(world, ann, monkeypatch):
+    await repository_with_history(world, ann)
+    monkeypatch.setattr(file_contents, "ENTRIES_OF_PAGE", 3)
+    names = []
+    for number in (1, 2, 3, 4):
+        answer = await ann.get(f"/repos/ann/app/contents-ext?page={number}&includes=commit_metadata")
+        assert answer.headers["x-total-count"] == "8"
+        names += [one["name"] for one in answer.json()["dir_contents"]]
+    assert names == sorted(names, key=lambda name: (name not in ("lib", "src"), name.lower()))
+    assert len(names) == 8
+    assert len((await ann.get("/repos/ann/app/contents-ext")).json()["dir_contents"]) == 8
+
+
+async def test_a_change_that_is_too_far_back_is_looked_for_once_and_found_for_one_file(
+    world, ann, monkeypatch
+):
+    app = await repository_with_history(world, ann)
+    monkeypatch.setattr(last_changes, "MOST_COMMITS", 1)
+    for _ in range(2):
+        shown = (await ann.get("/repos/ann/app/contents-ext?includes=commit_metadata")).json()["dir_contents"]
+        assert {
+            one["name"]: one.get("last_commit_sha") for one in shown if one["name"] in ("README.md", "lib")
+        } == {
+            "README.md": app["third"],
+            "lib": None,
+        }
+    assert (await ann.get("/repos/ann/app/contents/run.sh")).json()["last_commit_sha"] == app["second"]

@@ -8,6 +8,7 @@ from litestar.params import QueryParameter
 from msgspec import UNSET, UnsetType
 
 from ingot_chassis.errors import Invalid, NotFound, TooLarge
+from ingot_chassis.http.paging import Page
 from ingot_contracts.limits import Name
 from ingot_repos.api.code_views import CodePresenter, ContentsResponse, named_or_default
 from ingot_repos.api.policies import in_repository
@@ -19,6 +20,7 @@ from ingot_repos.git.lfs_pointers import LONGEST_POINTER
 MOST_BYTES = 10 * 1024 * 1024
 """Of one file whose content is in the answer, and of all files of ``file-contents`` together."""
 MOST_FILES = 100
+ENTRIES_OF_PAGE = 500
 
 
 class GetFiles(msgspec.Struct):
@@ -35,7 +37,13 @@ class ExtendedContents(msgspec.Struct):
 
 
 async def _contents(
-    request: RepositoryRequest, path: str, ref: str, *, max_bytes: int = MOST_BYTES, with_changes: bool = True
+    request: RepositoryRequest,
+    path: str,
+    ref: str,
+    *,
+    max_bytes: int = MOST_BYTES,
+    with_changes: bool = True,
+    part: slice | None = None,
 ) -> Contents | None:
     """What is at a path; None for the root of an empty repository. Raises NotFound, TooLarge."""
     if request.resource.row.empty and not path and not ref:
@@ -49,6 +57,7 @@ async def _contents(
             request.components.reads,
             max_bytes=max_bytes,
             with_changes=with_changes,
+            part=part,
         )
     except (RefNotFound, ObjectNotFound, RepositoryNotFound):
         raise NotFound from None
@@ -121,27 +130,33 @@ async def get_extended(
     filepath: str = "",  # noqa: ARG001 - it comes normalized
     ref: str = "",
     includes: str = "",
-) -> ExtendedContents:
-    """The same with what ``includes`` names, by comma: file_content, lfs_metadata, commit_metadata, commit_message."""
+) -> Response[ExtendedContents]:
+    """The same with what ``includes`` names, by comma: file_content, lfs_metadata, commit_metadata, commit_message.
+
+    With `page` in the query a folder comes in pages of 500 entries, folders first.
+    """
     parts = {part.strip() for part in includes.split(",") if part.strip()}
     if parts - {"file_content", "lfs_metadata", "commit_metadata", "commit_message"}:
         raise Invalid.field("includes", "unknown", "names something that there is not")
     with_content = "file_content" in parts
     pointer_bytes = LONGEST_POINTER if "lfs_metadata" in parts else 0
+    page = Page(request.page().number, ENTRIES_OF_PAGE) if "page" in request.query_params else None
     contents = await _contents(
         request,
         request.rest_of_path(6),
         ref,
         max_bytes=MOST_BYTES if with_content else pointer_bytes,
         with_changes=bool(parts & {"commit_metadata", "commit_message"}),
+        part=slice(page.offset, page.offset + page.limit) if page else None,
     )
     if contents is None:
-        return ExtendedContents(dir_contents=[])
+        return Response(ExtendedContents(dir_contents=[]))
     with_message = "commit_message" in parts
     views = _views(request, contents, ref, with_message=with_message, with_content=with_content)
     if contents.is_folder:
-        return ExtendedContents(dir_contents=views)
-    return ExtendedContents(file_contents=views[0])
+        headers = request.page_headers(page, contents.total) if page else {}
+        return Response(ExtendedContents(dir_contents=views), headers=headers)
+    return Response(ExtendedContents(file_contents=views[0]))
 
 
 @get(

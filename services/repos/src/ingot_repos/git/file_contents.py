@@ -53,6 +53,8 @@ class Contents:
     ref: ResolvedName
     is_folder: bool
     items: tuple[Content, ...]
+    total: int = 1
+    """How many entries the folder has; ``items`` may be a part of them."""
 
 
 def contents_at(
@@ -63,8 +65,11 @@ def contents_at(
     *,
     max_bytes: int,
     with_changes: bool = True,
+    part: slice | None = None,
 ) -> Contents:
     """What is at a path of a branch, tag or commit; the content of a file up to ``max_bytes``.
+
+    Of a folder all entries, or a ``part`` of them, for which folders come first.
 
     Raises:
         RefNotFound, ObjectNotFound: there is nothing.
@@ -75,11 +80,18 @@ def contents_at(
     entry = entry_at(repo, root, path)
     if entry.mode == FOLDER:
         entries = list_folder(repo, entry.oid, path, most=MOST_ENTRIES)
+        total = len(entries)
+        if part is not None:
+            entries = sorted(entries, key=_folders_first)[part]
         items = _contents(repo, ref.commit, root, path, entries, cache, 0, with_changes=with_changes)
-        return Contents(ref, True, tuple(items))
+        return Contents(ref, True, tuple(items), total)
     folder = path.rpartition("/")[0]
     items = _contents(repo, ref.commit, root, folder, [entry], cache, max_bytes, with_changes=with_changes)
     return Contents(ref, False, tuple(items))
+
+
+def _folders_first(entry: Entry) -> tuple[bool, str]:
+    return entry.mode not in (FOLDER, SUBMODULE), entry.name.lower()
 
 
 def files_at(

@@ -19,6 +19,8 @@ from ingot_repos.git.trees import FOLDER, entry_at, raw_entries
 MOST_COMMITS = 5_000
 MOST_ENTRIES = 300_000
 _SEARCH_SECONDS = 5.0
+_TOO_FAR = ""
+"""Remembered of a name whose last change the walk did not find."""
 
 _Names = dict[bytes, tuple[int, bytes]]
 
@@ -35,17 +37,19 @@ def last_changes(
     Names whose last change is further back than the walk goes are left out; a single one is searched by git.
     """
     remembered = cache.get((commit, folder)) or {}
-    missing = [name for name in names if name not in remembered]
+    is_single = len(names) == 1
+    missing = [name for name in names if name not in remembered or (is_single and not remembered[name])]
     if missing:
         walk = _Walk(repo, folder, cache)
         walk.run(commit, missing)
         remembered = remembered | walk.result
-        if len(missing) == 1 and missing[0] not in remembered:
+        if is_single and not remembered.get(missing[0]):
             path = f"{folder}/{missing[0]}" if folder else missing[0]
             oid = _search(Path(repo.path), commit, path)
             remembered |= {missing[0]: oid} if oid else {}
+        remembered = dict.fromkeys(missing, _TOO_FAR) | remembered
         cache.put((commit, folder), remembered, size=len(remembered) + 1)
-    return {name: remembered[name] for name in names if name in remembered}
+    return {name: remembered[name] for name in names if remembered[name]}
 
 
 class _Walk:
@@ -69,7 +73,7 @@ class _Walk:
             names_here = self._pending.pop(oid)
             earlier = self._cache.get((oid, self._folder)) if oid != start else None
             if earlier is not None:
-                hits = {name for name in names_here if name.decode() in earlier}
+                hits = {name for name in names_here if earlier.get(name.decode())}
                 self.result |= {name.decode(): earlier[name.decode()] for name in hits}
                 names_here -= hits
             if names_here:
