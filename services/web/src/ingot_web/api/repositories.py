@@ -6,6 +6,7 @@ from asyncio import gather, to_thread
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
 from litestar import Response, get
 from markupsafe import Markup
 
@@ -13,6 +14,7 @@ from ingot_chassis.errors import NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import NamedRef, RepositoryFrame
 from ingot_web.api.request import HEADERS, WebRequest
+from ingot_web.clients.forge import NOTHING
 from ingot_web.core.highlighting import highlight
 
 SHOWN_BYTES = 1_000_000
@@ -24,10 +26,27 @@ MARKDOWN = (".md", ".markdown", ".mkd")
 SNIFFED = 8_000
 """Bytes in which a NUL says that a file is no text."""
 MOST_CELLS = 20_000
-MOST_ENTRIES = 1_000
-"""Of a folder that are shown; of more their number is said."""
+ENTRIES = 500
+"""Of a folder on one page, as repos has them."""
 BRANCHES = 50
 LISTED = {"includes": "commit_metadata,commit_message"}
+
+
+async def _contents(frame: RepositoryFrame, *path: str, ref: str = "") -> tuple[Any, int]:
+    """What is at a path; of a folder the page that is asked for, and how many entries it has."""
+    answer = await frame.forge.answer(
+        "repos", frame.api("contents-ext", *path), ref=ref, page=frame.request.number, **LISTED
+    )
+    return msgspec.json.decode(answer.body), int(answer.headers.get("x-total-count", 0))
+
+
+async def _contents_if_there(frame: RepositoryFrame) -> tuple[Any, int]:
+    try:
+        return await _contents(frame)
+    except NOTHING:
+        return None, 0
+
+
 PASSED = ("content-security-policy", "x-content-type-options", "content-disposition", "etag", "cache-control")
 """Headers with which repos makes a raw file harmless."""
 
@@ -38,8 +57,8 @@ async def home(request: WebRequest) -> Response[str]:
     frame = RepositoryFrame(request)
     forge = frame.forge
     signed_in = request.principal.signed_in
-    listed, commits, branches, languages, stars = await frame.load(
-        forge.get_if_there("repos", frame.api("contents-ext"), **LISTED),
+    (listed, total), commits, branches, languages, stars = await frame.load(
+        _contents_if_there(frame),
         forge.listing_if_there(
             "repos", frame.api("commits"), limit=1, stat=False, files=False, verification=False
         ),
@@ -56,8 +75,8 @@ async def home(request: WebRequest) -> Response[str]:
         "repository/folder.html",
         tab="code",
         ref=ref,
-        entries=entries[:MOST_ENTRIES],
-        omitted=max(0, len(entries) - MOST_ENTRIES),
+        entries=entries,
+        pages=request.pages_of(total, ENTRIES),
         latest=commits.rows[0] if commits.rows else None,
         commit_count=commits.total,
         branches=branches,
@@ -121,9 +140,8 @@ async def source(request: WebRequest) -> Response[Any]:
     frame = RepositoryFrame(request)
     ref = await NamedRef.of(frame, 3)
     path = ref.path
-    contents_path = frame.api("contents-ext", *path.split("/")) if path else frame.api("contents-ext")
-    contents, branches, commits = await frame.load(
-        frame.forge.get("repos", contents_path, ref=ref.name, **LISTED),
+    (contents, total), branches, commits = await frame.load(
+        _contents(frame, *(path.split("/") if path else ()), ref=ref.name),
         frame.forge.listing_if_there("repos", frame.api("branches"), limit=BRANCHES),
         frame.forge.listing_if_there(
             "repos",
@@ -146,8 +164,8 @@ async def source(request: WebRequest) -> Response[Any]:
         tab="code",
         title=path or ref.name,
         ref=ref,
-        entries=entries[:MOST_ENTRIES],
-        omitted=max(0, len(entries) - MOST_ENTRIES),
+        entries=entries,
+        pages=request.pages_of(total, ENTRIES),
         latest=latest,
         commit_count=None,
         branches=branches,
