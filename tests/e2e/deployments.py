@@ -45,6 +45,9 @@ class Deployment(Protocol):
     def resume(self, part: str) -> None:
         """Let a halted process go on."""
 
+    def serve_ssh(self) -> int:
+        """Let somebody listen for git over SSH, and give the port."""
+
     def stop(self) -> None:
         """End everything in order; raises AssertionError if something does not end well."""
 
@@ -123,11 +126,13 @@ class Standalone:
     def __init__(self, folder: Path, variables: Mapping[str, str] | None = None) -> None:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}/"
+        self._ssh_port = free_port()
         name, password = ADMINISTRATOR
         self._ingot = Part(
             [
                 str(Path(sys.executable).with_name("ingot")),
                 *("up", "--port", str(port), "--data", str(folder / "data")),
+                *("--ssh-port", str(self._ssh_port)),
             ],
             {
                 "INGOT_ADMIN_USERNAME": name,
@@ -155,6 +160,9 @@ class Standalone:
 
     def resume(self, _part: str) -> None:
         self._ingot.send_signal(signal.SIGCONT)
+
+    def serve_ssh(self) -> int:
+        return self._ssh_port
 
     def stop(self) -> None:
         assert self._ingot.stop() == 0
@@ -197,6 +205,8 @@ class Cluster:
         urls = {service: _url(port) for service, port in fronts.items()}
         self.url = urls["gateway"]
         shared, private = _variables(folder, backing_servers, urls)
+        self._ssh_port, self._serves_ssh = free_port(), False
+        private["repos"] |= {"INGOT_REPOS_SSH_HOST": "127.0.0.1", "INGOT_REPOS_SSH_PORT": str(self._ssh_port)}
         shared |= variables or {}
         self._balancer = _balancer(fronts, ports, folder) if replicas > 1 else None
         self._parts = {
@@ -214,6 +224,15 @@ class Cluster:
             ]
             for service in SERVICES
         }
+        self._ssh = Part(
+            [sys.executable, "-m", "ingot_repos", "ssh"],
+            shared
+            | {name: value for name, value in private["repos"].items() if name == "INGOT_REPOS_PRIVATE_KEY"}
+            | {"INGOT_REPOS_SSH_UPSTREAM": urls["repos"]}
+            | {"INGOT_REPOS_SSH_LISTEN_PORT": str(self._ssh_port)},
+            url="",
+            log=folder / "ssh.log",
+        )
         self._migrations = [
             Part(
                 [sys.executable, "-m", f"ingot_{service}", "migrate"],
@@ -256,7 +275,14 @@ class Cluster:
         for replica in self._parts[part]:
             replica.send_signal(signal.SIGCONT)
 
+    def serve_ssh(self) -> int:
+        if not self._serves_ssh:
+            self._ssh.begin()
+            self._serves_ssh = True
+        return self._ssh_port
+
     def stop(self) -> None:
+        self._ssh.stop()
         for replicas in reversed(self._parts.values()):
             for replica in replicas:
                 replica.stop()
@@ -264,11 +290,12 @@ class Cluster:
     def end(self) -> None:
         for part in self.parts:
             self.kill(part)
-        for process in (*self._migrations, *([self._balancer] if self._balancer else [])):
+        for process in (self._ssh, *self._migrations, *([self._balancer] if self._balancer else [])):
             process.kill()
 
     def logs(self) -> Mapping[str, str]:
-        return {service: replicas[0].log_end() for service, replicas in self._parts.items()}
+        logs = {service: replicas[0].log_end() for service, replicas in self._parts.items()}
+        return logs | ({"ssh": self._ssh.log_end()} if self._serves_ssh else {})
 
 
 def _url(port: int) -> str:
