@@ -2,13 +2,16 @@
 
 import base64
 import hashlib
+import zlib
 
 import asyncssh
 import pytest
 from pygit2.enums import ObjectType
-from pysequoia import Sig, SignatureMode, Tsk, sign
+from pysequoia import ArmorKind, Sig, SignatureMode, Tsk, armor, sign
 
 from ingot_contracts.identity import SignatureKey
+from ingot_repos.core.signatures import Signed, verify_all
+from ingot_repos.git.signatures import CommitSignature
 
 from .code_world import opened
 from .git_builders import set_branches
@@ -125,6 +128,26 @@ async def test_a_signature_is_verified_by_a_key_of_who_has_the_address(world, an
     world.identity.paths.clear()
     await ann.get("/repos/ann/app/commits")
     assert world.identity.paths == []
+
+
+def packed(data):
+    """A packet of compressed packets."""
+    body = b"\2" + zlib.compress(data, 9)
+    return b"\xc8\xff" + len(body).to_bytes(4) + body
+
+
+async def test_what_is_compressed_in_a_signature_is_not_unpacked(world):
+    bomb = packed(b"\xcd\6a@x.io" * 1_000_000)
+    prefixes = (b"", b"\xc2", b"\xc2\2\4\0", b"\xc2\xc0\0", b"\xc2\xff\0\0\0\2\4\0", b"\x88\2\4\0")
+    signed = {
+        str(number): Signed(
+            CommitSignature(armor(prefix + bomb, ArmorKind.Signature).encode(), b""), "a@x.io"
+        )
+        for number, prefix in enumerate(prefixes)
+    }
+    components = world.components
+    shown = await verify_all(components.identity, signed, components.reads.verdicts)
+    assert {one.reason for one in shown.values()} == {"gpg.error.extract_sign"}
 
 
 async def test_a_signed_tag_is_verified(world, ann):

@@ -147,12 +147,41 @@ def _read(signature: CommitSignature) -> _Read:
     if signature.signature.lstrip().startswith(_SSH):
         return _read_ssh(signature)
     try:
-        sig = Sig.from_bytes(signature.signature)
-        # Written anew, it is one packet: nothing is unpacked that somebody else has packed.
-        issuer = next((packet.issuer_key_id for packet in PacketPile.from_bytes(bytes(sig))), None)
+        packet = _first_packet(_dearmored(signature.signature))
+        sig = Sig.from_bytes(packet)
+        issuer = next((one.issuer_key_id for one in PacketPile.from_bytes(bytes(sig))), None)
     except (RuntimeError, ValueError):
         return None
     return _OpenPgp(issuer.upper(), sig) if issuer else None
+
+
+def _dearmored(text: bytes) -> bytes:
+    """What the armor (RFC 9580, section 6.2) holds; its checksum is of no use. Raises ValueError."""
+    lines = [line.strip() for line in text.strip().splitlines()]
+    start = lines.index(b"") if b"" in lines else 0
+    encoded = [line for line in lines[start + 1 :] if line and not line.startswith((b"-----", b"="))]
+    return base64.b64decode(b"".join(encoded), validate=True)
+
+
+def _first_packet(data: bytes) -> bytes:
+    """A signature packet (RFC 9580, section 4.2), and nothing else that Sequoia would unpack. Raises ValueError."""
+    head = data[:1]
+    if head == b"\xc2":
+        first = int.from_bytes(data[1:2])
+        if first < 192:
+            start, length = 2, first
+        elif first < 224:
+            start, length = 3, ((first - 192) << 8) + int.from_bytes(data[2:3]) + 192
+        else:
+            start, length = 6, int.from_bytes(data[2:6])
+    elif head in (b"\x88", b"\x89", b"\x8a"):
+        start = 1 + (1 << (data[0] & 3))
+        length = int.from_bytes(data[1:start])
+    else:
+        raise ValueError("no signature")
+    if start + length > len(data):
+        raise ValueError("cut short")
+    return data[: start + length]
 
 
 def _read_ssh(signature: CommitSignature) -> _Ssh | None:
