@@ -328,6 +328,7 @@ async def test_files_and_branches_are_changed_on_pages(scene):
     await ann.page(f"{base}/src/branch/fix/it/README.md")
     await ann.send(f"{base}/settings", {"topics": "sea, light"})
     assert (await ann.api.get(f"repos/{base}/topics")).json() == {"topics": ["light", "sea"]}
+    assert ">Unwatch<" in (await scene.stranger.send(base, {}, to=f"{base}/watch")).text
     await scene.stranger.page(edit, status=404)
     await scene.stranger.page(f"{base}/_new/main", status=403)
     assert (await scene.stranger.send(base, new, to=f"{base}/_new/main")).status_code == 403

@@ -128,6 +128,15 @@ async def unstar(request: WebRequest) -> Response[bytes]:
     return frame.redirect()
 
 
+@post("/{owner:str}/{repo:str}/watch", policy=anyone(), include_in_schema=False)
+async def watch(request: WebRequest) -> Response[bytes]:
+    """Hear of all that happens in it, or of no more than concerns oneself."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    method = "DELETE" if form.has("stop") else "PUT"
+    await frame.forge.send(method, "repos", frame.api("subscription"))
+    return frame.redirect()
+
+
 async def _people(request: WebRequest, name: str, heading: str) -> Response[str]:
     return await RepositoryFrame(request).list_page(
         "repository/accounts.html", "repos", name, tab="code", title=heading, heading=heading
@@ -152,4 +161,4 @@ async def forks(request: WebRequest) -> Response[str]:
     return await _people(request, "forks", "Forks")
 
 
-routes = [new, create, new_fork, fork, star, unstar, stars, watchers, forks]
+routes = [new, create, new_fork, fork, star, unstar, watch, stars, watchers, forks]

@@ -57,7 +57,7 @@ async def home(request: WebRequest) -> Response[str]:
     frame = RepositoryFrame(request)
     forge = frame.forge
     signed_in = request.principal.signed_in
-    (listed, total), commits, branches, languages, stars = await frame.load(
+    (listed, total), commits, branches, languages, stars, watches = await frame.load(
         _contents_if_there(frame),
         forge.listing_if_there(
             "repos", frame.api("commits"), limit=1, stat=False, files=False, verification=False
@@ -65,9 +65,10 @@ async def home(request: WebRequest) -> Response[str]:
         forge.listing_if_there("repos", frame.api("branches"), limit=BRANCHES),
         forge.get_if_there("repos", frame.api("languages")),
         forge.is_there("repos", "/user/starred" + frame.base) if signed_in else _no(),
+        forge.is_there("repos", frame.api("subscription")) if signed_in else _no(),
     )
     if frame.repository["empty"] or listed is None:
-        return frame.render("repository/empty.html", tab="code", is_starred=stars)
+        return frame.render("repository/empty.html", tab="code", is_starred=stars, is_watched=watches)
     ref = NamedRef("branch", frame.repository["default_branch"], "")
     entries = _sorted(listed["dir_contents"])
     readme, html = await _readme(frame, ref, entries)
@@ -82,6 +83,7 @@ async def home(request: WebRequest) -> Response[str]:
         branches=branches,
         languages=_shares(languages or {}),
         is_starred=stars,
+        is_watched=watches,
         readme=readme,
         readme_html=html,
         is_home=True,
