@@ -12,7 +12,7 @@ from litestar import Response, get
 from litestar.openapi import ResponseSpec
 from litestar.response import Stream
 
-from ingot_chassis.errors import Invalid, NotFound
+from ingot_chassis.errors import Invalid, NotFound, TooLarge
 from ingot_chassis.http.downloads import StoredFile, file_answer
 from ingot_chassis.http.ranges import has_etag, requested_range
 from ingot_repos.api.policies import in_repository
@@ -21,7 +21,14 @@ from ingot_repos.core import access
 from ingot_repos.core.lfs_objects import object_key
 from ingot_repos.git.archive import Archive, ArchiveFormat, require_paths, stream_archive
 from ingot_repos.git.editorconfig import editor_settings
-from ingot_repos.git.errors import GitError, ObjectNotFound, OutputTooLarge, RefNotFound, RepositoryNotFound
+from ingot_repos.git.errors import (
+    GitError,
+    GitFailed,
+    ObjectNotFound,
+    OutputTooLarge,
+    RefNotFound,
+    RepositoryNotFound,
+)
 from ingot_repos.git.file_contents import blob_at
 from ingot_repos.git.lfs_pointers import read_pointer
 from ingot_repos.git.objects import Blob, commit_at, file_at, is_safe_file_path, stream_blob
@@ -224,17 +231,28 @@ async def _archive(request: RepositoryRequest, name: str, only: list[str]) -> Re
     if opened.size is None:
         request.acquire_slot()
     # An error in the first part, such as a missing file, has a status; a later one can only break the answer off.
-    start = bytearray()
-    async for chunk in opened.chunks:
-        start += chunk
-        if len(start) >= INLINE_BYTES:
-            break
-    else:
-        return Response(bytes(start), media_type="application/octet-stream", headers=headers)
+    start, is_whole = await _beginning(opened.chunks)
+    if is_whole:
+        return Response(start, media_type="application/octet-stream", headers=headers)
     if opened.size is not None:
         headers["Content-Length"] = str(opened.size)
-    body = _cut(bytes(start), opened.chunks, None)
+    body = _cut(start, opened.chunks, None)
     return Stream(_logged(body), media_type="application/octet-stream", headers=headers)
+
+
+async def _beginning(chunks: AsyncGenerator[bytes, None]) -> tuple[bytes, bool]:
+    """The first bytes of an archive, and whether these are all. Raises TooLarge when git gives up on it."""
+    start = bytearray()
+    try:
+        async for chunk in chunks:
+            start += chunk
+            if len(start) >= INLINE_BYTES:
+                return bytes(start), False
+    except GitFailed as error:
+        if error.exit_code < 0:  # git walks into folders by recursion, until its stack is used up
+            raise TooLarge("git cannot make an archive of folders that are so deep") from error
+        raise
+    return bytes(start), True
 
 
 async def _check_paths(request: RepositoryRequest, commit: str, only: list[str], kind: str) -> None:
