@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from litestar import Response, delete, post, put
+from litestar.openapi import ResponseSpec
 
 from ingot_chassis.errors import Invalid
 from ingot_contracts.limits import Description, Name, Text
@@ -163,6 +164,7 @@ async def create_file(request: RepositoryRequest, filepath: str, data: CreateFil
     policy=in_repository("write", "write:repository", on_disk=True),
     operation_id="repoUpdateFile",
     tags=["repository"],
+    responses={201: ResponseSpec(FileResponse, description="The file is new")},
 )
 async def update_file(
     request: RepositoryRequest,
