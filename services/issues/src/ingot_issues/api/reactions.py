@@ -4,6 +4,7 @@ from datetime import datetime
 
 import msgspec
 from litestar import Response, delete, get, post
+from litestar.openapi import ResponseSpec
 
 from ingot_chassis.errors import Denied, NotFound
 from ingot_contracts.identity import User
@@ -33,6 +34,9 @@ class Reaction(msgspec.Struct):
     user: User
     content: str
     created_at: datetime
+
+
+UNCHANGED = {200: ResponseSpec(Reaction, description="It was so already")}
 
 
 def _present(presenter: Presenter, row: ReactionRow, people: People) -> Reaction:
@@ -117,6 +121,7 @@ async def list_issue_reactions(request: IssuesRequest, index: int) -> Response[l
     operation_id="issuePostIssueReaction",
     tags=["issue"],
     status_code=201,
+    responses=UNCHANGED,
 )
 async def add_issue_reaction(request: IssuesRequest, index: int, data: EditReaction) -> Response[Reaction]:
     """React to an issue; on a locked one only writers may."""
@@ -154,6 +159,7 @@ async def list_comment_reactions(request: IssuesRequest, comment_id: int) -> Res
     operation_id="issuePostCommentReaction",
     tags=["issue"],
     status_code=201,
+    responses=UNCHANGED,
 )
 async def add_comment_reaction(
     request: IssuesRequest, comment_id: int, data: EditReaction
