@@ -1,6 +1,7 @@
 """What issues cost: CPU of all server processes per request, in a repository with 10,000 issues.
 
-``python benchmarks/issues.py [--requests N] [--only NAME] [--check]``. With --check a figure above its bound ends it
+``python benchmarks/issues.py [--requests N] [--only NAME] [--repositories N] [--check]``. There are ISSUES_OF_OTHERS
+issues in each of N other repositories, which a search finds as well. With --check a figure above its bound ends it
 with code 1. With --only it measures ``GET /version`` and the requests whose name has NAME in it. Each figure is also
 printed as a multiple of ``GET /version`` in the same run: on a busy machine only that multiple can be compared.
 """
@@ -16,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
-from sqlalchemy import select, update
+from sqlalchemy import select, text, update
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
@@ -25,9 +26,17 @@ import processor  # noqa: E402
 import run  # noqa: E402
 
 from ingot_chassis.db.database import Database  # noqa: E402
+from ingot_chassis.db.transaction import Tx  # noqa: E402
+from ingot_issues.api.searches import MOST_COPIES  # noqa: E402
 from ingot_issues.store import tables  # noqa: E402
 
 ISSUES = 10_000
+PULL = ISSUES + 1
+"""The number of the pull request, which has REVIEWS."""
+REVIEWS = 30
+THREADS = 50
+"""Notifications of the owner."""
+ISSUES_OF_OTHERS = 100
 SETTLING = 3.0
 """Seconds after the writes that are measured as well, without what an idle deployment spends in that time."""
 TEXT = (
@@ -84,6 +93,13 @@ def cases(owner: str) -> tuple[Case, ...]:
             2e-3,
             {"text": text, "mode": "gfm", "context": repository},
         ),
+        Case(
+            "GET 30 reviews of a pull request", "GET", f"{repository}/pulls/{PULL}/reviews?limit=30", 1.5e-3
+        ),
+        Case("GET 30 notifications", "GET", "/notifications?limit=30", 1.5e-3),
+        Case("GET 30 issues of all repositories", "GET", "/repos/issues/search?limit=30", 10e-3),
+        Case("GET 30 issues by a word", "GET", "/repos/issues/search?limit=30&q=fourteen", 10e-3),
+        Case("GET 30 issues by a word that none has", "GET", "/repos/issues/search?limit=30&q=zebra", 10e-3),
     )
 
 
@@ -120,15 +136,61 @@ async def fill(url: str, repository_id: int, author_id: int) -> None:
         await tx.execute(tables.issue_label.insert(), issue_labels)
         assignees = [{"issue_id": issue_id, "account_id": author_id, "position": 0} for issue_id in ids]
         await tx.execute(tables.assignee.insert(), assignees)
-        counts = {"last_number": ISSUES, "open_issues": ISSUES // 2}
+        await _fill_pull(tx, repository_id, author_id, ids[:THREADS], now)
+        counts = {"last_number": PULL, "open_issues": ISSUES // 2, "open_pulls": 1}
         await tx.execute(
             update(tables.counter).where(tables.counter.c.repository_id == repository_id).values(counts)
         )
     await database.close()
 
 
-def create_issues(url: str, database_url: str) -> tuple[str, str]:
-    """Create the repository and its issues; the owner and a token."""
+async def _fill_pull(tx: Tx, repository_id: int, author_id: int, issue_ids: list[int], now: datetime) -> None:
+    """A pull request with reviews, and notifications of the author about it and these issues."""
+    sha = "0" * 40
+    row = {
+        "repository_id": repository_id, "number": PULL, "is_pull": True, "author_id": author_id, "title": "Pull",
+        "state": "open", "created_at": now, "updated_at": now,
+    }  # fmt: skip
+    pull_id = (await tx.execute(tables.issue.insert().values(row).returning(tables.issue.c.id))).scalar_one()
+    branches = {"base_branch": "main", "head_branch": "topic", "head_repository_id": repository_id}
+    shas = {"base_sha": sha, "head_sha": sha, "merge_base": sha, "mergeable": True}
+    await tx.execute(tables.pull.insert().values(issue_id=pull_id, **branches, **shas))
+    review = {
+        "issue_id": pull_id, "author_id": author_id, "state": "COMMENT", "body": PROSE, "commit_sha": sha,
+        "submitted_at": now, "updated_at": now,
+    }  # fmt: skip
+    await tx.execute(tables.review.insert(), [review] * REVIEWS)
+    thread = {"account_id": author_id, "repository_id": repository_id, "status": "unread", "updated_at": now}
+    await tx.execute(tables.notification.insert(), [thread | {"issue_id": one} for one in issue_ids])
+
+
+async def fill_others(url: str, repository_ids: list[int], author_id: int) -> None:
+    """Open issues of other repositories, whose copies the first search makes; one of each has the word that is searched."""
+    database = Database(url, tables.metadata)
+    now = datetime.now(UTC)
+    rows = [
+        {
+            "repository_id": repository_id, "number": number, "is_pull": False, "author_id": author_id,
+            "title": f"Number {number}", "body": f"{PROSE} fourteen" if number == 1 else PROSE, "state": "open",
+            "created_at": now, "updated_at": now,
+        }
+        for repository_id in repository_ids
+        for number in range(1, ISSUES_OF_OTHERS + 1)
+    ]  # fmt: skip
+    counters = [
+        {"repository_id": one, "last_number": ISSUES_OF_OTHERS, "open_issues": ISSUES_OF_OTHERS}
+        for one in repository_ids
+    ]
+    async with database.transaction() as tx:
+        for start in range(0, len(rows), 10_000):
+            await tx.execute(tables.issue.insert(), rows[start : start + 10_000])
+        await tx.execute(tables.counter.insert(), counters)
+        await tx.execute(text("ANALYZE"))  # as a database does by itself after a while
+    await database.close()
+
+
+def create_issues(url: str, database_url: str, other_repositories: int) -> tuple[str, str]:
+    """Create the repositories and their issues; the owner and a token."""
     token, owner = run.create_repository_and_token(url), run.ADMINISTRATOR[0]
     with httpx.Client(base_url=url, auth=run.ADMINISTRATOR, timeout=30) as client:
         repository = client.get(f"api/v1/repos/{owner}/bench").raise_for_status().json()
@@ -144,6 +206,13 @@ def create_issues(url: str, database_url: str) -> tuple[str, str]:
 
         asyncio.run(clear())
         asyncio.run(fill(database_url, repository["id"], repository["owner"]["id"]))
+        others = [
+            client.post("api/v1/user/repos", json={"name": f"other{number}"}).raise_for_status().json()["id"]
+            for number in range(other_repositories)
+        ]
+        asyncio.run(fill_others(database_url, others, repository["owner"]["id"]))
+        for _ in range(0, other_repositories, MOST_COPIES):
+            client.get("api/v1/repos/issues/search").raise_for_status()
     return owner, token
 
 
@@ -184,11 +253,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=4000, help="of each kind and round")
     parser.add_argument("--only", default="", help="measure the requests whose name has this text")
+    parser.add_argument("--repositories", type=int, default=50, help="beside the one with most issues")
     parser.add_argument("--check", action="store_true", help="fail if a figure is above its bound")
     options = parser.parse_args()
     within = True
     with run.cluster() as deployment:
-        owner, token = create_issues(deployment.url, deployment.backing_servers.database_urls["issues"])
+        database_url = deployment.backing_servers.database_urls["issues"]
+        owner, token = create_issues(deployment.url, database_url, options.repositories)
         print(
             f"{'request, with 10,000 issues (all processes)':<46}{'CPU':>10}{'bound':>10}{'to version':>11}{'rate':>10}"
         )

@@ -92,10 +92,12 @@ async def _present(
 ) -> list[NotificationThread]:
     copies = await repositories.get_many(db, {row.repository_id for row in rows})
     presenter = request.presenter
-    return [_thread(presenter, row, copies[row.repository_id]) for row in rows]
+    shown = {repository_id: presenter.repository(copy) for repository_id, copy in copies.items()}
+    return [_thread(presenter, row, shown[row.repository_id]) for row in rows]
 
 
 def _thread(presenter: Presenter, row: ThreadRow, repository: Repository) -> NotificationThread:
+    """``repository`` is as it is presented."""
     api = f"{presenter.root}api/v1/repos/{repository.full_name}"
     kind = "pulls" if row.is_pull else "issues"
     page = f"{presenter.root}{repository.full_name}/{kind}/{row.number}"
@@ -111,7 +113,7 @@ def _thread(presenter: Presenter, row: ThreadRow, repository: Repository) -> Not
     )
     return NotificationThread(
         id=row.id,
-        repository=presenter.repository(repository),
+        repository=repository,
         subject=subject,
         unread=row.status == NotificationStatus.UNREAD,
         pinned=row.status == NotificationStatus.PINNED,
