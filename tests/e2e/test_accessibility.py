@@ -57,9 +57,9 @@ async def test_pages_have_no_serious_fault(deployment, tmp_path):
                 await page.wait_for("document.readyState === 'complete' && !window.axeFound")
                 await page.value(axe)
                 await page.value(RUN % list(RULES))
-                found = await page.wait_for("window.axeFound")
-                if found != "[]":
-                    faults.append((scheme, path, found))
+                faults_of_page = await page.wait_for("window.axeFound")
+                if faults_of_page != "[]":
+                    faults.append((scheme, path, faults_of_page))
     assert not faults, "\n".join(map(str, faults))
 
 

@@ -307,8 +307,8 @@ async def test_lines_are_commented_on_in_a_review_and_answered(scene):
 async def test_files_and_branches_are_changed_on_pages(scene):
     ann, base = scene.ann, scene.open
     new = {"path": "src/a.txt", "content": "one\r\ntwo", "to": "branch"}
-    made = await ann.send(f"{base}/_new/main/src", new)
-    assert made.url.path == f"/{base}/src/branch/main/src/a.txt"
+    answer = await ann.send(f"{base}/_new/main/src", new)
+    assert answer.url.path == f"/{base}/src/branch/main/src/a.txt"
     edit = f"{base}/_edit/main/src/a.txt"
     sha = re.search(r'name="sha" value="(\w+)"', await ann.page(edit))[1]
     change = {"path": "src/b.txt", "content": "three", "sha": sha, "to": "new", "new_branch": "patch"}
@@ -336,8 +336,8 @@ async def test_files_and_branches_are_changed_on_pages(scene):
 
 async def test_people_administer_what_is_theirs_on_pages(scene):
     ann, stranger, org = scene.ann, scene.stranger, f"o{secrets.token_hex(3)}"
-    made = await ann.send("org/create", {"username": org, "visibility": "public"})
-    assert made.url.path == f"/{org}"
+    answer = await ann.send("org/create", {"username": org, "visibility": "public"})
+    assert answer.url.path == f"/{org}"
     base = f"org/{org}/settings"
     crew = await ann.send(f"{base}/teams", {"name": "crew", "permission": "write"})
     team = re.search(r"/teams/(\d+)\">crew", crew.text)[1]
@@ -368,9 +368,9 @@ async def test_an_issue_gets_reactions_files_and_what_is_decided_about_it(scene)
     assert "<em>why</em>" in (await ann.send(f"{issue}/new", form | {"preview": "1"})).text
     token = TOKEN.search(await ann.page(f"{issue}/new"))[1]
     file = {"files": ("a].txt", b"night", "text/plain")}
-    made = await ann.browser.post(f"{issue}/new", data=form | {"token": token}, files=file)
-    issue = made.url.path.strip("/")
-    link = re.search(r'href="([^"]+/attachments/[^"]+)"[^>]*>a\].txt<', made.text)[1]
+    answer = await ann.browser.post(f"{issue}/new", data=form | {"token": token}, files=file)
+    issue = answer.url.path.strip("/")
+    link = re.search(r'href="([^"]+/attachments/[^"]+)"[^>]*>a\].txt<', answer.text)[1]
     assert (await ann.browser.get(link)).content == b"night"
     for fields, shown in (
         ({"content": "heart"}, 'name="remove" value="heart"'),

@@ -80,11 +80,11 @@ async def change_two_factor(request: WebRequest) -> Response[Any]:
                 enrolment = await request.forge.send("POST", "identity", FACTOR)
                 return await _factor_page(request, enrolment=enrolment)
             case "confirm":
-                made = await request.forge.send("POST", "identity", f"{FACTOR}/confirm", code)
-                return await _factor_page(request, codes=made["recovery_codes"])
+                renewal = await request.forge.send("POST", "identity", f"{FACTOR}/confirm", code)
+                return await _factor_page(request, codes=renewal["recovery_codes"])
             case "codes":
-                made = await request.forge.send("POST", "identity", f"{FACTOR}/recovery_codes", code)
-                return await _factor_page(request, codes=made["recovery_codes"])
+                renewal = await request.forge.send("POST", "identity", f"{FACTOR}/recovery_codes", code)
+                return await _factor_page(request, codes=renewal["recovery_codes"])
             case "remove":
                 await request.forge.send("DELETE", "identity", FACTOR, code)
     except ApiError as error:
@@ -101,15 +101,21 @@ async def applications(request: WebRequest) -> Response[str]:
 
 
 async def _applications_page(
-    request: WebRequest, problem: ApiError | None = None, *, made: Any = None
+    request: WebRequest, problem: ApiError | None = None, *, registration: Any = None
 ) -> Response[str]:
-    """``made`` was just registered; its secret is shown this once."""
+    """``registration`` was just made; its secret is shown this once."""
     grants, own = await gather(
         request.forge.listing("identity", "/user/oauth2_grants", limit=SHOWN),
         request.forge.listing("identity", APPLICATIONS, limit=SHOWN),
     )
     return page(
-        request, "oauth2", "Applications", problem=problem, grants=grants.rows, own=own.rows, made=made
+        request,
+        "oauth2",
+        "Applications",
+        problem=problem,
+        grants=grants.rows,
+        own=own.rows,
+        registration=registration,
     )
 
 
@@ -129,8 +135,8 @@ async def change_applications(request: WebRequest) -> Response[Any]:
                     "redirect_uris": form.lines("redirect_uris").split(),
                     "confidential_client": form.has("confidential"),
                 }
-                made = await request.forge.send("POST", "identity", APPLICATIONS, body)
-                return await _applications_page(request, made=made)
+                registration = await request.forge.send("POST", "identity", APPLICATIONS, body)
+                return await _applications_page(request, registration=registration)
     except ApiError as error:
         return await _applications_page(request, error)
     return request.redirect("/user/settings/oauth2")

@@ -64,12 +64,12 @@ async def edit(request: WebRequest) -> Response[str]:
     frame = RepositoryFrame(request)
     ref = await _branch(frame)
     segments = ref.path.split("/")
-    found, raw = await _begin(
+    file, raw = await _begin(
         frame,
         frame.forge.get("repos", frame.api("contents", *segments), ref=ref.name),
         frame.forge.answer("repos", frame.api("raw", *segments), ref=ref.name),
     )
-    return _page(frame, "edit", ref, _form_of(ref.path, found["sha"], raw.body))
+    return _page(frame, "edit", ref, _form_of(ref.path, file["sha"], raw.body))
 
 
 def _form_of(path: str, sha: str, content: bytes) -> Form:
@@ -92,12 +92,12 @@ async def delete(request: WebRequest) -> Response[str]:
     request.require_signed_in()
     frame = RepositoryFrame(request)
     ref = await _branch(frame)
-    (found,) = await _begin(
+    (file,) = await _begin(
         frame, frame.forge.get("repos", frame.api("contents", *ref.path.split("/")), ref=ref.name)
     )
-    if isinstance(found, list):
+    if isinstance(file, list):
         raise Invalid("a folder goes with its last file")
-    return _page(frame, "delete", ref, Form([("path", ref.path), ("sha", found["sha"])]))
+    return _page(frame, "delete", ref, Form([("path", ref.path), ("sha", file["sha"])]))
 
 
 @get(f"{SHARED}_upload/{{ref:path}}", policy=anyone(), include_in_schema=False)

@@ -41,12 +41,12 @@ async def create(request: WebRequest) -> Response[Any]:
     form = await request.sent_form()
     body = {name: form.text(name) for name in ("username", "full_name", "description")}
     try:
-        made = await request.forge.send(
+        organization = await request.forge.send(
             "POST", "identity", "/orgs", body | {"visibility": form.get("visibility", "public")}
         )
     except ApiError as error:
         return _new_page(request, form, error)
-    return request.redirect(at(made["username"]))
+    return request.redirect(at(organization["username"]))
 
 
 class _Pages:

@@ -73,8 +73,8 @@ async def files(request: WebRequest, index: int) -> Response[str]:
         own["link"] = f"?style={style}&at="
     if changes is not None:
         place(changes, await threads_on_lines(frame, index, reviews.rows))
-        if found := diffs.line_at(changes, request.query_params.get("at", "")):
-            file, line = found
+        if target := diffs.line_at(changes, request.query_params.get("at", "")):
+            file, line = target
             line.has_form = True
             own["side"] = "old" if line.kind == "del" else "new"
             own["path"] = (file.old_path or file.path) if line.kind == "del" else file.path

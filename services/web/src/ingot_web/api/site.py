@@ -30,8 +30,8 @@ def _answer(name: str, *, by_content: bool) -> Response[bytes]:
     if name not in ASSETS:
         raise NotFound
     kind, content = ASSETS[name]
-    kept = "max-age=31536000, immutable" if by_content else "max-age=600"
-    headers = {"Cache-Control": f"public, {kept}", "X-Content-Type-Options": "nosniff"}
+    lifetime = "max-age=31536000, immutable" if by_content else "max-age=600"
+    headers = {"Cache-Control": f"public, {lifetime}", "X-Content-Type-Options": "nosniff"}
     return Response(content, media_type=kind, headers=headers)
 
 

@@ -107,16 +107,18 @@ class Forge:
     async def render(self, texts: Sequence[str], *, context: str, images: str = "") -> list[Markup]:
         """Markdown as sanitized HTML, made by the service that owns it. ``context`` and ``images`` as in RenderTexts."""
         keys = [(hashlib.sha256(text.encode("utf-8", "replace")).digest(), context, images) for text in texts]
-        known = {key: self._rendered.get(key) for key in keys}
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if text and known[key] is None}
+        html_by_key = {key: self._rendered.get(key) for key in keys}
+        missing = {
+            key: text for key, text in zip(keys, texts, strict=True) if text and html_by_key[key] is None
+        }
         if missing:
             body = RenderTexts(texts=list(missing.values()), context=context, images=images)
             rendered = await self._peers["issues"].post("/internal/markdown", body, RenderedTexts)
             for key, text in zip(missing, rendered.html, strict=True):
                 html = Markup(text.replace(_TASK, _NAMED_TASK))  # noqa: S704 - issues sanitizes it
-                known[key] = html
+                html_by_key[key] = html
                 self._rendered.put(key, html)
-        return [known[key] or Markup() for key in keys]
+        return [html_by_key[key] or Markup() for key in keys]
 
 
 def at(*segments: str | int) -> str:

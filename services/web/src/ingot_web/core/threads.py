@@ -73,5 +73,5 @@ def place(diff: Diff, threads: Iterable[Thread]) -> None:
                 lines[file.path, True, line.old] = line
                 lines[file.old_path, True, line.old] = line
     for thread in current:
-        if found := lines.get((thread.path, thread.is_old, thread.line)):
-            found.threads.append(thread)
+        if target := lines.get((thread.path, thread.is_old, thread.line)):
+            target.threads.append(thread)
