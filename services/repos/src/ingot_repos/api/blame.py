@@ -83,10 +83,10 @@ async def get_blame(
         raise TooLarge(str(error)) from None
     except (GitFailed, GitTimedOut) as error:
         raise Unavailable("the history of the file is too long to be read in time") from error
-    return await _presented(request, remembered)
+    return await _present(request, remembered)
 
 
-async def _presented(request: RepositoryRequest, result: Blame) -> FileBlame:
+async def _present(request: RepositoryRequest, result: Blame) -> FileBlame:
     addresses = {commit.author_email.lower() for commit in result.commits}
     async with request.db.read() as db:
         rows = await commit_authors.users_by_email(db, addresses)
