@@ -25,8 +25,8 @@ async def test_git_finds_nothing_wrong_after_mixed_pushes_and_clones(world, ann,
     """The exchanges are clones, pushes of branches of their own, pushes to one branch, and proposals, in turn."""
     key, path = Key(tmp_path, "ann"), world.components.storage.path(base)
     world.identity.ssh_keys[key.public.fingerprint] = (1, "laptop")
-    places = asyncio.Semaphore(AT_ONCE)
-    pushed, refused = set[str](), 0
+    slots = asyncio.Semaphore(AT_ONCE)
+    tips, refused = set[str](), 0
 
     async with ssh_before(world) as port:
         client = Client(tmp_path, port, key)
@@ -41,7 +41,7 @@ async def test_git_finds_nothing_wrong_after_mixed_pushes_and_clones(world, ann,
                     return await client.git(*args, cwd=cwd)
                 return await git(*args, cwd=cwd, person=ann, check=False)
 
-            async with places:
+            async with slots:
                 if kind == 0:
                     code, said = await run("clone", "-q", url, folder, cwd=tmp_path)
                     assert code == 0, said
@@ -55,7 +55,7 @@ async def test_git_finds_nothing_wrong_after_mixed_pushes_and_clones(world, ann,
                 code, said = await run("push", "-q", url, f"HEAD:{ref}", cwd=work)
                 assert code == 0 or kind == 2, said
                 refused += code != 0
-                pushed.add(tip if code == 0 else "")
+                tips.add(tip if code == 0 else "")
 
         async def pack():
             await asyncio.to_thread(pack_repository, path, grace=timedelta(days=1))
@@ -63,6 +63,6 @@ async def test_git_finds_nothing_wrong_after_mixed_pushes_and_clones(world, ann,
         await asyncio.gather(pack(), *(exchange(number) for number in range(EXCHANGES)))
     assert check_repository(path) == ""
     refs = await git("for-each-ref", "--format=%(objectname)", cwd=path)
-    assert pushed - {""} <= set(refs.split())
+    assert tips - {""} <= set(refs.split())
     assert refused < EXCHANGES // 4 + 1
     assert await world.rows("push") == []
