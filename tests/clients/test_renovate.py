@@ -163,6 +163,15 @@ def test_renovate_keeps_a_repository_up_to_date(demo, registry):
             "prHourlyLimit": 0,
         },
     )
+    # Without a check that is required, the update would be merged before Renovate has looked at it.
+    rule = {
+        "rule_name": "main",
+        "enable_push": True,
+        "enable_status_check": True,
+        "status_check_contexts": ["ci"],
+    }
+    answer = demo.http.post("/repos/bot/demo/branch_protections", json=rule)
+    assert answer.status_code == 201, answer.text
     demo.renovate()
     pulls = demo.pulls()
     updates = {
