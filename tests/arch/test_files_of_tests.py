@@ -7,7 +7,7 @@ import pytest
 from .sources import ROOT, sources
 
 ACROSS = {
-    "access", "audit", "event_sizes", "fake_identity", "fake_repos", "full_disk", "golden", "hostile_input", "kill", "large_events",
+    "access", "audit", "bombs", "event_sizes", "fake_identity", "fake_repos", "full_disk", "golden", "hostile_input", "kill", "large_events",
     "lists", "long_texts", "restricted_tokens", "roles", "soak", "whole_service", "commonmark",
 }  # fmt: skip
 """What is tried through many modules at once."""

@@ -22,7 +22,7 @@ NOWHERE = {
     **dict.fromkeys(("delivery_id", "file_uuid", "asset_uuid"), "99999999-0000-7000-8000-000000000000"),
 }  # fmt: skip
 """Ids of nothing that are no numbers."""
-IDS_OF_PLACES = ("repository_id", "team_id")
+TARGET_IDS = ("repository_id", "team_id")
 """They are the place itself: the matrix has them."""
 PUBLIC = {"DELETE /api/v1/user/keys/{key_id}"}
 """What everybody may list: that it belongs to somebody else is said."""
@@ -78,7 +78,7 @@ def attempts(world: World, ids: Mapping[tuple[Target, str], str]) -> Iterator[At
 
 
 def _is_id(name: str) -> bool:
-    return name in NOWHERE or (name.endswith("_id") and name not in IDS_OF_PLACES)
+    return name in NOWHERE or (name.endswith("_id") and name not in TARGET_IDS)
 
 
 def _lasting(path: str, texts: Mapping[str, str]) -> Any:

@@ -32,7 +32,7 @@ class Outside:
     def __init__(self) -> None:
         self.traces: list[bytes] = []
         self.processes: list[bytes] = []
-        self.asked = asyncio.Semaphore(0)
+        self.passwords = asyncio.Semaphore(0)
         """Released whenever git has sent a password."""
         self.url = ""
 
@@ -61,7 +61,7 @@ class Outside:
             return web.Response(status=401, headers={"www-authenticate": 'Basic realm="remote"'})
         # git waits for this answer, and so does everything that started it.
         self.processes += command_lines()
-        self.asked.release()
+        self.passwords.release()
         if "refused" in request.path:
             return web.Response(status=403)
         kind = "application/x-git-upload-pack-advertisement"
@@ -115,8 +115,8 @@ async def hand_over(visitor: Visitor, outside: Outside) -> dict[str, str]:
     await fail("POST", f"{api}admin/users", auth=ADMINISTRATOR, content=unreadable)
     await fail("GET", f"{api}user", auth=("cora", secrets["wrong password"]))
     token = {"name": "t", "scopes": ["all"]}
-    made = await ask("POST", f"{api}users/cora/tokens", auth=cora, json=token)
-    secrets["token"] = made.json()["sha1"]
+    answer = await ask("POST", f"{api}users/cora/tokens", auth=cora, json=token)
+    secrets["token"] = answer.json()["sha1"]
     headers = {"authorization": f"token {secrets['token']}"}
     for name in ("token", "access_token"):
         await ask("GET", f"{api}user?{name}={secrets['token']}")
@@ -125,14 +125,14 @@ async def hand_over(visitor: Visitor, outside: Outside) -> dict[str, str]:
 
     application = {"name": "app", "redirect_uris": [f"{outside.url}/"]}
     path = f"{api}user/applications/oauth2"
-    made = await ask("POST", path, headers=headers, json=application)
-    secrets["application"] = made.json()["client_secret"]
+    answer = await ask("POST", path, headers=headers, json=application)
+    secrets["application"] = answer.json()["client_secret"]
     exchange = {
         "grant_type": "authorization_code",
         "code": "canary-code-6Ee",
         "redirect_uri": f"{outside.url}/",
     }
-    client = {"client_id": made.json()["client_id"], "client_secret": secrets["application"]}
+    client = {"client_id": answer.json()["client_id"], "client_secret": secrets["application"]}
     await fail("POST", "login/oauth/access_token", data=exchange | client)
     await fail("POST", "login/oauth/access_token", data=exchange, auth=(*client.values(),))
     secrets["code"] = exchange["code"]
@@ -173,7 +173,7 @@ async def hand_over(visitor: Visitor, outside: Outside) -> dict[str, str]:
     await ask("POST", f"{repository}/push_mirrors", headers=headers, json=mirror)
     await ask("POST", f"{repository}/push_mirrors-sync", headers=headers)
     for _ in range(len(("refused", "one", "two", "mirror"))):
-        await outside.asked.acquire()
+        await outside.passwords.acquire()
 
     form = {"token": TOKEN.search((await ask("GET", "login")).text)[1], "query": ""}  # type: ignore[index]
     signing_in = form | {"username": "cora", "password": secrets["wrong password"]}
@@ -209,7 +209,7 @@ async def test_no_secret_is_anywhere_else(tmp_path):
         finally:
             deployment.end()
 
-    places = {
+    contents = {
         "traces": b"".join(outside.traces),
         "processes": b"".join(outside.processes),
         "errors": "".join(visitor.errors).encode(),
@@ -220,14 +220,14 @@ async def test_no_secret_is_anywhere_else(tmp_path):
             if path.is_file() and not path.is_symlink()
         },
     }
-    assert b"git-remote-http" in places["processes"], "looked at while git had the password"
-    assert b"POST /api/v1/repos" in places["traces"], "spans arrived"
-    (copy,) = [place for place in places if re.search(r"backups/2.*/identity\.db$", place)]
-    assert b"cora@example.org" in places[copy]
-    found = [
-        f"the {name} is in {place}"
-        for place, content in places.items()
+    assert b"git-remote-http" in contents["processes"], "looked at while git had the password"
+    assert b"POST /api/v1/repos" in contents["traces"], "spans arrived"
+    (copy,) = [location for location in contents if re.search(r"backups/2.*/identity\.db$", location)]
+    assert b"cora@example.org" in contents[copy]
+    leaks = [
+        f"the {name} is in {location}"
+        for location, content in contents.items()
         for name, secret in secrets.items()
         if secret.encode() in content
     ]
-    assert not found, "\n".join(found)
+    assert not leaks, "\n".join(leaks)

@@ -49,9 +49,9 @@ def filled(world: World, path: str, repo: str) -> str:
 
 def comparable(answer: httpx.Response, repo: str) -> tuple[int, str, list[tuple[str, str]]]:
     text = answer.text.replace(answer.headers.get("x-request-id", "-"), "")
-    kept = ("content-type", "location", "cache-control", "content-security-policy", "set-cookie")
+    compared = ("content-type", "location", "cache-control", "content-security-policy", "set-cookie")
     headers = [
-        (name, value.replace(repo, "")) for name, value in answer.headers.multi_items() if name in kept
+        (name, value.replace(repo, "")) for name, value in answer.headers.multi_items() if name in compared
     ]
     return answer.status_code, re.sub(rf"\b{repo}\b", "", text), sorted(headers)
 

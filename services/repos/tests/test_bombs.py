@@ -82,15 +82,15 @@ def tip_of(repo, tree):
 @pytest.mark.parametrize("unfolded", [billions_of_files, deep_folders, one_large_file])
 async def test_what_unfolds_is_never_held_whole(world, ann, git_url, tmp_path, unfolded):
     created = await ann.create("app", auto_init=True)
-    pushed = WHOLE or unfolded is one_large_file  # the others cost git more than it costs to write them down
+    by_push = WHOLE or unfolded is one_large_file  # git takes long over the others
     work = (
         pygit2.init_repository(str(tmp_path / "work"))
-        if pushed
+        if by_push
         else world.components.storage.open(created["id"])
     )
     tip = tip_of(work, unfolded(work))
     before = forget_peak()
-    if pushed:
+    if by_push:
         await git("push", "-qf", f"{git_url}/ann/app.git", "master", cwd=tmp_path / "work", person=ann)
     answers = {path: await ann.get(f"/repos/ann/app{path.format(sha=tip)}") for path in READS}
     assert {path: answer.text for path, answer in answers.items() if answer.status_code >= 500} == {}
