@@ -1,0 +1,186 @@
+"""What clones and pushes cost, beside plain ``git upload-pack`` and ``git receive-pack`` on the same repository in the same run.
+
+CPU of all server processes and of the git that they start; clients do not count. Every clone but the identical ones is
+of a generation of its own, so that git makes its pack. ``python benchmarks/git.py [--commits N] [--check]``. With --check a
+figure above its bound ends it with code 1.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import asyncssh
+import httpx
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+import processor  # noqa: E402
+import run  # noqa: E402
+
+ROUNDS, CLONES, PUSHES, REFS, FILE_BYTES, IDLE_SECONDS = 3, 16, 10, 2000, 10_000, 5.0
+ENVIRONMENT = {
+    "PATH": os.environ["PATH"], "HOME": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "NO_PROXY": "*",
+    **{f"GIT_{role}_{part}": "bench" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")},
+}  # fmt: skip
+PLAIN = """#!{python}
+import resource, subprocess, sys
+code = subprocess.call(["git", {program!r}, *sys.argv[1:]])
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime, file=open({log!r}, "a"))
+raise SystemExit(code)
+"""
+
+
+def history(commits: int) -> Iterator[bytes]:
+    """A fast-import stream: each commit changes one of a hundred files that cannot be compressed."""
+    for number in range(commits):
+        yield b"commit refs/heads/main\ncommitter A <a@example.org> %d +0000\ndata 1\nx\n" % (
+            1_700_000_000 + number
+        )
+        yield (
+            b"M 100644 inline file-%d\ndata %d\n" % (number % 100, FILE_BYTES)
+            + os.urandom(FILE_BYTES)
+            + b"\n"
+        )
+
+
+class Bench:
+    """The cluster, the plain repository beside it, and a work tree."""
+
+    def __init__(self, deployment: run.Cluster, folder: Path, commits: int) -> None:
+        self.folder, self.work, self.plain = folder, folder / "work", folder / "plain.git"
+        owner, password = run.ADMINISTRATOR
+        key, key_file = asyncssh.generate_private_key("ssh-ed25519"), folder / "key"
+        key_file.write_bytes(key.export_private_key())
+        key_file.chmod(0o600)
+        with httpx.Client(base_url=deployment.url, auth=(owner, password), timeout=30) as client:
+            token = client.post(f"api/v1/users/{owner}/tokens", json={"name": "git"}).json()["sha1"]
+            created = client.post("api/v1/user/repos", json={"name": "git", "default_branch": "main"}).json()
+            body = {"title": "bench", "key": key.export_public_key().decode()}
+            client.post("api/v1/user/keys", json=body).raise_for_status()
+        self.http, self.ssh = created["clone_url"], created["ssh_url"]
+        hosts = f"-o UserKnownHostsFile={folder}/hosts -o StrictHostKeyChecking=accept-new"
+        self.environment = ENVIRONMENT | {
+            "GIT_SSH_COMMAND": f"ssh -F none -i {key_file} -o ConnectionAttempts=60 {hosts}",
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": "http.extraHeader",
+            "GIT_CONFIG_VALUE_0": f"Authorization: token {token}",
+        }
+        deployment.serve_ssh()
+        self.git("init", "-q", "-b", "main", str(self.work), cwd=folder)
+        importing = ["git", "fast-import", "--quiet"]
+        with subprocess.Popen(
+            importing, cwd=self.work, stdin=subprocess.PIPE, env=self.environment
+        ) as process:
+            assert process.stdin is not None
+            for part in history(commits):
+                process.stdin.write(part)
+        self.git("reset", "-q", "--hard", "main")
+        self.git("push", "-q", self.http, "main")
+        self.git("clone", "-q", "--bare", str(self.work), str(self.plain), cwd=folder)
+        self.git("ls-remote", self.ssh)  # the SSH server has started
+        self.servers = processor.descendants(os.getpid())
+        self._number, self.idle = 0, 0.0
+        self.idle = self.spent(lambda: time.sleep(IDLE_SECONDS)) / IDLE_SECONDS
+
+    def git(self, *arguments: str, cwd: Path | None = None) -> None:
+        subprocess.run(
+            ["git", *arguments], cwd=cwd or self.work, env=self.environment, check=True, capture_output=True
+        )
+
+    def spent(self, act: Callable[[], object]) -> float:
+        """Seconds of CPU of the servers, without what they take when nobody asks for anything."""
+        before, began = processor.seconds(self.servers), time.perf_counter()
+        act()
+        idle = self.idle * (time.perf_counter() - began)
+        return processor.seconds(self.servers) - before - idle
+
+    def next_name(self) -> str:
+        self._number += 1
+        return f"n{self._number}"
+
+    def clone(self, url: str) -> None:
+        self.git("clone", "-q", "--bare", url, str(self.folder / self.next_name()), cwd=self.folder)
+
+    def clone_of_new_generation(self, url: str) -> float:
+        self.git("push", "-q", self.http, f"main:refs/tags/{self.next_name()}")
+        return self.spent(lambda: self.clone(url))
+
+    def clone_at_once(self) -> float:
+        self.git("push", "-q", self.http, f"main:refs/tags/{self.next_name()}")
+        with ThreadPoolExecutor(CLONES) as threads:
+            return self.spent(lambda: list(threads.map(lambda _: self.clone(self.http), range(CLONES))))
+
+    def push_commits(self, *options: str, url: str) -> None:
+        for _ in range(PUSHES):
+            (self.work / "file").write_text(self.next_name())
+            self.git("add", "file")
+            self.git("commit", "-q", "-m", "x")
+            self.git("push", "-q", *options, url, "main")
+
+    def plainly(self, program: str, act: Callable[[str], object]) -> float:
+        """Seconds of CPU of a program of git that ``act`` lets clients start by the path of a wrapper."""
+        log, wrapper = self.folder / self.next_name(), self.folder / f"{program}-{self.next_name()}"
+        wrapper.write_text(PLAIN.format(python=sys.executable, program=program, log=str(log)))
+        wrapper.chmod(0o755)
+        act(str(wrapper))
+        return sum(map(float, log.read_text().split()))
+
+    def plain_clone(self, wrapper: str) -> None:
+        target = str(self.folder / self.next_name())
+        self.git("clone", "-q", "--bare", "--no-local", f"--upload-pack={wrapper}", str(self.plain), target)
+
+
+def measure(bench: Bench) -> bool:
+    """Print the rows; whether all are within their bounds."""
+    bench.clone(bench.http)
+    bench.clone(bench.ssh)
+    plain = statistics.median(bench.plainly("upload-pack", bench.plain_clone) for _ in range(ROUNDS))
+    one = statistics.median(bench.clone_of_new_generation(bench.http) for _ in range(ROUNDS))
+    ssh = statistics.median(bench.clone_of_new_generation(bench.ssh) for _ in range(ROUNDS))
+    many = statistics.median(bench.clone_at_once() for _ in range(ROUNDS))
+    push = bench.spent(lambda: bench.push_commits(url=bench.http)) / PUSHES
+    plain_push = bench.plainly(
+        "receive-pack", lambda wrapper: bench.push_commits(f"--receive-pack={wrapper}", url=str(bench.plain))
+    )
+    refs = "".join(f"create refs/heads/many/{number} main\n" for number in range(REFS))
+    subprocess.run(["git", "update-ref", "--stdin"], input=refs.encode(), cwd=bench.work, check=True)
+    began = time.perf_counter()
+    processor_of_refs = bench.spent(
+        lambda: bench.git("push", "-q", bench.http, "refs/heads/many/*:refs/heads/many/*")
+    )
+    seconds = time.perf_counter() - began
+    rows = (
+        ("one clone over HTTP", one, 1.15 * plain, f"{one / plain:.2f} of git upload-pack ({plain * 1000:.0f} ms)"),
+        ("one clone over SSH", ssh, 1.3 * one, f"{ssh / one:.2f} of HTTP"),
+        (f"{CLONES} identical clones at once", many, 3 * one, f"{many / one:.2f} of one"),
+        ("push of one commit", push, plain_push / PUSHES + 0.015, f"git receive-pack: {plain_push / PUSHES * 1000:.0f} ms"),
+        (f"push of {REFS} refs, seconds of the clock", seconds, 2.0, f"CPU {processor_of_refs:.2f} s"),
+    )  # fmt: skip
+    print(f"{'exchange':<58}{'CPU':>10}{'bound':>10}")
+    for name, spent, bound, remark in rows:
+        print(f"{name:<58}{spent * 1000:>7.0f} ms{bound * 1000:>7.0f} ms   {remark}")
+    return all(spent <= bound for _, spent, bound, _ in rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--commits", type=int, default=3000)
+    parser.add_argument("--check", action="store_true", help="fail if a figure is above its bound")
+    options = parser.parse_args()
+    with run.cluster() as deployment, tempfile.TemporaryDirectory(prefix="ingot-bench-git-") as folder:
+        within = measure(Bench(deployment, Path(folder), options.commits))
+    if options.check and not within:
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()
