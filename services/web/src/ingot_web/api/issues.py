@@ -4,7 +4,7 @@ from typing import Any
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, NotFound
+from ingot_chassis.errors import ApiError, Invalid, NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.previews import preview
@@ -115,10 +115,16 @@ async def create(request: WebRequest) -> Response[Any]:
 
 
 async def attach(frame: RepositoryFrame, form: Form, path: str, body: str) -> None:
-    """Add the files of a form to an issue or a comment, and links to them to its text."""
+    """Add the files of a form to an issue or a comment, and links to them to its text.
+
+    Raises Invalid where no storage for files is set.
+    """
     links = []
     for file in form.files[:MOST_FILES]:
-        stored = await frame.forge.upload("issues", f"{path}/assets", file.name, file.content)
+        try:
+            stored = await frame.forge.upload("issues", f"{path}/assets", file.name, file.content)
+        except NotFound:
+            raise Invalid("files are not kept on this site; your text was sent without them") from None
         words = "".join("\\" + letter if letter in "[]\\`*_<" else letter for letter in stored["name"])
         is_picture = stored["name"].lower().endswith(PICTURES)
         links.append(f"{'!' if is_picture else ''}[{words}]({stored['browser_download_url']})")
