@@ -92,7 +92,11 @@ async def test_what_unfolds_is_never_held_whole(world, ann, git_url, tmp_path, u
     before = forget_peak()
     if by_push:
         await git("push", "-qf", f"{git_url}/ann/app.git", "master", cwd=tmp_path / "work", person=ann)
-    answers = {path: await ann.get(f"/repos/ann/app{path.format(sha=tip)}") for path in READS}
+    is_endless = (
+        WHOLE and unfolded is billions_of_files
+    )  # an archive of it ends at the limit of its time alone
+    reads = [path for path in READS if not (is_endless and "/archive/" in path)]
+    answers = {path: await ann.get(f"/repos/ann/app{path.format(sha=tip)}") for path in reads}
     assert {path: answer.text for path, answer in answers.items() if answer.status_code >= 500} == {}
     assert max(len(answer.content) for answer in answers.values()) < ANSWER_BYTES
     assert peak_bytes() - before < MORE_BYTES
