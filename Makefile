@@ -69,9 +69,13 @@ renovate: .venv/.dev ## Install Renovate from npm and run it against Ingot; need
 	@$(PYTEST) -rs tests/clients/test_renovate.py $(ARGS)
 
 .PHONY: soak
-soak: .venv/.dev ## Kill and stop processes and servers under load, many times (an hour or more; docs/reliability.md)
+soak: .venv/.dev ## Kill and stop processes and servers under load, many times, and send hostile requests (hours; docs/reliability.md)
 	@echo "killing and stopping processes and servers …"
 	@INGOT_FAULTS=$${INGOT_FAULTS:-100} $(PYTEST) -q -s tests/faults $(ARGS)
+	@echo "sending hostile requests …"
+	@INGOT_SAFETY=whole $(PYTEST) -q -s tests/safety $(ARGS)
+	@INGOT_FUZZ=$${INGOT_FUZZ:-50} $(PYTEST) -q -s tests/e2e/test_schema.py $(ARGS)
+	@INGOT_BOMBS=whole $(PYTEST) -q services/repos/tests/test_bombs.py $(ARGS)
 
 .PHONY: deployable
 deployable: .venv/.dev ## Test the images' folders and check everything in deploy/
