@@ -68,6 +68,12 @@ renovate: .venv/.dev ## Install Renovate from npm and run it against Ingot; need
 	@npm install --prefix .tools/renovate --no-audit --no-fund --no-package-lock --loglevel=error
 	@$(PYTEST) -rs tests/clients/test_renovate.py $(ARGS)
 
+.PHONY: axe
+axe: .venv/.dev ## Install axe-core from npm and let it look at the pages; needs npm and Chromium
+	@mkdir -p .tools/axe && cp tests/e2e/axe/package.json .tools/axe/
+	@npm install --prefix .tools/axe --ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error
+	@$(PYTEST) -rs tests/e2e/test_accessibility.py $(ARGS)
+
 .PHONY: soak
 soak: .venv/.dev ## Kill and stop processes and servers under load, many times, and send hostile requests (hours; docs/reliability.md)
 	@echo "killing and stopping processes and servers …"
@@ -93,6 +99,7 @@ bench: .venv/.dev ## Measure: requests, git operations, resident memory, webhook
 	@$(BIN)/python benchmarks/deliveries.py --rate $(filter --check,$(ARGS))
 	@$(BIN)/python benchmarks/sign_ins.py
 	@$(BIN)/python benchmarks/forks.py
+	@$(BIN)/python benchmarks/git.py $(filter --check,$(ARGS))
 
 ##@ Checks
 

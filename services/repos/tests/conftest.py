@@ -67,7 +67,7 @@ async def two_branches(world, folder):
 @pytest.fixture
 async def base(world, ann, tmp_path):
     """The id of ann/app; see `two_branches`."""
-    return world.arranged if world.arranged else await two_branches(world, tmp_path)
+    return world.arranged or await two_branches(world, tmp_path)
 
 
 @pytest.fixture
