@@ -20,6 +20,8 @@ READING = [
     "DELETE /user/emails",
     "POST /user/keys",
     "POST /user/gpg_keys",
+    "POST /user/actions/variables/{fresh}",
+    "PUT /user/actions/variables/{variable}",
     "POST /user/applications/oauth2",
     "PATCH /user/applications/oauth2/{application}",
     "POST /users/{self}/tokens",
@@ -27,6 +29,8 @@ READING = [
     "PATCH /orgs/{org}",
     "POST /orgs/{org}/rename",
     "POST /orgs/{org}/avatar",
+    "POST /orgs/{org}/actions/variables/{fresh}",
+    "PUT /orgs/{org}/actions/variables/{variable}",
     "POST /orgs/{org}/teams",
     "PATCH /teams/{team}",
 ]

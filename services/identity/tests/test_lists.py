@@ -6,17 +6,17 @@ import pytest
 from sqlalchemy import insert
 
 from ingot_chassis.db.tables import now
+from ingot_identity.store.key_tables import gpg_key, ssh_key
 from ingot_identity.store.oauth2_tables import browser_session, oauth2_application, oauth2_grant
 from ingot_identity.store.tables import (
     access_token,
     account,
+    action_variable,
     block,
     email,
     follow,
-    gpg_key,
     membership,
     owned_repository,
-    ssh_key,
     team,
     team_member,
     token_repository,
@@ -33,6 +33,8 @@ LISTS = {
     "/orgs": "",
     "/user/blocks": "ann",
     "/orgs/acme/blocks": "ann",
+    "/user/actions/variables": "ann",
+    "/orgs/acme/actions/variables": "ann",
     "/user/teams": "ann",
     "/user/applications/oauth2": "ann",
     "/user/oauth2_grants": "ann",
@@ -95,6 +97,14 @@ async def fill(world, numbers):
             (team_member, lambda n: {"team_id": 1000 + n, "user_id": ids["ann"]}),
             (block, lambda n: {"blocker_id": ids["ann"], "blocked_id": 10_000 + n, "created_at": now()}),
             (block, lambda n: {"blocker_id": ids["acme"], "blocked_id": 10_000 + n, "created_at": now()}),
+            (
+                action_variable,
+                lambda n: {"account_id": ids["ann"], "name": f"V{n}", "value": "v", "description": ""},
+            ),
+            (
+                action_variable,
+                lambda n: {"account_id": ids["acme"], "name": f"V{n}", "value": "v", "description": ""},
+            ),
             (
                 gpg_key,
                 lambda n: {

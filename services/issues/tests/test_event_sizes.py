@@ -51,7 +51,7 @@ def worst(kind: Any) -> Any:
         return kind(2**62)
     hints = get_type_hints(kind)
     if kind is Repository:
-        del hints["parent"]  # no event has that
+        del hints["parent"], hints["repo_transfer"]  # no event has them
     return kind(**{name: worst(hints[name]) for name in hints if name in kind.__struct_fields__})
 
 

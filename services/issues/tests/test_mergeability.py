@@ -26,8 +26,8 @@ from .builders import (
 from .world import World
 
 LATER_TABLES = (
-    "attachment", "dependency", "issue_subscription", "notification", "reaction", "review_comment", "review",
-    "scheduled_merge", "stopwatch",
+    "attachment", "dependency", "issue_subscription", "mention", "notification", "reaction", "review_comment", "review",
+    "scheduled_merge", "stopwatch", "team",
 )  # fmt: skip
 LATER_COLUMNS = (
     "counter.deleted_issues", "issue.pin_order", "issue.ref", "pull.additions", "pull.changed_files", "pull.deletions", "label.description", "label.exclusive", "label.is_archived", "label.organization_id",
