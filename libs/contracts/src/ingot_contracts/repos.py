@@ -139,7 +139,7 @@ class AccessLevel(msgspec.Struct, frozen=True, kw_only=True):
     level: Level
 
 
-class ReadableRepositories(msgspec.Struct, frozen=True, kw_only=True):
+class ReadableRepositories(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """POST /internal/readable-repositories: of these ids of repositories, those that the caller may read. Question and answer.
 
     At most ``MOST_IDS``. With ``team_id`` only those that the team was given.
