@@ -2,12 +2,13 @@
 
 import asyncio
 import contextlib
+import threading
 
 import pygit2
 import pytest
 
 from ingot_repos.git import fetch_cache
-from ingot_repos.git.errors import GitError
+from ingot_repos.git.errors import GitError, GitTimedOut
 from ingot_repos.git.fetch_cache import WINDOW, FetchCache
 from ingot_repos.git.generation import read_generation
 from ingot_repos.git.packs import pack_repository
@@ -155,6 +156,39 @@ async def test_git_waits_for_a_client_whose_answer_is_not_shared(cache):
     assert await whole(stream) == b"".join((LONG * 3)[1:])
 
 
+async def test_a_client_that_is_much_slower_than_the_others_is_left_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr(fetch_cache, "SLOW_SECONDS", 0.0)
+    cache, source = FetchCache(tmp_path, max_bytes=WINDOW), Source(LONG)  # too little room for a file
+    slow, fast = ask(cache, source), asyncio.create_task(whole(ask(cache, source)))
+    assert await anext(slow) == LONG[0]
+    await asyncio.sleep(0)
+    source.gate.set()
+    assert await fast == b"".join(LONG)
+    with pytest.raises(GitTimedOut):
+        await whole(slow)
+    assert source.runs == 1
+
+
+async def test_an_answer_that_is_broken_off_while_it_is_written_takes_no_room(cache, monkeypatch):
+    source, began, gate = Source(LONG), asyncio.Event(), threading.Event()
+    source.gate.set()
+    await whole(ask(cache, source))  # the second use goes through a file
+    loop, write = asyncio.get_running_loop(), fetch_cache._Spool._write
+
+    def held(spool, chunk):
+        loop.call_soon_threadsafe(began.set)
+        gate.wait()
+        write(spool, chunk)
+
+    monkeypatch.setattr(fetch_cache._Spool, "_write", held)
+    client = asyncio.create_task(whole(ask(cache, source)))
+    await began.wait()
+    client.cancel()
+    gate.set()
+    await asyncio.wait([client])
+    assert cache.reserve(3 * LONG_BYTES)
+
+
 async def test_an_answer_that_nobody_wants_goes(cache, monkeypatch):
     monkeypatch.setattr(fetch_cache, "IDLE_SECONDS", 0)
     source = Source(LONG)
@@ -214,3 +248,12 @@ async def test_identical_clones_let_git_pack_once(world, ann, bob, base, git_url
     assert (await clone("of bob", bob))[0] == 0
     await ann.call("PATCH", "/api/v1/repos/ann/app", {"private": True})
     assert (await clone("refused", bob))[0] == 128
+
+
+async def test_a_request_never_gets_the_answer_to_another_kind_of_question(ann, base):
+    """Nor does a request that git refuses keep the list of refs from others."""
+    asked = asyncio.create_task(ann.call("POST", "/ann/app/git-upload-pack", content=b"info/refs", headers={
+        "content-type": "application/x-git-upload-pack-request"}))  # fmt: skip
+    refs = await ann.call("GET", "/ann/app/info/refs?service=git-upload-pack")
+    assert refs.status_code == 200
+    await asyncio.wait([asked])

@@ -75,7 +75,7 @@ async def _advertisement(
     async def start() -> AsyncGenerator[bytes, None]:
         yield await advertise(path, service, protocol)
 
-    parts = await shared(repository, request, b"info/refs", start)
+    parts = await shared(repository, request, b"advertisement", b"", start)
     async with contextlib.aclosing(parts):
         return b"".join([part async for part in parts])
 

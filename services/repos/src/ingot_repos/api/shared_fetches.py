@@ -22,7 +22,7 @@ async def answer_to_fetch(
     start = partial(serve, request.storage.path(repository.id), "git-upload-pack", protocol)
     head, is_whole = await _head_of(body)
     if is_whole:
-        stream = await shared(repository, request, head, lambda: start(replayed(head)))
+        stream = await shared(repository, request, b"fetch", head, lambda: start(replayed(head)))
     else:
         stream = start(replayed(head, body))
     async with contextlib.aclosing(stream):
@@ -33,15 +33,16 @@ async def answer_to_fetch(
 async def shared(
     repository: ResolvedRepository,
     request: RepositoryRequest,
+    kind: bytes,
     question: bytes,
     start: Callable[[], AsyncGenerator[bytes, None]],
 ) -> AsyncGenerator[bytes, None]:
-    """What git, which ``start`` asks, answers to a question. The caller decides before who may ask it."""
+    """What git, which ``start`` asks, answers to a question of one kind. The caller decides before who may ask it."""
 
     async def key() -> bytes:
         generation = await request.storage.call(repository.id, read_generation)
         protocol = request.headers.get("git-protocol", "").encode(errors="replace")
-        parts = (str(repository.id).encode(), generation, protocol, question)
+        parts = (str(repository.id).encode(), generation, protocol, kind, question)
         return hashlib.blake2b(b"".join(b"%d:%b" % (len(part), part) for part in parts)).digest()
 
     before = await key()

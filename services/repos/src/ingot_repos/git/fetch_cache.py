@@ -20,6 +20,7 @@ from cachetools import LRUCache, TTLCache
 from prometheus_client import Counter
 
 from ingot_repos.git.command import MIB
+from ingot_repos.git.errors import GitTimedOut
 
 log = structlog.get_logger()
 ANSWERS = Counter("ingot_git_answers_total", "Answers to fetches, and where they come from", ["source"])
@@ -27,6 +28,8 @@ ANSWERS = Counter("ingot_git_answers_total", "Answers to fetches, and where they
 WINDOW = 2 * MIB
 MEMORY_BYTES = 64 * MIB
 SECOND_USE_SECONDS = 600.0
+SLOW_SECONDS = 10.0
+"""So long, and half of the time since the beginning, the others wait for the slowest client when there is no file."""
 IDLE_SECONDS = 3600.0
 _CHUNK = 256 * 1024
 
@@ -150,12 +153,17 @@ class _Spool:
         """Append; False if there is no room: the file stays as it is."""
         if not self._cache.reserve(len(chunk)):
             return False
+        writing = asyncio.ensure_future(asyncio.to_thread(self._write, chunk))
         try:
-            await asyncio.to_thread(self._write, chunk)
+            await asyncio.shield(writing)
         except OSError as error:
             self._cache.release(len(chunk))
             log.warning("fetch not cached", error=error.strerror)
             return False
+        except asyncio.CancelledError:
+            await asyncio.wait([writing])  # the file stays open until the thread has let go of it
+            self._cache.release(len(chunk))
+            raise
         self.size += len(chunk)
         return True
 
@@ -224,6 +232,7 @@ class _Run:
         self._progress = asyncio.Event()
         self._work: asyncio.Task[None] | None = None
         self._is_done = self._is_abandoned = False
+        self._began, self._waited = asyncio.get_running_loop().time(), 0.0
 
     async def read(self) -> AsyncGenerator[bytes, None]:
         """The answer for one client, from its beginning. When the last client leaves early, git is killed."""
@@ -240,16 +249,26 @@ class _Run:
         else:
             self._is_used_again = True
         try:
-            while (part := await self._next(self._positions[reader])) is not None:
-                self._positions[reader] += len(part)
-                self._signal()
+            position = 0
+            while (part := await self._next(position)) is not None:
+                position += len(part)
+                self._advance(reader, position)
                 yield part
+                self._advance(reader, position)
             await self._work
         finally:
-            del self._positions[reader]
+            self._positions.pop(reader, None)
             self._signal()
             if not self._positions:
                 await self._abandon()
+
+    def _advance(self, reader: object, position: int) -> None:
+        """Note how far a client is. Raises GitTimedOut if it was left behind."""
+        if reader not in self._positions:
+            raise GitTimedOut("the client is much slower than others who fetch the same")
+        if self._positions[reader] != position:
+            self._positions[reader] = position
+            self._signal()
 
     async def _next(self, position: int) -> bytes | None:
         """The bytes at a position, once they are there; None at the end."""
@@ -289,9 +308,16 @@ class _Run:
     async def _begin_file(self) -> None:
         """Go on in a file if a second client wants the answer; else no further client gets it."""
         spool = self._cache.new_spool() if self._is_used_again else None
-        if spool is None or not await spool.write(b"".join(self._live.values())):
-            if spool is not None:
+        if spool is None:
+            self._stop_sharing()
+            return
+        is_written = False
+        try:
+            is_written = await spool.write(b"".join(self._live.values()))
+        finally:
+            if not is_written:
                 spool.close_unused()
+        if not is_written:
             self._stop_sharing()
             return
         spool.readers += 1  # until `_abandon`
@@ -303,13 +329,29 @@ class _Run:
         self._cache.end_sharing(self)
 
     async def _wait_for_readers(self) -> None:
+        """Until there is room in memory for the next part; a client that is much slower than the others is left behind."""
+        loop = asyncio.get_running_loop()
         while not self._is_shared and self._positions:
             slowest = min(self._positions.values())
             for position in [one for one in self._live if one < slowest]:
                 del self._live[position]
             if sum(map(len, self._live.values())) <= WINDOW:
                 return
-            await self._progress.wait()
+            began = loop.time()
+            patience = SLOW_SECONDS + (began - self._began) / 2 - self._waited
+            is_alone = len(self._positions) == 1
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(None if is_alone else max(patience, 0.0)):
+                    await self._progress.wait()
+            if not is_alone:
+                self._waited += loop.time() - began
+                if self._waited >= SLOW_SECONDS + (loop.time() - self._began) / 2:
+                    self._leave_behind(slowest)
+
+    def _leave_behind(self, position: int) -> None:
+        for reader in [one for one, place in self._positions.items() if place == position]:
+            if len(self._positions) > 1:
+                del self._positions[reader]
 
     def _signal(self) -> None:
         self._progress.set()
