@@ -75,8 +75,7 @@ async def get_blame(
         if remembered is None:
             request.acquire_slot()
             remembered = await blame(request.storage.path(repository.id), commit, path)
-            size = len(remembered.lines) + len(remembered.commits)
-            request.components.reads.blames.put((commit, oid, path), remembered, size=size)
+            request.components.reads.blames.put((commit, oid, path), remembered, size=remembered.weight)
     except (RefNotFound, ObjectNotFound, RepositoryNotFound, InvalidName):
         raise NotFound from None
     except OutputTooLarge as error:

@@ -97,10 +97,13 @@ def _judge(
     if read is None:
         return _verification(signed.signature, _UNREADABLE)
     key = keys.get(read.key_id if isinstance(read, _OpenPgp) else read.fingerprint)
-    if key is None or signed.email.lower() not in key.addresses:
+    if key is None:
         return _verification(signed.signature, _NO_KEY)
+    # The address is compared last: whoever has the key only may learn which addresses its owner has.
     if not _is_valid(signed.signature, read, key, verdicts):
         return _verification(signed.signature, _BAD)
+    if signed.email.lower() not in key.addresses:
+        return _verification(signed.signature, _NO_KEY)
     owner = key.owner
     signer = CommitAuthor(name=owner.full_name or owner.login, email=signed.email, username=owner.login)
     return _verification(signed.signature, f"{owner.login} / {key.id}", signer)

@@ -14,7 +14,8 @@ from ingot_repos.git.objects import read_blob
 
 LARGEST = 512 * 1024
 MOST_LINES = 10_000
-LONGEST_TITLE = 200
+LONGEST_TEXT = 200
+"""Characters of a title, a name or an address."""
 _SECONDS = 6.0
 _MEMORY = 512 * MIB
 
@@ -48,6 +49,12 @@ class Blame:
 
     lines: tuple[BlamedLines, ...]
     commits: tuple[BlamedCommit, ...]
+
+    @property
+    def weight(self) -> int:
+        """How much memory it takes, in lines."""
+        paths = sum(len(commit.path) + len(commit.previous_path) for commit in self.commits)
+        return len(self.lines) + 4 * len(self.commits) + paths // 100
 
 
 def file_to_blame(repo: pygit2.Repository, name: str, path: str) -> tuple[str, str]:
@@ -108,9 +115,9 @@ def _commit(sha: str, headers: Mapping[str, str]) -> BlamedCommit:
     previous, _, previous_path = headers.get("previous", "").partition(" ")
     return BlamedCommit(
         sha,
-        title=headers.get("summary", "")[:LONGEST_TITLE],
-        author_name=headers.get("author", ""),
-        author_email=headers.get("author-mail", "").strip("<>"),
+        title=headers.get("summary", "")[:LONGEST_TEXT],
+        author_name=headers.get("author", "")[:LONGEST_TEXT],
+        author_email=headers.get("author-mail", "").strip("<>")[:LONGEST_TEXT],
         created=_moment(headers.get("author-time", "")),
         path=headers.get("filename", ""),
         previous=previous,
