@@ -1,12 +1,19 @@
 """The search of issues by text: what it finds, and how many rows it looks at."""
 
+import asyncio
 import json
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import make_url, text
+from sqlalchemy.exc import ProgrammingError
+from structlog.testing import capture_logs
 
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.migrations import pending, upgrade
 from ingot_chassis.testing.service import count_statements
+from ingot_issues.app import SCRIPTS
 from ingot_issues.store import accounts, repositories
+from ingot_issues.store.tables import metadata
 
 from .builders import APP, account, repository
 
@@ -100,3 +107,55 @@ async def test_postgresql_looks_at_few_rows_for_a_rare_word(world):
                 shown = json.loads(shown) if isinstance(shown, str) else shown
                 rows += rows_of(shown[0]["Plan"])
         assert rows < MANY / 10, path
+
+
+async def revision_and_indexes(world):
+    async with world.db.read() as db:
+        version = (await db.execute(text("SELECT version_num FROM alembic_version"))).scalar_one()
+        names = await db.execute(text("SELECT indexname FROM pg_indexes WHERE indexname LIKE '%_trigrams'"))
+        return version, sorted(names.scalars())
+
+
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+async def test_indexes_are_built_when_the_revisions_before_are_kept_and_a_failure_is_not_passed_over(world):
+    head, indexes = await revision_and_indexes(world)
+    if not indexes:
+        pytest.skip("this PostgreSQL comes without pg_trgm")
+    url = world.db.url.render_as_string(hide_password=False)
+
+    async def migrate(*before):
+        async with world.db.transaction() as tx:
+            for statement in before:
+                await tx.execute(text(statement))
+        await asyncio.to_thread(lambda: asyncio.run(upgrade(url, SCRIPTS)))
+
+    older = ("DROP TABLE mention", "UPDATE alembic_version SET version_num = '0018'")
+    with pytest.raises(ProgrammingError, match="does not exist"):
+        await migrate(
+            *(f"DROP INDEX {name}" for name in indexes), *older, "ALTER TABLE comment RENAME TO moved"
+        )
+    assert await revision_and_indexes(world) == (
+        "0019",
+        ["ix_issue_body_trigrams", "ix_issue_title_trigrams"],
+    )
+    await migrate("ALTER TABLE moved RENAME TO comment")
+    assert await revision_and_indexes(world) == (head, indexes)
+
+
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+async def test_a_database_without_trigrams_is_migrated_all_the_same(database_url):
+    """As a role that may not create extensions."""
+    owner, name = Database(database_url, metadata), make_url(database_url).database
+    async with owner.transaction() as tx:
+        await tx.execute(text(f"CREATE ROLE \"{name}\" LOGIN PASSWORD 'x'"))
+        await tx.execute(text(f'GRANT ALL ON SCHEMA public TO "{name}"'))
+    url = make_url(database_url).set(username=name, password="x").render_as_string(hide_password=False)
+    with capture_logs() as lines:
+        await upgrade(url, SCRIPTS)
+    [warning] = [line for line in lines if line["log_level"] == "warning"]
+    assert "CREATE EXTENSION IF NOT EXISTS pg_trgm" in warning["statements"]
+    assert not await pending(url, SCRIPTS)
+    async with owner.transaction() as tx:
+        await tx.execute(text(f'DROP OWNED BY "{name}" CASCADE'))
+        await tx.execute(text(f'DROP ROLE "{name}"'))
+    await owner.close()
