@@ -22,7 +22,7 @@ Description = Annotated[str, msgspec.Meta(max_length=DESCRIPTION_CHARACTERS)]
 Text = Annotated[str, msgspec.Meta(max_length=TEXT_CHARACTERS)]
 """Some pages: the description of a milestone, the message of a merge, a public key."""
 Body = Annotated[str, msgspec.Meta(max_length=BODY_CHARACTERS)]
-"""What people write at length: the body of an issue, a comment or a release."""
+"""The notes of a release. Bodies of issues and comments are parsed, and shorter: `Markdown` of issues."""
 
 CONTENT_BYTES = 10 * 1024 * 1024
 """Of one file whose content an answer of the API carries, and of all files in one answer."""

@@ -46,7 +46,7 @@ from ingot_identity.core.credentials import SignIns
 from ingot_identity.core.id_token_keys import IdTokenKeys
 from ingot_identity.core.passwords import Passwords
 from ingot_identity.core.presenter import Presenter
-from ingot_identity.core.signing import SigningKeys
+from ingot_identity.core.signing_keys import SigningKeys
 from ingot_identity.core.two_factors import TwoFactors
 from ingot_identity.settings import Settings
 from ingot_identity.store.expiring_values import open_values

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ingot_identity.core.credentials import SignIns
 from ingot_identity.core.id_token_keys import IdTokenKeys
 from ingot_identity.core.presenter import Presenter
-from ingot_identity.core.signing import SigningKeys
+from ingot_identity.core.signing_keys import SigningKeys
 
 
 @dataclass(frozen=True)
