@@ -6,6 +6,7 @@ from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import Principal, ServiceIdentity
 from ingot_chassis.testing.service import Callers
+from ingot_contracts.testing.forms import form_of
 from ingot_contracts.testing.identity import FakeIdentity
 from ingot_contracts.testing.repos import FakeRepos
 from ingot_web.app import create_app
@@ -16,9 +17,9 @@ BOB = Principal(id=2, name="bob", via="session", session_id=12)
 
 
 class World:
-    """One running service, whose pages are asked for by ``caller``."""
+    """One running service, whose pages are asked for by ``caller``; with a ``forge`` it stands for all peers."""
 
-    def __init__(self, **settings) -> None:
+    def __init__(self, forge=None, **settings) -> None:
         self.callers = Callers("web")
         key = self.callers.identity_key.jwk()
         self.identity, self.repos = FakeIdentity(kid=key.kid, x=key.x), FakeRepos()
@@ -29,6 +30,9 @@ class World:
         )
         own = ServiceIdentity("web", SigningKey.read(configuration.private_key))
         peers = {"identity": self.identity, "repos": self.repos, "issues": self.repos, "hooks": self.repos}
+        if forge is not None:
+            peers = dict.fromkeys(peers, forge)
+            forge.identity = self.identity
         self.app = create_app(configuration, peers=Peers.in_process(peers, own))
         self.client = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://forge")
 
@@ -37,6 +41,13 @@ class World:
 
     async def post(self, path, form, caller=None, **headers):
         return await self.client.post(path, data=form, headers=self._headers(caller) | headers)
+
+    async def submit(self, page, button, *, to="", caller=ANN, **values):
+        """Fill in and send a form as a browser does; ``page`` is a path or the text of a page."""
+        html = page if page.startswith("<!doctype") else (await self.get(page, caller)).text
+        form = form_of(html, to, button)
+        path = form.action or page
+        return await self.post(path, form.press(button, **values), caller)
 
     def form_token(self, caller, *, at):
         """As a page for ``caller`` carries it that was made at the time ``at``."""

@@ -1,0 +1,80 @@
+"""What the services behind the pages answer: a repository of ann's and what a test puts beside it."""
+
+import msgspec
+
+from ingot_contracts.issues import RenderedTexts
+from ingot_contracts.testing.calls import recorded_call
+
+HOME = "/repos/ann/demo"
+MOMENT = "2026-01-02T03:04:05Z"
+ANN_USER = {"id": 1, "login": "ann", "avatar_url": "", "email": "ann@example.org", "full_name": "Ann"}
+
+
+def _repository():
+    allowed = ("merge_commits", "rebase", "rebase_explicit", "squash_merge", "fast_forward_only_merge")
+    settings = {
+        "allow_merge_commit" if name == "merge_commits" else f"allow_{name}": True for name in allowed
+    }
+    counts = dict.fromkeys(
+        ("stars_count", "forks_count", "open_issues_count", "open_pr_counter", "release_counter"), 0
+    )
+    units = dict.fromkeys(("has_issues", "has_pull_requests", "has_releases"), True)
+    flags = dict.fromkeys(
+        ("private", "archived", "mirror", "fork", "empty", "default_delete_branch_after_merge"), False
+    )
+    return {
+        "name": "demo", "full_name": "ann/demo", "owner": ANN_USER, "description": "", "default_branch": "main",
+        "default_merge_style": "merge", "permissions": {"admin": True, "push": True, "pull": True},
+        **settings, **counts, **units, **flags,
+    }  # fmt: skip
+
+
+def issue(**changed):
+    return {
+        "number": 1, "title": "Old", "body": "first\nsecond", "state": "open", "user": ANN_USER, "created_at": MOMENT,
+        "updated_at": MOMENT, "html_url": "http://forge/ann/demo/issues/1", "labels": [], "assignees": [],
+        "milestone": None, "due_date": None, "is_locked": False, "pin_order": 0, "pull_request": None, **changed,
+    }  # fmt: skip
+
+
+class FakeForge:
+    """The public API of all services. ``answers`` has what paths answer to GET; others answer an empty list.
+
+    What changes something is kept in ``sent``, and answers what ``answers`` has for its method and path.
+    """
+
+    def __init__(self) -> None:
+        self.answers = {HOME: _repository(), f"{HOME}/issues/1": issue()}
+        self.failures: dict[str, int] = {}
+        """Path to the status with which it fails."""
+        self.asked: list[str] = []
+        """Paths of all GET, in order."""
+        self.sent: list[tuple[str, str, object]] = []
+        self.identity = None
+        """Answers what is internal."""
+
+    async def __call__(self, scope, receive, send):
+        if scope["path"].startswith("/internal/") and scope["path"] != "/internal/markdown":
+            await self.identity(scope, receive, send)
+            return
+        body = (await receive()).get("body", b"")
+        call = recorded_call(scope, body)
+        path = call.path.removeprefix("/api/v1")
+        status, answer = self._answer(call, path)
+        headers = [(b"content-type", b"application/json")]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        content = answer if isinstance(answer, bytes) else msgspec.json.encode(answer)
+        await send({"type": "http.response.body", "body": content})
+
+    def _answer(self, call, path):
+        if call.path == "/internal/markdown":
+            texts = msgspec.json.decode(call.body)["texts"]
+            return 200, RenderedTexts(html=[f"<p>{text}</p>" for text in texts])
+        if call.method == "GET":
+            self.asked.append(path)
+        else:
+            is_json = call.body[:1] in (b"{", b"[")
+            self.sent.append((call.method, path, msgspec.json.decode(call.body) if is_json else call.body))
+        if path in self.failures:
+            return self.failures[path], {"message": "refused", "url": ""}
+        return 200, self.answers.get(path if call.method == "GET" else f"{call.method} {path}", [])
