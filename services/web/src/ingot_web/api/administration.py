@@ -82,11 +82,12 @@ async def change_person(request: WebRequest, username: str) -> Response[Any]:
         match form.text("do"):
             case "save":
                 body: dict[str, Any] = {
-                    "email": form.text("email"),
                     "full_name": form.text("full_name"),
                     "admin": form.has("admin"),
                     "prohibit_login": form.has("prohibit_login"),
                 }
+                if form.text("email"):
+                    body["email"] = form.text("email")
                 if form["password"]:
                     body["password"] = form["password"]
                 await request.forge.send("PATCH", "identity", path, body)
