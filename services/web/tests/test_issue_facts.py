@@ -3,7 +3,36 @@
 import pytest
 
 from ingot_chassis.errors import Invalid
+from ingot_contracts.testing.forms import form_of
 from ingot_web.api.issue_facts import _issue_named
+
+from .forge import ANN_USER, HOME, issue
+from .world import ANN
+
+FACTS = f"{HOME}/issues/1"
+
+
+def _label(number):
+    return {"id": number, "name": f"label {number}", "color": "ffffff", "description": ""}
+
+
+async def test_a_date_is_set_and_everything_else_stays(pages, forge):
+    closed = {"id": 5, "title": "Closed"}
+    far = {**ANN_USER, "id": 60, "login": "zoe"}
+    forge.answers |= {
+        FACTS: issue(labels=[_label(1), _label(2), _label(3)], assignees=[far], milestone=closed),
+        f"{HOME}/labels": [_label(1)],
+        "/orgs/ann/labels": [_label(2), _label(4)],
+        f"{HOME}/assignees": [ANN_USER],
+    }
+    page = "/ann/demo/issues/1/facts"
+    form = form_of((await pages.get(page, ANN)).text, page, "Save")
+    assert form.values["labels"] == ["1", "2", "3"]
+    await pages.post(page, form.press("Save", due="2030-02-03"), ANN)
+
+    change = {"assignees": ["zoe"], "milestone": 5, "due_date": "2030-02-03T23:59:59Z"}
+    assert sorted(forge.sent) == [("PATCH", FACTS, change), ("PUT", f"{FACTS}/labels", {"labels": [1, 2, 3]})]
+    assert "label 4" in (await pages.get(page, ANN)).text
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,10 @@ class RepositoryFrame:
         """A path of the API below the repository."""
         return "/repos" + self.base + at(*segments)
 
+    def owner_api(self, *segments: str | int) -> str:
+        """A path of the API below the owner, if that is an organization."""
+        return at("orgs", self._owner, *segments)
+
     async def load(self, *questions: Coroutine[Any, Any, Any]) -> list[Any]:
         """Ask for the repository and, at the same time, ``questions``; the answers to those.
 

@@ -22,9 +22,10 @@ async def facts(request: WebRequest, index: int) -> Response[str]:
 
 
 async def _page(frame: RepositoryFrame, index: int, problem: ApiError | None = None) -> Response[str]:
-    issue, labels, milestones, people, blockers, times, subscription = await frame.load(
+    issue, labels, shared, milestones, people, blockers, times, subscription = await frame.load(
         frame.forge.get("issues", frame.api("issues", index)),
         frame.forge.listing("issues", frame.api("labels"), limit=CHOICES),
+        frame.forge.listing_if_there("issues", frame.owner_api("labels"), limit=CHOICES),
         frame.forge.listing("issues", frame.api("milestones"), limit=CHOICES),
         frame.forge.listing_if_there("repos", frame.api("assignees"), limit=CHOICES),
         frame.forge.listing("issues", frame.api("issues", index, "dependencies"), limit=CHOICES),
@@ -40,15 +41,21 @@ async def _page(frame: RepositoryFrame, index: int, problem: ApiError | None = N
         problem=problem.message if problem else "",
         issue=issue,
         own=f"{frame.request.root}/{frame.repository['full_name']}/issues/{index}",
-        labels=labels.rows,
-        milestones=milestones.rows,
-        people=people.rows,
+        labels=_with_present([*labels.rows, *shared.rows], issue["labels"]),
+        milestones=_with_present(milestones.rows, [issue["milestone"]] if issue["milestone"] else []),
+        people=_with_present(people.rows, issue["assignees"]),
         names={person["id"]: person["login"] for person in [issue["user"], *people.rows]},
         blockers=blockers.rows,
         times=times.rows,
         seconds=sum(one["time"] for one in times.rows),
         subscription=subscription,
     )
+
+
+def _with_present(choices: list[Any], present: list[Any] | None) -> list[Any]:
+    """What a form offers: the first choices, and what the issue has already, which would be lost otherwise."""
+    ids = {one["id"] for one in choices}
+    return [*choices, *(one for one in present or () if one["id"] not in ids)]
 
 
 @post("/{owner:str}/{repo:str}/issues/{index:int}/facts", policy=anyone(), include_in_schema=False)
