@@ -2,6 +2,8 @@
 
 import pytest
 
+from ingot_contracts.testing.forms import form_of
+
 from .forge import ANN_USER, HOME, MOMENT, issue
 from .test_diffs import CHANGED
 from .world import BOB
@@ -38,3 +40,18 @@ async def test_a_review_is_sent_with_its_words(pages, forge):
     )
 
     assert forge.sent == [("POST", f"{PULL}/reviews", {"event": "APPROVED", "body": "Good"})]
+
+
+async def test_the_preview_of_a_comment_does_not_send_the_review_that_is_being_written(pages, forge):
+    forge.answers[f"{PULL}/reviews"] = [_review(7, "PENDING", comments=0)]
+    page = "/ann/demo/pulls/1/files?at=1R4"
+    shown = await pages.submit(page, "Preview", to="/pulls/1/comments", body="Why?", caller=BOB)
+
+    assert "Comment now" not in shown.text
+    await pages.submit(shown.text, "Add to your review", to="/pulls/1/comments", caller=BOB)
+    comment = {"path": "src/a.py", "body": "Why?", "new_position": 4}
+    assert forge.sent == [("POST", f"{PULL}/reviews", {"event": "PENDING", "comments": [comment]})]
+
+    forge.answers[f"{PULL}/reviews"] = []
+    shown = await pages.submit(page, "Preview", to="/pulls/1/comments", body="Why?", caller=BOB)
+    assert "now" in form_of(shown.text, "/pulls/1/comments", "Comment now").buttons["Comment now"]

@@ -110,7 +110,9 @@ async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
     """Comment on a line, at once or in the review that is being written."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
-        return await preview(frame, form, "Add to your review|add", "Comment now|now")
+        # One that is sent at once would send the review that is being written with it.
+        buttons = () if form.has("pending") else ("Comment now|now",)
+        return await preview(frame, form, "Add to your review|add", *buttons)
     line = int(form.text("line")) if form.text("line").isdigit() else 0
     position = "old_position" if form.text("side") == "old" else "new_position"
     comment = {"path": form.get("path", ""), "body": form.lines("body"), position: line}
