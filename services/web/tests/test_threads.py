@@ -11,8 +11,8 @@ def _comment(number, *, new=0, old=0, review=1, **more):
             "pull_request_review_id": review, "resolver": None, "outdated": False, **more}  # fmt: skip
 
 
-def test_comments_on_one_line_are_one_conversation_below_it():
-    comments = [_comment(3, new=4, review=2), _comment(1, new=4), _comment(2, old=4, review=9)]
+def test_comments_of_a_review_on_one_line_are_one_conversation_below_it():
+    comments = [_comment(3, new=4), _comment(1, new=4), _comment(2, old=4, review=9)]
     threads = threads_of([(one, "") for one in comments], {9})
     diff = diffs.parse(CHANGED)
     place(diff, threads)
@@ -33,3 +33,13 @@ def test_what_is_outdated_or_elsewhere_stands_below_no_line():
 
     assert not any(line.threads for line in diff.files[0].lines)
     assert (threads[0].is_outdated, threads[0].hunk) == (True, ["@@", " a"])
+
+
+def test_a_comment_on_a_line_that_has_an_outdated_one_is_a_conversation_of_its_own():
+    comments = [_comment(1, new=4, outdated=True), _comment(2, new=4, review=2)]
+    threads = threads_of([(one, "") for one in comments], {2})
+    diff = diffs.parse(CHANGED)
+    place(diff, threads)
+
+    assert [(one.id, one.review_id, one.is_pending) for one in threads] == [(1, 1, False), (2, 2, True)]
+    assert [line.threads for line in diff.files[0].lines if line.threads] == [[threads[1]]]

@@ -1,4 +1,4 @@
-"""Comments of reviews on lines, as conversations: those on one line of one file belong together."""
+"""Comments of reviews on lines, as conversations: those of one review on one line of one file belong together."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from ingot_web.core.diffs import Diff, DiffLine
 
 @dataclass
 class Thread:
-    """The comments on one line: of the file before the changes if ``is_old``, else of the file after them."""
+    """The comments of a review on one line, as it is answered and resolved: of the file before the changes if ``is_old``, else of the file after them."""
 
     path: str
     is_old: bool
@@ -47,13 +47,15 @@ class Thread:
 
 def threads_of(comments: Iterable[tuple[Any, Markup]], pending_reviews: set[int]) -> list[Thread]:
     """The conversations, in the order of their first comments."""
-    threads: dict[tuple[str, bool, int], Thread] = {}
+    threads: dict[tuple[int, str, bool, int], Thread] = {}
     for comment, html in sorted(comments, key=lambda pair: pair[0]["id"]):
         is_old = bool(comment["original_position"])
         line = comment["original_position"] or comment["position"]
-        thread = threads.setdefault((comment["path"], is_old, line), Thread(comment["path"], is_old, line))
-        if not thread.comments:
-            thread.is_pending = comment["pull_request_review_id"] in pending_reviews
+        review = comment["pull_request_review_id"]
+        thread = threads.setdefault(
+            (review, comment["path"], is_old, line),
+            Thread(comment["path"], is_old, line, is_pending=review in pending_reviews),
+        )
         thread.comments.append((comment, html))
     return list(threads.values())
 
