@@ -129,6 +129,8 @@ async def test_a_team_is_asked_is_shown_and_hears_of_it_and_a_member_answers(org
     assert [thread["subject"]["title"] for thread in threads.json()] == ["Fix"]
     member = world.headers(3, organizations={1: Membership(teams={OPS: "write"})})
     path = "/api/v1/repos/ann/app/pulls/1/reviews"
+    await world.http.post(path, json={"event": "COMMENT", "body": "hm"}, headers=member)
+    assert await requested_teams(world) == ["ops", "docs"]
     await world.http.post(path, json={"event": "APPROVED"}, headers=member)
     assert await requested_teams(world) == ["docs"]
 

@@ -34,7 +34,7 @@ class NewComment(msgspec.Struct, frozen=True, kw_only=True):
 class NewReview(msgspec.Struct, frozen=True, kw_only=True):
     """``official``: it counts for the protection of the base branch. ``commit_sha`` is what was looked at.
 
-    ``team_ids`` are teams of its author, whose requests it answers.
+    ``team_ids`` are teams of its author, whose requests it answers if it decides.
     """
 
     state: ReviewState
@@ -112,7 +112,8 @@ async def submit_review(
         "official": submission.official,
     }
     await store.change(tx, row.id, values)
-    await store.remove_requests(tx, pull.id, [context.actor_id], submission.team_ids)
+    team_ids = submission.team_ids if state in DECISIONS else []
+    await store.remove_requests(tx, pull.id, [context.actor_id], team_ids)
     await context.add_to_timeline(tx, pull.id, CommentKind.REVIEW, body, Details(review=row.id))
     await issue_rows.change(tx, pull.id)
     await notify(tx, context, pull.id)
