@@ -8,6 +8,7 @@ from litestar import Response, get
 from ingot_chassis.errors import TooLarge, Unavailable
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import NamedRef, RepositoryFrame
+from ingot_web.api.repositories import file_in_git
 from ingot_web.api.request import WebRequest
 from ingot_web.core.highlighting import highlight
 
@@ -42,8 +43,8 @@ async def _answer(frame: RepositoryFrame, ref: NamedRef, path: list[str]) -> tup
 
 async def _groups(frame: RepositoryFrame, ref: NamedRef, name: str, blamed: Any) -> list[dict[str, Any]]:
     """Runs of lines with their commit: numbers, coloured lines."""
-    raw = await frame.forge.text("repos", frame.api("raw", *ref.path.split("/")), ref=ref.name)
-    lines = await to_thread(highlight, name, raw)
+    _, content = await file_in_git(frame, ref, ref.path)
+    lines = await to_thread(highlight, name, content.decode("utf-8", "replace"))
     commits = {commit["sha"]: commit for commit in blamed["commits"]}
     return [
         {

@@ -9,6 +9,7 @@ from litestar import Response, get, post
 from ingot_chassis.errors import ApiError, Denied, Invalid, TooLarge
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import NamedRef, RepositoryFrame
+from ingot_web.api.repositories import file_in_git
 from ingot_web.api.request import Form, WebRequest
 
 EDITED_BYTES = 500_000
@@ -63,13 +64,11 @@ async def edit(request: WebRequest) -> Response[str]:
     request.require_signed_in()
     frame = RepositoryFrame(request)
     ref = await _branch(frame)
-    segments = ref.path.split("/")
-    file, raw = await _begin(
-        frame,
-        frame.forge.get("repos", frame.api("contents", *segments), ref=ref.name),
-        frame.forge.answer("repos", frame.api("raw", *segments), ref=ref.name),
-    )
-    return _page(frame, "edit", ref, _form_of(ref.path, file["sha"], raw.body))
+    await _begin(frame)
+    file, content = await file_in_git(frame, ref, ref.path)
+    if "lfs_oid" in file:
+        raise Invalid("LFS keeps the file; change it with git")
+    return _page(frame, "edit", ref, _form_of(ref.path, file["sha"], content))
 
 
 def _form_of(path: str, sha: str, content: bytes) -> Form:
@@ -135,7 +134,7 @@ async def save(request: WebRequest) -> Response[Any]:
     path = files[0]["path"] if act in ("new", "edit") else ref.path
     if act == "delete":
         path = path.rpartition("/")[0]
-    return frame.redirect(f"/src/{ref.url}/{path}".rstrip("/"))
+    return frame.redirect(quote(f"/src/{ref.url}/{path}".rstrip("/")))
 
 
 def _changes(act: str, ref: NamedRef, form: Form) -> list[dict[str, str]]:

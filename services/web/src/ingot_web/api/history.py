@@ -128,7 +128,7 @@ async def create_branch(request: WebRequest) -> Response[Any]:
         await frame.forge.send("POST", "repos", frame.api("branches"), body)
     except ApiError as error:
         return await _branches_page(frame, form, error)
-    return frame.redirect(f"/src/branch/{form.text('name')}")
+    return frame.redirect(f"/src/branch/{quote(form.text('name'))}")
 
 
 @post("/{owner:str}/{repo:str}/branches/delete", policy=anyone(), include_in_schema=False)

@@ -3,6 +3,7 @@
 import csv
 import io
 from asyncio import gather, to_thread
+from base64 import b64decode
 from typing import Any
 from urllib.parse import quote
 
@@ -10,7 +11,7 @@ import msgspec
 from litestar import Response, get
 from markupsafe import Markup
 
-from ingot_chassis.errors import NotFound
+from ingot_chassis.errors import Invalid, NotFound, TooLarge
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import NamedRef, RepositoryFrame
 from ingot_web.api.request import HEADERS, WebRequest
@@ -20,7 +21,7 @@ from ingot_web.core.highlighting import highlight
 SHOWN_BYTES = 1_000_000
 """Of a file that is shown as text."""
 RAW_BYTES = 50_000_000
-"""Of a file that comes through here; a larger one has to be fetched through the API or git."""
+"""Of a file that comes through here; a larger one comes from the API, as those of LFS do: pointers may lie."""
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 MARKDOWN = (".md", ".markdown", ".mkd")
 SNIFFED = 8_000
@@ -29,13 +30,17 @@ MOST_CELLS = 20_000
 ENTRIES = 500
 """Of a folder on one page, as repos has them."""
 BRANCHES = 50
-LISTED = {"includes": "commit_metadata,commit_message"}
+LISTED = "commit_metadata,commit_message"
 
 
 async def _contents(frame: RepositoryFrame, *path: str, ref: str = "") -> tuple[Any, int]:
     """What is at a path; of a folder the page that is asked for, and how many entries it has."""
     answer = await frame.forge.answer(
-        "repos", frame.api("contents-ext", *path), ref=ref, page=frame.request.number, **LISTED
+        "repos",
+        frame.api("contents-ext", *path),
+        ref=ref,
+        page=frame.request.number,
+        includes=f"{LISTED},lfs_metadata" if path else LISTED,
     )
     return msgspec.json.decode(answer.body), int(answer.headers.get("x-total-count", 0))
 
@@ -45,6 +50,25 @@ async def _contents_if_there(frame: RepositoryFrame) -> tuple[Any, int]:
         return await _contents(frame)
     except NOTHING:
         return None, 0
+
+
+async def file_in_git(frame: RepositoryFrame, ref: NamedRef, path: str) -> tuple[Any, bytes]:
+    """A file and its bytes as git has them: of one that LFS keeps the pointer, whatever its size.
+
+    Raises Invalid for what is no file, TooLarge where repos has no room for it in an answer.
+    """
+    listed = await frame.forge.get(
+        "repos",
+        frame.api("contents-ext", *path.split("/")),
+        ref=ref.name,
+        includes="file_content,lfs_metadata",
+    )
+    file = listed.get("file_contents")
+    if file is None or file["type"] != "file":
+        raise Invalid("it is no file")
+    if file["content"] is None:
+        raise TooLarge("the file is too large to be shown here")
+    return file, b64decode(file["content"])
 
 
 PASSED = ("content-security-policy", "x-content-type-options", "content-disposition", "etag", "cache-control")
@@ -115,7 +139,10 @@ async def _readme(frame: RepositoryFrame, ref: NamedRef, contents: list[Any]) ->
     best = min(readmes, key=lambda entry: (not entry["name"].lower().endswith(MARKDOWN), entry["name"]))
     if best["size"] > SHOWN_BYTES:
         return "", ""
-    text = await frame.forge.text("repos", frame.api("raw", *best["path"].split("/")), ref=ref.name)
+    file, content = await file_in_git(frame, ref, best["path"])
+    if "lfs_oid" in file:
+        return "", ""
+    text = content.decode("utf-8", "replace")
     if not best["name"].lower().endswith(MARKDOWN):
         return best["name"], Markup("<pre>{}</pre>").format(text)
     return best["name"], await _document(frame, ref, best["path"], text)
@@ -202,13 +229,15 @@ def _asks_for_source(request: WebRequest) -> bool:
 
 
 def _without_text(file: Any) -> tuple[str, Any] | None:
-    """How a file is shown of which the text is not: pictures, large files, submodules, links."""
+    """How a file is shown of which the text is not: pictures, large files, those of LFS, submodules, links."""
     if file["type"] == "submodule":
         return "submodule", file.get("submodule_git_url") or ""
     if file["type"] == "symlink":
         return "link", file.get("target") or ""
     if file["name"].lower().endswith(PICTURES):
         return "picture", None
+    if "lfs_oid" in file:
+        return "lfs", file["lfs_size"]
     return ("large", None) if file["size"] > SHOWN_BYTES else None
 
 
@@ -217,8 +246,7 @@ async def _shown(frame: RepositoryFrame, ref: NamedRef, file: Any) -> tuple[str,
     if shown := _without_text(file):
         return shown
     name = file["name"].lower()
-    path = frame.api("raw", *file["path"].split("/"))
-    content = (await frame.forge.answer("repos", path, ref=ref.name)).body
+    _, content = await file_in_git(frame, ref, file["path"])
     if b"\0" in content[:SNIFFED]:
         return "binary", None
     text = content.decode("utf-8", "replace")
@@ -246,13 +274,13 @@ async def raw(request: WebRequest) -> Response[Any]:
     ref = await NamedRef.of(frame, 3)
     segments = ref.path.split("/")
     contents, _ = await gather(
-        frame.forge.get("repos", frame.api("contents-ext", *segments), ref=ref.name),
+        frame.forge.get("repos", frame.api("contents-ext", *segments), ref=ref.name, includes="lfs_metadata"),
         frame.forge.get("repos", frame.api()),
     )
     file = contents.get("file_contents")
     if file is None:
         raise NotFound
-    if file["size"] > RAW_BYTES:
+    if file["size"] > RAW_BYTES or "lfs_oid" in file:
         return request.redirect(f"/api/v1{frame.api('raw', *segments)}?ref={quote(ref.name)}")
     answer = await frame.forge.answer("repos", frame.api("raw", *segments), ref=ref.name)
     headers = {name: answer.headers[name] for name in PASSED if name in answer.headers}

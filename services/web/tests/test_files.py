@@ -1,0 +1,62 @@
+"""Files as they are shown and changed on pages."""
+
+from base64 import b64encode
+
+import pytest
+
+from .forge import HOME
+from .world import ANN, BOB
+
+FILE = f"{HOME}/contents-ext/a.txt"
+EDIT = "/ann/demo/_edit/main/a.txt"
+
+
+def _file(content=b"one\ntwo\n", **changed):
+    file = {"name": "a.txt", "path": "a.txt", "type": "file", "sha": "1" * 40, "size": len(content or b"")}
+    text = None if content is None else b64encode(content).decode()
+    return {"file_contents": {**file, "content": text, **changed}}
+
+
+async def test_a_file_is_changed_in_a_form_and_shown_afterwards(pages, forge):
+    forge.answers |= {FILE: _file(), f"{HOME}/git/refs/heads/fix": [{"ref": "refs/heads/fix#1"}]}
+    answer = await pages.submit("/ann/demo/_edit/fix%231/a.txt", "Commit", content="one\r\n")
+
+    assert answer.headers["location"] == "/ann/demo/src/branch/fix%231/a.txt"
+    (method, path, body) = forge.sent[0]
+    assert (method, path, body["branch"]) == ("POST", f"{HOME}/contents", "fix#1")
+    assert body["files"][0]["content"] == b64encode(b"one\n").decode()
+
+
+@pytest.mark.parametrize(
+    ("changed", "status"),
+    [({"lfs_oid": "0" * 64, "lfs_size": 9}, 422), ({"content": None, "size": 2**40}, 413), ({"type": "dir"}, 422),
+     ({"content": b"a" * 500_001}, 413), ({"content": b"\xff"}, 422)],
+)  # fmt: skip
+async def test_what_a_form_cannot_hold_is_not_changed_in_one(pages, forge, changed, status):
+    forge.answers[FILE] = _file(**changed)
+
+    assert (await pages.get(EDIT, ANN)).status_code == status
+
+
+async def test_a_file_is_read_for_nobody_who_may_not_change_it(pages, forge):
+    forge.answers[FILE] = _file()
+    forge.answers[HOME]["permissions"]["push"] = False
+
+    assert (await pages.get(EDIT, BOB)).status_code == 403
+    assert not [path for path in forge.asked if "contents" in path or "raw" in path]
+
+
+async def test_a_file_that_lfs_keeps_does_not_come_through_the_pages(pages, forge):
+    forge.answers[FILE] = _file(lfs_oid="0" * 64, lfs_size=2 * 2**30)
+    shown = await pages.get("/ann/demo/src/branch/main/a.txt")
+    raw = await pages.get("/ann/demo/raw/branch/main/a.txt")
+
+    assert "LFS keeps this file: 2.0 GiB" in shown.text
+    assert raw.headers["location"] == f"/api/v1{HOME}/raw/a.txt?ref=main"
+    assert not [path for path in forge.asked if "/raw/" in path]
+
+
+async def test_a_branch_is_shown_when_it_was_made_whatever_its_name(pages):
+    answer = await pages.submit("/ann/demo/branches", "Make the branch", **{"name": "fix#1", "from": "main"})
+
+    assert answer.headers["location"] == "/ann/demo/src/branch/fix%231"
