@@ -5,6 +5,7 @@ import pytest
 from ingot_chassis.security.principal import Membership
 from ingot_contracts.identity import OrganizationDeleted, TeamDeleted
 from ingot_contracts.repos import MergeRule
+from ingot_issues.store import teams
 
 from .builders import APP, repository
 
@@ -95,6 +96,7 @@ def organized(world):
     world.repos.organizations.add(1)
     world.identity.add_team(OPS, 1, name="ops", description="runs it")
     world.identity.add_team(DOCS, 1, "read", name="docs")
+    world.repos.teams[APP] = [OPS, DOCS]
     world.identity.join(3, 1, teams={OPS: "write"})
     return world
 
@@ -165,3 +167,23 @@ async def test_only_a_team_that_has_a_private_repository_is_asked_and_only_appro
     assert (refused.status_code, await requested_teams(world)) == (422, [])
     answer = await world.call("POST", REQUESTS, {"team_reviewers": ["docs"]})
     assert [one["official"] for one in answer.json()] == [True]
+
+
+async def test_a_team_without_the_repository_is_not_official_and_one_that_is_gone_is_not_asked(
+    organized, monkeypatch
+):
+    world = organized
+    world.repos.teams[APP] = [DOCS]
+    await world.propose()
+    asked = await world.call("POST", REQUESTS, {"team_reviewers": ["ops"]})
+    assert [one["official"] for one in asked.json()] == [False]
+    keep = teams.keep
+
+    async def keep_after_deletion(tx, ids):
+        await teams.remove(tx, DOCS)  # as by an event that came between the copy and the request
+        return await keep(tx, ids)
+
+    monkeypatch.setattr(teams, "keep", keep_after_deletion)
+    asked = await world.call("POST", REQUESTS, {"team_reviewers": ["docs"]})
+    assert (asked.status_code, asked.json(), await requested_teams(world)) == (201, [], ["ops"])
+    assert len(await world.payloads("issues.review.requested.v1")) == 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingot_contracts.identity import User
+from ingot_contracts.identity import TeamDeleted, User
 from ingot_contracts.repos import CommitStatus, MergeRule, StatusCreated
 
 from .builders import APP, FORK, HEAD, NEXT, THEN, comparison, push, repository
@@ -69,6 +69,20 @@ async def test_an_approval_lets_the_merge_follow(world):
     await schedule(world, rule=rule)
     assert not await is_merged(world)
     await world.call("POST", "/pulls/1/reviews", {"event": "APPROVED"})
+    await world.work()
+    assert await is_merged(world)
+
+
+async def test_a_team_that_is_deleted_before_it_has_reviewed_lets_the_merge_follow(world):
+    world.repos.organizations.add(1)
+    world.identity.add_team(31, 1, name="ops")
+    world.repos.teams[APP] = [31]
+    await world.propose_many("fix")
+    asked = await world.call("POST", "/pulls/1/requested_reviewers", {"team_reviewers": ["ops"]})
+    assert asked.status_code == 201
+    await schedule(world, rule=MergeRule(rule_name="main", block_on_official_review_requests=True))
+    assert not await is_merged(world)
+    await world.deliver(TeamDeleted(organization_id=1, team_id=31))
     await world.work()
     assert await is_merged(world)
 

@@ -66,11 +66,11 @@ class EventSubscriptions:
     ) -> None:
         await accounts.remove(tx, event.organization_id)
         await organization_labels.remove_all(tx, event.organization_id)
-        await teams.remove_all(tx, event.organization_id)
+        await scheduled_merges.wake(tx, self._jobs, await teams.remove_all(tx, event.organization_id))
 
     async def on_team_deleted(self, tx: Tx, event: identity.TeamDeleted, _envelope: Envelope) -> None:
-        """It is asked for reviews no longer."""
-        await teams.remove(tx, event.team_id)
+        """It is asked for reviews no longer; a scheduled merge may have waited for one."""
+        await scheduled_merges.wake(tx, self._jobs, await teams.remove(tx, event.team_id))
 
     async def on_repository_created(
         self, tx: Tx, event: repos.RepositoryCreated, _envelope: Envelope
@@ -92,7 +92,8 @@ class EventSubscriptions:
         owner = event.repository.owner
         if event.previous_full_name.partition("/")[0].lower() not in ("", owner.login.lower()):
             await organization_labels.take_off_foreign(tx, event.repository.id, owner.id)
-            await teams.withdraw_foreign(tx, event.repository.id, owner.id)
+            issue_ids = await teams.withdraw_foreign(tx, event.repository.id, owner.id)
+            await scheduled_merges.wake(tx, self._jobs, issue_ids)
 
     async def on_repository_deleted(
         self, tx: Tx, event: repos.RepositoryDeleted, _envelope: Envelope

@@ -52,7 +52,7 @@ async def requests_of(
     teams = await resolve_teams(request, reviewers.team_names)
     if not account_ids and not teams:
         return NewRequests()
-    await _require_readers(request, teams)
+    given_ids = await _given_ids(request, teams)
     for team in teams:
         async with request.db.transaction() as tx:
             await team_copies.save(tx, team)
@@ -65,7 +65,9 @@ async def requests_of(
         account_ids=account_ids,
         official_ids=await _official_ids(request, rule, account_ids),
         teams=teams,
-        official_team_ids=[team.id for team in teams if is_official_team(rule, team)],
+        official_team_ids=[
+            team.id for team in teams if is_official_team(rule, team, has_repository=team.id in given_ids)
+        ],
         member_ids=sorted({one for ids in members for one in ids} - {author_id}),
     )
 
@@ -100,13 +102,15 @@ async def _knows_teams(request: IssuesRequest, organization_id: int) -> bool:
     return await request.components.identity.membership(caller.id, organization_id) is not None
 
 
-async def _require_readers(request: IssuesRequest, teams: list[Team]) -> None:
-    """Raises Invalid for a team that has not the repository, if it is private."""
-    if not teams or not request.access.repository.private:
-        return
+async def _given_ids(request: IssuesRequest, teams: list[Team]) -> set[int]:
+    """Those of these teams that have the repository. Raises Invalid if one has not, and the repository is private."""
+    if not teams:
+        return set()
     team_ids = await request.components.repos.team_ids(request.repository_id)
-    if any(not is_owners(team) and team.id not in team_ids for team in teams):
+    given_ids = {team.id for team in teams if is_owners(team) or team.id in team_ids}
+    if request.access.repository.private and len(given_ids) < len(teams):
         raise Invalid.field("team_reviewers", "access", "has no access to the repository")
+    return given_ids
 
 
 async def _official_ids(request: IssuesRequest, rule: MergeRule, account_ids: list[int]) -> list[int]:

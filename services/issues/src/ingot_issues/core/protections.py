@@ -19,10 +19,10 @@ def is_official(rule: MergeRule, account_id: int, team_ids: Collection[int], *, 
     return account_id in rule.approvers or not set(rule.approving_teams).isdisjoint(team_ids)
 
 
-def is_official_team(rule: MergeRule, team: Team) -> bool:
+def is_official_team(rule: MergeRule, team: Team, *, has_repository: bool) -> bool:
     """Whether the rule counts the decision of a team's members."""
     if rule.approvers is None:
-        return team.permission != "read"
+        return has_repository and team.permission != "read"
     return team.id in rule.approving_teams
 
 

@@ -184,13 +184,19 @@ async def _require(tx: Tx, issue_id: int, review_id: int) -> ReviewRow:
 async def request_reviews(
     tx: Tx, context: RepositoryContext, pull: PullDetails, requests: NewRequests
 ) -> list[ReviewRow]:
-    """Ask people and teams for a review; the requests. Nothing happens for those who were asked already."""
+    """Ask people and teams for a review; the requests. Nothing happens for those who were asked already.
+
+    Nor does it for a team that was deleted meanwhile.
+    """
     await context.lock(tx, pull.id)
+    present_ids = await teams.keep(tx, requests.team_ids)
     former = await store.list_requests(tx, pull.id, requests.account_ids, requests.team_ids)
     former_ids = [row.author_id for row in former if row.team_id is None]
     former_team_ids = [row.team_id for row in former]
     added_ids = [one for one in requests.account_ids if one not in former_ids]
-    added_teams = [team for team in requests.teams if team.id not in former_team_ids]
+    added_teams = [
+        team for team in requests.teams if team.id in present_ids and team.id not in former_team_ids
+    ]
     for account_id in added_ids:
         official = account_id in requests.official_ids
         await _add_request(tx, context, pull, Details(assignee=account_id), official=official)

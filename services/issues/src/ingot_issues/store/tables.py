@@ -14,6 +14,8 @@ Transactions lock in this order, so that no two wait for each other:
    There is one such consumer at a time.
 4. A deleted comment also deletes its rows in timelines of other repositories, whose counters are not locked, and so
    does a deleted repository. These rows are locked in the order of their ids.
+5. Who asks teams for reviews keeps their copies, behind the counter. Who deletes teams deletes their copies before their
+   requests.
 """
 
 from typing import Any

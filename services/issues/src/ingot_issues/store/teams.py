@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 import msgspec
-from sqlalchemy import delete, select
+from sqlalchemy import ColumnElement, delete, select
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all
@@ -37,26 +37,38 @@ async def get_many(db: Executor, ids: Collection[int]) -> dict[int, Team]:
     return {copy.id: copy for copy in (team_of(row.view) for row in rows)}
 
 
-async def remove(db: Executor, team_id: int) -> None:
-    """Delete the copy of a team, and its requests of reviews."""
-    await db.execute(delete(review).where(review.c.team_id == team_id))
-    await db.execute(delete(team).where(team.c.id == team_id))
+async def keep(db: Executor, ids: Collection[int]) -> set[int]:
+    """Those of these teams that are there, and stay until the transaction ends."""
+    statement = select(team.c.id).where(team.c.id.in_(ids)).order_by(team.c.id).with_for_update(read=True)
+    return set((await db.execute(statement)).scalars()) if ids else set()
 
 
-async def remove_all(db: Executor, organization_id: int) -> None:
-    """Delete the copies of the teams of an organization, and their requests of reviews."""
-    of_organization = select(team.c.id).where(team.c.organization_id == organization_id)
-    await db.execute(delete(review).where(review.c.team_id.in_(of_organization)))
-    await db.execute(delete(team).where(team.c.organization_id == organization_id))
+async def remove(db: Executor, team_id: int) -> list[int]:
+    """Delete the copy of a team, and its requests of reviews; the pull requests that had one."""
+    return await _remove(db, team.c.id == team_id)
 
 
-async def withdraw_foreign(db: Executor, repository_id: int, organization_id: int) -> None:
-    """Delete the requests to teams that are not of this organization from the pull requests of a repository."""
+async def remove_all(db: Executor, organization_id: int) -> list[int]:
+    """Delete the copies of the teams of an organization, and their requests of reviews, as ``remove`` does."""
+    return await _remove(db, team.c.organization_id == organization_id)
+
+
+async def _remove(db: Executor, which: ColumnElement[bool]) -> list[int]:
+    # The teams first: that waits for who keeps them to add requests.
+    ids = list((await db.execute(delete(team).where(which).returning(team.c.id))).scalars())
+    return await _withdraw(db, review.c.team_id.in_(ids)) if ids else []
+
+
+async def withdraw_foreign(db: Executor, repository_id: int, organization_id: int) -> list[int]:
+    """Delete the requests to teams that are not of this organization from the pull requests of a repository.
+
+    Gives the pull requests that had one.
+    """
     foreign = select(team.c.id).where(team.c.organization_id != organization_id)
     issue_ids = select(issue.c.id).where(issue.c.repository_id == repository_id)
-    await db.execute(
-        delete(review).where(
-            review.c.issue_id.in_(issue_ids),
-            review.c.team_id.in_(foreign),
-        )
-    )
+    return await _withdraw(db, review.c.issue_id.in_(issue_ids), review.c.team_id.in_(foreign))
+
+
+async def _withdraw(db: Executor, *which: ColumnElement[bool]) -> list[int]:
+    statement = delete(review).where(*which).returning(review.c.issue_id)
+    return sorted(set((await db.execute(statement)).scalars()))
