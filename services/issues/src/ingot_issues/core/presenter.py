@@ -59,9 +59,8 @@ class Presenter:
         )
 
     def team(self, team: Team) -> RequestedTeam:
-        return RequestedTeam(
-            id=team.id, name=team.name, description=team.description, permission=team.permission
-        )
+        """A team, as everybody may see it who reads the pull request: the rest is for members of the organization."""
+        return RequestedTeam(id=team.id, name=team.name)
 
     def repository(self, repository: Repository) -> Repository:
         """A repository without what only its reader may know."""
