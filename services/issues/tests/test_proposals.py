@@ -41,8 +41,10 @@ async def test_the_next_push_updates_it_and_may_give_it_another_title(world, pro
     await world.work()
     pull = (await world.call("GET", "/pulls/1")).json()
     assert (pull["head"]["sha"], pull["title"]) == (NEXT, "Fix a typo")
-    await world.deliver(proposal(after=NEXT, title="Better"))
+    await world.open_issue("mentioned in no text")
+    await world.deliver(proposal(after=NEXT, title="Better", message="Fix again\n\nAs #2 says.\n"))
     await world.work()
+    assert await world.kinds(2) == []
     pulls = (await world.call("GET", "/pulls")).json()
     assert [(one["title"], one["body"]) for one in pulls] == [("Better", "It was wrong.")]
     assert [action for action, _ in await world.pull_actions()] == ["opened", "synchronized", "edited"]

@@ -4,6 +4,7 @@ import hashlib
 
 import msgspec
 
+from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_contracts.limits import NAME_CHARACTERS
@@ -15,6 +16,7 @@ from ingot_issues.core.pulls import open_pull
 from ingot_issues.core.references import Reference
 from ingot_issues.core.repository_context import RepositoryContext
 from ingot_issues.store import issue_rows, pulls
+from ingot_issues.store.issue_rows import PullRow
 from ingot_issues.store.pulls import Branches
 
 PROPOSE = "pulls.propose"
@@ -63,6 +65,19 @@ async def add_job(tx: Tx, jobs: Jobs, event: CommitsProposed) -> None:
     await jobs.add(tx, PROPOSE, hashlib.sha256(msgspec.json.encode(task)).hexdigest(), task)
 
 
+async def get_open(db: Executor, task: Propose) -> PullRow | None:
+    """The open pull request of the proposal."""
+    number = await pulls.get_open_duplicate(db, task.repository_id, task.branches)
+    return await issue_rows.get_pull(db, task.repository_id, number) if number else None
+
+
+def texts_of(pull: PullRow | None, task: Propose) -> tuple[str, str]:
+    """Title and body that the pull request will have."""
+    if pull is None:
+        return task.new_texts
+    return task.title or pull.title, pull.body if task.body is None else task.body
+
+
 async def propose(
     tx: Tx,
     context: RepositoryContext,
@@ -70,10 +85,12 @@ async def propose(
     comparison: Comparison,
     references: list[Reference],
 ) -> None:
-    """Open the pull request; if it is open, compare it again and give it the new texts. Raises Invalid."""
+    """Open the pull request; if it is open, compare it again and give it the new texts. Raises Invalid.
+
+    ``references`` are those of ``texts_of`` the pull request.
+    """
     await context.lock(tx)
-    number = await pulls.get_open_duplicate(tx, task.repository_id, task.branches)
-    pull = await issue_rows.get_pull(tx, task.repository_id, number) if number else None
+    pull = await get_open(tx, task)
     if pull is None:
         title, body = task.new_texts
         new_issue = NewIssue(title=title, body=body, references=references)

@@ -10,7 +10,7 @@ from ingot_contracts.pulls import CompareHeads, Head
 from ingot_issues.clients.repos import HttpRepos
 from ingot_issues.core.issues import references_of
 from ingot_issues.core.presenter import Presenter
-from ingot_issues.core.proposals import PROPOSE, Propose, propose
+from ingot_issues.core.proposals import PROPOSE, Propose, get_open, propose, texts_of
 from ingot_issues.core.repository_context import RepositoryContext
 from ingot_issues.store import repositories
 
@@ -40,8 +40,9 @@ class ProposalJobs:
             return
         if comparison is None:
             return
-        title, body = task.new_texts
-        references = await references_of(title, body)
+        async with self._db.read() as db:
+            pull = await get_open(db, task)
+        references = await references_of(*texts_of(pull, task))
         context = RepositoryContext(repository, task.pusher_id, self._presenter, self._jobs, task.restricted)
         try:
             async with self._db.transaction() as tx:
