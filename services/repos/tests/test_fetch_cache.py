@@ -221,7 +221,7 @@ async def test_the_generation_changes_with_every_ref_and_with_packs(world, base)
     generations.append(generation())
     assert len(set(generations)) == 8
     await git("update-ref", "refs/scratch/x", "topic", cwd=path)
-    await git("update-ref", "refs/proposals/1", "topic", cwd=path)
+    await git("update-ref", "refs/scratch/proposals/1", "topic", cwd=path)
     assert generation() == generations[-1]
 
 

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from ingot_chassis.testing.service import emitted_types
 from ingot_repos.core.proposals import read_options
 from ingot_repos.git.push_reports import PushReport
 
@@ -54,7 +55,7 @@ async def test_a_reader_proposes_commits_and_updates_them(world, ann, bob, base,
     assert (compared.json()["head_sha"], compared.json()["commits"]) == (tip, 1)
     refs = await git("ls-remote", url, cwd=work, person=ann)
     assert f"{tip}\trefs/pull/7/head" in refs
-    assert "refs/proposals" not in refs
+    assert "refs/scratch" not in refs
     # It is pushed again, now with texts.
     tip = await commit(work, "d.txt")
     options = ("-o", "title=Better", "-o", "description=And why", "-o", "ci.skip", "-o", "topic=typo")
@@ -82,7 +83,7 @@ async def test_the_push_waits_for_the_number_and_says_it(world, bob, base, url, 
         | {"proposal_wait_seconds": 30}
     )
     pushing = asyncio.create_task(git("push", url, "HEAD:refs/for/master", cwd=work, person=bob))
-    while not await proposals(world):
+    while not any("commits.proposed" in kind for kind in await emitted_types(world.database)):
         await asyncio.sleep(0.01)
     head = (await proposals(world))[0]["head"]
     question = {"base_branch": "master", "heads": [{"repository_id": base, "branch": head, "number": 9}]}
@@ -96,7 +97,7 @@ async def test_the_push_waits_for_the_number_and_says_it(world, bob, base, url, 
         ("refs/for/nothing", "there is no branch 'nothing'"),
         ("refs/for/master/..", ""),
         ("refs/heads/mine", "The requested URL returned error: 403"),
-        ("refs/proposals/1", ""),
+        ("refs/scratch/proposals/1", ""),
     ],
 )
 async def test_what_a_reader_may_not_push(world, bob, base, url, work, ref, reason):
@@ -138,6 +139,31 @@ async def test_over_ssh_a_reader_proposes_and_pushes_nothing_else(world, bob, ba
     assert [facts(event) for event in await proposals(world)] == [("master", "master:1", "bob", "x", "")]
 
 
+async def test_nobody_names_what_proposals_keep(world, ann, bob, base, url, work, tmp_path):
+    """Neither who may write nor a deploy key, alone or beside a proposal; and no archive shows it."""
+    robot, key = Key(tmp_path, "robot"), {"title": "robot", "read_only": False}
+    await ann.post("/repos/ann/app/keys", key | {"key": robot.public.content})
+    await git("push", url, "HEAD:refs/for/master", cwd=work, person=bob)
+    tip = (await git("rev-parse", "HEAD", cwd=work)).strip()
+    await commit(work, "d.txt")
+    kept, own = "refs/scratch/proposals/1", "refs/scratch/proposals/2"
+    async with ssh_before(world) as port:
+        client = Client(tmp_path, port, robot)
+        remote = client.url("ann/app")
+        for refs in ([kept], [kept, "refs/for/master"], [own, "refs/for/master"]):
+            changes = [f"+HEAD:{ref}" for ref in refs]
+            code, said = await git("push", url, *changes, cwd=work, person=ann, check=False)
+            assert code == 1, said
+        code, said = await client.git("push", remote, f"+HEAD:{kept}", cwd=work)
+        assert code == 1, said
+        for name in (kept, kept.removeprefix("refs/")):
+            code, said = await client.git("archive", f"--remote={remote}", "-o", "y.tar", name, cwd=work)
+            assert code != 0, said
+    path = world.components.storage.path(base)
+    refs = await git("for-each-ref", "--format=%(refname) %(objectname)", "refs/scratch", cwd=path)
+    assert refs.splitlines()[0] == f"{kept} {tip}"
+
+
 async def test_strangers_and_the_blocked_propose_nothing(world, ann, bob, base, url, work):
     world.identity.blocks.add((1, 2))
     code, said = await git("push", url, "HEAD:refs/for/master", cwd=work, person=bob, check=False)
@@ -156,10 +182,10 @@ async def test_a_report_without_side_band_is_rewritten_as_well():
     report = PushReport(has_side_band=False)
 
     async def answer():
-        yield b"000eunpack ok\n0019ok refs/proposals/12\n"
+        yield b"000eunpack ok\n0021ok refs/scratch/proposals/12\n"
         yield b"0000"
 
     assert [part async for part in report.texts_of(answer())] == []
-    assert report.accepted() == {"refs/proposals/12"}
-    said = report.packets({"refs/proposals/12": "refs/for/x"}, {}, ["unseen"])
+    assert report.accepted() == {"refs/scratch/proposals/12"}
+    said = report.packets({"refs/scratch/proposals/12": "refs/for/x"}, {}, ["unseen"])
     assert said == b"000eunpack ok\n0012ok refs/for/x\n0000"

@@ -22,9 +22,10 @@ from ingot_repos.api.waits import looks
 from ingot_repos.core import proposals
 from ingot_repos.core.proposals import Options, Plan, Proposal
 from ingot_repos.core.protections import Actor, rules_of
+from ingot_repos.git.configuration import HIDDEN_REFS
 from ingot_repos.git.errors import BodyRefused, GitError
 from ingot_repos.git.fetch_requests import WantRefused, checked, find_hidden
-from ingot_repos.git.proposals import FOR, PROPOSALS
+from ingot_repos.git.proposals import FOR
 from ingot_repos.git.push_reports import PushReport
 from ingot_repos.git.push_requests import Push, read_push_commands
 from ingot_repos.git.smart_http import advertise, inflate, serve, speaks_v2
@@ -187,6 +188,7 @@ async def push(repository: ResolvedRepository, pusher: Pusher, exchange: Exchang
     max_file_bytes, hooks = request.settings.max_file_bytes, None
     if refusals or max_file_bytes:
         hooks = await asyncio.to_thread(hooks_folder, request.storage.root, refuses_refs=bool(refusals))
+    proposes = any(command.name.startswith(FOR) for command in push.commands)
     has_more_to_say = plan.proposals or options.unknown
     async with request.components.pushes.journaled(
         repository.id, pusher.account_id, names, restricted=pusher.restricted
@@ -201,7 +203,8 @@ async def push(repository: ResolvedRepository, pusher: Pusher, exchange: Exchang
             refusals=refusals,
             max_file_bytes=max_file_bytes,
             hooks=hooks,
-            proposes=any(name.startswith((PROPOSALS, FOR)) for name in names),
+            # What is left of refs/for/ is refused by the update hook, for its reasons.
+            opened=[FOR, *(proposal.ref for proposal in plan.proposals)] if proposes else (),
         )
         report = PushReport(has_side_band=push.has_side_band)
         try:
@@ -230,7 +233,12 @@ async def _planned(
         plan = await proposals.plan(
             request.db, request.storage, row, actor, push.commands, options, refusal=refusal
         )
-    others = [one for one in push.commands if not one.name.startswith(FOR)]
+    plan.refusals.extend(
+        RefRefusal(one.name, "no push may name this ref")
+        for one in push.commands
+        if one.name.startswith(HIDDEN_REFS)
+    )
+    others = [one for one in push.commands if not one.name.startswith((FOR, *HIDDEN_REFS))]
     if not reaches(actor.level, "write"):
         reason = "needs write access to the repository; refs/for/<branch> opens a pull request"
         if others and not exchange.is_session:

@@ -1,6 +1,6 @@
 """Proposals: a push to `refs/for/<branch>` opens a pull request without a fork, by whoever may read the repository.
 
-The commits are kept at `refs/proposals/<id>`; git moves that ref instead of the one that the client names. Issues hears
+The commits are kept at `refs/scratch/proposals/<id>`; git moves that ref instead of the one that the client names. Issues hears
 of it by an event, and opens the pull request or updates it. What is kept is hidden; when there is a pull request,
 `refs/pull/<number>/head` has the same commits.
 """

@@ -1,5 +1,9 @@
 """The configuration of every git process; it overrides the operator's and the repositories' own."""
 
+HIDDEN_REFS = ("refs/scratch/", "refs/incoming/")
+"""Refs of the service itself, which nobody fetches or names: of a fetch between repositories, of proposed commits (those
+that became a pull request are in refs/pull/ as well), and of a mirror before its update is complete."""
+
 # git-config(1). A later entry of a list adds to it; for hideRefs the last match decides (transfer.hideRefs).
 CONFIG: tuple[tuple[str, str], ...] = (
     # Paths of repositories are derived from ids only; the volume's owner may differ from the process's.
@@ -19,11 +23,7 @@ CONFIG: tuple[tuple[str, str], ...] = (
     ("core.bigFileThreshold", "32m"),
     ("uploadpack.allowFilter", "true"),
     ("uploadpack.allowAnySHA1InWant", "false"),
-    # Refs of a fetch between repositories, or of a mirror before its update is complete, cannot be fetched.
-    ("uploadpack.hideRefs", "refs/scratch"),
-    ("uploadpack.hideRefs", "refs/incoming"),
-    # Proposed commits; those that became a pull request are in refs/pull/.
-    ("uploadpack.hideRefs", "refs/proposals"),
+    *(("uploadpack.hideRefs", prefix.removesuffix("/")) for prefix in HIDDEN_REFS),
     # Pushers may change branches, tags and notes; refs/pull/ and all others belong to the service.
     ("receive.hideRefs", "refs"),
     ("receive.hideRefs", "!refs/heads"),

@@ -13,6 +13,7 @@ import structlog
 from pygit2.enums import ObjectType
 
 from ingot_repos.git.command import MIB, GitArgs, git_async
+from ingot_repos.git.configuration import HIDDEN_REFS
 from ingot_repos.git.errors import BodyRefused, GitError, GitTimedOut
 from ingot_repos.git.read_cache import SharedCache
 from ingot_repos.git.storage import Storage
@@ -24,8 +25,7 @@ FindHidden = Callable[[set[str]], Awaitable[str | None]]
 _MAX_REQUEST = 16 * MIB
 _HEADER = 4
 _WANT = re.compile(rb"want ([0-9a-fA-F]{40})\b")
-_HIDDEN_REFS = (b"refs/scratch/", b"refs/incoming/", b"refs/proposals/")
-"""As `configuration.CONFIG` hides them."""
+_HIDDEN_REFS = tuple(prefix.encode() for prefix in HIDDEN_REFS)
 
 
 class WantRefused(GitError):

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pygit2
 
-_HIDDEN = frozenset(("scratch", "incoming", "proposals"))
-"""Folders of refs that no fetch sees, as `configuration.CONFIG` hides them."""
+from ingot_repos.git.configuration import HIDDEN_REFS
+
+_HIDDEN = frozenset(prefix.removeprefix("refs/").removesuffix("/") for prefix in HIDDEN_REFS)
+"""Folders of refs that no fetch sees."""
 
 
 def read_generation(repo: pygit2.Repository) -> bytes:

@@ -1,4 +1,4 @@
-"""Commits that are pushed to `refs/for/<branch>`: they are kept at `refs/proposals/<id>`, which nobody can fetch."""
+"""Commits that are pushed to `refs/for/<branch>`: they are kept below `refs/scratch/`, which nobody can fetch."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -12,7 +12,7 @@ from ingot_repos.git.refs import BRANCHES, ZERO_OID, ref_target, set_ref
 from ingot_repos.git.storage import Storage
 
 FOR = "refs/for/"
-PROPOSALS = "refs/proposals/"
+PROPOSALS = "refs/scratch/proposals/"
 
 _T = TypeVar("_T")
 

@@ -88,7 +88,7 @@ def serve(
     max_file_bytes: int = 0,
     refusals: Sequence[RefRefusal] = (),
     hooks: Path | None = None,
-    proposes: bool = False,
+    opened: Sequence[str] = (),
     max_inflated_bytes: int = 64 * MIB,
     max_memory: int | None = None,
     time_limit: float = 3600.0,
@@ -107,7 +107,7 @@ def serve(
         max_file_bytes: a push with a larger file is refused by git, with a message; 0: any.
         refusals: refs of a push that git refuses, with a message to the client.
         hooks: the folder of the hook for it (`update_hook.hooks_folder`); without it no hook runs.
-        proposes: the push may move refs/proposals/, which no client names.
+        opened: hidden refs, or folders of them, that this push may move.
         max_inflated_bytes: limit of a body with gzip; clients never send packs with gzip.
         max_memory: bytes of private memory per git process.
         time_limit: seconds for the whole exchange.
@@ -122,9 +122,7 @@ def serve(
     config = []
     if max_push_bytes is not None:
         config.append(("receive.maxInputSize", str(max_push_bytes)))
-    if proposes:
-        # The update hook refuses refs/for/ itself, for its reasons.
-        config += [("receive.hideRefs", "!refs/proposals"), ("receive.hideRefs", "!refs/for")]
+    config += [("receive.hideRefs", f"!{name.removesuffix('/')}") for name in opened]
     extra: dict[str, str] = {}
     if hooks is not None:
         config.append(("core.hooksPath", str(hooks)))

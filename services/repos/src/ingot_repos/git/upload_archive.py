@@ -5,11 +5,13 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 
 from ingot_repos.git.command import GitArgs
+from ingot_repos.git.configuration import HIDDEN_REFS
 from ingot_repos.git.push_requests import replayed
 from ingot_repos.git.streaming import stream_git
 
 _MAX_REQUEST = 64 * 1024
-_OF_THE_SERVICE = re.compile(rb"argument (refs/)?(scratch|incoming)/")
+_FOLDERS = "|".join(re.escape(prefix.removeprefix("refs/")) for prefix in HIDDEN_REFS)
+_OF_THE_SERVICE = re.compile(rb"argument (refs/)?(%b)" % _FOLDERS.encode())
 _REFUSED = b"no such ref"
 
 

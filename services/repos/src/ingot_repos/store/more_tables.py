@@ -69,7 +69,7 @@ proposal = Table(
     UniqueConstraint("repository_id", "account_id", "base_branch", "topic"),
     sqlite_autoincrement=True,
 )
-"""What somebody pushes to ``refs/for/``. The commits are at ``refs/proposals/<id>``."""
+"""What somebody pushes to ``refs/for/``. The commits are at ``refs/scratch/proposals/<id>``."""
 
 action_variable = Table(
     "action_variable",
