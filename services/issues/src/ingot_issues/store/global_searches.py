@@ -101,7 +101,9 @@ def _personal_conditions(personal: PersonalFilter) -> list[ColumnElement[bool]]:
         is_named = and_(mention.c.issue_id == issue.c.id, mention.c.account_id == personal.account_id)
         relations.append(exists().where(is_named))
     if personal.review_requested:
-        is_own = or_(review.c.author_id == personal.account_id, review.c.team_id.in_(personal.team_ids))
+        # Requests to teams have no author, as nobody has no account.
+        is_for_one = and_(review.c.team_id.is_(None), review.c.author_id == personal.account_id)
+        is_own = or_(is_for_one, review.c.team_id.in_(personal.team_ids))
         is_request = and_(review.c.issue_id == issue.c.id, review.c.state == ReviewState.REQUEST_REVIEW)
         relations.append(exists().where(is_request, is_own))
     if personal.reviewed:
