@@ -59,6 +59,37 @@ async def test_who_is_mentioned_or_assigned_hears_of_an_issue(world):
     assert await numbers(world, as_=3) == [2, 1]
 
 
+async def test_who_is_mentioned_later_or_in_a_review_hears_of_it_once(world):
+    async with world.db.transaction() as tx:
+        for person in (2, 3, 4):
+            await accounts.save(tx, account(person))
+
+    async def told(*people):
+        """Whether these and no others have something unread, which they have read then."""
+        await world.work()
+        for who in (2, 3, 4):
+            assert await numbers(world, as_=who) == [1] * (who in people), who
+            await world.call("PUT", ALL, as_=who)
+
+    await world.propose(as_=1)
+    commented = await world.create("/issues/1/comments", {"body": "nothing"})
+    await told()
+    path = f"/issues/comments/{commented['id']}"
+    for body, people in (("@cat", [3]), ("@cat @bob", [2]), ("@cat, @bob!", []), ("nothing", [])):
+        assert (await world.call("PATCH", path, {"body": body})).status_code == 200
+        await told(*people)
+    on_line = {"path": "a", "body": "@dan `@cat`", "new_position": 1}
+    review = {"event": "PENDING", "body": "@bob", "comments": [on_line]}
+    pending = await world.call("POST", "/pulls/1/reviews", review)
+    await told()
+    path = f"/pulls/1/reviews/{pending.json()['id']}"
+    assert (await world.call("POST", path, {"event": "COMMENT"})).status_code == 200
+    await told(2, 4)
+    [comment] = (await world.call("GET", f"{path}/comments")).json()
+    await world.create(f"/pulls/1/comments/{comment['id']}/replies", {"body": "so @cat"})
+    await told(3)
+
+
 async def test_closing_merging_and_reviewing_are_told_and_editing_is_not(world):
     await world.propose_many("fix")
     for method, path, body, expected in (

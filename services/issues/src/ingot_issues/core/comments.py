@@ -46,6 +46,8 @@ async def edit_comment(
     if comment is None:
         raise NotFound
     await _add_references(tx, context, comment, body_references)
+    if body != row.body and "@" in body:
+        await notify(tx, context, row.issue_id, comment_id=row.id, is_edited=True)
     changes = Changes(body=ChangedText(row.body))
     return await announce_comment(tx, context, comment, "edited" if body != row.body else None, changes)
 

@@ -14,7 +14,7 @@ from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import Tx
 from ingot_issues.core import mentions
 from ingot_issues.core.repository_context import RepositoryContext
-from ingot_issues.store import accounts, comments, issue_rows, subscriptions
+from ingot_issues.store import accounts, comments, issue_rows, reviews, subscriptions
 from ingot_issues.store import mentions as mention_rows
 
 NOTIFY = "issue.notify"
@@ -26,6 +26,7 @@ MOST_PEOPLE = 500
 class Notify(msgspec.Struct, frozen=True, kw_only=True):
     """The job: tell people of what the actor did. ``comment_id`` 0: it was no comment.
 
+    ``review_id``: it was a review or, with ``reply_id``, an answer to one of its comments.
     ``is_edited``: only who is mentioned for the first time hears of it. ``also`` are people who take no part yet.
     """
 
@@ -33,6 +34,8 @@ class Notify(msgspec.Struct, frozen=True, kw_only=True):
     issue_id: int
     actor_id: int
     comment_id: int = 0
+    review_id: int = 0
+    reply_id: int = 0
     is_opened: bool = False
     is_edited: bool = False
     also: list[int] = []
@@ -45,11 +48,13 @@ async def notify(
     issue_id: int,
     *,
     comment_id: int = 0,
+    review_id: int = 0,
+    reply_id: int = 0,
     is_opened: bool = False,
     is_edited: bool = False,
     also: Sequence[int] = (),
 ) -> None:
-    """Add the job. With ``is_opened``, ``is_edited`` or a comment, who is mentioned in the text hears of it as well.
+    """Add the job. With ``is_opened``, ``is_edited``, a comment or a review, who is mentioned there hears of it as well.
 
     So do the people of ``also``.
     """
@@ -58,6 +63,8 @@ async def notify(
         issue_id=issue_id,
         actor_id=context.actor_id,
         comment_id=comment_id,
+        review_id=review_id,
+        reply_id=reply_id,
         is_opened=is_opened,
         is_edited=is_edited,
         also=[*also[:MOST_PEOPLE]],
@@ -69,15 +76,27 @@ async def notify(
 
 async def mentioned_ids(db: Executor, job: Notify) -> set[int]:
     """The people who are mentioned in the text that the job is about; without the actor."""
-    text = ""
-    if job.comment_id:
-        text = "".join(row.body for row in await comments.list_by_id(db, [job.comment_id]))
-    elif job.is_opened or job.is_edited:
-        issue = await issue_rows.get_by_id(db, job.issue_id)
-        text = f"{issue.title}\n\n{issue.body}" if issue is not None else ""
-    logins = await mentions.find_in_markdown(text)
+    logins = dict[str, None]()
+    for text in await _texts(db, job):
+        if len(logins) < mentions.MOST:
+            logins |= dict.fromkeys(await mentions.find_in_markdown(text))
     ids = (await accounts.user_ids_by_login(db, logins)).values() if logins else ()
     return {*ids} - {job.actor_id}
+
+
+async def _texts(db: Executor, job: Notify) -> list[str]:
+    if job.comment_id:
+        return [row.body for row in await comments.list_by_id(db, [job.comment_id])]
+    if job.review_id:
+        review = await reviews.get(db, job.issue_id, job.review_id)
+        on_lines = await reviews.list_comments(db, job.review_id)
+        if job.reply_id or review is None:
+            return [row.body for row in on_lines if row.id == job.reply_id]
+        return [review.body, *(row.body for row in on_lines)]
+    if job.is_opened or job.is_edited:
+        issue = await issue_rows.get_by_id(db, job.issue_id)
+        return [f"{issue.title}\n\n{issue.body}"] if issue is not None else []
+    return []
 
 
 async def recipients(

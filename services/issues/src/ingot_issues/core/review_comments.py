@@ -24,7 +24,7 @@ async def reply(
     row = await store.reply(tx, to, context.actor_id, body)
     if to.review_state != ReviewState.PENDING:
         await issue_rows.change(tx, pull.id)
-        await notify(tx, context, pull.id)
+        await notify(tx, context, pull.id, review_id=row.review_id, reply_id=row.id)
     return row
 
 

@@ -116,7 +116,7 @@ async def submit_review(
     await store.remove_requests(tx, pull.id, [context.actor_id], team_ids)
     await context.add_to_timeline(tx, pull.id, CommentKind.REVIEW, body, Details(review=row.id))
     await issue_rows.change(tx, pull.id)
-    await notify(tx, context, pull.id)
+    await notify(tx, context, pull.id, review_id=row.id)
     await wake(tx, context.jobs, [pull.id])
     return await _announce(tx, context, pull.id, row.id, "submitted")
 
