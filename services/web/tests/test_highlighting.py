@@ -17,10 +17,12 @@ def test_no_file_brings_tags_of_its_own(name, text):
     assert {part.split(">")[0].split(" ")[0] for part in html.split("<")[1:]} <= {"span", "/span"}
 
 
-@pytest.mark.parametrize("text", ["", "one", "one\n", "one\ntwo", "\n\n\n", "one\n\ntwo\n"])
+@pytest.mark.parametrize(
+    "text", ["", "one", "one\n", "one\ntwo", "\n\n\n", "one\n\ntwo\n", "a\x0cb\u2028c\x1d\n", "a\r\nb\rc\n"]
+)
 @pytest.mark.parametrize("name", ["a.py", "a.unknown"])
 def test_lines_are_those_of_the_file(name, text):
-    assert len(highlight(name, text)) == len(text.splitlines())
+    assert len(highlight(name, text)) == len(text.removesuffix("\n").split("\n") if text else ())
 
 
 def test_a_text_over_several_lines_is_closed_on_each():

@@ -4,6 +4,8 @@ import time
 
 import pytest
 
+from ingot_web.api.request import Form, whole_number
+
 from .world import ANN, BOB, World
 
 FORM = "/notifications/read"
@@ -107,3 +109,22 @@ async def test_a_form_with_files_is_read_and_needs_its_token_too(world):
     nothing = headers | {"content-type": "multipart/form-data"}
     answer = await world.client.post("/ann/demo/issues/1/comments", content=b"x", headers=nothing)
     assert answer.status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("head", "content"), [("", b"\xff"), ("; charset=nothing", b"x"), ("; charset=hex", b"x")]
+)
+async def test_a_form_whose_text_cannot_be_read_is_refused(world, head, content):
+    part = f'--x\r\nContent-Disposition: form-data; name="body"\r\nContent-Type: text/plain{head}\r\n\r\n'
+    headers = world.callers.headers(ANN) | {"content-type": "multipart/form-data; boundary=x"}
+    answer = await world.client.post(
+        "/ann/demo/issues/1/comments", content=part.encode() + content + b"\r\n--x--\r\n", headers=headers
+    )
+
+    assert answer.status_code == 400
+
+
+@pytest.mark.parametrize("text", ["", "²", "٣", "-1", "1.0", "x", "9" * 5000])
+def test_what_is_no_whole_number_is_none(text):
+    assert whole_number(text) is None
+    assert Form([("labels", "7"), ("labels", text)]).ids("labels") == [7]

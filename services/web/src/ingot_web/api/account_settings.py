@@ -8,7 +8,7 @@ from litestar import Response, get, post
 from ingot_chassis.db.tables import now
 from ingot_chassis.errors import ApiError
 from ingot_chassis.http.policy import anyone
-from ingot_web.api.request import Form, WebRequest
+from ingot_web.api.request import Form, WebRequest, whole_number
 from ingot_web.clients.forge import at
 
 SHOWN = 50
@@ -136,9 +136,9 @@ def _new_token(form: Form) -> dict[str, Any]:
     }
     if repositories := form.text("repositories").split():
         body["repositories"] = repositories
-    days = form.text("days")
-    if days.isascii() and days.isdigit() and len(days) < 5:
-        body["expires_at"] = (now() + timedelta(days=int(days))).isoformat()
+    days = whole_number(form.text("days"), 4)
+    if days is not None:
+        body["expires_at"] = (now() + timedelta(days=days)).isoformat()
     return body
 
 

@@ -1,5 +1,6 @@
 """What all pages of a repository have: the repository itself, asked for beside what the page is about."""
 
+import re
 from asyncio import gather
 from collections.abc import Coroutine, Mapping
 from typing import Any
@@ -9,6 +10,9 @@ from litestar import Response
 from ingot_chassis.errors import NotFound
 from ingot_web.api.request import HEADERS, PAGE_SIZE, WebRequest
 from ingot_web.clients.forge import Forge, at
+
+UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+"""What XML cannot hold."""
 
 
 class RepositoryFrame:
@@ -86,6 +90,7 @@ class RepositoryFrame:
         text = self.request.components.templates.render(
             "feed.xml", title=title, entries=entries, here=self.request.scope["path"]
         )
+        text = UNPRINTABLE.sub("", text)
         return Response(text, media_type="application/atom+xml", headers=HEADERS)
 
     def redirect(self, path: str = "") -> Response[bytes]:

@@ -9,7 +9,7 @@ from litestar import Response, get, post
 from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
-from ingot_web.api.request import Form, WebRequest
+from ingot_web.api.request import Form, WebRequest, whole_number
 
 CHOICES = 50
 
@@ -72,11 +72,10 @@ async def change(request: WebRequest, index: int) -> Response[Any]:
 
 async def _choose(frame: RepositoryFrame, index: int, form: Form) -> None:
     """Labels, assignees, the milestone and the date are those of the form."""
-    labels = [int(label) for label in form.all("labels") if label.isdigit()]
-    milestone, due = form.text("milestone"), form.text("due")
+    labels, due = form.ids("labels"), form.text("due")
     change: dict[str, Any] = {
         "assignees": form.all("assignees"),
-        "milestone": int(milestone) if milestone.isdigit() else 0,
+        "milestone": whole_number(form.text("milestone")) or 0,
     }
     change |= {"due_date": f"{due}T23:59:59Z"} if due else {"unset_due_date": True}
     await gather(
@@ -87,11 +86,12 @@ async def _choose(frame: RepositoryFrame, index: int, form: Form) -> None:
 
 def _issue_named(text: str) -> Mapping[str, Any]:
     """``#3`` or ``owner/name#3`` as the API names it. Raises Invalid."""
-    place, _, number = text.rpartition("#")
+    place, _, digits = text.rpartition("#")
     owner, _, name = place.partition("/")
-    if not (number.isascii() and number.isdigit() and len(number) < 10):
+    number = whole_number(digits, 9)
+    if number is None:
         raise Invalid.field("issue", "format", "is the number of an issue, such as #3 or owner/name#3")
-    return {"index": int(number), "owner": owner, "repo": name}
+    return {"index": number, "owner": owner, "repo": name}
 
 
 async def _block(frame: RepositoryFrame, index: int, form: Form) -> None:
@@ -106,10 +106,10 @@ async def _unblock(frame: RepositoryFrame, index: int, form: Form) -> None:
 
 async def _spend(frame: RepositoryFrame, index: int, form: Form) -> None:
     """Hours and minutes that the caller worked."""
-    parts = [form.text("hours") or "0", form.text("minutes") or "0"]
-    if not all(part.isascii() and part.isdigit() and len(part) < 5 for part in parts):
+    hours, minutes = (whole_number(form.text(name) or "0", 4) for name in ("hours", "minutes"))
+    if hours is None or minutes is None:
         raise Invalid.field("hours", "format", "hours and minutes are whole numbers")
-    seconds = int(parts[0]) * 3600 + int(parts[1]) * 60
+    seconds = hours * 3600 + minutes * 60
     await frame.forge.send("POST", "issues", frame.api("issues", index, "times"), {"time": seconds})
 
 

@@ -8,7 +8,7 @@ from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.repository_settings import load_own
-from ingot_web.api.request import Form, WebRequest
+from ingot_web.api.request import Form, WebRequest, whole_number
 from ingot_web.clients.forge import at
 
 SHOWN = 50
@@ -97,15 +97,14 @@ async def change_protections(request: WebRequest) -> Response[Any]:
 
 
 def _rule(form: Form) -> dict[str, Any]:
-    contexts, approvals = form.lines("contexts").split("\n"), form.text("approvals")
-    contexts = [context.strip() for context in contexts if context.strip()]
+    contexts = [context.strip() for context in form.lines("contexts").split("\n") if context.strip()]
     people = form.text("people").split()
     return {
         "rule_name": form.text("rule_name"),
         "enable_push": form.has("enable_push") or bool(people),
         "enable_push_whitelist": bool(people),
         "push_whitelist_usernames": people,
-        "required_approvals": int(approvals) if approvals.isascii() and approvals.isdigit() else 0,
+        "required_approvals": whole_number(form.text("approvals")) or 0,
         "enable_status_check": bool(contexts),
         "status_check_contexts": contexts,
         "block_on_rejected_reviews": form.has("rejected"),

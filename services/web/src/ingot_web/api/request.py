@@ -32,6 +32,11 @@ LOCATION = "/%?=&#:@!$'()*+,;~"
 """Characters that stay in an address."""
 
 
+def whole_number(text: str, digits: int = 18) -> int | None:
+    """The number that somebody typed; None for any other text, and for one of more digits."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
+
+
 class SentFile(NamedTuple):
     """A file of a form."""
 
@@ -56,6 +61,10 @@ class Form(dict[str, str]):
 
     def all(self, name: str) -> list[str]:
         return [value for key, value in self.pairs if key == name]
+
+    def ids(self, name: str) -> list[int]:
+        """The values of a field that are ids."""
+        return [number for value in self.all(name) if (number := whole_number(value)) is not None]
 
     def text(self, name: str) -> str:
         """The field without spaces around it; empty if it was not sent."""
@@ -94,8 +103,7 @@ class WebRequest(ApiRequest):
     @property
     def number(self) -> int:
         """Which page of a list is asked for."""
-        text = self.query_params.get("page", "1")
-        return int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 8 and int(text) else 1
+        return whole_number(self.query_params.get("page", ""), 7) or 1
 
     def rest(self, segments: int) -> str:
         """The path behind its first ``segments``, decoded, without slashes around it."""
@@ -138,7 +146,8 @@ class WebRequest(ApiRequest):
     async def _read_form_with_files(self) -> Form:
         try:
             fields = await self.form()
-        except (SerializationException, ValidationException) as error:
+        except (SerializationException, ValidationException, ValueError, LookupError) as error:
+            # The last two: a text that is not in its charset, or a charset that there is not.
             raise BadRequest("the form cannot be read") from error
         items = list(fields.multi_items())
         form = Form([(name, str(value).replace("\0", "")) for name, value in items if not _is_file(value)])

@@ -9,7 +9,7 @@ from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.history import diff_text
 from ingot_web.api.previews import preview
-from ingot_web.api.request import Form, WebRequest
+from ingot_web.api.request import Form, WebRequest, whole_number
 from ingot_web.core import diffs
 from ingot_web.core.threads import Thread, place, threads_of
 
@@ -113,7 +113,7 @@ async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
         # One that is sent at once would send the review that is being written with it.
         buttons = () if form.has("pending") else ("Comment now|now",)
         return await preview(frame, form, "Add to your review|add", *buttons)
-    line = int(form.text("line")) if form.text("line").isdigit() else 0
+    line = whole_number(form.text("line")) or 0
     position = "old_position" if form.text("side") == "old" else "new_position"
     comment = {"path": form.get("path", ""), "body": form.lines("body"), position: line}
     body = {"event": "COMMENT" if form.text("do") == "now" else "PENDING", "comments": [comment]}

@@ -25,11 +25,12 @@ class _OutOfTime(Exception):
 
 
 def highlight(name: str, text: str) -> Sequence[Markup]:
-    """The lines of a file, coloured by the language that its name says."""
+    """The lines of a file as git counts them, coloured by the language that its name says."""
+    text = text.replace("\r\n", "\n").replace("\r", " ")  # Pygments would begin a line there, git does not
     coloured = _coloured(name, text) if len(text) <= LARGEST else None
     if coloured is not None:
         return coloured
-    return [Markup(escape(line)) for line in text.splitlines()]  # noqa: S704 - escaped
+    return [Markup(escape(line)) for line in text.removesuffix("\n").split("\n") if text]  # noqa: S704 - escaped
 
 
 @lru_cache(maxsize=REMEMBERED)
