@@ -1,6 +1,10 @@
 """Issues as they are edited on pages."""
 
-from .forge import HOME
+import time
+from xml.etree import ElementTree as ET
+
+from .forge import HOME, issue
+from .world import ANN
 
 
 async def test_an_edited_issue_keeps_what_nobody_changed(pages, forge):
@@ -9,3 +13,50 @@ async def test_an_edited_issue_keeps_what_nobody_changed(pages, forge):
     assert answer.status_code == 303
     change = {"title": "New", "body": "first\nsecond"}
     assert forge.sent == [("PATCH", f"{HOME}/issues/1", change)]
+
+
+def _files(count):
+    return [("files", (f"{n}].txt", b"night", "text/plain")) for n in range(count)]
+
+
+async def _send(pages, path, *, count, **fields):
+    fields["token"] = pages.form_token(ANN, at=time.time())
+    return await pages.client.post(path, data=fields, files=_files(count), headers=pages.callers.headers(ANN))
+
+
+async def test_an_issue_whose_files_are_refused_is_there_once_and_shown(pages, forge):
+    forge.answers |= {
+        f"POST {HOME}/issues": issue(number=1, body="why"),
+        f"POST {HOME}/issues/comments/9/assets": {"name": "a].txt", "browser_download_url": "/a"},
+        f"POST {HOME}/issues/1/comments": {"id": 9, "body": "see"},
+    }
+    for status, words in ((404, "files are not kept on this site"), (413, "not all of its files: refused")):
+        forge.failures[f"{HOME}/issues/1/assets"] = status
+        answer = await _send(pages, "/ann/demo/issues/new", count=2, title="T", body="why")
+        assert answer.status_code == 422
+        assert words in answer.text
+        assert "#1</span>" in answer.text
+    assert [path for _, path, _ in forge.sent] == [f"{HOME}/issues", f"{HOME}/issues/1/assets"] * 2
+
+    forge.sent.clear()
+    for path in ("/ann/demo/issues/new", "/ann/demo/issues/1/comments"):
+        assert (await _send(pages, path, count=11, title="T", body="see")).status_code == 422
+    assert not forge.sent
+    assert (await _send(pages, "/ann/demo/issues/1/comments", count=1, body="see")).status_code == 303
+    assert forge.sent[-1] == ("PATCH", f"{HOME}/issues/comments/9", {"body": "see\n\n[a\\].txt](/a)"})
+
+
+async def test_a_preview_says_that_files_are_to_be_chosen_again(pages):
+    preview = await _send(pages, "/ann/demo/issues/new", count=1, title="T", body="why", preview="1")
+
+    assert "Choose them again" in preview.text
+    assert 'enctype="multipart/form-data"' in preview.text
+
+
+async def test_a_feed_leaves_out_what_xml_cannot_hold(pages, forge):
+    forge.answers[f"{HOME}/issues"] = [issue(title="a\x0bb\x00\x1b", body="\ufffe<i>")]
+    (title, content) = ET.fromstring((await pages.get("/ann/demo/issues.atom")).text).findall("{*}entry/*")[
+        ::5
+    ]
+
+    assert (title.text, content.text) == ("ab", "<i>")

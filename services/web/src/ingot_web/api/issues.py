@@ -9,7 +9,7 @@ from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.previews import preview
 from ingot_web.api.repositories import PICTURES
-from ingot_web.api.request import PAGE_SIZE, Form, WebRequest
+from ingot_web.api.request import PAGE_SIZE, Form, WebRequest, whole_number
 from ingot_web.core.timelines import is_said, words
 
 ENTRIES = 50
@@ -102,50 +102,80 @@ async def create(request: WebRequest) -> Response[Any]:
     if form.has("preview"):
         return await preview(frame, form, "Open the issue")
     body: dict[str, Any] = {"title": form.text("title"), "body": form.lines("body")}
-    if labels := [int(label) for label in form.all("labels") if label.isdigit()]:
+    if labels := form.ids("labels"):
         body["labels"] = labels
-    if form.text("milestone").isdigit():
-        body["milestone"] = int(form.text("milestone"))
+    if milestone := whole_number(form.text("milestone")):
+        body["milestone"] = milestone
     try:
+        _require_few_files(form)
         issue = await frame.forge.send("POST", "issues", frame.api("issues"), body)
     except ApiError as error:
         return await _new_page(frame, form, error)
-    await attach(frame, form, frame.api("issues", issue["number"]), issue["body"])
+    problem = await _attach(frame, form, frame.api("issues", issue["number"]), issue["body"])
+    if problem:
+        return await _issue_page(frame, issue["number"], problem)
     return frame.redirect(f"/issues/{issue['number']}")
 
 
-async def attach(frame: RepositoryFrame, form: Form, path: str, body: str) -> None:
-    """Add the files of a form to an issue or a comment, and links to them to its text.
+def _require_few_files(form: Form) -> None:
+    if len(form.files) > MOST_FILES:
+        raise Invalid.field("files", "too_many", f"has more than {MOST_FILES}")
 
-    Raises Invalid where no storage for files is set.
+
+async def _attach(frame: RepositoryFrame, form: Form, path: str, body: str) -> ApiError | None:
+    """Add the files of a form to an issue or a comment that is there, and links to them to its text.
+
+    What went wrong is the answer: the text was sent, and nobody is to send it a second time.
     """
-    links = []
-    for file in form.files[:MOST_FILES]:
-        try:
+    try:
+        await _store_and_link(frame, form, path, body)
+    except NotFound:
+        return Invalid("files are not kept on this site; your text was sent without them")
+    except ApiError as error:
+        return Invalid(f"your text was sent, but not all of its files: {error.message}")
+    return None
+
+
+async def _store_and_link(frame: RepositoryFrame, form: Form, path: str, body: str) -> None:
+    """Those that were stored are linked, also where one of them was refused. Raises ApiError."""
+    links: list[str] = []
+    try:
+        for file in form.files:
             stored = await frame.forge.upload("issues", f"{path}/assets", file.name, file.content)
-        except NotFound:
-            raise Invalid("files are not kept on this site; your text was sent without them") from None
-        words = "".join("\\" + letter if letter in "[]\\`*_<" else letter for letter in stored["name"])
-        is_picture = stored["name"].lower().endswith(PICTURES)
-        links.append(f"{'!' if is_picture else ''}[{words}]({stored['browser_download_url']})")
-    if links:
-        text = "\n\n".join([*([body] if body not in ("", FILES_ALONE) else []), *links])
-        await frame.forge.send("PATCH", "issues", path, {"body": text})
+            links.append(_link(stored))
+    finally:
+        if links:
+            text = "\n\n".join([*([body] if body not in ("", FILES_ALONE) else []), *links])
+            await frame.forge.send("PATCH", "issues", path, {"body": text})
+
+
+def _link(stored: Any) -> str:
+    words = "".join("\\" + letter if letter in "[]\\`*_<" else letter for letter in stored["name"])
+    is_picture = stored["name"].lower().endswith(PICTURES)
+    return f"{'!' if is_picture else ''}[{words}]({stored['browser_download_url']})"
 
 
 @get("/{owner:str}/{repo:str}/issues/{index:int}", policy=anyone(), include_in_schema=False)
 async def show(request: WebRequest, index: int) -> Response[Any]:
     """An issue and all that happened to it."""
-    frame = RepositoryFrame(request)
+    return await _issue_page(RepositoryFrame(request), index)
+
+
+async def _issue_page(frame: RepositoryFrame, index: int, problem: ApiError | None = None) -> Response[Any]:
+    """With what was wrong with a form. Raises that for a pull request, whose page is another one."""
     issue, timeline, counts, blockers = await frame.load(
         frame.forge.get("issues", frame.api("issues", index)), *beside(frame, index)
     )
     if issue["pull_request"] is not None:
+        if problem:
+            raise problem
         return frame.redirect(f"/pulls/{index}")
     return frame.render(
         "issues/issue.html",
         tab="issues",
         title=f"{issue['title']} #{index}",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
         issue=issue,
         blockers=blockers.rows,
         **await conversation(frame, issue, timeline, counts),
@@ -191,12 +221,16 @@ async def comment(request: WebRequest, index: int) -> Response[Any]:
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
         return await preview(frame, form, "Comment")
+    _require_few_files(form)
+    problem = None
     if form.lines("body").strip() or form.files:
         body = {"body": form.lines("body").strip() or FILES_ALONE}
         said = await frame.forge.send("POST", "issues", frame.api("issues", index, "comments"), body)
-        await attach(frame, form, frame.api("issues", "comments", said["id"]), said["body"])
+        problem = await _attach(frame, form, frame.api("issues", "comments", said["id"]), said["body"])
     if form.get("state") in ("open", "closed"):
         await frame.forge.send("PATCH", "issues", frame.api("issues", index), {"state": form["state"]})
+    if problem:
+        return await _issue_page(frame, index, problem)
     return frame.redirect(f"/issues/{index}")
 
 
