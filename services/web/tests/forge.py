@@ -3,7 +3,7 @@
 import msgspec
 
 from ingot_contracts.issues import RenderedTexts
-from ingot_contracts.testing.calls import recorded_call
+from ingot_contracts.testing.calls import parameter_of, recorded_call
 
 HOME = "/repos/ann/demo"
 MOMENT = "2026-01-02T03:04:05Z"
@@ -38,7 +38,7 @@ def issue(**changed):
 
 
 class FakeForge:
-    """The public API of all services. ``answers`` has what paths answer to GET; others answer an empty list.
+    """The public API of all services. ``answers`` has what paths answer to GET; others answer an empty list. Lists come in pages.
 
     What changes something is kept in ``sent``, and answers what ``answers`` has for its method and path.
     """
@@ -60,8 +60,8 @@ class FakeForge:
         body = (await receive()).get("body", b"")
         call = recorded_call(scope, body)
         path = call.path.removeprefix("/api/v1")
-        status, answer = self._answer(call, path)
-        headers = [(b"content-type", b"application/json")]
+        status, answer, total = self._answer(call, path)
+        headers = [(b"content-type", b"application/json"), (b"x-total-count", str(total).encode())]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         content = answer if isinstance(answer, bytes) else msgspec.json.encode(answer)
         await send({"type": "http.response.body", "body": content})
@@ -69,12 +69,17 @@ class FakeForge:
     def _answer(self, call, path):
         if call.path == "/internal/markdown":
             texts = msgspec.json.decode(call.body)["texts"]
-            return 200, RenderedTexts(html=[f"<p>{text}</p>" for text in texts])
+            return 200, RenderedTexts(html=[f"<p>{text}</p>" for text in texts]), 0
         if call.method == "GET":
             self.asked.append(path)
         else:
             is_json = call.body[:1] in (b"{", b"[")
             self.sent.append((call.method, path, msgspec.json.decode(call.body) if is_json else call.body))
         if path in self.failures:
-            return self.failures[path], {"message": "refused", "url": ""}
-        return 200, self.answers.get(path if call.method == "GET" else f"{call.method} {path}", [])
+            return self.failures[path], {"message": "refused", "url": ""}, 0
+        answer = self.answers.get(path if call.method == "GET" else f"{call.method} {path}", [])
+        if not isinstance(answer, list):
+            return 200, answer, 0
+        limit = int(parameter_of(call, "limit") or 50)
+        start = (int(parameter_of(call, "page") or 1) - 1) * limit
+        return 200, answer[start : start + limit], len(answer)

@@ -55,3 +55,27 @@ async def test_the_preview_of_a_comment_does_not_send_the_review_that_is_being_w
     forge.answers[f"{PULL}/reviews"] = []
     shown = await pages.submit(page, "Preview", to="/pulls/1/comments", body="Why?", caller=BOB)
     assert "now" in form_of(shown.text, "/pulls/1/comments", "Comment now").buttons["Comment now"]
+
+
+async def test_of_many_reviews_the_latest_show_what_they_say_to_lines(pages, forge):
+    forge.answers[f"{PULL}/reviews"] = [_review(number, "COMMENT") for number in range(1, 131)]
+    forge.answers[f"{HOME}/issues/1/timeline"] = [
+        {
+            "id": number,
+            "type": "review",
+            "review_id": number,
+            "user": ANN_USER,
+            "body": "",
+            "created_at": MOMENT,
+        }
+        for number in range(1, 4)
+    ]
+    shown = await pages.get("/ann/demo/pulls/1/files")
+    asked = [path.split("/")[-2] for path in forge.asked if path.endswith("/comments")]
+    assert asked == [str(number) for number in range(119, 131)]
+    assert "of older reviews are not shown here" in shown.text
+
+    forge.asked.clear()
+    shown = await pages.get("/ann/demo/pulls/1")
+    assert [path.split("/")[-2] for path in forge.asked if path.endswith("/comments")] == ["1", "2", "3"]
+    assert "not shown here" not in shown.text

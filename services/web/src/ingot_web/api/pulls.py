@@ -11,7 +11,7 @@ from ingot_web.api.history import comparison_page
 from ingot_web.api.issues import beside, conversation, list_page
 from ingot_web.api.previews import preview
 from ingot_web.api.request import WebRequest
-from ingot_web.api.reviews import REVIEWS, talk, threads_on_lines
+from ingot_web.api.reviews import reviews_of, talk, threads_on_lines
 
 COMMITS = 50
 STYLES = (
@@ -57,12 +57,15 @@ async def _conversation_page(
     pull, issue, reviews, checks, timeline, counts, blockers = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)),
         frame.forge.get("issues", frame.api("issues", index)),
-        frame.forge.listing("issues", frame.api("pulls", index, "reviews"), limit=REVIEWS),
+        reviews_of(frame, index),
         frame.forge.get_if_there("repos", frame.api("commits", f"refs/pull/{index}/head", "status")),
         *beside(frame, index),
     )
     repository = frame.repository
-    threads = await threads_on_lines(frame, index, reviews.rows)
+    shown = {entry["review_id"] for entry in timeline.rows}
+    threads, leaves_out = await threads_on_lines(
+        frame, index, [review for review in reviews if review["id"] in shown]
+    )
     styles = [(style, text) for style, text, setting in STYLES if repository[setting]]
     return frame.render(
         "pulls/conversation.html",
@@ -73,9 +76,9 @@ async def _conversation_page(
         page_name="conversation",
         pull=pull,
         issue=issue,
-        reviews=[review for review in reviews.rows if review["state"] != "PENDING"],
+        reviews=[review for review in reviews if review["state"] != "PENDING"],
         threads=threads,
-        talk=talk(frame, pull),
+        talk={**talk(frame, pull), "leaves_out": leaves_out},
         checks=checks,
         styles=styles,
         blockers=blockers.rows,

@@ -10,18 +10,35 @@ from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.history import diff_text
 from ingot_web.api.previews import preview
 from ingot_web.api.request import Form, WebRequest, whole_number
+from ingot_web.clients.forge import ListPage
 from ingot_web.core import diffs
 from ingot_web.core.threads import Thread, place, threads_of
 
 REVIEWS = 50
-COMMENTED = 30
-"""Reviews whose comments on lines are shown."""
+COMMENTED = 12
+"""Reviews whose comments on lines are shown on one page: issues reads the changes once for each."""
 STYLES = ("unified", "split")
 
 
-async def threads_on_lines(frame: RepositoryFrame, index: int, reviews: list[Any]) -> list[Thread]:
-    """The conversations on lines of these reviews, of the latest of them if they are many."""
-    commented = [review for review in reviews if review["comments_count"]][-COMMENTED:]
+async def reviews_of(frame: RepositoryFrame, index: int) -> list[Any]:
+    """The reviews of a pull request in order; of very many the first ones and the latest."""
+
+    async def page(number: int) -> ListPage:
+        path = frame.api("pulls", index, "reviews")
+        return await frame.forge.listing("issues", path, page=number, limit=REVIEWS)
+
+    first = await page(1)
+    last = -(-first.total // REVIEWS)
+    others = await gather(*(page(number) for number in range(max(2, last - 1), last + 1)))
+    return [*first.rows, *(review for other in others for review in other.rows)]
+
+
+async def threads_on_lines(
+    frame: RepositoryFrame, index: int, reviews: list[Any]
+) -> tuple[list[Thread], bool]:
+    """The conversations on lines of the latest of these reviews, and whether some are left out."""
+    every = [review for review in reviews if review["comments_count"]]
+    commented = every[-COMMENTED:]
     lists = await gather(
         *(
             frame.forge.get("issues", frame.api("pulls", index, "reviews", review["id"], "comments"))
@@ -33,7 +50,7 @@ async def threads_on_lines(frame: RepositoryFrame, index: int, reviews: list[Any
         [comment["body"] for comment in comments], context=frame.repository["full_name"]
     )
     pending = {review["id"] for review in commented if review["state"] == "PENDING"}
-    return threads_of(zip(comments, html, strict=True), pending)
+    return threads_of(zip(comments, html, strict=True), pending), len(every) > COMMENTED
 
 
 def talk(frame: RepositoryFrame, pull: Any, *, style: str = "unified", back: str = "") -> dict[str, Any]:
@@ -48,6 +65,7 @@ def talk(frame: RepositoryFrame, pull: Any, *, style: str = "unified", back: str
         "can_settle": viewer.signed_in and (can_push or viewer.name == pull["user"]["login"]),
         "link": "",
         "pending": None,
+        "leaves_out": False,
     }
 
 
@@ -63,16 +81,17 @@ async def files(request: WebRequest, index: int) -> Response[str]:
         frame.forge.get("issues", frame.api("pulls", index)),
         frame.forge.get("issues", frame.api("issues", index)),
         diff_text(frame, frame.api("pulls", f"{index}.diff"), "issues"),
-        frame.forge.listing("issues", frame.api("pulls", index, "reviews"), limit=REVIEWS),
+        reviews_of(frame, index),
     )
     changes = diffs.parse(text) if text is not None else None
     style = _style(request.query_params.get("style", ""))
     own = talk(frame, pull, style=style, back="files")
-    own["pending"] = next((review for review in reviews.rows if review["state"] == "PENDING"), None)
+    own["pending"] = next((review for review in reviews if review["state"] == "PENDING"), None)
     if own["can_talk"] and pull["state"] == "open":
         own["link"] = f"?style={style}&at="
     if changes is not None:
-        place(changes, await threads_on_lines(frame, index, reviews.rows))
+        threads, own["leaves_out"] = await threads_on_lines(frame, index, reviews)
+        place(changes, threads)
         if target := diffs.line_at(changes, request.query_params.get("at", "")):
             file, line = target
             line.has_form = True
