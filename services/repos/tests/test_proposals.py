@@ -173,6 +173,44 @@ async def test_strangers_and_the_blocked_propose_nothing(world, ann, bob, base, 
     assert (code, "not found" in said) == (128, True), said
 
 
+async def test_what_is_refused_leaves_nothing_behind(world, bob, base, url, work, monkeypatch):
+    """Neither what is no commit, nor what was not announced; and texts are checked as those of the API."""
+    monkeypatch.setattr("ingot_repos.core.proposals.MOST_IN_A_PUSH", 2)
+    monkeypatch.setattr("ingot_repos.core.proposals.MOST_PENDING", 1)
+    path = world.components.storage.path(base)
+
+    async def refuse(*args):
+        code, said = await git("push", url, *args, cwd=work, person=bob, check=False)
+        assert code == 1, said
+        return said
+
+    long = f"HEAD:refs/for/{'a/' * 300}a"
+    assert "the name is too long" in await refuse(long)
+    assert "at most 2 times" in await refuse(*(f"HEAD:refs/for/master/{number}" for number in range(3)))
+    assert "the title has control" in await refuse("-o", "title=a\x1b[2J", "HEAD:refs/for/master")
+    assert "cannot be the name of a topic" in await refuse("HEAD:refs/for/master/a\x9bb")
+    assert "has no commits" in await refuse("HEAD^{tree}:refs/for/master")
+    assert await world.rows("proposal") == []
+
+    async def fail(*_, **__):
+        raise RuntimeError
+
+    with monkeypatch.context() as broken:
+        broken.setattr("ingot_repos.core.proposals.announce", fail)
+        assert "was not announced" in await refuse("HEAD:refs/for/master/x")
+    assert await git("for-each-ref", "refs/scratch", cwd=path) == ""
+    assert await world.rows("proposal") == []
+    await git("push", url, "HEAD:refs/for/master/x", cwd=work, person=bob)
+    assert "1 others of your proposals" in await refuse("HEAD:refs/for/master/y")
+    tip = await git("for-each-ref", "refs/scratch", cwd=path)
+    assert "has no commits" in await refuse("-o", "force-push=true", "HEAD^{tree}:refs/for/master/x")
+    assert await git("for-each-ref", "refs/scratch", cwd=path) == tip
+    options = [option for number in range(101) for option in ("-o", f"x{number}")]
+    code, said = await git("push", url, *options, "HEAD:refs/for/master/x", cwd=work, person=bob, check=False)
+    assert (code, "400" in said) == (1, True), said
+    assert [facts(event)[1] for event in await proposals(world)] == ["x:3"]
+
+
 def test_options():
     options = read_options(["topic=a", "topic= b ", "title=x=y", "force-push", "ci.skip"])
     assert (options.topic, options.title, options.force, options.unknown) == ("b", "x=y", False, ("ci.skip",))

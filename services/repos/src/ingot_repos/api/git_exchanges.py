@@ -5,7 +5,7 @@ The handlers have decided before. These answers are raw ASGI, because one begins
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -225,7 +225,12 @@ async def _planned(
     request, row, actor = exchange.request, repository.row, pusher.actor
     options = proposals.read_options(push.options)
     plan = Plan(list(push.commands), [], [])
-    if any(command.name.startswith(FOR) for command in push.commands):
+    others = [one for one in push.commands if not one.name.startswith(FOR)]
+    may_write = reaches(actor.level, "write")
+    reason = "needs write access to the repository; refs/for/<branch> opens a pull request"
+    if others and not may_write and not exchange.is_session:
+        raise Denied(reason)
+    if len(others) < len(push.commands):
         blocked = actor.id not in (0, row.owner_id) and await request.components.identity.is_blocked(
             row.owner_id, actor.id
         )
@@ -233,21 +238,14 @@ async def _planned(
         plan = await proposals.plan(
             request.db, request.storage, row, actor, push.commands, options, refusal=refusal
         )
-    plan.refusals.extend(
-        RefRefusal(one.name, "no push may name this ref")
-        for one in push.commands
-        if one.name.startswith(HIDDEN_REFS)
-    )
-    others = [one for one in push.commands if not one.name.startswith((FOR, *HIDDEN_REFS))]
-    if not reaches(actor.level, "write"):
-        reason = "needs write access to the repository; refs/for/<branch> opens a pull request"
-        if others and not exchange.is_session:
-            raise Denied(reason)
+    if not may_write:
         plan.refusals.extend(RefRefusal(one.name, reason) for one in others)
         return plan, options
     async with request.db.read() as db:
         rules = await rules_of(db, repository.id)
     plan.refusals.extend(rules.refusals(actor, others))
+    hidden = [one.name for one in others if one.name.startswith(HIDDEN_REFS)]
+    plan.refusals.extend(RefRefusal(name, "no push may name this ref") for name in hidden)
     return plan, options
 
 
@@ -263,6 +261,7 @@ async def _end_of_report(
     names = {proposal.ref: proposal.client_ref for proposal in plan.proposals}
     lines = [f"the option {name!r} means nothing here" for name in options.unknown]
     refusals: dict[str, str] = {}
+    accepted: set[str] = set()
     try:
         accepted = report.accepted()
         proposed = [proposal for proposal in plan.proposals if proposal.ref in accepted]
@@ -277,11 +276,21 @@ async def _end_of_report(
                 account_id=pusher.account_id,
                 restricted=pusher.restricted,
             )
-            proposed = [proposal for proposal in proposed if proposal.ref not in refusals]
-            lines += await _addresses(repository, proposed, request)
     except Exception:
         log.exception("proposals not announced", repository=repository.id)
         refusals = {proposal.ref: "was not announced; push again" for proposal in plan.proposals}
+    announced = accepted.difference(refusals)
+    proposed = [proposal for proposal in plan.proposals if proposal.ref in announced]
+    refused = [proposal for proposal in plan.proposals if proposal.ref not in announced]
+    try:
+        if refused:
+            await proposals.take_back(
+                request.db, request.storage, refused, accepted, repository_id=repository.id
+            )
+        if proposed:
+            lines += await _addresses(repository, proposed, request)
+    except Exception:
+        log.exception("the end of a push failed", repository=repository.id)
     return report.packets(names, refusals, lines)
 
 
@@ -289,7 +298,7 @@ async def _addresses(
     repository: ResolvedRepository, proposed: Sequence[Proposal], request: RepositoryRequest
 ) -> list[str]:
     """Where the pull requests are. Issues opens them, which is awaited for a moment."""
-    numbers = await proposals.pull_numbers(request.db, proposed)
+    numbers: Mapping[int, int] = {}
     async for _ in looks(request.settings.proposal_wait_seconds):
         numbers = await proposals.pull_numbers(request.db, proposed)
         if len(numbers) == len(proposed):

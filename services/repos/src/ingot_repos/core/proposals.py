@@ -5,7 +5,8 @@ of it by an event, and opens the pull request or updates it. What is kept is hid
 `refs/pull/<number>/head` has the same commits.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -17,7 +18,7 @@ from ingot_contracts.repos import CommitsProposed
 from ingot_repos.core.excerpts import clip_for_event
 from ingot_repos.core.presenter import Presenter, as_user
 from ingot_repos.core.protections import Actor
-from ingot_repos.git.proposals import FOR, PROPOSALS, current_tip, proposed_commit, split_target
+from ingot_repos.git.proposals import FOR, PROPOSALS, current_tip, move_back, proposed_commit, split_target
 from ingot_repos.git.refs import ZERO_OID, RefChange, is_valid_ref_name
 from ingot_repos.git.storage import Storage
 from ingot_repos.git.update_hook import RefRefusal
@@ -25,6 +26,11 @@ from ingot_repos.store import accounts, proposals, repositories
 from ingot_repos.store.repositories import RepositoryRow
 
 LONGEST_TOPIC = 200
+LONGEST_BRANCH = 255
+MOST_IN_A_PUSH = 20
+MOST_PENDING = 100
+"""Of one account in one repository, while they are no pull requests."""
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 def proposal_ref(proposal_id: int) -> str:
@@ -49,6 +55,7 @@ class Proposal(msgspec.Struct, frozen=True):
     base_branch: str
     topic: str
     client_ref: str
+    before: str
     after: str
 
     @property
@@ -96,26 +103,29 @@ async def plan(
     """Say for each ref update what git is to do. ``refusal``: why the actor may propose nothing here."""
     planned = Plan([], [], [])
     taken = set[int]()
+    if sum(command.name.startswith(FOR) for command in commands) > MOST_IN_A_PUSH:
+        refusal = f"a push may propose at most {MOST_IN_A_PUSH} times"
     for command in commands:
         if not command.name.startswith(FOR):
             planned.commands.append(command)
             continue
-        base, topic = await storage.call(row.id, split_target, command.name.removeprefix(FOR))
-        topic = topic or options.topic or base[:LONGEST_TOPIC]
-        reason = refusal or _refusal(row, actor, command, base, topic, options)
+        base, topic, reason = "", "", refusal
+        if not reason:
+            base, topic, reason = await _read_target(storage, row, actor, command, options)
         proposal_id = 0
         if not reason:
             async with db.transaction() as tx:
-                proposal_id = await proposals.take(tx, row.id, actor.id, base, topic)
-            if proposal_id in taken:
-                reason = "another ref of the push has the same topic"
+                proposal_id = await proposals.take(
+                    tx, row.id, actor.id, base, topic, most_pending=MOST_PENDING
+                )
+            reason = _refusal_of_id(proposal_id, taken)
         if reason:
             planned.commands.append(command)
             planned.refusals.append(RefRefusal(command.name, reason))
             continue
         taken.add(proposal_id)
-        proposal = Proposal(proposal_id, base, topic, command.name, command.after)
-        before, is_merged = await storage.call(row.id, current_tip, proposal.ref, base)
+        before, is_merged = await storage.call(row.id, current_tip, proposal_ref(proposal_id), base)
+        proposal = Proposal(proposal_id, base, topic, command.name, before, command.after)
         planned.commands.append(RefChange(proposal.ref, before, command.after))
         planned.proposals.append(proposal)
         if before != ZERO_OID and not is_merged and not options.force:
@@ -165,6 +175,26 @@ async def announce(
     return reasons
 
 
+async def take_back(
+    db: Database,
+    storage: Storage,
+    refused: Sequence[Proposal],
+    accepted: Collection[str],
+    *,
+    repository_id: int,
+) -> None:
+    """Let nothing remain of these proposals of a push; git has moved those refs that are ``accepted``."""
+    changes = [RefChange(one.ref, one.before, one.after) for one in refused if one.ref in accepted]
+    await storage.call(repository_id, move_back, changes)
+    empty = []
+    for one in refused:
+        tip, _ = await storage.call(repository_id, current_tip, one.ref, one.base_branch)
+        if tip == ZERO_OID:
+            empty.append(one.id)
+    async with db.transaction() as tx:
+        await proposals.forget(tx, empty)
+
+
 async def pull_numbers(db: Database, proposed: Sequence[Proposal]) -> Mapping[int, int]:
     """The numbers of those pull requests, by the id of the proposal, that issues has compared with these commits."""
     numbers = {}
@@ -176,6 +206,23 @@ async def pull_numbers(db: Database, proposed: Sequence[Proposal]) -> Mapping[in
     return numbers
 
 
+async def _read_target(
+    storage: Storage, row: RepositoryRow, actor: Actor, command: RefChange, options: Options
+) -> tuple[str, str, str]:
+    """Base branch, topic, and why that cannot be proposed, if so."""
+    if len(command.name) > len(FOR) + LONGEST_BRANCH + 1 + LONGEST_TOPIC:
+        return "", "", "the name is too long"
+    base, topic = await storage.call(row.id, split_target, command.name.removeprefix(FOR))
+    topic = topic or options.topic or base[:LONGEST_TOPIC]
+    return base, topic, _refusal(row, actor, command, base, topic, options)
+
+
+def _refusal_of_id(proposal_id: int, taken: Collection[int]) -> str:
+    if not proposal_id:
+        return f"{MOST_PENDING} others of your proposals are no pull requests yet"
+    return "another ref of the push has the same topic" if proposal_id in taken else ""
+
+
 def _refusal(
     row: RepositoryRow, actor: Actor, command: RefChange, base: str, topic: str, options: Options
 ) -> str:
@@ -184,12 +231,15 @@ def _refusal(
         (not actor.id, "a deploy key cannot propose commits"),
         (not row.pulls_enabled, "the repository takes no pull requests"),
         (not base, f"there is no branch {name!r}"),
+        (len(base) > LONGEST_BRANCH, f"the name of the branch has more than {LONGEST_BRANCH} characters"),
         (command.after == ZERO_OID, "a pull request is closed, not deleted"),
         (
-            len(topic) > LONGEST_TOPIC or not is_valid_ref_name(topic),
+            len(topic) > LONGEST_TOPIC or not is_valid_ref_name(topic) or bool(_CONTROL.search(topic)),
             "this cannot be the name of a topic",
         ),
         (len(options.title) > NAME_CHARACTERS, f"the title has more than {NAME_CHARACTERS} characters"),
+        (bool(_CONTROL.search(options.title)), "the title has control characters"),
+        ("\0" in options.body, "the description has a NUL"),
         (len(options.body) > TEXT_CHARACTERS, f"the description has more than {TEXT_CHARACTERS} characters"),
     )
     return next((reason for is_broken, reason in rules if is_broken), "")

@@ -1,14 +1,16 @@
 """Commits that are pushed to `refs/for/<branch>`: they are kept below `refs/scratch/`, which nobody can fetch."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TypeVar
 
 import pygit2
 
 from ingot_repos.git.branches import is_fast_forward
-from ingot_repos.git.commits import CommitInfo, commit_info
-from ingot_repos.git.errors import ObjectNotFound, RefNotFound
-from ingot_repos.git.refs import BRANCHES, ZERO_OID, ref_target, set_ref
+from ingot_repos.git.commits import CommitInfo, commit_info, find_commit
+from ingot_repos.git.errors import ObjectNotFound, RefMoved, RefNotFound
+from ingot_repos.git.refs import BRANCHES, ZERO_OID, RefChange, ref_target, set_ref, update_refs
 from ingot_repos.git.storage import Storage
 
 FOR = "refs/for/"
@@ -28,11 +30,22 @@ def split_target(repo: pygit2.Repository, target: str) -> tuple[str, str]:
 
 
 def current_tip(repo: pygit2.Repository, ref: str, base_branch: str) -> tuple[str, bool]:
-    """The commit that is kept at a ref, 40 zeros for none; and whether the base branch has it already."""
+    """What is kept at a ref, 40 zeros for nothing; and whether it may go: the base branch has it, or it is no commit."""
     tip, base = ref_target(repo, ref), ref_target(repo, BRANCHES + base_branch)
     if tip is None:
         return ZERO_OID, False
+    try:
+        find_commit(repo, tip)
+    except ObjectNotFound:
+        return tip, True
     return tip, base is not None and is_fast_forward(repo, tip, base)
+
+
+def move_back(repo: pygit2.Repository, changes: Sequence[RefChange]) -> None:
+    """Undo these changes where the ref still has what the change set."""
+    for change in changes:
+        with suppress(RefMoved):
+            update_refs(Path(repo.path), [RefChange(change.name, change.after, change.before)])
 
 
 def proposed_commit(repo: pygit2.Repository, oid: str, base_branch: str) -> CommitInfo | None:
@@ -51,12 +64,15 @@ async def with_proposal(
     """The result of ``act``, which gets the commit at ``ref``; ``keep_ref``, if not empty, is set to it.
 
     Raises:
-        RefNotFound: nothing is kept there.
+        RefNotFound: no commit is kept there.
     """
 
     def act_there(repo: pygit2.Repository) -> _T:
-        if (tip := ref_target(repo, ref)) is None:
-            raise RefNotFound("no such proposal")
+        tip = ref_target(repo, ref) or ""
+        try:
+            find_commit(repo, tip)
+        except ObjectNotFound:
+            raise RefNotFound("no such proposal") from None
         if keep_ref:
             set_ref(repo, keep_ref, tip)
         return act(repo, tip)

@@ -12,6 +12,7 @@ _OLD_NEW_REF = re.compile(rb"([0-9a-f]{40}) ([0-9a-f]{40}) ([^\0\n]+)(?:\0([^\n]
 _HEADER = 4
 _FLUSH = b"0000"
 _MAX_COMMANDS = 8 * MIB
+_MOST_OPTIONS, _MAX_OPTIONS = 100, 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +53,14 @@ async def read_push_commands(body: AsyncIterator[bytes]) -> Push:
     large push, gives no commands.
 
     Raises:
-        BodyRefused: the body does not start with such a list (as for signed pushes), or the list exceeds 8 MiB.
+        BodyRefused: the body does not start with such a list (as for signed pushes), or the list exceeds 8 MiB, or there
+            are more than 100 options or 256 KiB of them.
     """
     lines = _Lines(body)
     commands: list[RefChange] = []
     shallow: list[bytes] = []
     options: list[str] = []
-    capabilities = b""
+    capabilities, option_bytes = b"", 0
     while (content := await lines.next()) is not None:
         if content.startswith(b"shallow "):
             shallow.append(content)
@@ -70,6 +72,9 @@ async def read_push_commands(body: AsyncIterator[bytes]) -> Push:
     if commands and b"push-options" in capabilities.split(b" "):
         while (content := await lines.next()) is not None:
             options.append(content.removesuffix(b"\n").decode("utf-8", "replace"))
+            option_bytes += len(content)
+            if len(options) > _MOST_OPTIONS or option_bytes > _MAX_OPTIONS:
+                raise BodyRefused("too many or too long options in one push")
     return Push(
         tuple(commands),
         replayed(bytes(lines.read), lines.stream),

@@ -73,7 +73,9 @@ def is_valid_ref_name(name: str) -> bool:
 
     It is stricter in three points: no `HEAD`, no lone `@`, and no name that is too long for a file.
     """
-    if name in ("", "HEAD", "@") or name.startswith("-") or _NEVER_IN_A_REF.search(name):
+    if len(name) > _MAX_NAME_BYTES or name in ("", "HEAD", "@"):
+        return False
+    if name.startswith("-") or _NEVER_IN_A_REF.search(name):
         return False
     try:
         encoded = name.encode()

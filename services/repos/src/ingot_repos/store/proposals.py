@@ -1,6 +1,8 @@
 """SQL for proposals: commits that are pushed to ``refs/for/``, and the pull requests that they became."""
 
-from sqlalchemy import select, update
+from collections.abc import Collection
+
+from sqlalchemy import delete, func, select, update
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_first
@@ -16,8 +18,13 @@ class ProposalRow(TypedRow):
     compared_sha: str
 
 
-async def take(tx: Tx, repository_id: int, account_id: int, base_branch: str, topic: str) -> int:
-    """The id of this proposal, which is added if it is new."""
+async def take(
+    tx: Tx, repository_id: int, account_id: int, base_branch: str, topic: str, *, most_pending: int
+) -> int:
+    """The id of this proposal, which is added if it is new.
+
+    It is 0 if the account has ``most_pending`` others in the repository that are no pull requests yet.
+    """
     key = {
         "repository_id": repository_id,
         "account_id": account_id,
@@ -27,9 +34,21 @@ async def take(tx: Tx, repository_id: int, account_id: int, base_branch: str, to
     statement = select(proposal.c.id).where(*(proposal.c[name] == value for name, value in key.items()))
     proposal_id: int | None = (await tx.execute(statement)).scalar()
     if proposal_id is None:
+        pending = select(func.count()).where(
+            proposal.c.repository_id == repository_id,
+            proposal.c.account_id == account_id,
+            proposal.c.number == 0,
+        )
+        if ((await tx.execute(pending)).scalar() or 0) >= most_pending:
+            return 0
         await tx.execute(insert(tx, proposal).values(key).on_conflict_do_nothing())
         proposal_id = (await tx.execute(statement)).scalar()
     return int(proposal_id or 0)
+
+
+async def forget(tx: Tx, proposal_ids: Collection[int]) -> None:
+    """Remove those of the proposals that are no pull requests."""
+    await tx.execute(delete(proposal).where(proposal.c.id.in_(proposal_ids), proposal.c.number == 0))
 
 
 async def get(db: Executor, proposal_id: int) -> ProposalRow | None:
