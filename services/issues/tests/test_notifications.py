@@ -64,7 +64,7 @@ async def test_who_is_mentioned_later_or_in_a_review_hears_of_it_once(world):
         for person in (2, 3, 4):
             await accounts.save(tx, account(person))
 
-    async def told(*people):
+    async def expect_unread_of(*people):
         """Whether these and no others have something unread, which they have read then."""
         await world.work()
         for who in (2, 3, 4):
@@ -73,21 +73,21 @@ async def test_who_is_mentioned_later_or_in_a_review_hears_of_it_once(world):
 
     await world.propose(as_=1)
     commented = await world.create("/issues/1/comments", {"body": "nothing"})
-    await told()
+    await expect_unread_of()
     path = f"/issues/comments/{commented['id']}"
     for body, people in (("@cat", [3]), ("@cat @bob", [2]), ("@cat, @bob!", []), ("nothing", [])):
         assert (await world.call("PATCH", path, {"body": body})).status_code == 200
-        await told(*people)
+        await expect_unread_of(*people)
     on_line = {"path": "a", "body": "@dan `@cat`", "new_position": 1}
     review = {"event": "PENDING", "body": "@bob", "comments": [on_line]}
     pending = await world.call("POST", "/pulls/1/reviews", review)
-    await told()
+    await expect_unread_of()
     path = f"/pulls/1/reviews/{pending.json()['id']}"
     assert (await world.call("POST", path, {"event": "COMMENT"})).status_code == 200
-    await told(2, 4)
+    await expect_unread_of(2, 4)
     [comment] = (await world.call("GET", f"{path}/comments")).json()
     await world.create(f"/pulls/1/comments/{comment['id']}/replies", {"body": "so @cat"})
-    await told(3)
+    await expect_unread_of(3)
 
 
 async def test_closing_merging_and_reviewing_are_told_and_editing_is_not(world):

@@ -176,8 +176,8 @@ async def test_a_team_without_the_repository_is_not_official_and_one_that_is_gon
     world = organized
     world.repos.teams[APP] = [DOCS]
     await world.propose()
-    asked = await world.call("POST", REQUESTS, {"team_reviewers": ["ops"]})
-    assert [one["official"] for one in asked.json()] == [False]
+    answer = await world.call("POST", REQUESTS, {"team_reviewers": ["ops"]})
+    assert [one["official"] for one in answer.json()] == [False]
     keep = teams.keep
 
     async def keep_after_deletion(tx, ids):
@@ -185,6 +185,6 @@ async def test_a_team_without_the_repository_is_not_official_and_one_that_is_gon
         return await keep(tx, ids)
 
     monkeypatch.setattr(teams, "keep", keep_after_deletion)
-    asked = await world.call("POST", REQUESTS, {"team_reviewers": ["docs"]})
-    assert (asked.status_code, asked.json(), await requested_teams(world)) == (201, [], ["ops"])
+    answer = await world.call("POST", REQUESTS, {"team_reviewers": ["docs"]})
+    assert (answer.status_code, answer.json(), await requested_teams(world)) == (201, [], ["ops"])
     assert len(await world.payloads("issues.review.requested.v1")) == 1

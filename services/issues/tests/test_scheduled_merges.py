@@ -78,8 +78,8 @@ async def test_a_team_that_is_deleted_before_it_has_reviewed_lets_the_merge_foll
     world.identity.add_team(31, 1, name="ops")
     world.repos.teams[APP] = [31]
     await world.propose_many("fix")
-    asked = await world.call("POST", "/pulls/1/requested_reviewers", {"team_reviewers": ["ops"]})
-    assert asked.status_code == 201
+    answer = await world.call("POST", "/pulls/1/requested_reviewers", {"team_reviewers": ["ops"]})
+    assert answer.status_code == 201
     await schedule(world, rule=MergeRule(rule_name="main", block_on_official_review_requests=True))
     assert not await is_merged(world)
     await world.deliver(TeamDeleted(organization_id=1, team_id=31))

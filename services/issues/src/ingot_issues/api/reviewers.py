@@ -52,7 +52,7 @@ async def requests_of(
     teams = await resolve_teams(request, reviewers.team_names)
     if not account_ids and not teams:
         return NewRequests()
-    given_ids = await _given_ids(request, teams)
+    ids_with_access = await _ids_with_access(request, teams)
     for team in teams:
         async with request.db.transaction() as tx:
             await team_copies.save(tx, team)
@@ -66,7 +66,9 @@ async def requests_of(
         official_ids=await _official_ids(request, rule, account_ids),
         teams=teams,
         official_team_ids=[
-            team.id for team in teams if is_official_team(rule, team, has_repository=team.id in given_ids)
+            team.id
+            for team in teams
+            if is_official_team(rule, team, has_repository=team.id in ids_with_access)
         ],
         member_ids=sorted({one for ids in members for one in ids} - {author_id}),
     )
@@ -102,15 +104,15 @@ async def _knows_teams(request: IssuesRequest, organization_id: int) -> bool:
     return await request.components.identity.membership(caller.id, organization_id) is not None
 
 
-async def _given_ids(request: IssuesRequest, teams: list[Team]) -> set[int]:
+async def _ids_with_access(request: IssuesRequest, teams: list[Team]) -> set[int]:
     """Those of these teams that have the repository. Raises Invalid if one has not, and the repository is private."""
     if not teams:
         return set()
     team_ids = await request.components.repos.team_ids(request.repository_id)
-    given_ids = {team.id for team in teams if is_owners(team) or team.id in team_ids}
-    if request.access.repository.private and len(given_ids) < len(teams):
+    ids_with_access = {team.id for team in teams if is_owners(team) or team.id in team_ids}
+    if request.access.repository.private and len(ids_with_access) < len(teams):
         raise Invalid.field("team_reviewers", "access", "has no access to the repository")
-    return given_ids
+    return ids_with_access
 
 
 async def _official_ids(request: IssuesRequest, rule: MergeRule, account_ids: list[int]) -> list[int]:
