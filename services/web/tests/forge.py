@@ -47,7 +47,7 @@ class FakeForge:
         self.answers = {HOME: _repository(), f"{HOME}/issues/1": issue()}
         self.failures: dict[str, int] = {}
         """Path to the status with which it fails."""
-        self.asked: list[str] = []
+        self.read_paths: list[str] = []
         """Paths of all GET, in order."""
         self.sent: list[tuple[str, str, object]] = []
         self.identity = None
@@ -71,7 +71,7 @@ class FakeForge:
             texts = msgspec.json.decode(call.body)["texts"]
             return 200, RenderedTexts(html=[f"<p>{text}</p>" for text in texts]), 0
         if call.method == "GET":
-            self.asked.append(path)
+            self.read_paths.append(path)
         else:
             is_json = call.body[:1] in (b"{", b"[")
             self.sent.append((call.method, path, msgspec.json.decode(call.body) if is_json else call.body))

@@ -43,7 +43,7 @@ async def test_a_file_is_read_for_nobody_who_may_not_change_it(pages, forge):
     forge.answers[HOME]["permissions"]["push"] = False
 
     assert (await pages.get(EDIT, BOB)).status_code == 403
-    assert not [path for path in forge.asked if "contents" in path or "raw" in path]
+    assert not [path for path in forge.read_paths if "contents" in path or "raw" in path]
 
 
 async def test_a_file_that_lfs_keeps_does_not_come_through_the_pages(pages, forge):
@@ -53,7 +53,7 @@ async def test_a_file_that_lfs_keeps_does_not_come_through_the_pages(pages, forg
 
     assert "LFS keeps this file: 2.0 GiB" in shown.text
     assert raw.headers["location"] == f"/api/v1{HOME}/raw/a.txt?ref=main"
-    assert not [path for path in forge.asked if "/raw/" in path]
+    assert not [path for path in forge.read_paths if "/raw/" in path]
 
 
 async def test_a_branch_is_shown_when_it_was_made_whatever_its_name(pages):

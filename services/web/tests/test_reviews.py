@@ -71,11 +71,11 @@ async def test_of_many_reviews_the_latest_show_what_they_say_to_lines(pages, for
         for number in range(1, 4)
     ]
     shown = await pages.get("/ann/demo/pulls/1/files")
-    asked = [path.split("/")[-2] for path in forge.asked if path.endswith("/comments")]
-    assert asked == [str(number) for number in range(119, 131)]
+    ids = [path.split("/")[-2] for path in forge.read_paths if path.endswith("/comments")]
+    assert ids == [str(number) for number in range(119, 131)]
     assert "of older reviews are not shown here" in shown.text
 
-    forge.asked.clear()
+    forge.read_paths.clear()
     shown = await pages.get("/ann/demo/pulls/1")
-    assert [path.split("/")[-2] for path in forge.asked if path.endswith("/comments")] == ["1", "2", "3"]
+    assert [path.split("/")[-2] for path in forge.read_paths if path.endswith("/comments")] == ["1", "2", "3"]
     assert "not shown here" not in shown.text
