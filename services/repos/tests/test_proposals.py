@@ -1,12 +1,18 @@
 """Pushes to refs/for/: what they propose, to whom it is open, and what git says."""
 
 import asyncio
+import hashlib
+import struct
+import zlib
 
 import pytest
 
 from ingot_chassis.testing.service import emitted_types
 from ingot_repos.core.proposals import read_options
+from ingot_repos.git.errors import BodyRefused
 from ingot_repos.git.push_reports import PushReport
+from ingot_repos.git.push_requests import read_push_commands
+from ingot_repos.git.refs import ZERO_OID
 
 from .ssh_world import Client, Key, ssh_before
 from .world import commit, git
@@ -173,24 +179,68 @@ async def test_strangers_and_the_blocked_propose_nothing(world, ann, bob, base, 
     assert (code, "not found" in said) == (128, True), said
 
 
-async def test_what_is_refused_leaves_nothing_behind(world, bob, base, url, work, monkeypatch):
-    """Neither what is no commit, nor what was not announced; and texts are checked as those of the API."""
-    monkeypatch.setattr("ingot_repos.core.proposals.MOST_IN_A_PUSH", 2)
-    monkeypatch.setattr("ingot_repos.core.proposals.MOST_PENDING", 1)
-    path = world.components.storage.path(base)
+async def test_a_hidden_commit_does_not_become_a_proposal(world, ann, bob, base, url, work):
+    """Neither by its id alone, nor below a new commit; one's own come again, and what everybody sees may be below."""
+    hidden = await commit(work, "secret.txt")
+    await git("push", url, "HEAD:refs/for/master/x", cwd=work, person=ann)
+    tree, below = (await git("rev-parse", "master^{tree}", "topic", cwd=work)).split()
+
+    async def push_by_hand(tip, *commits):
+        line = f"{ZERO_OID} {tip} refs/for/master/x\0report-status".encode()
+        answer = await bob.call(
+            "POST",
+            "/ann/app.git/git-receive-pack",
+            content=b"%04x%b0000" % (len(line) + 4, line) + pack(commits),
+            headers={"content-type": "application/x-git-receive-pack-request"},
+        )
+        return answer.text
+
+    for parent, expected in ((hidden, "ng refs/for/master/x"), (below, "ok refs/for/master/x")):
+        content = (
+            f"tree {tree}\nparent {parent}\nauthor B <b> 1 +0000\ncommitter B <b> 1 +0000\n\nb\n".encode()
+        )
+        child = hashlib.sha1(b"commit %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+        assert expected in await push_by_hand(child, content)
+    assert "ng refs/for/master/x" in await push_by_hand(hidden)
+    assert [facts(event)[1:3] for event in await proposals(world)] == [("x:1", "ann"), ("x:3", "bob")]
+    code, said = await git("push", url, f"{hidden}:refs/for/master/y", cwd=work, person=bob, check=False)
+    assert code == 0, said
+
+
+def pack(commits):
+    """A pack of these commits."""
+    content = struct.pack(">4sII", b"PACK", 2, len(commits))
+    for text in commits:
+        content += bytes([0x90 | len(text) & 15, len(text) >> 4]) + zlib.compress(text)
+    return content + hashlib.sha1(content, usedforsecurity=False).digest()
+
+
+@pytest.fixture
+def refuse(base, bob, url, work):
+    """A push of bob's that is refused; gives what git says."""
 
     async def refuse(*args):
         code, said = await git("push", url, *args, cwd=work, person=bob, check=False)
         assert code == 1, said
         return said
 
-    long = f"HEAD:refs/for/{'a/' * 300}a"
-    assert "the name is too long" in await refuse(long)
-    assert "at most 2 times" in await refuse(*(f"HEAD:refs/for/master/{number}" for number in range(3)))
+    return refuse
+
+
+async def test_texts_and_numbers_are_bounded(world, refuse, monkeypatch):
+    monkeypatch.setattr("ingot_repos.core.proposals.MOST_IN_A_PUSH", 3)
+    refs = (f"HEAD:refs/for/{'a/' * 300}a", "HEAD:refs/for/master/a\x9bb", "HEAD^{tree}:refs/for/master")
+    said = await refuse(*refs)
+    for reason in ("the name is too long", "cannot be the name of a topic", "has no commits"):
+        assert reason in said
+    assert "at most 3 times" in await refuse(*refs, "HEAD:refs/for/master/b")
     assert "the title has control" in await refuse("-o", "title=a\x1b[2J", "HEAD:refs/for/master")
-    assert "cannot be the name of a topic" in await refuse("HEAD:refs/for/master/a\x9bb")
-    assert "has no commits" in await refuse("HEAD^{tree}:refs/for/master")
     assert await world.rows("proposal") == []
+
+
+async def test_what_is_refused_leaves_nothing_behind(world, bob, base, url, work, refuse, monkeypatch):
+    monkeypatch.setattr("ingot_repos.core.proposals.MOST_PENDING", 1)
+    path = world.components.storage.path(base)
 
     async def fail(*_, **__):
         raise RuntimeError
@@ -201,19 +251,30 @@ async def test_what_is_refused_leaves_nothing_behind(world, bob, base, url, work
     assert await git("for-each-ref", "refs/scratch", cwd=path) == ""
     assert await world.rows("proposal") == []
     await git("push", url, "HEAD:refs/for/master/x", cwd=work, person=bob)
-    assert "1 others of your proposals" in await refuse("HEAD:refs/for/master/y")
-    tip = await git("for-each-ref", "refs/scratch", cwd=path)
-    assert "has no commits" in await refuse("-o", "force-push=true", "HEAD^{tree}:refs/for/master/x")
-    assert await git("for-each-ref", "refs/scratch", cwd=path) == tip
-    options = [option for number in range(101) for option in ("-o", f"x{number}")]
-    code, said = await git("push", url, *options, "HEAD:refs/for/master/x", cwd=work, person=bob, check=False)
-    assert (code, "400" in said) == (1, True), said
-    assert [facts(event)[1] for event in await proposals(world)] == ["x:3"]
+    kept = await git("for-each-ref", "refs/scratch", cwd=path)
+    force = ("-o", "force-push=true")
+    said = await refuse(*force, "HEAD:refs/for/master/y", "HEAD^{tree}:refs/for/master/x")
+    assert "1 others of your proposals" in said
+    assert "has no commits" in said
+    assert await git("for-each-ref", "refs/scratch", cwd=path) == kept
+    assert [facts(event)[1] for event in await proposals(world)] == ["x:2"]
 
 
 def test_options():
     options = read_options(["topic=a", "topic= b ", "title=x=y", "force-push", "ci.skip"])
     assert (options.topic, options.title, options.force, options.unknown) == ("b", "x=y", False, ("ci.skip",))
+
+
+@pytest.mark.parametrize("options", [["x"] * 101, ["x" * 60_000] * 5])
+async def test_too_many_or_too_long_options_are_refused(options):
+    lines = [f"{ZERO_OID} {ZERO_OID} refs/for/x\0push-options", *options]
+    packets = [f"{len(line) + 4:04x}{line}" for line in lines]
+
+    async def body():
+        yield "".join([packets[0], "0000", *packets[1:], "0000"]).encode()
+
+    with pytest.raises(BodyRefused, match="options in one push"):
+        await read_push_commands(body())
 
 
 async def test_a_report_without_side_band_is_rewritten_as_well():

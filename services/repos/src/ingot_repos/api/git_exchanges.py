@@ -186,7 +186,7 @@ async def push(repository: ResolvedRepository, pusher: Pusher, exchange: Exchang
     names = [command.name for command in plan.commands]
     refusals = plan.refusals
     max_file_bytes, hooks = request.settings.max_file_bytes, None
-    if refusals or max_file_bytes:
+    if refusals or max_file_bytes or plan.proposals:
         hooks = await asyncio.to_thread(hooks_folder, request.storage.root, refuses_refs=bool(refusals))
     proposes = any(command.name.startswith(FOR) for command in push.commands)
     has_more_to_say = plan.proposals or options.unknown

@@ -18,7 +18,8 @@ from ingot_contracts.repos import CommitsProposed
 from ingot_repos.core.excerpts import clip_for_event
 from ingot_repos.core.presenter import Presenter, as_user
 from ingot_repos.core.protections import Actor
-from ingot_repos.git.proposals import FOR, PROPOSALS, current_tip, move_back, proposed_commit, split_target
+from ingot_repos.git.configuration import PROPOSALS
+from ingot_repos.git.proposals import FOR, current_tip, move_back, proposed_commit, split_target
 from ingot_repos.git.refs import ZERO_OID, RefChange, is_valid_ref_name
 from ingot_repos.git.storage import Storage
 from ingot_repos.git.update_hook import RefRefusal

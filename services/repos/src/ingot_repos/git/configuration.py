@@ -4,6 +4,8 @@ HIDDEN_REFS = ("refs/scratch/", "refs/incoming/")
 """Refs of the service itself, which nobody fetches or names: of a fetch between repositories, of proposed commits (those
 that became a pull request are in refs/pull/ as well), and of a mirror before its update is complete."""
 
+PROPOSALS = "refs/scratch/proposals/"
+
 # git-config(1). A later entry of a list adds to it; for hideRefs the last match decides (transfer.hideRefs).
 CONFIG: tuple[tuple[str, str], ...] = (
     # Paths of repositories are derived from ids only; the volume's owner may differ from the process's.

@@ -14,7 +14,6 @@ from ingot_repos.git.refs import BRANCHES, ZERO_OID, RefChange, ref_target, set_
 from ingot_repos.git.storage import Storage
 
 FOR = "refs/for/"
-PROPOSALS = "refs/scratch/proposals/"
 
 _T = TypeVar("_T")
 

@@ -1,8 +1,8 @@
-"""The hooks that ever run: one refuses files that are too large, one refs, for reasons that were decided before.
+"""The hooks that ever run: one refuses large files and proposals of hidden commits, one refs, for reasons decided before.
 
-git calls `pre-receive` once, while the objects of the push are in quarantine, and `update` for each ref after the objects have arrived (githooks(5), update), so that it can tell whether a commit
-continues another one; it shows the reasons to the client. They lie in the storage and not in a repository, and only
-a push that needs them gets their path.
+git calls `pre-receive` once, while the objects of the push are in quarantine, and `update` for each ref after the objects
+have arrived (githooks(5), update), so that it can tell whether a commit continues another one; it shows the reasons to the
+client. They lie in the storage and not in a repository, and only a push that needs them gets their path.
 """
 
 import os
@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
+
+from ingot_repos.git.configuration import PROPOSALS
 
 REFUSALS = "INGOT_REFUSALS"
 MAX_FILE_BYTES = "INGOT_MAX_FILE_BYTES"
@@ -35,8 +37,25 @@ printf '%s\n' "$INGOT_REFUSALS" | {
 
 _PRE_RECEIVE = r"""#!/bin/sh
 # Lines of old id, new id, ref. The new objects are looked through to the end, or the push is refused.
+updates=$(cat)
+proposed=$(printf '%s\n' "$updates" | sed -n 's|^[0-9a-f]* \([0-9a-f]*\) PROPOSALS.*|\1|p')
+if [ -n "$proposed" ]; then
+    # What is proposed is shown, so its commits come with the push, or are those that everybody sees.
+    sent() {
+        for index in "$GIT_QUARANTINE_PATH"/pack/*.idx; do
+            [ ! -f "$index" ] || git show-index <"$index" | cut -d ' ' -f 2
+        done
+    }
+    missing=$({
+        sent
+        sent
+        printf '%s\n' "$proposed" |
+            git rev-list --not --branches --tags --glob=refs/notes --glob=refs/pull --stdin && echo whole
+    } | sort | uniq -u)
+    if [ "$missing" != whole ]; then echo "a proposed commit is not in the push" >&2; exit 1; fi
+fi
 [ "${INGOT_MAX_FILE_BYTES:-0}" -gt 0 ] || exit 0
-new=$(while read -r _ id _; do case $id in *[!0]*) echo "$id" ;; esac; done)
+new=$(printf '%s\n' "$updates" | while read -r _ id _; do case $id in *[!0]*) echo "$id" ;; esac; done)
 [ -n "$new" ] || exit 0
 found=$({
     printf '%s\n' "$new" | git rev-list --objects --no-object-names --filter-print-omitted \
@@ -48,7 +67,7 @@ if [ -z "$blob" ]; then echo "the files of the push could not be checked" >&2; e
 path=$(printf '%s\n' "$new" | git rev-list --objects --not --all --stdin | sed -n "s/^$blob //p" | head -n 1)
 echo "the file $path has $(git cat-file -s "$blob") bytes; $INGOT_MAX_FILE_BYTES are allowed" >&2
 exit 1
-"""
+""".replace("PROPOSALS", PROPOSALS)
 
 
 class RefRefusal(msgspec.Struct, frozen=True):
