@@ -175,12 +175,12 @@ async def test_an_answer_that_is_broken_off_while_it_is_written_takes_no_room(ca
     await whole(ask(cache, source))  # the second use goes through a file
     loop, write = asyncio.get_running_loop(), fetch_cache._Spool._write
 
-    def held(spool, chunk):
+    def write_late(spool, chunk):
         loop.call_soon_threadsafe(began.set)
         gate.wait()
         write(spool, chunk)
 
-    monkeypatch.setattr(fetch_cache._Spool, "_write", held)
+    monkeypatch.setattr(fetch_cache._Spool, "_write", write_late)
     client = asyncio.create_task(whole(ask(cache, source)))
     await began.wait()
     client.cancel()
@@ -252,8 +252,8 @@ async def test_identical_clones_let_git_pack_once(world, ann, bob, base, git_url
 
 async def test_a_request_never_gets_the_answer_to_another_kind_of_question(ann, base):
     """Nor does a request that git refuses keep the list of refs from others."""
-    asked = asyncio.create_task(ann.call("POST", "/ann/app/git-upload-pack", content=b"info/refs", headers={
+    request = asyncio.create_task(ann.call("POST", "/ann/app/git-upload-pack", content=b"info/refs", headers={
         "content-type": "application/x-git-upload-pack-request"}))  # fmt: skip
     refs = await ann.call("GET", "/ann/app/info/refs?service=git-upload-pack")
     assert refs.status_code == 200
-    await asyncio.wait([asked])
+    await asyncio.wait([request])
