@@ -309,10 +309,10 @@ async def test_lines_are_commented_on_in_a_review_and_answered(scene):
     )
     assert "2 comments" in answer.text
     assert "<script" not in answer.text
-    settled = await scene.ann.send(pull, {"do": "settle"}, to=f"{pull}/comments/{thread}/settled")
-    assert f"settled by {scene.ann.name}" in settled.text
-    await scene.reader.send(pull, {"do": "open"}, to=f"{pull}/comments/{thread}/settled")
-    assert f"settled by {scene.ann.name}" in await scene.reader.page(pull)
+    resolved = await scene.ann.send(pull, {"do": "resolve"}, to=f"{pull}/comments/{thread}/resolve")
+    assert f"resolved by {scene.ann.name}" in resolved.text
+    await scene.reader.send(pull, {"do": "open"}, to=f"{pull}/comments/{thread}/resolve")
+    assert f"resolved by {scene.ann.name}" in await scene.reader.page(pull)
 
 
 async def test_files_and_branches_are_changed_on_pages(scene):

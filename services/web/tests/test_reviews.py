@@ -79,3 +79,14 @@ async def test_of_many_reviews_the_latest_show_what_they_say_to_lines(pages, for
     shown = await pages.get("/ann/demo/pulls/1")
     assert [path.split("/")[-2] for path in forge.read_paths if path.endswith("/comments")] == ["1", "2", "3"]
     assert "not shown here" not in shown.text
+
+
+async def test_a_conversation_on_a_line_is_resolved_where_it_stands(pages, forge):
+    comment = {"id": 5, "path": "src/a.py", "position": 4, "original_position": 0, "diff_hunk": "@@", "user": ANN_USER,
+               "pull_request_review_id": 7, "resolver": None, "outdated": False, "body": "Why?",
+               "created_at": MOMENT}  # fmt: skip
+    forge.answers |= {f"{PULL}/reviews": [_review(7, "COMMENT")], f"{PULL}/reviews/7/comments": [comment]}
+    answer = await pages.submit("/ann/demo/pulls/1/files", "Resolve", to="/comments/5/resolve", caller=BOB)
+
+    assert answer.headers["location"] == "/ann/demo/pulls/1/files?style=unified#thread-5"
+    assert forge.sent == [("POST", f"{HOME}/pulls/comments/5/resolve", {})]

@@ -11,7 +11,7 @@ from ingot_web.api.history import comparison_page
 from ingot_web.api.issues import beside, conversation, list_page
 from ingot_web.api.previews import preview
 from ingot_web.api.request import WebRequest
-from ingot_web.api.reviews import reviews_of, talk, threads_on_lines
+from ingot_web.api.reviews import conversations_on_lines, line_context, reviews_of
 
 COMMITS = 50
 STYLES = (
@@ -63,7 +63,7 @@ async def _conversation_page(
     )
     repository = frame.repository
     shown = {entry["review_id"] for entry in timeline.rows}
-    threads, leaves_out = await threads_on_lines(
+    conversations, leaves_out = await conversations_on_lines(
         frame, index, [review for review in reviews if review["id"] in shown]
     )
     styles = [(style, text) for style, text, setting in STYLES if repository[setting]]
@@ -77,8 +77,8 @@ async def _conversation_page(
         pull=pull,
         issue=issue,
         reviews=[review for review in reviews if review["state"] != "PENDING"],
-        threads=threads,
-        talk={**talk(frame, pull), "leaves_out": leaves_out},
+        conversations=conversations,
+        line_context={**line_context(frame, pull), "leaves_out": leaves_out},
         checks=checks,
         styles=styles,
         blockers=blockers.rows,

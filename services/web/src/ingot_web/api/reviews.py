@@ -12,7 +12,7 @@ from ingot_web.api.previews import preview
 from ingot_web.api.request import Form, WebRequest, whole_number
 from ingot_web.clients.forge import ListPage
 from ingot_web.core import diffs
-from ingot_web.core.threads import Thread, place, threads_of
+from ingot_web.core.conversations import Conversation, conversations_of, place
 
 REVIEWS = 50
 COMMENTED = 12
@@ -33,9 +33,9 @@ async def reviews_of(frame: RepositoryFrame, index: int) -> list[Any]:
     return [*first.rows, *(review for other in others for review in other.rows)]
 
 
-async def threads_on_lines(
+async def conversations_on_lines(
     frame: RepositoryFrame, index: int, reviews: list[Any]
-) -> tuple[list[Thread], bool]:
+) -> tuple[list[Conversation], bool]:
     """The conversations on lines of the latest of these reviews, and whether some are left out."""
     every = [review for review in reviews if review["comments_count"]]
     commented = every[-COMMENTED:]
@@ -50,10 +50,12 @@ async def threads_on_lines(
         [comment["body"] for comment in comments], context=frame.repository["full_name"]
     )
     pending = {review["id"] for review in commented if review["state"] == "PENDING"}
-    return threads_of(zip(comments, html, strict=True), pending), len(every) > COMMENTED
+    return conversations_of(zip(comments, html, strict=True), pending), len(every) > COMMENTED
 
 
-def talk(frame: RepositoryFrame, pull: Any, *, style: str = "unified", back: str = "") -> dict[str, Any]:
+def line_context(
+    frame: RepositoryFrame, pull: Any, *, style: str = "unified", back: str = ""
+) -> dict[str, Any]:
     """What conversations on lines need of the page that they stand on; ``back`` is the part of it behind the number."""
     viewer, repository = frame.request.principal, frame.repository
     can_push = bool(repository["permissions"] and repository["permissions"]["push"])
@@ -61,8 +63,10 @@ def talk(frame: RepositoryFrame, pull: Any, *, style: str = "unified", back: str
         "own": f"{frame.request.root}/{repository['full_name']}/pulls/{pull['number']}",
         "style": style,
         "back": back,
-        "can_talk": viewer.signed_in and not repository["archived"] and (can_push or not pull["is_locked"]),
-        "can_settle": viewer.signed_in and (can_push or viewer.name == pull["user"]["login"]),
+        "can_comment": viewer.signed_in
+        and not repository["archived"]
+        and (can_push or not pull["is_locked"]),
+        "can_resolve": viewer.signed_in and (can_push or viewer.name == pull["user"]["login"]),
         "link": "",
         "pending": None,
         "leaves_out": False,
@@ -85,13 +89,13 @@ async def files(request: WebRequest, index: int) -> Response[str]:
     )
     changes = diffs.parse(text) if text is not None else None
     style = _style(request.query_params.get("style", ""))
-    own = talk(frame, pull, style=style, back="files")
+    own = line_context(frame, pull, style=style, back="files")
     own["pending"] = next((review for review in reviews if review["state"] == "PENDING"), None)
-    if own["can_talk"] and pull["state"] == "open":
+    if own["can_comment"] and pull["state"] == "open":
         own["link"] = f"?style={style}&at="
     if changes is not None:
-        threads, own["leaves_out"] = await threads_on_lines(frame, index, reviews)
-        place(changes, threads)
+        conversations, own["leaves_out"] = await conversations_on_lines(frame, index, reviews)
+        place(changes, conversations)
         if target := diffs.line_at(changes, request.query_params.get("at", "")):
             file, line = target
             line.has_form = True
@@ -106,7 +110,7 @@ async def files(request: WebRequest, index: int) -> Response[str]:
         pull=pull,
         issue=issue,
         changes=changes,
-        talk=own,
+        line_context=own,
     )
 
 
@@ -156,12 +160,12 @@ async def reply(request: WebRequest, index: int, comment_id: int) -> Response[An
 
 
 @post(
-    "/{owner:str}/{repo:str}/pulls/{index:int}/comments/{comment_id:int}/settled",
+    "/{owner:str}/{repo:str}/pulls/{index:int}/comments/{comment_id:int}/resolve",
     policy=anyone(),
     include_in_schema=False,
 )
-async def settle(request: WebRequest, index: int, comment_id: int) -> Response[bytes]:
-    """Say that a conversation on a line is settled, or is not."""
+async def resolve(request: WebRequest, index: int, comment_id: int) -> Response[bytes]:
+    """Say that a conversation on a line is resolved, or is not."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     act = "unresolve" if form.text("do") == "open" else "resolve"
     await frame.forge.send("POST", "issues", frame.api("pulls", "comments", comment_id, act))
@@ -178,4 +182,4 @@ def _back(
     return frame.redirect(f"/pulls/{index}{anchor}")
 
 
-routes = [files, review, comment_on_line, reply, settle]
+routes = [files, review, comment_on_line, reply, resolve]

@@ -22,7 +22,7 @@ class DiffLine:
     text: str
     old: int | None = None
     new: int | None = None
-    threads: list[Any] = field(default_factory=list)
+    conversations: list[Any] = field(default_factory=list)
     """Conversations about it."""
     has_form: bool = False
     """Whether a comment on it is being written."""

@@ -1,7 +1,7 @@
 """Comments on lines as conversations."""
 
 from ingot_web.core import diffs
-from ingot_web.core.threads import place, threads_of
+from ingot_web.core.conversations import conversations_of, place
 
 from .test_diffs import CHANGED
 
@@ -13,33 +13,33 @@ def _comment(number, *, new=0, old=0, review=1, **more):
 
 def test_comments_of_a_review_on_one_line_are_one_conversation_below_it():
     comments = [_comment(3, new=4), _comment(1, new=4), _comment(2, old=4, review=9)]
-    threads = threads_of([(one, "") for one in comments], {9})
+    conversations = conversations_of([(one, "") for one in comments], {9})
     diff = diffs.parse(CHANGED)
-    place(diff, threads)
+    place(diff, conversations)
 
-    assert [(one.id, one.is_old, len(one.comments), one.is_pending) for one in threads] == [
+    assert [(one.id, one.is_old, len(one.comments), one.is_pending) for one in conversations] == [
         (1, False, 2, False),
         (2, True, 1, True),
     ]
-    placed = {line.text: line.threads for line in diff.files[0].lines if line.threads}
-    assert placed == {"new": [threads[0]], "old": [threads[1]]}
+    placed = {line.text: line.conversations for line in diff.files[0].lines if line.conversations}
+    assert placed == {"new": [conversations[0]], "old": [conversations[1]]}
 
 
 def test_what_is_outdated_or_elsewhere_stands_below_no_line():
     comments = [_comment(1, new=4, outdated=True), _comment(2, new=999), _comment(3, new=3, path="other")]
-    threads = threads_of([(one, "") for one in comments], set())
+    conversations = conversations_of([(one, "") for one in comments], set())
     diff = diffs.parse(CHANGED)
-    place(diff, threads)
+    place(diff, conversations)
 
-    assert not any(line.threads for line in diff.files[0].lines)
-    assert (threads[0].is_outdated, threads[0].hunk) == (True, ["@@", " a"])
+    assert not any(line.conversations for line in diff.files[0].lines)
+    assert (conversations[0].is_outdated, conversations[0].hunk) == (True, ["@@", " a"])
 
 
 def test_a_comment_on_a_line_that_has_an_outdated_one_is_a_conversation_of_its_own():
     comments = [_comment(1, new=4, outdated=True), _comment(2, new=4, review=2)]
-    threads = threads_of([(one, "") for one in comments], {2})
+    conversations = conversations_of([(one, "") for one in comments], {2})
     diff = diffs.parse(CHANGED)
-    place(diff, threads)
+    place(diff, conversations)
 
-    assert [(one.id, one.review_id, one.is_pending) for one in threads] == [(1, 1, False), (2, 2, True)]
-    assert [line.threads for line in diff.files[0].lines if line.threads] == [[threads[1]]]
+    assert [(one.id, one.review_id, one.is_pending) for one in conversations] == [(1, 1, False), (2, 2, True)]
+    assert [line.conversations for line in diff.files[0].lines if line.conversations] == [[conversations[1]]]

@@ -10,7 +10,7 @@ from ingot_web.core.diffs import Diff, DiffLine
 
 
 @dataclass
-class Thread:
+class Conversation:
     """The comments of a review on one line, as it is answered and resolved: of the file before the changes if ``is_old``, else of the file after them."""
 
     path: str
@@ -32,7 +32,7 @@ class Thread:
 
     @property
     def resolver(self) -> Any:
-        """Who said that it is settled; None while it is open."""
+        """Who said that it is resolved; None while it is open."""
         return self.comments[0][0]["resolver"]
 
     @property
@@ -45,25 +45,25 @@ class Thread:
         return str(self.comments[0][0]["diff_hunk"]).split("\n")[-4:]
 
 
-def threads_of(comments: Iterable[tuple[Any, Markup]], pending_reviews: set[int]) -> list[Thread]:
+def conversations_of(comments: Iterable[tuple[Any, Markup]], pending_reviews: set[int]) -> list[Conversation]:
     """The conversations, in the order of their first comments."""
-    threads: dict[tuple[int, str, bool, int], Thread] = {}
+    conversations: dict[tuple[int, str, bool, int], Conversation] = {}
     for comment, html in sorted(comments, key=lambda pair: pair[0]["id"]):
         is_old = bool(comment["original_position"])
         line = comment["original_position"] or comment["position"]
         review = comment["pull_request_review_id"]
-        thread = threads.setdefault(
+        conversation = conversations.setdefault(
             (review, comment["path"], is_old, line),
-            Thread(comment["path"], is_old, line, is_pending=review in pending_reviews),
+            Conversation(comment["path"], is_old, line, is_pending=review in pending_reviews),
         )
-        thread.comments.append((comment, html))
-    return list(threads.values())
+        conversation.comments.append((comment, html))
+    return list(conversations.values())
 
 
-def place(diff: Diff, threads: Iterable[Thread]) -> None:
+def place(diff: Diff, conversations: Iterable[Conversation]) -> None:
     """Put each conversation below its line, where the diff still shows it."""
-    current = [thread for thread in threads if not thread.is_outdated]
-    paths = {thread.path for thread in current}
+    current = [conversation for conversation in conversations if not conversation.is_outdated]
+    paths = {conversation.path for conversation in current}
     lines: dict[tuple[str, bool, int], DiffLine] = {}
     for file in diff.files:
         if not paths & {file.path, file.old_path}:
@@ -74,6 +74,6 @@ def place(diff: Diff, threads: Iterable[Thread]) -> None:
             if line.old is not None:
                 lines[file.path, True, line.old] = line
                 lines[file.old_path, True, line.old] = line
-    for thread in current:
-        if target := lines.get((thread.path, thread.is_old, thread.line)):
-            target.threads.append(thread)
+    for conversation in current:
+        if target := lines.get((conversation.path, conversation.is_old, conversation.line)):
+            target.conversations.append(conversation)
