@@ -25,6 +25,8 @@ async def test_a_file_is_changed_in_a_form_and_shown_afterwards(pages, forge):
     (method, path, body) = forge.sent[0]
     assert (method, path, body["branch"]) == ("POST", f"{HOME}/contents", "fix#1")
     assert body["files"][0]["content"] == b64encode(b"one\n").decode()
+    await pages.submit("/ann/demo/_delete/fix%231/a.txt", "Delete the file")
+    assert forge.sent[1][2]["files"] == [{"operation": "delete", "path": "a.txt", "sha": "1" * 40}]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +44,8 @@ async def test_a_file_is_read_for_nobody_who_may_not_change_it(pages, forge):
     forge.answers[FILE] = _file()
     forge.answers[HOME]["permissions"]["push"] = False
 
-    assert (await pages.get(EDIT, BOB)).status_code == 403
+    for page in (EDIT, "/ann/demo/_delete/main/a.txt"):
+        assert (await pages.get(page, BOB)).status_code == 403
     assert not [path for path in forge.read_paths if "contents" in path or "raw" in path]
 
 

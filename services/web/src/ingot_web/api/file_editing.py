@@ -17,13 +17,12 @@ EDITED_BYTES = 500_000
 SHARED = "/{owner:str}/{repo:str}/"
 
 
-async def _begin(frame: RepositoryFrame, *questions: Any) -> list[Any]:
-    """The repository, and what is asked beside it. Raises Denied where the caller may not change files."""
-    answers = await frame.load(*questions)
+async def _begin(frame: RepositoryFrame) -> None:
+    """The repository, before anything else is read. Raises Denied where the caller may not change files."""
+    await frame.load()
     permissions = frame.repository["permissions"]
     if not (permissions and permissions["push"]) or frame.repository["archived"]:
         raise Denied("you may not change files here; fork the repository, and change them there")
-    return answers
 
 
 def _page(
@@ -91,10 +90,10 @@ async def delete(request: WebRequest) -> Response[str]:
     request.require_signed_in()
     frame = RepositoryFrame(request)
     ref = await _branch(frame)
-    (file,) = await _begin(
-        frame, frame.forge.get("repos", frame.api("contents", *ref.path.split("/")), ref=ref.name)
-    )
-    if isinstance(file, list):
+    await _begin(frame)
+    path = frame.api("contents-ext", *ref.path.split("/"))
+    file = (await frame.forge.get("repos", path, ref=ref.name)).get("file_contents")
+    if file is None:
         raise Invalid("a folder goes with its last file")
     return _page(frame, "delete", ref, Form([("path", ref.path), ("sha", file["sha"])]))
 
