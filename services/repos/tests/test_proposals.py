@@ -152,22 +152,22 @@ async def test_nobody_names_what_proposals_keep(world, ann, bob, base, url, work
     await git("push", url, "HEAD:refs/for/master", cwd=work, person=bob)
     tip = (await git("rev-parse", "HEAD", cwd=work)).strip()
     await commit(work, "d.txt")
-    held, own = "refs/scratch/proposals/1", "refs/scratch/proposals/2"
+    stored, own = "refs/scratch/proposals/1", "refs/scratch/proposals/2"
     async with ssh_before(world) as port:
         client = Client(tmp_path, port, robot)
         remote = client.url("ann/app")
-        for refs in ([held], [held, "refs/for/master"], [own, "refs/for/master"]):
+        for refs in ([stored], [stored, "refs/for/master"], [own, "refs/for/master"]):
             changes = [f"+HEAD:{ref}" for ref in refs]
             code, said = await git("push", url, *changes, cwd=work, person=ann, check=False)
             assert code == 1, said
-        code, said = await client.git("push", remote, f"+HEAD:{held}", cwd=work)
+        code, said = await client.git("push", remote, f"+HEAD:{stored}", cwd=work)
         assert code == 1, said
-        for name in (held, held.removeprefix("refs/")):
+        for name in (stored, stored.removeprefix("refs/")):
             code, said = await client.git("archive", f"--remote={remote}", "-o", "y.tar", name, cwd=work)
             assert code != 0, said
     path = world.components.storage.path(base)
     refs = await git("for-each-ref", "--format=%(refname) %(objectname)", "refs/scratch", cwd=path)
-    assert refs.splitlines()[0] == f"{held} {tip}"
+    assert refs.splitlines()[0] == f"{stored} {tip}"
 
 
 async def test_strangers_and_the_blocked_propose_nothing(world, ann, bob, base, url, work):
@@ -251,12 +251,12 @@ async def test_what_is_refused_leaves_nothing_behind(world, bob, base, url, work
     assert await git("for-each-ref", "refs/scratch", cwd=path) == ""
     assert await world.rows("proposal") == []
     await git("push", url, "HEAD:refs/for/master/x", cwd=work, person=bob)
-    held = await git("for-each-ref", "refs/scratch", cwd=path)
+    stored = await git("for-each-ref", "refs/scratch", cwd=path)
     force = ("-o", "force-push=true")
     said = await refuse(*force, "HEAD:refs/for/master/y", "HEAD^{tree}:refs/for/master/x")
     assert "1 others of your proposals" in said
     assert "has no commits" in said
-    assert await git("for-each-ref", "refs/scratch", cwd=path) == held
+    assert await git("for-each-ref", "refs/scratch", cwd=path) == stored
     assert [facts(event)[1] for event in await proposals(world)] == ["x:2"]
 
 
