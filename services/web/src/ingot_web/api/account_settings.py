@@ -6,7 +6,7 @@ from typing import Any
 from litestar import Response, get, post
 
 from ingot_chassis.db.tables import now
-from ingot_chassis.errors import ApiError
+from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.request import Form, WebRequest, whole_number
 from ingot_web.clients.forge import at
@@ -129,6 +129,7 @@ async def change_tokens(request: WebRequest) -> Response[Any]:
 
 
 def _new_token(form: Form) -> dict[str, Any]:
+    """Raises Invalid: a token never lasts for ever because its days were mistyped."""
     chosen = ((form.text(group), group) for group in GROUPS)
     body: dict[str, Any] = {
         "name": form.text("name"),
@@ -137,6 +138,8 @@ def _new_token(form: Form) -> dict[str, Any]:
     if repositories := form.text("repositories").split():
         body["repositories"] = repositories
     days = whole_number(form.text("days"), 4)
+    if days is None and form.text("days"):
+        raise Invalid.field("days", "number", "is no number of days")
     if days is not None:
         body["expires_at"] = (now() + timedelta(days=days)).isoformat()
     return body
