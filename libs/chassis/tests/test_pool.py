@@ -161,3 +161,22 @@ async def test_nobody_waits_for_a_database_that_is_away_for_long(make_url, monke
                 await use
             assert refused.value.status == 503
             assert refused.value.headers["Retry-After"]
+
+
+async def test_a_read_that_is_cut_for_good_says_that_the_database_is_away(make_url, monkeypatch):
+    """A connection that is closed and finds no other one is not closed again."""
+    async with behind_a_wire(make_url()) as (database, wire):
+        await add(database, "a")
+
+        async def read() -> None:
+            async with database.read() as db:
+                assert await BY_ID.first(db, id="a")
+                await wire.cut()
+                await BY_ID.first(db, id="a")
+
+        monkeypatch.setattr(pool, "AWAY_SECONDS", 0.0)
+        with pytest.raises(DatabaseUnavailable):
+            await read()
+        await wire.join()
+        monkeypatch.undo()
+        assert await count(database) == 1

@@ -62,6 +62,9 @@ class PooledConnection:
         return bool(self.driver.is_closed())
 
     async def drop(self) -> None:
+        """Close it, if `reopen` has not done so and found no other one."""
+        if self.connection.closed:
+            return
         if not self.connection.invalidated:
             await self.connection.invalidate()
         await self.connection.close()
