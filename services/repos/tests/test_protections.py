@@ -2,6 +2,9 @@
 
 import pytest
 
+from ingot_repos.core.protections import Actor, rules_of
+from ingot_repos.git.refs import RefChange
+
 from .world import commit, git
 
 BRANCHES, TAGS = "/repos/ann/app/branch_protections", "/repos/ann/app/tag_protections"
@@ -61,6 +64,24 @@ async def test_who_may_push_is_said_by_the_rule(ann, bob, git_url, work, fields,
         await commit(work)
         code, _ = await push(person, git_url, work, "master")
         assert (code == 0) == codes[login], login
+
+
+async def test_deploy_keys_push_where_the_rule_names_them(world, ann, base):
+    push_, force = {"enable_push": True, "enable_push_whitelist": True}, {"enable_force_push": True}
+    key, change = Actor(0, is_deploy_key=True), RefChange("refs/heads/master", "1" * 40, "2" * 40)
+    for number, (fields, refused, forced_only) in enumerate((
+        (push_, True, False),
+        (push_ | {"push_whitelist_deploy_keys": True}, True, True),
+        (push_ | force | {"push_whitelist_deploy_keys": True, "enable_force_push_allowlist": True}, True, True),
+        (push_ | force | {"push_whitelist_deploy_keys": True, "enable_force_push_allowlist": True,
+                          "force_push_allowlist_deploy_keys": True}, False, False),
+    )):  # fmt: skip
+        if number:
+            await ann.call("DELETE", f"/api/v1{BRANCHES}/master")
+        await protect(ann, "master", **fields)
+        async with world.database.read() as db:
+            refusals = (await rules_of(db, base)).refusals(key, [change])
+        assert [one.forced_only for one in refusals] == ([forced_only] if refused else []), fields
 
 
 @pytest.mark.parametrize(

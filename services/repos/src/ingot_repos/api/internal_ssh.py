@@ -76,11 +76,10 @@ async def session_of_key(
         key = await deploy_keys.get_opening(db, row.id, fingerprint)
     if key is None:
         raise refusal
-    if key.read_only and level == "write":
-        raise Denied("the deploy key may only read")
-    opened = ResolvedRepository(row, "read" if key.read_only else "write")
+    opened = ResolvedRepository(row, access.level_of_deploy_key(level, read_only=key.read_only))
+    actor = Actor(0, level=opened.level, is_deploy_key=True)
     # Events name a person: the owner, as for the deploy keys of Gitea.
-    return SshSession(opened, Pusher(row.owner_id, Actor(0, level=opened.level), restricted=True))
+    return SshSession(opened, Pusher(row.owner_id, actor, restricted=True))
 
 
 @get("/internal/ssh/host-keys", policy=services("repos"), include_in_schema=False)

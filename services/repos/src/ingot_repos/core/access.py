@@ -34,6 +34,14 @@ def level(row: RepositoryRow, principal: Principal) -> Level:
     return max(levels, key=LEVELS.index)
 
 
+def level_of_deploy_key(required: RequiredLevel, *, read_only: bool) -> Level:
+    """What a deploy key of the repository may do to it. Raises Denied unless that is enough."""
+    level_: Level = "read" if read_only else "write"
+    if not suffices(level_, required):
+        raise Denied("the deploy key may only read")
+    return level_
+
+
 def is_visible(account_id: int, visibility: Visibility, principal: Principal) -> bool:
     """Whether ``principal`` may know of an account."""
     if visibility == Visibility.PUBLIC or principal.admin:

@@ -32,13 +32,19 @@ MOST_RULES = 200
 
 
 class Actor(msgspec.Struct, frozen=True):
-    """Who moves refs: a user, their teams in the organization that owns the repository, and their access to it."""
+    """Who moves refs: a user, their teams in the organization that owns the repository, and their access to it.
+
+    A deploy key is nobody: its ``id`` is 0.
+    """
 
     id: int
     teams: frozenset[int] = frozenset()
     level: Level = "write"
+    is_deploy_key: bool = False
 
-    def is_among(self, users: Collection[int], teams: Collection[int]) -> bool:
+    def is_among(self, users: Collection[int], teams: Collection[int], *, deploy_keys: bool = False) -> bool:
+        if self.is_deploy_key:
+            return deploy_keys
         return self.id in users or not self.teams.isdisjoint(teams)
 
 
@@ -86,12 +92,18 @@ class Rules(msgspec.Struct, frozen=True):
         if not rule.enable_push:
             return RefRefusal(change.name, f"{text}: it changes by pull requests only")
         if rule.enable_push_whitelist and not actor.is_among(
-            rule.push_whitelist_usernames, rule.push_whitelist_teams
+            rule.push_whitelist_usernames,
+            rule.push_whitelist_teams,
+            deploy_keys=rule.push_whitelist_deploy_keys,
         ):
             return RefRefusal(change.name, f"{text}: you are not among those who may push to it")
         may_force = rule.enable_force_push and (
             not rule.enable_force_push_allowlist
-            or actor.is_among(rule.force_push_allowlist_usernames, rule.force_push_allowlist_teams)
+            or actor.is_among(
+                rule.force_push_allowlist_usernames,
+                rule.force_push_allowlist_teams,
+                deploy_keys=rule.force_push_allowlist_deploy_keys,
+            )
         )
         if may_force or change.before == ZERO_OID:
             return None
