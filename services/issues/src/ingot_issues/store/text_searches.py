@@ -1,4 +1,4 @@
-"""The condition of a search by text: the words are in the title, the body or a comment, in any case.
+"""The condition of a search by text: the title, the body or a comment contains it as it is, in any case of letters.
 
 On PostgreSQL the texts have trigram indexes (pg_trgm). The text is written into the statement: only so does the planner
 know whether it is rare, when the index finds it, or common, when walking from the newest on finds it soon.
