@@ -30,7 +30,7 @@ async def test_answers_are_as_told(receiver):
 
 async def test_a_slow_answer_is_recorded_at_once(receiver):
     receiver.answer(200, delay=30)
-    async with httpx.AsyncClient(timeout=0.2) as client:
+    async with httpx.AsyncClient(timeout=httpx.Timeout(30, read=0.2)) as client:
         with pytest.raises(httpx.ReadTimeout):
             await client.post(receiver.url)
     assert len(await receiver.wait_for(1)) == 1
