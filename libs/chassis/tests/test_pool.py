@@ -180,3 +180,22 @@ async def test_a_read_that_is_cut_for_good_says_that_the_database_is_away(make_u
         await wire.join()
         monkeypatch.undo()
         assert await count(database) == 1
+
+
+async def test_a_connection_whose_block_was_cancelled_is_not_used_again(make_url):
+    async with behind_a_wire(make_url()) as (database, _):
+        drivers = []
+
+        async def read(event: asyncio.Event) -> None:
+            async with database.read() as db:
+                drivers.append(db.driver)
+                event.set()
+                await asyncio.Event().wait()
+
+        started = asyncio.Event()
+        reader = asyncio.create_task(read(started))
+        await started.wait()
+        reader.cancel()
+        await asyncio.wait([reader])
+        async with database.read() as db:
+            assert db.driver is not drivers[0]

@@ -134,10 +134,14 @@ class ConnectionPool:
         await self._acquire_slot()
         try:
             pooled = await self._open_or_reuse()
+            is_busy = False
             try:
                 yield pooled
+            except asyncio.CancelledError:
+                is_busy = pooled.driver is not None  # it may not have finished what was cancelled
+                raise
             finally:
-                if pooled.is_usable():
+                if pooled.is_usable() and not is_busy:
                     self._idle.append(pooled)
                 else:
                     await self._drop(pooled)
