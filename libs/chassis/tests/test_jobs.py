@@ -140,12 +140,12 @@ async def test_a_heartbeat_that_fails_once_does_not_lose_the_lease(database):
     class FailingJobs(Jobs):
         failures = 1
 
-        async def extend(self, job, progress=None):
+        async def extend(self, job):
             if self.failures:
                 self.failures -= 1
                 raise OSError("the network blinked")
-            await super().extend(job, progress)
             extended.set()
+            return await super().extend(job)
 
     jobs, extended = FailingJobs(database, lease=timedelta(seconds=0.6)), asyncio.Event()
     await add(jobs)
@@ -157,6 +157,31 @@ async def test_a_heartbeat_that_fails_once_does_not_lose_the_lease(database):
 
     assert await Workers("counter", jobs, {"kind": work}).step() == 1
     assert runs == [1]
+
+
+async def test_a_heartbeat_after_the_work_ended_its_job_does_not_stop_the_worker(database):
+    class SlowJobs(Jobs):
+        async def extend(self, job):
+            await ended.wait()
+            try:
+                return await super().extend(job)
+            finally:
+                extended.set()
+
+    jobs, ended, extended = SlowJobs(database, lease=timedelta(seconds=0.3)), asyncio.Event(), asyncio.Event()
+    await add(jobs)
+    steps = []
+
+    async def work(job):
+        async with database.transaction() as tx:
+            await jobs.finish(tx, job)
+        ended.set()
+        await extended.wait()
+        await asyncio.sleep(0)
+        steps.append("after the end")
+
+    assert await Workers("counter", jobs, {"kind": work}).step() == 1
+    assert steps == ["after the end"]
 
 
 async def test_a_worker_that_lost_its_lease_is_stopped(database):

@@ -147,13 +147,20 @@ class Jobs:
             for r in rows
         ]
 
-    async def extend(self, job: Job, progress: str | None = None) -> None:
-        """Keep the lease for another term, and note the progress. Raises LeaseLost."""
-        values: dict[str, Any] = {"lease_until": now() + self.lease}
-        if progress is not None:
-            values["progress"] = progress
+    async def extend(self, job: Job) -> bool:
+        """Keep the lease for another term. False when the job's own work has just ended it. Raises LeaseLost."""
         async with self.database.transaction() as tx:
-            await self._update_leased(tx, job, values)
+            try:
+                await self._update_leased(tx, job, {"lease_until": now() + self.lease})
+            except LeaseLost:
+                # Every claim raises the fence: the same fence means that no other worker has the job.
+                same = select(self.table.c.id).where(
+                    self.table.c.id == job.id, self.table.c.fence == job.fence
+                )
+                if (await tx.execute(same)).first() is None:
+                    raise
+                return False
+        return True
 
     async def finish(self, tx: Tx, job: Job, *, again_at: datetime | None = None) -> None:
         """End the job in ``tx``, together with its effect; or have it run again at a time. Raises LeaseLost."""

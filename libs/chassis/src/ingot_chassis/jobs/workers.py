@@ -129,11 +129,12 @@ class Workers:
             log.warning("lease lost", job=job.kind, key=job.key)
 
     async def _hold(self, job: Job, worker: asyncio.Task[None] | None) -> None:
-        """Extend the lease three times per term; stop the worker when it is lost."""
+        """Extend the lease three times per term until the job ends; stop the worker when it is lost."""
         while True:
             await asyncio.sleep(self._jobs.lease.total_seconds() / 3)
             try:
-                await self._jobs.extend(job)
+                if not await self._jobs.extend(job):
+                    return
             except LeaseLost:
                 if worker is not None:
                     worker.cancel()
