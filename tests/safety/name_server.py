@@ -1,0 +1,186 @@
+"""A small internet: a name server that lies, a public address, and private ones that nothing may be sent to.
+
+`test_egress` runs this file as a program in a network namespace of its own, where the name server stands in resolv.conf.
+It starts Ingot there, has it call every name in every way there is, and prints one line of JSON: what arrived where.
+"""
+
+import itertools
+import json
+import socketserver
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import dns.message
+import dns.rdatatype
+import dns.rrset
+import httpx
+from tests.e2e.deployments import ADMINISTRATOR, Standalone, running
+
+PUBLIC = "93.184.215.14"
+PRIVATE = ("127.0.0.1", "10.1.2.3", "169.254.169.254")
+PATIENCE = 60.0
+
+Answer = dict[str, list[str]]
+"""By type of record, the addresses."""
+
+NAMES: dict[str, list[Answer]] = {
+    "honest.example": [{"A": [PUBLIC]}],
+    "redirecting.example": [{"A": [PUBLIC]}],
+    "mixed.example": [{"A": [PUBLIC, "127.0.0.1"]}],
+    "inside.example": [{"A": ["10.1.2.3"]}],
+    "metadata.example": [{"A": ["169.254.169.254"]}],
+    "mapped.example": [{"AAAA": ["::ffff:127.0.0.1"]}],
+    "both.example": [{"A": [PUBLIC], "AAAA": ["::1"]}],
+    "rebinding.example": [{"A": [PUBLIC]}, {"A": ["127.0.0.1"]}],
+}
+"""What each name has, one question after the other and then from the beginning again."""
+
+
+class NameServer(socketserver.ThreadingUDPServer):
+    """Answers questions for the addresses of ``NAMES``; nobody may remember an answer."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 53), _Question)
+        self._answers: dict[tuple[str, str], Iterator[Answer]] = {
+            (name, kind): itertools.cycle(answers)
+            for name, answers in NAMES.items()
+            for kind in ("A", "AAAA")
+        }
+        self._lock = threading.Lock()
+        self.questions: set[str] = set()
+
+    def addresses(self, name: str, kind: str) -> list[str]:
+        with self._lock:
+            self.questions.add(name)
+            answers = self._answers.get((name, kind))
+            return next(answers).get(kind, []) if answers is not None else []
+
+
+class _Question(socketserver.BaseRequestHandler):
+    server: NameServer
+
+    def handle(self) -> None:
+        packet, socket = self.request
+        query = dns.message.from_wire(packet)
+        (question,) = query.question
+        kind = dns.rdatatype.to_text(question.rdtype)
+        response = dns.message.make_response(query, recursion_available=True)
+        if addresses := self.server.addresses(question.name.to_text(omit_final_dot=True), kind):
+            response.answer.append(dns.rrset.from_text(question.name, 0, "IN", kind, *addresses))
+        socket.sendto(response.to_wire(), self.client_address)
+
+
+class Listener(ThreadingHTTPServer):
+    """Port 80 of one address. ``arrivals`` has the host and path of each request, in order."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__((address, 80), _Arrival)
+        self.arrivals: list[str] = []
+
+
+class _Arrival(BaseHTTPRequestHandler):
+    server: Listener
+
+    def _answer(self) -> None:
+        host = self.headers.get("host", "").partition(":")[0]
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        self.server.arrivals.append(f"{host}{self.path}")
+        self.send_response(307 if host == "redirecting.example" else 404)
+        self.send_header("location", f"http://inside.example{self.path}")
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    do_GET = do_POST = _answer  # noqa: N815 - so the library calls them
+
+    def log_message(self, *_: object) -> None:
+        """Standard output is for the result."""
+
+
+class Visitor:
+    """Has Ingot call names, as a person who owns a repository may."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        self._client = client
+
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        """The JSON of an answer, whatever its status."""
+        answer = self._client.request(method, f"api/v1/{path}", json=body)
+        assert answer.status_code < 500, answer.text
+        return answer.json() if answer.content else None
+
+    def hook(self, name: str) -> list[str]:
+        """Two deliveries to a webhook there, one after the other; how each first attempt ended."""
+        self.ask("POST", "user/repos", {"name": name, "auto_init": True})
+        config = {"url": f"http://{name}/hook", "content_type": "json"}
+        hook = {"type": "gitea", "config": config, "events": ["issues"], "active": True}
+        path = (
+            f"repos/root/{name}/hooks/{self.ask('POST', f'repos/root/{name}/hooks', hook)['id']}/deliveries"
+        )
+        errors = []
+        for count in (1, 2):
+            self.ask("POST", f"repos/root/{name}/issues", {"title": "It creaks"})
+            deliveries = self.wait(lambda: self.ask("GET", path), lambda rows, n=count: failed(rows) == n)
+            errors.append(max(deliveries, key=lambda delivery: delivery["sequence"])["error"])
+        return errors
+
+    def copy(self, name: str) -> list[str]:
+        """Two imports from there; how each ended."""
+        ends = []
+        for number in (1, 2):
+            body = {"clone_addr": f"http://{name}/import.git", "repo_name": f"{name}-{number}"}
+            answer = self.ask("POST", "repos/migrate", body)
+            if "id" not in answer:
+                ends.append(answer["message"])
+                continue
+            path = f"repos/root/{name}-{number}/migration"
+            ends.append(
+                self.wait(lambda p=path: self.ask("GET", p), lambda state: state["finished_at"])["error"]
+            )
+        return ends
+
+    def push(self, name: str) -> str:
+        """A push mirror to there; how its first synchronization ended."""
+        path = f"repos/root/{name}/push_mirrors"
+        answer = self.ask("POST", path, {"remote_address": f"http://{name}/mirror.git", "interval": "8h"})
+        if "remote_name" not in answer:
+            return str(answer["message"])
+        self.ask("POST", f"{path}-sync")
+        return str(self.wait(lambda: self.ask("GET", path)[0]["last_error"], bool))
+
+    def wait(self, look: Any, is_there: Any) -> Any:
+        deadline = time.monotonic() + PATIENCE
+        while not is_there(value := look()):
+            assert time.monotonic() < deadline, value
+            time.sleep(0.05)
+        return value
+
+
+def failed(deliveries: list[dict[str, Any]]) -> int:
+    return sum(bool(delivery["error"]) for delivery in deliveries)
+
+
+def main(folder: Path) -> None:
+    names, public = NameServer(), Listener(PUBLIC)
+    private = [Listener(address) for address in PRIVATE]
+    for server in (names, public, *private):
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    deployment = Standalone(folder, {"INGOT_HOOKS_ALLOWED_TARGETS": ""})
+    with running(deployment), httpx.Client(base_url=deployment.url, auth=ADMINISTRATOR, timeout=60) as client:
+        visitor = Visitor(client)
+        ends = {name: [*visitor.hook(name), *visitor.copy(name), visitor.push(name)] for name in NAMES}
+    result = {
+        "asked for": sorted(names.questions),
+        "public": public.arrivals,
+        "private": [arrival for listener in private for arrival in listener.arrivals],
+        "ends": ends,
+    }
+    sys.stdout.write(json.dumps(result) + "\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
