@@ -37,7 +37,7 @@ async def sweep() -> None:
     """A periodic task."""
 
 
-KEY, SERVICE_KEY, GATEWAY_KEY = SigningKey.generate(), SigningKey.generate(), SigningKey.generate()
+KEY, SERVICE_KEY, GATEWAY_KEY, WEB_KEY = (SigningKey.generate() for _ in range(4))
 
 
 MULTIPART = (
@@ -216,7 +216,9 @@ def app(public_url: str = "http://ingot.test/") -> Litestar:
         settings=ServiceSettings(public_url=public_url, metrics_public=True),
         bus=Bus("nats://127.0.0.1:1", name="counter"),
         principal_verifier=PrincipalVerifier("counter", keys),
-        service_verifier=ServiceVerifier("counter", {"friend": SERVICE_KEY.x, "gateway": GATEWAY_KEY.x}),
+        service_verifier=ServiceVerifier(
+            "counter", {"friend": SERVICE_KEY.x, "gateway": GATEWAY_KEY.x, "web": WEB_KEY.x}
+        ),
     )
     parts.tasks.append(PeriodicTask("counter_sweep", timedelta(hours=1), sweep))
     routes = [
@@ -508,8 +510,9 @@ async def test_a_parameter_in_the_path_of_the_wrong_type_is_not_found():
     assert (answer.status_code, answer.json()["message"]) == (404, "Not found.")
 
 
-async def test_the_gateway_lists_and_runs_periodic_tasks_and_nobody_else_does():
-    gateway = {"ingot-service": ServiceIdentity("gateway", GATEWAY_KEY).token("counter")}
+@pytest.mark.parametrize(("name", "key"), [("gateway", GATEWAY_KEY), ("web", WEB_KEY)])
+async def test_the_gateway_and_web_list_and_run_periodic_tasks_and_nobody_else_does(name, key):
+    gateway = {"ingot-service": ServiceIdentity(name, key).token("counter")}
     async with client() as http:
         assert (await http.post("/internal/tasks/counter_sweep", headers=gateway)).status_code == 204
         [task] = (await http.get("/internal/tasks", headers=gateway)).json()

@@ -6,10 +6,11 @@ import pytest
 from sqlalchemy import select
 
 from ingot_chassis.db.database import Database
+from ingot_chassis.db.tables import now
 from ingot_chassis.events.bus import Bus
 from ingot_chassis.events.consumers import Consumers
 from ingot_chassis.events.relay import Relay
-from ingot_chassis.events.replay import replay
+from ingot_chassis.events.replay import list_dead_lettered, replay
 from ingot_chassis.jobs.loops import running
 
 from .messaging_world import Counted, metadata, tally
@@ -52,6 +53,23 @@ async def reading(make_url, own_nats):
 async def test_an_event_that_is_given_up_is_dead_lettered_and_lets_its_key_go_on(reading):
     assert await reading.dead_lettered() == ["RuntimeError('not now')"]
     assert await reading.count() == 1
+    [event] = await list_dead_lettered(reading.database, 10)
+    assert (event.key, event.error, event.size) == ("k", "RuntimeError('not now')", 0)
+    outbox = metadata.tables["outbox"]
+    row = {
+        "id": "9",
+        "type": "t",
+        "key": "b",
+        "payload": b"12345",
+        "created_at": now(),
+        "dead_lettered_at": now(),
+    }
+    async with reading.database.transaction() as tx:
+        await tx.execute(outbox.insert().values(row))
+    assert [(each.id, each.size) for each in await list_dead_lettered(reading.database, 10)] == [
+        (event.id, 0),
+        ("9", 5),
+    ]
 
 
 async def test_what_was_dead_lettered_is_applied_once_more_and_once(reading):

@@ -3,14 +3,72 @@
 What was too large for the relay to send is given to the relay once more (``relay.send_again``).
 """
 
+from datetime import datetime
+
+import msgspec
 import structlog
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from ingot_chassis.db.database import Database
+from ingot_chassis.db.rows import TypedRow, fetch_all
 from ingot_chassis.events.consumers import Consumers
 from ingot_chassis.events.envelope import decode_envelope
 
 log = structlog.get_logger()
+
+
+class DeadLetteredEvent(msgspec.Struct, frozen=True):
+    """An event that was given up. ``error`` says why it was not applied; ``size`` are its bytes if it was too large to be sent."""
+
+    id: str
+    type: str
+    key: str
+    at: datetime
+    error: str = ""
+    size: int = 0
+
+
+class Replayed(msgspec.Struct, frozen=True):
+    """How many events were applied, how many stay dead-lettered, and how many the relay has again."""
+
+    applied: int
+    left: int
+    sent_again: int
+
+
+class _UnappliedRow(TypedRow):
+    error: str
+    received_at: datetime
+    envelope: bytes
+
+
+class _UnsentRow(TypedRow):
+    id: str
+    type: str
+    key: str
+    dead_lettered_at: datetime
+    size: int
+
+
+async def list_dead_lettered(database: Database, limit: int) -> list[DeadLetteredEvent]:
+    """The first ``limit`` that could not be applied, then the first that could not be sent."""
+    inbox, outbox = database.metadata.tables["inbox"], database.metadata.tables["outbox"]
+    unapplied = select(inbox.c.error, inbox.c.received_at, inbox.c.envelope).where(inbox.c.error.is_not(None))
+    size = func.length(outbox.c.payload).label("size")
+    unsent = select(outbox.c.id, outbox.c.type, outbox.c.key, outbox.c.dead_lettered_at, size)
+    unsent = unsent.where(outbox.c.dead_lettered_at.is_not(None)).order_by(outbox.c.seq)
+    async with database.read() as db:
+        inbox_rows = await fetch_all(db, unapplied.order_by(inbox.c.received_at).limit(limit), _UnappliedRow)
+        outbox_rows = await fetch_all(db, unsent.limit(limit), _UnsentRow)
+    events = []
+    for row in inbox_rows:
+        envelope = decode_envelope(row.envelope)
+        events.append(DeadLetteredEvent(envelope.id, envelope.type, envelope.key, row.received_at, row.error))
+    events += [
+        DeadLetteredEvent(row.id, row.type, row.key, row.dead_lettered_at, size=row.size)
+        for row in outbox_rows
+    ]
+    return events
 
 
 async def replay(database: Database, consumers: Consumers) -> tuple[int, int]:

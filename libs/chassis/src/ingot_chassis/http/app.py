@@ -18,7 +18,12 @@ from ingot_chassis.http.methods import RouteMethods
 from ingot_chassis.http.middleware import RequestTelemetry
 from ingot_chassis.http.openapi import openapi_document
 from ingot_chassis.http.request import ApiRequest
-from ingot_chassis.http.tasks import list_tasks, run_task
+from ingot_chassis.http.tasks import (
+    list_dead_lettered_events,
+    list_tasks,
+    replay_dead_lettered_events,
+    run_task,
+)
 from ingot_chassis.jobs.loops import running
 from ingot_chassis.service import ServiceParts
 
@@ -43,6 +48,7 @@ def service_app(
     optional = [
         *([metrics] if parts.settings.metrics_public else []),
         *([list_audit_entries] if audit.TABLE in tables else []),
+        *([list_dead_lettered_events, replay_dead_lettered_events] if tables else []),
     ]
     app = Litestar(
         route_handlers=[*routes, livez, readyz, *optional, openapi_document, list_tasks, run_task],

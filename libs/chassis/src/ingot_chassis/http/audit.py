@@ -1,4 +1,4 @@
-"""The audit log of a service, for the gateway, which shows those of all services to administrators."""
+"""The audit log of a service, for the gateway and web, which show those of all services to administrators."""
 
 from litestar import get
 
@@ -8,7 +8,7 @@ from ingot_chassis.http.policy import services
 from ingot_chassis.http.request import ApiRequest
 
 
-@get("/internal/audit", policy=services("gateway"), include_in_schema=False)
+@get("/internal/audit", policy=services("gateway", "web"), include_in_schema=False)
 async def list_audit_entries(
     request: ApiRequest, limit: int = MAX_LIMIT, before: str = "", actor: str = "", action: str = ""
 ) -> list[AuditEntry]:
