@@ -50,10 +50,21 @@ class FakeForge:
         self.read_paths: list[str] = []
         """Paths of all GET, in order."""
         self.sent: list[tuple[str, str, object]] = []
+        self.internal: dict[str, object] = {}
+        """What internal routes answer, by method and path."""
+        self.calls: list[tuple[str, str]] = []
+        """Method and path of all calls of those routes."""
         self.identity = None
-        """Answers what is internal."""
+        """Answers the others that are internal."""
 
     async def __call__(self, scope, receive, send):
+        route = f"{scope['method']} {scope['path']}"
+        if route in self.internal:
+            self.calls.append((scope["method"], scope["path"]))
+            answer = self.internal[route]
+            await send({"type": "http.response.start", "status": 200 if answer else 204, "headers": []})
+            await send({"type": "http.response.body", "body": msgspec.json.encode(answer) if answer else b""})
+            return
         if scope["path"].startswith("/internal/") and scope["path"] != "/internal/markdown":
             await self.identity(scope, receive, send)
             return

@@ -13,6 +13,7 @@ from ingot_web.app import create_app
 from ingot_web.settings import Settings
 
 ANN = Principal(id=1, name="ann", via="session", session_id=11)
+ROOT = Principal(id=9, name="root", admin=True, via="session", session_id=19)
 BOB = Principal(id=2, name="bob", via="session", session_id=12)
 
 

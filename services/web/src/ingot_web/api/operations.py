@@ -1,0 +1,99 @@
+"""Administration of what runs: periodic tasks, dead-lettered events, the audit log."""
+
+import re
+from typing import Any
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError
+from ingot_chassis.http.policy import admin
+from ingot_web.api.request import WebRequest
+from ingot_web.clients.operations import AUDITED, HttpOperations
+
+SHOWN = 50
+LONGEST = 60
+"""Characters of a filter."""
+_ENTRY = re.compile(r"[0-9a-f]{24}")
+
+
+@get("/admin/tasks", policy=admin("read:admin"), include_in_schema=False)
+async def tasks(request: WebRequest) -> Response[str]:
+    """The periodic tasks of all services."""
+    return await _tasks_page(request)
+
+
+async def _tasks_page(request: WebRequest, problem: ApiError | None = None) -> Response[str]:
+    return request.render(
+        "administration/tasks.html",
+        title="Periodic tasks",
+        part="tasks",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        ran=request.query_params.get("ran", ""),
+        tasks=await HttpOperations(request.peers).tasks(),
+    )
+
+
+@post("/admin/tasks", policy=admin(), include_in_schema=False)
+async def run_task(request: WebRequest) -> Response[Any]:
+    """Run one now; the page comes when it is done."""
+    form = await request.sent_form()
+    try:
+        await HttpOperations(request.peers).run_task(form.text("name"))
+    except ApiError as error:
+        return await _tasks_page(request, error)
+    return request.redirect(f"/admin/tasks?ran={form.text('name')}")
+
+
+@get("/admin/events", policy=admin("read:admin"), include_in_schema=False)
+async def events(request: WebRequest) -> Response[str]:
+    """Events that a service could not apply or send."""
+    return await _events_page(request)
+
+
+async def _events_page(
+    request: WebRequest, problem: ApiError | None = None, *, service: str = "", replayed: Any = None
+) -> Response[str]:
+    return request.render(
+        "administration/events.html",
+        title="Dead-lettered events",
+        part="events",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        service=service,
+        replayed=replayed,
+        lists=await HttpOperations(request.peers).dead_lettered(),
+    )
+
+
+@post("/admin/events", policy=admin(), include_in_schema=False)
+async def replay_events(request: WebRequest) -> Response[Any]:
+    """Apply and send those of one service once more, and say what came of it."""
+    service = (await request.sent_form()).text("service")
+    try:
+        replayed = await HttpOperations(request.peers).replay(service)
+    except ApiError as error:
+        return await _events_page(request, error)
+    return await _events_page(request, service=service, replayed=replayed)
+
+
+@get("/admin/audit", policy=admin("read:admin"), include_in_schema=False)
+async def audit(request: WebRequest) -> Response[str]:
+    """Who did what, the newest first; of one service, person or kind of act."""
+    chosen = {name: request.query_params.get(name, "").strip()[:LONGEST] for name in ("actor", "action")}
+    service, before = request.query_params.get("service", ""), request.query_params.get("before", "")
+    query = {**chosen, "before": before if _ENTRY.fullmatch(before) else ""}
+    entries = await HttpOperations(request.peers).audit(service, query, SHOWN + 1)
+    return request.render(
+        "administration/audit.html",
+        title="Audit log",
+        part="audit",
+        problem="",
+        chosen={"service": service if service in AUDITED else "", **chosen},
+        services=[("", "All"), *((name, name) for name in AUDITED)],
+        entries=entries[:SHOWN],
+        has_more=len(entries) > SHOWN,
+    )
+
+
+routes = [tasks, run_task, events, replay_events, audit]

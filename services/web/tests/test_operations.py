@@ -1,0 +1,63 @@
+"""Periodic tasks, dead-lettered events and the audit log, as administrators see them on pages."""
+
+import time
+
+import pytest
+
+from ingot_chassis.db.audit import AuditEntry
+from ingot_chassis.db.tables import now
+from ingot_chassis.events.replay import DeadLetteredEvent, Replayed
+from ingot_chassis.jobs.periodic import TaskReport
+
+from .world import ANN, ROOT
+
+SWEEP = "hooks_sweep"
+
+
+@pytest.fixture
+def forge(forge):
+    entry = AuditEntry(
+        id="0" * 24, created_at=now(), service="hooks", action="hook.create", subject="hook 1", actor_id=1, actor="ann",
+        details={"events": ["push", "create"]}, sudo_by="", via="basic", address="10.0.0.1", request_id="r",
+    )  # fmt: skip
+    event = DeadLetteredEvent("7", "repos.branch.pushed.v1", "9", now(), error="<b>no row</b>")
+    forge.internal |= {
+        "GET /internal/tasks": [TaskReport(SWEEP, 3600, 2, now(), None)],
+        "GET /internal/audit": [entry],
+        "GET /internal/dead-lettered": [event, DeadLetteredEvent("8", "a.b.v1", "9", now(), size=3_000_000)],
+        "POST /internal/dead-lettered": Replayed(applied=1, left=0, sent_again=1),
+        f"POST /internal/tasks/{SWEEP}": None,
+    }
+    return forge
+
+
+async def test_an_administrator_runs_a_task_now(pages, forge):
+    answer = await pages.submit("/admin/tasks", "Run now", to="/admin/tasks", caller=ROOT)
+    assert answer.headers["location"] == f"/admin/tasks?ran={SWEEP}"
+    assert forge.calls[-1] == ("POST", f"/internal/tasks/{SWEEP}")
+    assert "was run" in (await pages.get(answer.headers["location"], ROOT)).text
+    form = {"token": pages.form_token(ROOT, at=time.time()), "name": "repos_../x"}
+    refused = await pages.post("/admin/tasks", form, ROOT)
+    assert refused.status_code == 404
+
+
+async def test_an_administrator_sees_events_that_wait_and_tries_them_once_more(pages, forge):
+    shown = (await pages.get("/admin/events", ROOT)).text
+    assert "&lt;b&gt;no row&lt;/b&gt;" in shown
+    assert "2.9 MiB" in shown
+    answer = await pages.submit(shown, "Try once more", to="/admin/events", caller=ROOT)
+    assert "1 applied, 0 left, 1 on the way again" in answer.text
+
+
+async def test_an_administrator_reads_who_did_what(pages, forge):
+    shown = (await pages.get("/admin/audit?actor=ann&before=x", ROOT)).text
+    assert "push, create" in shown
+    assert 'value="ann"' in shown
+
+
+@pytest.mark.parametrize("path", ["tasks", "events", "audit"])
+async def test_nobody_else_sees_or_does_any_of_it(pages, forge, path):
+    for caller in (None, ANN):
+        assert (await pages.get(f"/admin/{path}", caller)).status_code == 403
+        assert (await pages.post(f"/admin/{path}", {"name": SWEEP}, caller)).status_code in (403, 405)
+    assert not any(target.startswith("/internal/") for _, target in forge.calls)
