@@ -70,11 +70,12 @@ def read_push_changes(
         main: short name of the default branch; the commits of a new branch are those that it does not have.
         limits: of what is read of commits.
     """
+    wanted = set(names)
     new_refs = {name: oid for name in names if (oid := ref_target(repo, name)) is not None}
-    before = {name: oid for name, oid in old_refs.items() if name in set(names)}
-    budget = ReadBudget(limits.size, texts=limits.texts, paths=limits.paths, entries=limits.entries)
+    before = {name: oid for name, oid in old_refs.items() if name in wanted}
+    reader = _MovedRefs(repo, main, limits)
     return PushChanges(
-        tuple(_moved_ref(repo, change, main, limits, budget) for change in diff_refs(before, new_refs)),
+        tuple(reader.read(change) for change in diff_refs(before, new_refs)),
         empty=not new_refs and is_empty(repo),
     )
 
@@ -82,26 +83,45 @@ def read_push_changes(
 def read_moved_refs(path: Path, old_refs: Mapping[str, str], names: Sequence[str]) -> PushChanges:
     """The same without commits, for the repository at ``path`` whose objects cannot be read."""
     repo = pygit2.Repository(str(path))
+    wanted = set(names)
     new_refs = {name: oid for name in names if (oid := ref_target(repo, name)) is not None}
-    before = {name: oid for name, oid in old_refs.items() if name in set(names)}
+    before = {name: oid for name, oid in old_refs.items() if name in wanted}
     moved = tuple(MovedRef(change) for change in diff_refs(before, new_refs))
     return PushChanges(moved, empty=not new_refs and is_empty(repo))
 
 
-def _moved_ref(
-    repo: pygit2.Repository, change: RefChange, main: str, limits: ReadLimits, budget: ReadBudget
-) -> MovedRef:
-    if not change.name.startswith(BRANCHES) or change.after == ZERO_OID:
-        return MovedRef(change)
-    since = change.before
-    if since == ZERO_OID and change.name != BRANCHES + main:
-        since = ref_target(repo, BRANCHES + main) or ZERO_OID
-    budget.paths = limits.paths
-    try:
-        commits = tuple(commits_between(repo, since, change.after, limits.commits, budget, limits.clip))
-    except ObjectNotFound:
-        return MovedRef(change)
-    return MovedRef(change, commits, _count(repo, since, change.after), _is_forced(repo, change))
+class _MovedRefs:
+    """Reads the refs of one push. Many of them may be at the same commit, so a history is counted once."""
+
+    def __init__(self, repo: pygit2.Repository, main: str, limits: ReadLimits) -> None:
+        self._repo, self._main, self._limits = repo, BRANCHES + main, limits
+        self._budget = ReadBudget(limits.size, texts=limits.texts, paths=limits.paths, entries=limits.entries)
+        self._tip = ref_target(repo, self._main) or ZERO_OID
+        self._totals: dict[tuple[str, str], int] = {}
+
+    def read(self, change: RefChange) -> MovedRef:
+        if not change.name.startswith(BRANCHES) or change.after == ZERO_OID:
+            return MovedRef(change)
+        since = change.before
+        if since == ZERO_OID and change.name != self._main:
+            since = self._tip
+        try:
+            total = self._total(since, change.after)
+            commits = self._commits(since, change.after) if total else ()
+        except ObjectNotFound:
+            return MovedRef(change)
+        return MovedRef(change, commits, total, _is_forced(self._repo, change))
+
+    def _total(self, since: str, after: str) -> int:
+        key = since, after
+        if key not in self._totals:
+            self._totals[key] = _count(self._repo, since, after)
+        return self._totals[key]
+
+    def _commits(self, since: str, after: str) -> tuple[CommitChanges, ...]:
+        self._budget.paths = self._limits.paths
+        limits = self._limits
+        return tuple(commits_between(self._repo, since, after, limits.commits, self._budget, limits.clip))
 
 
 def _count(repo: pygit2.Repository, since: str, after: str) -> int:
