@@ -4,14 +4,18 @@ import asyncio
 from collections import Counter
 from contextlib import asynccontextmanager
 
+import msgspec
 import pytest
 from sqlalchemy import select, update
 
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.pool import DatabaseUnavailable
+from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import insert
+from ingot_chassis.events.backlog import Backlog, Delivery
 from ingot_chassis.events.bus import Bus, BusUnavailable
 from ingot_chassis.events.consumers import Consumers
+from ingot_chassis.events.envelope import Envelope
 from ingot_chassis.events.relay import Relay, count_unsent
 from ingot_chassis.jobs.loops import running
 
@@ -130,6 +134,17 @@ async def test_an_event_is_not_given_up_because_the_database_was_away(make_url, 
         consumers = Consumers("reader", reader, buses[1], {Counted: hear}, give_up=2)
         async with running(consumers.loops()):
             assert await heard.next(2) == [1, 2]
+
+
+@pytest.mark.parametrize(("counts", "longest"), [(False, 2), (True, 10)])
+def test_what_failed_often_is_tried_again_within_seconds(counts, longest):
+    backlog = Backlog()
+    backlog.append(
+        Delivery(None, Envelope(id="1", type="t", key="k", seq=1, occurred_at=now(), data=msgspec.Raw(b"{}")))
+    )
+    for _ in range(30):
+        backlog.postpone("k", counts=counts)
+    assert longest - 1 < backlog.seconds_until_due() <= longest
 
 
 async def test_what_arrives_together_is_applied_in_one_transaction(make_url, own_nats):

@@ -11,6 +11,7 @@ from sqlalchemy import select, update
 
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.tables import now
+from ingot_chassis.errors import Unavailable
 from ingot_chassis.jobs.jobs import Jobs, LeaseLost
 from ingot_chassis.jobs.workers import GiveUp, Workers
 
@@ -96,6 +97,23 @@ async def test_a_failing_job_comes_back_later_with_its_error(database):
     assert (ended.state, ended.attempts) == ("waiting", 1)
     assert "disk full" in ended.last_error
     assert ended.run_at > now()
+
+
+@pytest.mark.parametrize(
+    ("error", "longest"), [(Unavailable("identity does not answer"), 10), (RuntimeError("disk full"), 600)]
+)
+async def test_a_job_whose_services_were_away_goes_on_soon_after_they_are_back(database, error, longest):
+    jobs = Jobs(database)
+    await add(jobs)
+    async with database.transaction() as tx:
+        await tx.execute(update(jobs.table).values(attempts=30))
+
+    async def fail(_job):
+        raise error
+
+    await Workers("counter", jobs, {"kind": fail}).step()
+    pause = (await row(jobs)).run_at - now()
+    assert timedelta(seconds=longest - 5) < pause <= timedelta(seconds=longest)
 
 
 async def test_jobs_that_ended_long_ago_are_forgotten(database):

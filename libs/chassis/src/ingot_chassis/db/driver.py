@@ -1,6 +1,6 @@
 """What runs a statement: SQLAlchemy, or PostgreSQL's driver directly; the shape of its errors and of its spans."""
 
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import asyncpg
 from sqlalchemy import CursorResult, Dialect, Executable, Select
@@ -49,8 +49,10 @@ def as_sqlalchemy_error(error: Exception) -> DBAPIError:
     return kind(None, None, error)
 
 
-def is_away(error: DBAPIError) -> bool:
+def is_away(error: Exception) -> TypeGuard[DBAPIError]:
     """Whether a statement failed because its database is not there now."""
+    if not isinstance(error, DBAPIError):
+        return False
     causes = (error.orig, getattr(error.orig, "__cause__", None))
     return error.connection_invalidated or any(
         isinstance(cause, AWAY_ERRORS) and not isinstance(cause, ValueError) for cause in causes

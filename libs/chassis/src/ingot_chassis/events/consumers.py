@@ -24,7 +24,6 @@ from opentelemetry.trace import SpanKind
 from prometheus_client import Counter
 from sqlalchemy import bindparam, delete, update
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.exc import DBAPIError
 
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import is_away
@@ -227,7 +226,7 @@ class Consumers:
         try:
             await self.apply(envelope)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is this event's failure
-            is_its_fault = not _is_database_away(error)
+            is_its_fault = not (isinstance(error, DatabaseUnavailable) or is_away(error))
             backlog.postpone(envelope.key, counts=is_its_fault)
             failures = backlog.failures(envelope.key)
             log.warning(
@@ -297,7 +296,3 @@ class Consumers:
                     self._inbox.c.error.is_(None),
                 )
             )
-
-
-def _is_database_away(error: Exception) -> bool:
-    return isinstance(error, DatabaseUnavailable) or (isinstance(error, DBAPIError) and is_away(error))

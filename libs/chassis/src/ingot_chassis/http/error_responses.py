@@ -116,7 +116,7 @@ def _summary(errors: list[FieldError]) -> str:
 
 def _failing(service: str, translations: Translations, render: Callable[..., Response[bytes]]) -> Any:
     def failure(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-        if isinstance(error, DBAPIError) and is_away(error):
+        if is_away(error):
             return render(request, DatabaseUnavailable(repr(error.orig)))
         log.error("request failed", service=service, path=request.scope["path"], exc_info=error)
         return render(request, _meaning(error, translations))

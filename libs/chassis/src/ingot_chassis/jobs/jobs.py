@@ -24,6 +24,8 @@ from ingot_chassis.db.transaction import Tx, insert
 LEASE = timedelta(seconds=10)
 KEEP_ENDED = timedelta(days=7)
 FIRST_RETRY, LONGEST_RETRY = timedelta(seconds=1), timedelta(minutes=10)
+LONGEST_RETRY_AWAY = timedelta(seconds=10)
+"""While something that the work needs is away: what waits goes on soon after it is back."""
 
 
 class JobState(StrEnum):
@@ -174,9 +176,13 @@ class Jobs:
             values |= {"state": JobState.WAITING, "run_at": again_at, "attempts": 0, "progress": None}
         await self._update_leased(tx, job, values)
 
-    async def retry(self, job: Job, error: str) -> None:
-        """Hand the job back to run later: after 1 s at first, doubling, 10 min at most. Raises LeaseLost."""
-        pause = min(FIRST_RETRY * 2 ** min(job.attempts - 1, 20), LONGEST_RETRY)
+    async def retry(self, job: Job, error: str, *, counts: bool = True) -> None:
+        """Hand the job back to run later: after 1 s at first, doubling, 10 min at most. Raises LeaseLost.
+
+        Not ``counts``: what failed was not the job, so it runs again after 10 s at most.
+        """
+        longest = LONGEST_RETRY if counts else LONGEST_RETRY_AWAY
+        pause = min(FIRST_RETRY * 2 ** min(job.attempts - 1, 20), longest)
         async with self.database.transaction() as tx:
             await self._update_leased(
                 tx,

@@ -7,7 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping
 import structlog
 from prometheus_client import Counter, Gauge
 
+from ingot_chassis.db.driver import is_away
 from ingot_chassis.db.tables import now
+from ingot_chassis.errors import Unavailable
 from ingot_chassis.jobs.jobs import Job, Jobs, LeaseLost
 from ingot_chassis.jobs.loops import Loop, wait_for
 from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
@@ -103,7 +105,7 @@ class Workers:
         except LeaseLost:
             log.warning("lease lost", job=job.kind, key=job.key)
         except asyncio.CancelledError:
-            await self._hand_back(job, "interrupted")
+            await self._hand_back(job, "interrupted", counts=False)
             raise
         except GiveUp as error:
             DONE.labels(self._service, job.kind, "failed").inc()
@@ -118,13 +120,15 @@ class Workers:
                 error=repr(error),
                 where=traceback.format_exc(limit=-1),
             )
-            await self._hand_back(job, repr(error))
+            await self._hand_back(
+                job, repr(error), counts=not (isinstance(error, Unavailable) or is_away(error))
+            )
         finally:
             heartbeat.cancel()
 
-    async def _hand_back(self, job: Job, error: str) -> None:
+    async def _hand_back(self, job: Job, error: str, *, counts: bool) -> None:
         try:
-            await self._jobs.retry(job, error)
+            await self._jobs.retry(job, error, counts=counts)
         except LeaseLost:
             log.warning("lease lost", job=job.kind, key=job.key)
 
