@@ -186,3 +186,16 @@ async def test_who_may_not_know_of_a_repository_learns_nothing_by_a_wrong_body(w
         ]
         assert [answer.status_code for answer in answers] == [404, 404]
         assert answers[0].json() == answers[1].json()
+
+
+async def test_an_administrator_who_does_not_own_a_repository_neither_deletes_nor_gives_it_away(
+    world, ann, bob
+):
+    await ann.create("app")
+    await ann.call("PUT", "/api/v1/repos/ann/app/collaborators/bob", {"permission": "admin"})
+    assert (await bob.call("PATCH", "/api/v1/repos/ann/app", {"description": "mine"})).status_code == 200
+    assert (await bob.call("DELETE", "/api/v1/repos/ann/app")).status_code == 403
+    assert (await bob.post("/repos/ann/app/transfer", {"new_owner": "bob"})).status_code == 403
+    [row] = await world.rows("repository")
+    assert (row.owner_id, row.state) == (1, "ready")
+    assert await world.rows("transfer") == []

@@ -134,6 +134,28 @@ async def test_a_push_whose_process_died_is_announced_by_the_next_one(world, ann
     assert await world.rows("push") == []
 
 
+async def test_pushes_while_the_database_was_away_are_announced_as_one_without_a_gap(
+    world, ann, work, git_url
+):
+    first = await commit(work)
+    await push(work, git_url, ann, "master")
+    row = (await world.rows("repository"))[0]
+    path = world.components.storage.path(row.id)
+    dead = Pushes(
+        world.database, world.components.storage, world.components.presenter, lease_seconds=0, shard="shard-0"
+    )
+    tips = [first]
+    for text in ("two", "three"):
+        tips.append(await commit(work, "f.txt", text))
+        async with dead.journaled(row.id, 1, ["refs/heads/master"]):
+            await git("fetch", "-q", str(work), "master:refs/heads/master", cwd=path)
+
+    await world.components.pushes.sweep()
+    moves = [event for event in await world.events("push") if event["ref"] == "refs/heads/master"]
+    assert [(event["before"], event["after"]) for event in moves[1:]] == [(first, tips[-1])]
+    assert [one["id"] for one in moves[-1]["commits"]] == tips[:0:-1]
+
+
 async def test_a_push_whose_lease_is_kept_is_left_alone(world, ann):
     created = await ann.create("app")
     async with world.components.pushes.journaled(created["id"], 1, ["refs/heads/master"]):
