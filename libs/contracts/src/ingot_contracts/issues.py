@@ -120,13 +120,15 @@ class Comment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrackedTime(msgspec.Struct, frozen=True, kw_only=True):
-    """``time`` in seconds."""
+    """``time`` in seconds. Events and timelines have neither ``user_name`` nor ``issue``."""
 
     id: int
     created: datetime
     time: int
     user_id: int
     issue_id: int
+    user_name: str = ""
+    issue: Issue | None = None
 
 
 class PullRequestBranch(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,36 +1,80 @@
 """Time that people tracked on issues."""
 
-from typing import Any
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any
 
 import msgspec
 from litestar import Response, delete, get, post
 
+from ingot_chassis.db.driver import Executor
 from ingot_chassis.errors import Denied, NotFound
 from ingot_chassis.http.policy import signed_in
-from ingot_contracts.issues import TrackedTime
+from ingot_contracts.issues import Issue, TrackedTime
+from ingot_contracts.limits import Name
+from ingot_contracts.repos import Repository
 from ingot_issues.api import queries
+from ingot_issues.api.assignees import resolve_readers
 from ingot_issues.api.issues import issue_of
 from ingot_issues.api.policies import in_repository
 from ingot_issues.api.request import IssuesRequest
 from ingot_issues.core import times
 from ingot_issues.core.access import may_administer, may_track_time
-from ingot_issues.store import accounts
+from ingot_issues.store import accounts, repositories, searches
 from ingot_issues.store import times as store
 from ingot_issues.store.issues import IssueDetails
+from ingot_issues.store.times import TimeRow
 
 
 class AddTime(msgspec.Struct):
-    """``time`` in seconds."""
+    """``time`` in seconds. ``created``: when it was spent, now if it is absent; ``user_name``: who spent it."""
 
     time: int = 0
+    created: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+    user_name: Name = ""
 
 
-async def _list_page(request: IssuesRequest, **filters: Any) -> Response[list[TrackedTime]]:
-    """``filters`` as for the store."""
+async def _list_page(
+    request: IssuesRequest, repository: Repository | None, since: str, before: str, **filters: Any
+) -> Response[list[TrackedTime]]:
+    """``filters`` as for the store; ``repository`` None: times of several repositories."""
     page = request.page()
     async with request.db.read() as db:
-        rows, total = await store.list_page(db, page, **filters)
-    return Response([request.presenter.time(row) for row in rows], headers=request.page_headers(page, total))
+        rows, total = await store.list_page(
+            db, page, since=queries.moment(since), before=queries.end(before), **filters
+        )
+        times = await _present(request, db, rows, repository)
+    return Response(times, headers=request.page_headers(page, total))
+
+
+async def _present(
+    request: IssuesRequest, db: Executor, rows: Sequence[TimeRow], repository: Repository | None
+) -> list[TrackedTime]:
+    """Times with their issues, where that unit of the repository is switched on."""
+    people = await accounts.get_people(db, (row.account_id for row in rows))
+    if repository is None:
+        shown = await repositories.get_many(db, {row.repository_id for row in rows})
+    else:
+        shown = {repository.id: repository}
+    details = await searches.list_details(db, sorted({row.issue_id for row in rows}))
+    presenter, issues = request.presenter, dict[int, Issue]()
+    for issue in details:
+        of = shown.get(issue.repository_id)
+        if of and (of.has_pull_requests if issue.is_pull else of.has_issues):
+            issues[issue.id] = presenter.issue(issue, of)
+    return [
+        presenter.time(
+            row, user_name=presenter.user(people.get(row.account_id)).login, issue=issues.get(row.issue_id)
+        )
+        for row in rows
+    ]
+
+
+async def _account_id(request: IssuesRequest, login: str) -> int:
+    """The id of an account. Raises NotFound."""
+    async with request.db.read() as db:
+        account_id = await accounts.get_id(db, queries.storable(login))
+    return account_id or (await request.components.identity.account_by_name(login)).id
 
 
 @get(
@@ -39,10 +83,15 @@ async def _list_page(request: IssuesRequest, **filters: Any) -> Response[list[Tr
     operation_id="issueTrackedTimes",
     tags=["issue"],
 )
-async def list_issue_times(request: IssuesRequest, index: int) -> Response[list[TrackedTime]]:
-    """Times of an issue."""
+async def list_issue_times(
+    request: IssuesRequest, index: int, user: str = "", since: str = "", before: str = ""
+) -> Response[list[TrackedTime]]:
+    """Times of an issue; with `user` those of one person."""
     issue = await issue_of(request, index)
-    return await _list_page(request, issue_id=issue.id)
+    account_id = await _account_id(request, user) if user else None
+    return await _list_page(
+        request, request.access.repository, since, before, issue_id=issue.id, account_id=account_id
+    )
 
 
 @post(
@@ -53,10 +102,21 @@ async def list_issue_times(request: IssuesRequest, index: int) -> Response[list[
     status_code=200,
 )
 async def add_time(request: IssuesRequest, index: int, data: AddTime) -> TrackedTime:
-    """Add time that the caller spent: writers, the author and assignees may."""
-    issue, context = await tracked_issue(request, index), await request.context()
+    """Add time that the caller spent: writers, the author and assignees may.
+
+    With `user_name` it is the time of somebody else who may read the repository, for its administrators.
+    """
+    issue, account_id = await tracked_issue(request, index), request.principal.id
+    if data.user_name and data.user_name.lower() != request.principal.name.lower():
+        if not await request.allowed(may_administer):
+            raise Denied("only administrators of the repository add the time of others")
+        [account_id] = await resolve_readers(request, [data.user_name], "user_name")
+    context = await request.context()
     async with request.db.transaction() as tx:
-        return await times.add_time(tx, context, issue, data.time)
+        row = await times.add_time(tx, context, issue, data.time, account_id=account_id, at=data.created)
+    async with request.db.read() as db:
+        [time] = await _present(request, db, [row], context.repository)
+    return time
 
 
 async def tracked_issue(request: IssuesRequest, index: int) -> IssueDetails:
@@ -109,9 +169,15 @@ async def delete_time(request: IssuesRequest, index: int, time_id: int) -> None:
     operation_id="repoTrackedTimes",
     tags=["repository"],
 )
-async def list_repository_times(request: IssuesRequest) -> Response[list[TrackedTime]]:
-    """Times of all issues of a repository."""
-    return await _list_page(request, repository_id=request.repository_id)
+async def list_repository_times(
+    request: IssuesRequest, user: str = "", since: str = "", before: str = ""
+) -> Response[list[TrackedTime]]:
+    """Times of all issues of a repository; with `user` those of one person."""
+    account_id = await _account_id(request, user) if user else None
+    repository = request.access.repository
+    return await _list_page(
+        request, repository, since, before, repository_id=repository.id, account_id=account_id
+    )
 
 
 @get(
@@ -122,11 +188,9 @@ async def list_repository_times(request: IssuesRequest) -> Response[list[Tracked
 )
 async def list_times_of_user(request: IssuesRequest, tracker: str) -> Response[list[TrackedTime]]:
     """Times of one person in a repository."""
-    async with request.db.read() as db:
-        account_id = await accounts.get_id(db, queries.storable(tracker))
-    if account_id is None:
-        account_id = (await request.components.identity.account_by_name(tracker)).id
-    return await _list_page(request, repository_id=request.repository_id, account_id=account_id)
+    account_id = await _account_id(request, tracker)
+    repository = request.access.repository
+    return await _list_page(request, repository, "", "", repository_id=repository.id, account_id=account_id)
 
 
 @get(
@@ -135,14 +199,16 @@ async def list_times_of_user(request: IssuesRequest, tracker: str) -> Response[l
     operation_id="userCurrentTrackedTimes",
     tags=["user"],
 )
-async def list_own_times(request: IssuesRequest) -> Response[list[TrackedTime]]:
+async def list_own_times(
+    request: IssuesRequest, since: str = "", before: str = ""
+) -> Response[list[TrackedTime]]:
     """Times of the caller, in repositories that the caller may still read and that the token has access to."""
     async with request.db.read() as db:
         repository_ids = set(await store.list_repositories(db, request.principal.id))
     if request.principal.restricted_to is not None:
         repository_ids &= set(request.principal.restricted_to)
     readable = await request.components.repos.readable(repository_ids, request.principal_token)
-    return await _list_page(request, account_id=request.principal.id, within=readable)
+    return await _list_page(request, None, since, before, account_id=request.principal.id, within=readable)
 
 
 routes = [

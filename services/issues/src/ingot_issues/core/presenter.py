@@ -94,13 +94,15 @@ class Presenter:
             updated_at=whole_seconds(milestone.updated_at),
         )
 
-    def time(self, time: TimeRow) -> TrackedTime:
+    def time(self, time: TimeRow, *, user_name: str = "", issue: Issue | None = None) -> TrackedTime:
         return TrackedTime(
             id=time.id,
             created=time.created_at.replace(microsecond=0),
             time=time.seconds,
             user_id=time.account_id,
             issue_id=time.issue_id,
+            user_name=user_name,
+            issue=issue,
         )
 
     def comment(self, comment: AnyComment, repository: Repository, people: People) -> Comment:

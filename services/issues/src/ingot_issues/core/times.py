@@ -1,10 +1,11 @@
 """Time that people spent on issues."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Invalid
-from ingot_contracts.issues import TimeChanged, TrackedTime
+from ingot_contracts.issues import TimeChanged
 from ingot_issues.core.events import Action, announce_in_repository
 from ingot_issues.core.repository_context import RepositoryContext
 from ingot_issues.store import times as store
@@ -21,8 +22,14 @@ async def add_time(
     issue: IssueDetails,
     seconds: int,
     kind: CommentKind = CommentKind.TIME_ADDED,
-) -> TrackedTime:
-    """Add time that the actor spent, and write it into the timeline as ``kind``. Raises Invalid."""
+    *,
+    account_id: int = 0,
+    at: datetime | None = None,
+) -> TimeRow:
+    """Add time that the actor spent, or ``account_id``, and write it into the timeline as ``kind``. Raises Invalid.
+
+    ``at``: when it was spent; now, if that is None.
+    """
     if not 0 < seconds <= LONGEST:
         raise Invalid.field("time", "range", "is a number of seconds above 0")
     await context.lock(tx, issue.id)
@@ -30,12 +37,14 @@ async def add_time(
         tx,
         issue_id=issue.id,
         repository_id=context.repository.id,
-        account_id=context.actor_id,
+        account_id=account_id or context.actor_id,
         seconds=seconds,
+        at=at,
     )
     details = Details(time=row.id)
     await context.add_to_timeline(tx, issue.id, kind, str(seconds), details)
-    return await _announce(tx, context, row, "created")
+    await _announce(tx, context, row, "created")
+    return row
 
 
 async def delete_times(
@@ -50,7 +59,7 @@ async def delete_times(
             await _announce(tx, context, row, "deleted")
 
 
-async def _announce(tx: Tx, context: RepositoryContext, row: TimeRow, action: Action) -> TrackedTime:
+async def _announce(tx: Tx, context: RepositoryContext, row: TimeRow, action: Action) -> None:
     time = context.presenter.time(row)
     await announce_in_repository(
         tx,
@@ -59,4 +68,3 @@ async def _announce(tx: Tx, context: RepositoryContext, row: TimeRow, action: Ac
             action=action, time=time, repository=repository, sender=sender
         ),
     )
-    return time

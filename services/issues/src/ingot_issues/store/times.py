@@ -22,13 +22,16 @@ class TimeRow(TypedRow):
     created_at: datetime
 
 
-async def add(db: Executor, *, issue_id: int, repository_id: int, account_id: int, seconds: int) -> TimeRow:
+async def add(
+    db: Executor, *, issue_id: int, repository_id: int, account_id: int, seconds: int, at: datetime | None
+) -> TimeRow:
+    """Insert a time that was spent at that time, or now."""
     values = {
         "issue_id": issue_id,
         "repository_id": repository_id,
         "account_id": account_id,
         "seconds": seconds,
-        "created_at": now(),
+        "created_at": at or now(),
     }
     statement = tracked_time.insert().values(values).returning(tracked_time)
     [row] = await fetch_all(db, statement, TimeRow)
@@ -71,8 +74,10 @@ async def list_page(
     repository_id: int | None = None,
     account_id: int | None = None,
     within: Collection[int] | None = None,
+    since: datetime | None = None,
+    before: datetime | None = None,
 ) -> tuple[Sequence[TimeRow], int]:
-    """A page of the times of an issue, a repository or a person, the oldest first; and how many there are.
+    """A page of the times of an issue, a repository or a person, in the order they were added; and how many there are.
 
     ``within`` are the repositories to which the list is limited.
     """
@@ -80,4 +85,8 @@ async def list_page(
     where = [tracked_time.c[name] == value for name, value in columns.items() if value is not None]
     if within is not None:
         where.append(tracked_time.c.repository_id.in_(within))
+    if since is not None:
+        where.append(tracked_time.c.created_at >= since)
+    if before is not None:
+        where.append(tracked_time.c.created_at <= before)
     return await fetch_page(db, select(tracked_time).where(*where).order_by(tracked_time.c.id), page, TimeRow)
