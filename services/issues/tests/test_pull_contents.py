@@ -63,6 +63,14 @@ async def test_files_say_what_changed(world):
     assert changed["raw_url"].endswith(f"/api/v1/repos/ann/app/raw/{HEAD}/a%20b.txt")
     assert (renamed["filename"], renamed["previous_filename"]) == ("new", "old")
     assert f"/raw/{BASE}/" in deleted["raw_url"]
+    for query, whitespace, names in [
+        ("skip-to=new&whitespace=ignore-all", "ignore-all", ["new", "gone"]),
+        ("skip-to=a%20b.txt&limit=1&whitespace=some", "show-all", ["a b.txt"]),
+        ("skip-to=missing%26limit%3D1", "show-all", []),
+    ]:
+        answer = await world.call("GET", f"/pulls/1/files?{query}")
+        assert [file["filename"] for file in answer.json()] == names
+        assert f"whitespace={whitespace}&" in world.repos.calls[-1].query
 
 
 @pytest.mark.parametrize("what", ["commits", "files"])

@@ -89,6 +89,7 @@ CASES = {
     "commits with changes": ("cat", "GET", "/{app}/commits?base={base}&head={tip}&changes=true", None),
     "commits of no commit": ("cat", "GET", "/{app}/commits?base={base}&head=x", None),
     "files": ("cat", "GET", "/{app}/files?base={base}&head={tip}", None),
+    "files from one on": ("cat", "GET", "/{app}/files?base={base}&head={tip}&skip_to=gone&whitespace=ignore-eol", None),
     "files of what is private": ("cat", "GET", "/{secret}/files?base={base}&head={tip}", None),
     "readable": ("cat", "POST", "readable-repositories", {"ids": ["app", "secret", 999]}),
     "readable by the owner": ("ann", "POST", "readable-repositories", {"ids": ["secret", "app", "app"]}),

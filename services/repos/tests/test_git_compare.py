@@ -58,6 +58,21 @@ def test_renames_and_odd_names_are_listed(repo):
     assert files["-x"].status == "deleted"
 
 
+def test_changes_of_white_space_may_be_left_out(repo):
+    before = {"a": b"x y\n", "b": b"x\n", "c": b"x y\nz\n", "d": b"x\n"}
+    after = {"a": b"x  y\n", "b": b"x \n", "c": b"xy\nZ\n", "d": b"x\ny\n"}
+    one = commit(repo, before)
+    two = commit(repo, after, [one])
+    for whitespace, expected in {
+        "show-all": {"a": 1, "b": 1, "c": 2, "d": 1},
+        "ignore-eol": {"a": 1, "c": 2, "d": 1},
+        "ignore-change": {"c": 2, "d": 1},
+        "ignore-all": {"c": 1, "d": 1},
+    }.items():
+        files = changed_files(repo.path, one, two, whitespace=whitespace)
+        assert {file.path: file.additions for file in files} == expected, whitespace
+
+
 def test_histories_without_a_common_commit(repo):
     one, two = commit(repo, {"a": b"1"}), commit(repo, {"b": b"2"})
     comparison = compare(repo, one, two)

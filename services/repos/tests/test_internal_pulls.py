@@ -255,6 +255,8 @@ async def test_commits_and_files_of_a_pull_request_are_paged(ann, base, git_url,
     assert {f["path"]: f["status"] for f in files["files"]} == {
         "b.txt": "added", "c/d.bin": "added", "c/e.txt": "added", "z.txt": "renamed",
     }  # fmt: skip
+    rest = (await ann.internal("GET", f"{base}/files?{query}&skip_to=c/e.txt&whitespace=ignore-all")).json()
+    assert ([file["path"] for file in rest["files"]], rest["total"]) == (["c/e.txt", "z.txt"], 2)
     whole = (await ann.internal("GET", f"{base}/commits?base=&head={comparison['head_sha']}")).json()
     assert whole["total"] == 4
     for text in ("diff", "diff?format=patch"):

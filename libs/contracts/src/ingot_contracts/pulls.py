@@ -201,7 +201,11 @@ class ChangedPath(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangedPaths(msgspec.Struct, frozen=True, kw_only=True):
-    """GET /internal/repositories/{id}/files?base=&head=&offset=&limit=: files that differ, by path."""
+    """GET /internal/repositories/{id}/files?base=&head=&offset=&limit=: files that differ, by path.
+
+    ``?skip_to=``: from the file of that path on. ``?whitespace=``: ``ignore-all``, ``ignore-change`` or ``ignore-eol``
+    leaves out files in which only white space changed, all of it, its amount, or that at the ends of lines.
+    """
 
     files: list[ChangedPath]
     total: int

@@ -1,6 +1,7 @@
 """The internal API of repos, answered from tables: an ASGI app for the tests of services that call repos."""
 
 from collections.abc import Callable, MutableMapping
+from itertools import dropwhile
 from typing import Any, TypeVar
 
 import msgspec
@@ -355,7 +356,9 @@ class FakeRepos:
         start = int(parameter_of(call, "offset") or 0)
         end = start + min(int(parameter_of(call, "limit") or 50), MOST_COMMITS)
         if call.operation == "files":
-            return ChangedPaths(files=self.files[start:end], total=len(self.files))
+            skip_to = parameter_of(call, "skip_to")
+            files = list(dropwhile(lambda file: skip_to not in ("", file.path), self.files))
+            return ChangedPaths(files=files[start:end], total=len(files))
         commits = self.commits[start:end]
         if parameter_of(call, "changes") != "true":
             commits = [msgspec.structs.replace(commit, changes=None) for commit in commits]

@@ -1,11 +1,12 @@
 """The commits and files of a pull request, and its changes as text on the page of the repository."""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
 import msgspec
 from litestar import Response, get
+from litestar.params import QueryParameter
 
 from ingot_chassis.errors import NotFound
 from ingot_contracts.identity import User
@@ -16,6 +17,8 @@ from ingot_issues.api.pulls import number_and_form, pull_of, text_of
 from ingot_issues.api.request import IssuesRequest
 from ingot_issues.store import accounts
 from ingot_issues.store.issues import PullDetails
+
+IGNORED_WHITESPACE = ("ignore-all", "ignore-change", "ignore-eol")
 
 
 class CommitUser(msgspec.Struct):
@@ -147,8 +150,17 @@ def _commit(commit: HistoryCommit, users: dict[str, User], root: str, pages: str
     operation_id="repoGetPullRequestFiles",
     tags=["repository"],
 )
-async def list_files(request: IssuesRequest, index: int) -> Response[list[ChangedFile]]:
-    """Files that the pull request changes, by path."""
+async def list_files(
+    request: IssuesRequest,
+    index: int,
+    skip_to: Annotated[str, QueryParameter(name="skip-to")] = "",
+    whitespace: str = "",
+) -> Response[list[ChangedFile]]:
+    """Files that the pull request changes, by path; with `skip-to` from the file of that path on.
+
+    `whitespace` says which changes of white space do not count: `ignore-all`, `ignore-change` (of its amount) or
+    `ignore-eol` (at the ends of lines). Files in which nothing else changed are left out.
+    """
     pull, page = await pull_of(request, index), request.page()
     changed = await request.components.repos.files(
         request.repository_id,
@@ -157,6 +169,8 @@ async def list_files(request: IssuesRequest, index: int) -> Response[list[Change
         request.principal_token,
         offset=page.offset,
         limit=page.limit,
+        whitespace=whitespace if whitespace in IGNORED_WHITESPACE else "show-all",
+        skip_to=queries.storable(skip_to),
     )
     page_files = [_file(request, file, pull) for file in changed.files]
     return Response(page_files, headers=request.page_headers(page, changed.total))

@@ -176,11 +176,20 @@ class HttpRepos:
         return await self._peer.get(path, History, principal=principal_token or "")
 
     async def files(
-        self, repository_id: int, base: str, head: str, principal_token: str, *, offset: int, limit: int
+        self,
+        repository_id: int,
+        base: str,
+        head: str,
+        principal_token: str,
+        *,
+        offset: int,
+        limit: int,
+        whitespace: str,
+        skip_to: str,
     ) -> ChangedPaths:
-        """The files that differ between ``base`` and ``head``."""
+        """The files that differ between ``base`` and ``head``; unless it is empty, from the file ``skip_to`` on."""
         path = f"/internal/repositories/{repository_id}/files?base={base}&head={head}"
-        path += f"&offset={offset}&limit={limit}"
+        path += f"&offset={offset}&limit={limit}&whitespace={whitespace}&skip_to={quote(skip_to, safe='')}"
         return await self._peer.get(path, ChangedPaths, principal=principal_token)
 
 

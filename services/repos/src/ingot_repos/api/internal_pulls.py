@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import dropwhile
 from typing import Literal
 
 import msgspec
@@ -211,15 +212,18 @@ async def list_files(
     unattended: bool = False,
     offset: int = 0,
     limit: int = 50,
+    whitespace: compare.Whitespace = "show-all",
+    skip_to: str = "",
 ) -> ChangedPaths:
-    """Files that differ between ``base`` and ``head``."""
+    """Files that differ between ``base`` and ``head``; with ``skip_to`` from the file of that path on."""
     with _unreadable_commits():
         await _enter_history(request, repository_id, base, head, unattended)
-        files = await asyncio.to_thread(
-            compare.changed_files, request.storage.path(repository_id), base, head
-        )
+        path = request.storage.path(repository_id)
+        files = await asyncio.to_thread(compare.changed_files, path, base, head, whitespace=whitespace)
     if files is None:
         raise Unavailable("the list of files is too large")
+    if skip_to:
+        files = tuple(dropwhile(lambda file: file.path != skip_to, files))
     start = max(offset, 0)
     page = [
         ChangedPath(

@@ -22,6 +22,14 @@ _PLAIN = ("--no-color", "--no-ext-diff", "--no-textconv")
 _STAT_SECONDS = 20.0
 _STAT_BYTES = 8 * MIB
 
+Whitespace = Literal["show-all", "ignore-all", "ignore-change", "ignore-eol"]
+"""Which changes of white space count as none."""
+_IGNORING: dict[Whitespace, tuple[str, ...]] = {
+    "show-all": (),
+    "ignore-all": ("--ignore-all-space",),
+    "ignore-change": ("--ignore-space-change",),
+    "ignore-eol": ("--ignore-space-at-eol",),
+}
 FileStatus = Literal["added", "deleted", "modified", "renamed", "copied", "type-changed"]
 _STATUS: dict[str, FileStatus] = {
     "A": "added",
@@ -137,14 +145,18 @@ def _require_ids(*ids: str) -> None:
         raise InvalidName("not a commit id")
 
 
-def changed_files(path: Path, before: str, after: str) -> tuple[ChangedFile, ...] | None:
+def changed_files(
+    path: Path, before: str, after: str, *, whitespace: Whitespace = "show-all"
+) -> tuple[ChangedFile, ...] | None:
     """The files that differ between two commits (full ids; an empty ``before`` is no commit). Blocks; runs git.
 
-    None if the difference is too large to be counted.
+    Where white space is ignored, files that differ in nothing else are left out. None if the difference is too large to
+    be counted.
     """
     before = before or _EMPTY_TREE
     _require_ids(before, after)
-    args = GitArgs("diff-tree", ("-r", "-z", "--raw", "--numstat", "-M", *_PLAIN), (before, after))
+    options = ("-r", "-z", "--raw", "--numstat", "-M", *_PLAIN, *_IGNORING[whitespace])
+    args = GitArgs("diff-tree", options, (before, after))
     try:
         output = run_git(args, git_dir=path, max_output=_STAT_BYTES, time_limit=_STAT_SECONDS)
     except (OutputTooLarge, GitTimedOut):
@@ -155,11 +167,11 @@ def changed_files(path: Path, before: str, after: str) -> tuple[ChangedFile, ...
 def _parse_changes(output: str) -> tuple[ChangedFile, ...]:
     """Read `--raw --numstat -z` (git-diff-tree(1), "RAW OUTPUT FORMAT"): all raw records, then all counts.
 
-    Both come in the same order, and a rename has two paths in either.
+    A rename has two paths in either. A file in which only white space changed, and that is ignored, has no counts.
     """
     fields = iter(output.split("\0")[:-1])
     names: list[tuple[FileStatus, str | None, str]] = []
-    counts: list[tuple[int | None, int | None]] = []
+    counts: dict[str, tuple[int | None, int | None]] = {}
     for field in fields:
         if field.startswith(":"):
             letter = field.rsplit(" ", 1)[1][0]
@@ -169,11 +181,10 @@ def _parse_changes(output: str) -> tuple[ChangedFile, ...]:
             added, deleted, name = field.split("\t", 2)
             if not name:
                 next(fields)
-                next(fields)
-            counts.append((_count(added), _count(deleted)))
+                name = next(fields)
+            counts[name] = _count(added), _count(deleted)
     return tuple(
-        ChangedFile(name, old, status, *count)
-        for (status, old, name), count in zip(names, counts, strict=True)
+        ChangedFile(name, old, status, *counts[name]) for status, old, name in names if name in counts
     )
 
 
