@@ -7,7 +7,7 @@ from sqlalchemy import delete, select, update
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_count, fetch_first, fetch_page
 from ingot_chassis.db.transaction import insert
-from ingot_repos.store.more_tables import action_variable
+from ingot_repos.store.action_tables import action_variable
 
 
 class ActionVariableRow(TypedRow):

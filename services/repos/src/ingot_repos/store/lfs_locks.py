@@ -10,7 +10,7 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
 from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import insert
-from ingot_repos.store.more_tables import lfs_lock
+from ingot_repos.store.lfs_tables import lfs_lock
 from ingot_repos.store.tables import account
 
 

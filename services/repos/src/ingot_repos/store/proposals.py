@@ -7,7 +7,7 @@ from sqlalchemy import delete, func, select, update
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_first
 from ingot_chassis.db.transaction import Tx, insert
-from ingot_repos.store.more_tables import proposal
+from ingot_repos.store.proposal_tables import proposal
 
 
 class ProposalRow(TypedRow):

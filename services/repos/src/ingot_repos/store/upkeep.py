@@ -10,9 +10,9 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
 from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import Tx, insert
-from ingot_repos.store.more_tables import upkeep
 from ingot_repos.store.states import RepositoryState
 from ingot_repos.store.tables import account, repository
+from ingot_repos.store.upkeep_tables import upkeep
 
 
 class HealthRow(TypedRow):

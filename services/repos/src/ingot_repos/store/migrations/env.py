@@ -1,7 +1,12 @@
 """Alembic's entry: the schema of repos."""
 
 from ingot_chassis.db.migrations import run_env
-from ingot_repos.store import more_tables  # noqa: F401 - its tables belong to the same metadata
+from ingot_repos.store import (  # noqa: F401 - their tables belong to the same metadata
+    action_tables,
+    lfs_tables,
+    proposal_tables,
+    upkeep_tables,
+)
 from ingot_repos.store.tables import metadata
 
 run_env(metadata)
