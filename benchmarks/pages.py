@@ -150,8 +150,8 @@ def sign_in(url: str) -> dict[str, str]:
     """The cookies of a session."""
     name, password = run.ADMINISTRATOR
     with httpx.Client(base_url=url, timeout=60, trust_env=False) as browser:
-        found = TOKEN.search(browser.get("login").raise_for_status().text)
-        form = {"token": found[1] if found else "", "query": "", "username": name, "password": password}
+        match = TOKEN.search(browser.get("login").raise_for_status().text)
+        form = {"token": match[1] if match else "", "query": "", "username": name, "password": password}
         browser.post("login", data=form)
         return dict(browser.cookies)
 

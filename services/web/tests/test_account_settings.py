@@ -1,5 +1,8 @@
-"""Tokens as people make them on the page of their account."""
+"""Tokens, the password and the picture, as people change them on the pages of their account."""
 
+import time
+
+from .forge import ANN_USER
 from .world import ANN
 
 PAGE = "/user/settings/applications"
@@ -11,3 +14,35 @@ async def test_a_token_whose_days_are_no_number_is_not_made(pages, forge):
         assert "is no number of days" in answer.text, days
     assert forge.sent == []
     assert (await pages.get(PAGE, ANN)).status_code == 200
+
+
+async def test_a_new_password_is_typed_twice_and_ends_the_session(pages, forge):
+    page, to = "/user/settings/security", "/settings/password"
+    form = {"old_password": "old", "new_password": "new", "repeated": "nwe"}
+    refused = await pages.submit(page, "Change the password", to=to, **form)
+    assert (refused.status_code, "in two ways" in refused.text, forge.sent) == (422, True, [])
+    changed = await pages.submit(page, "Change the password", to=to, **form | {"repeated": "new"})
+    assert changed.headers["location"] == "/login"
+    assert forge.sent == [("POST", "/user/password", {"old_password": "old", "new_password": "new"})]
+    forge.failures["/user/password"] = 422
+    refused = await pages.submit(page, "Change the password", to=to, **form | {"repeated": "new"})
+    assert (refused.status_code, "refused" in refused.text) == (422, True)
+
+
+async def test_pictures_of_people_and_organizations_are_sent_and_removed(pages, forge):
+    settings = dict.fromkeys(("full_name", "description", "location", "website"), "")
+    forge.answers |= {
+        "/user/settings": settings | {"hide_email": False},
+        "/user": ANN_USER,
+        "/orgs/crew": settings | {"username": "crew", "avatar_url": "", "visibility": "public"},
+    }
+    for page, to in (("/user/settings", "/user/avatar"), ("/org/crew/settings", "/orgs/crew/avatar")):
+        headers = pages.callers.headers(ANN)
+        form = {"token": pages.form_token(ANN, at=time.time())}
+        file = {"files": ("a.png", b"png")}
+        sent = await pages.client.post(f"{page}/avatar", data=form, files=file, headers=headers)
+        assert sent.headers["location"] == page
+        await pages.submit(page, "Remove it", to="/avatar")
+        assert forge.sent[-2:] == [("POST", to, {"image": "cG5n"}), ("DELETE", to, {})]
+        refused = await pages.submit(page, "Upload it", to="/avatar")
+        assert (refused.status_code, "choose a picture" in refused.text) == (422, True)

@@ -11,6 +11,7 @@ from ingot_chassis.service import assemble
 from ingot_web.api import (
     account_security,
     account_settings,
+    account_webhooks,
     accounts,
     administration,
     blame,
@@ -35,7 +36,7 @@ from ingot_web.api import (
 from ingot_web.api.request import WebRequest
 from ingot_web.components import Components
 from ingot_web.core.form_tokens import FormTokens
-from ingot_web.core.rendered_texts import RenderedTexts
+from ingot_web.core.rendered_text_cache import RenderedTextCache
 from ingot_web.core.templates import Templates
 from ingot_web.settings import Settings
 
@@ -43,6 +44,7 @@ ROUTES = [
     *site.routes,
     *account_settings.routes,
     *account_security.routes,
+    *account_webhooks.routes,
     *administration.routes,
     *operations.routes,
     *organization_settings.routes,
@@ -72,7 +74,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         public_url=settings.public_url,
         root=urlsplit(settings.public_url).path.rstrip("/"),
     )
-    components = Components(templates, FormTokens(settings.private_key), RenderedTexts())
+    components = Components(templates, FormTokens(settings.private_key), RenderedTextCache())
     return service_app(
         parts,
         routes=ROUTES,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ingot_web.core.form_tokens import FormTokens
-from ingot_web.core.rendered_texts import RenderedTexts
+from ingot_web.core.rendered_text_cache import RenderedTextCache
 from ingot_web.core.templates import Templates
 
 
@@ -13,4 +13,4 @@ class Components:
 
     templates: Templates
     form_tokens: FormTokens
-    rendered_texts: RenderedTexts
+    rendered_texts: RenderedTextCache

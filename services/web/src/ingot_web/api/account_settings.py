@@ -1,5 +1,7 @@
-"""Settings of one's own account: profile, keys, tokens, and the browsers in which one is signed in."""
+"""Settings of one's own account: profile, keys, tokens, password, and the browsers in which one is signed in."""
 
+from asyncio import gather
+from base64 import b64encode
 from datetime import timedelta
 from typing import Any
 
@@ -9,7 +11,7 @@ from ingot_chassis.db.tables import now
 from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.request import Form, WebRequest, whole_number
-from ingot_web.clients.forge import at
+from ingot_web.clients.forge import Forge, at
 
 SHOWN = 50
 PROFILE = ("full_name", "description", "location", "website")
@@ -44,8 +46,10 @@ async def profile(request: WebRequest) -> Response[str]:
 
 
 async def _profile_page(request: WebRequest, problem: ApiError | None = None) -> Response[str]:
-    settings = await request.forge.get("identity", "/user/settings")
-    return page(request, "profile", "Profile", problem=problem, settings=settings)
+    settings, account = await gather(
+        request.forge.get("identity", "/user/settings"), request.forge.get("identity", "/user")
+    )
+    return page(request, "profile", "Profile", problem=problem, settings=settings, account=account)
 
 
 @post("/user/settings", policy=anyone(), include_in_schema=False)
@@ -58,6 +62,27 @@ async def edit_profile(request: WebRequest) -> Response[Any]:
     except ApiError as error:
         return await _profile_page(request, error)
     return request.redirect("/user/settings")
+
+
+@post("/user/settings/avatar", policy=anyone(), include_in_schema=False)
+async def change_avatar(request: WebRequest) -> Response[Any]:
+    """Upload a picture, or go back to the drawn one."""
+    form = await request.sent_form()
+    try:
+        await send_avatar(request.forge, "/user/avatar", form)
+    except ApiError as error:
+        return await _profile_page(request, error)
+    return request.redirect("/user/settings")
+
+
+async def send_avatar(forge: Forge, path: str, form: Form) -> None:
+    """Send the picture of a form to ``path`` of the API, or remove the one that is there. Raises Invalid without either."""
+    if form.has("remove"):
+        await forge.send("DELETE", "identity", path)
+    elif not form.files:
+        raise Invalid.field("files", "required", "choose a picture first")
+    else:
+        await forge.send("POST", "identity", path, {"image": b64encode(form.files[0].content).decode()})
 
 
 @get("/user/settings/keys", policy=anyone(), include_in_schema=False)
@@ -147,11 +172,29 @@ def _new_token(form: Form) -> dict[str, Any]:
 
 @get("/user/settings/security", policy=anyone(), include_in_schema=False)
 async def sessions(request: WebRequest) -> Response[str]:
-    """The browsers in which the caller is signed in."""
+    """The browsers in which the caller is signed in, and the password."""
     request.require_signed_in()
+    return await _security_page(request)
+
+
+async def _security_page(request: WebRequest, problem: ApiError | None = None) -> Response[str]:
     listing = await request.forge.listing("identity", "/user/sessions", page=request.number, limit=SHOWN)
     pages = request.pages_of(listing.total, SHOWN)
-    return page(request, "security", "Sessions", listing=listing, pages=pages)
+    return page(request, "security", "Password and sessions", problem=problem, listing=listing, pages=pages)
+
+
+@post("/user/settings/password", policy=anyone(), include_in_schema=False)
+async def change_password(request: WebRequest) -> Response[Any]:
+    """Change the password, which ends every session: the browser is sent to sign in."""
+    form = await request.sent_form()
+    body = {"old_password": form["old_password"], "new_password": form["new_password"]}
+    try:
+        if form["new_password"] != form["repeated"]:
+            raise Invalid.field("new_password", "repeated", "the new password was typed in two ways")
+        await request.forge.send("POST", "identity", "/user/password", body)
+    except ApiError as error:
+        return await _security_page(request, error)
+    return request.redirect("/login")
 
 
 @post("/user/settings/security", policy=anyone(), include_in_schema=False)
@@ -162,4 +205,6 @@ async def end_session(request: WebRequest) -> Response[bytes]:
     return request.redirect("/user/settings/security")
 
 
-routes = [profile, edit_profile, keys, change_keys, tokens, change_tokens, sessions, end_session]
+routes = [
+    profile, edit_profile, change_avatar, keys, change_keys, tokens, change_tokens, sessions, end_session, change_password,
+]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Organizations: making one, its settings, members, teams, labels and webhooks."""
+"""Organizations: making one, its settings, members, teams and labels."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ from litestar import Response, get, post
 
 from ingot_chassis.errors import ApiError
 from ingot_chassis.http.policy import anyone
+from ingot_web.api.account_settings import send_avatar
 from ingot_web.api.request import Form, WebRequest
-from ingot_web.api.webhooks import EVENTS, TYPES, new_hook
 from ingot_web.clients.forge import at
 
 SHOWN = 50
@@ -49,7 +49,7 @@ async def create(request: WebRequest) -> Response[Any]:
     return request.redirect(at(organization["username"]))
 
 
-class _Pages:
+class OrganizationPages:
     """The settings of one organization, for one request. Whom the API refuses its teams sees none of them."""
 
     def __init__(self, request: WebRequest, org: str) -> None:
@@ -82,10 +82,10 @@ class _Pages:
 @get(SETTINGS, policy=anyone(), include_in_schema=False)
 async def general(request: WebRequest, org: str) -> Response[str]:
     """What others see of it, its name, and the end of it."""
-    return await _general(_Pages(request, org))
+    return await _general(OrganizationPages(request, org))
 
 
-async def _general(pages: _Pages, problem: ApiError | None = None) -> Response[str]:
+async def _general(pages: OrganizationPages, problem: ApiError | None = None) -> Response[str]:
     await pages.forge.get("identity", pages.api("teams"), limit=1)
     return await pages.render("general", "Organization", problem, visibilities=VISIBILITIES)
 
@@ -93,7 +93,7 @@ async def _general(pages: _Pages, problem: ApiError | None = None) -> Response[s
 @post(SETTINGS, policy=anyone(), include_in_schema=False)
 async def edit(request: WebRequest, org: str) -> Response[Any]:
     """Change it, rename it, or delete it if its name was typed."""
-    form, pages = await request.sent_form(), _Pages(request, org)
+    form, pages = await request.sent_form(), OrganizationPages(request, org)
     try:
         match form.text("do"):
             case "rename":
@@ -111,10 +111,21 @@ async def edit(request: WebRequest, org: str) -> Response[Any]:
     return pages.redirect()
 
 
+@post(f"{SETTINGS}/avatar", policy=anyone(), include_in_schema=False)
+async def change_avatar(request: WebRequest, org: str) -> Response[Any]:
+    """Give it another picture, or take the present one away."""
+    form, pages = await request.sent_form(), OrganizationPages(request, org)
+    try:
+        await send_avatar(pages.forge, pages.api("avatar"), form)
+    except ApiError as error:
+        return await _general(pages, error)
+    return pages.redirect()
+
+
 @get(f"{SETTINGS}/members", policy=anyone(), include_in_schema=False)
 async def members(request: WebRequest, org: str) -> Response[str]:
     """Everybody in it. People become members by a team."""
-    pages = _Pages(request, org)
+    pages = OrganizationPages(request, org)
     await pages.forge.get("identity", pages.api("teams"), limit=1)
     listing = await pages.forge.listing("identity", pages.api("members"), page=request.number, limit=SHOWN)
     return await pages.render(
@@ -125,7 +136,7 @@ async def members(request: WebRequest, org: str) -> Response[str]:
 @post(f"{SETTINGS}/members", policy=anyone(), include_in_schema=False)
 async def remove_member(request: WebRequest, org: str) -> Response[bytes]:
     """Let somebody go, from all teams."""
-    form, pages = await request.sent_form(), _Pages(request, org)
+    form, pages = await request.sent_form(), OrganizationPages(request, org)
     await pages.forge.send("DELETE", "identity", pages.api("members", form.text("login")))
     return pages.redirect("/members")
 
@@ -133,10 +144,10 @@ async def remove_member(request: WebRequest, org: str) -> Response[bytes]:
 @get(f"{SETTINGS}/teams", policy=anyone(), include_in_schema=False)
 async def teams(request: WebRequest, org: str) -> Response[str]:
     """The teams, and the form of a new one."""
-    return await _teams(_Pages(request, org))
+    return await _teams(OrganizationPages(request, org))
 
 
-async def _teams(pages: _Pages, problem: ApiError | None = None) -> Response[str]:
+async def _teams(pages: OrganizationPages, problem: ApiError | None = None) -> Response[str]:
     listing = await pages.forge.listing("identity", pages.api("teams"), limit=SHOWN)
     return await pages.render("teams", "Teams", problem, listing=listing, levels=LEVELS)
 
@@ -144,7 +155,7 @@ async def _teams(pages: _Pages, problem: ApiError | None = None) -> Response[str
 @post(f"{SETTINGS}/teams", policy=anyone(), include_in_schema=False)
 async def change_teams(request: WebRequest, org: str) -> Response[Any]:
     """Make a team, or delete one."""
-    form, pages = await request.sent_form(), _Pages(request, org)
+    form, pages = await request.sent_form(), OrganizationPages(request, org)
     try:
         if form.has("remove"):
             await pages.forge.send("DELETE", "identity", at("teams", form.text("remove")))
@@ -159,10 +170,10 @@ async def change_teams(request: WebRequest, org: str) -> Response[Any]:
 @get(f"{SETTINGS}/teams/{{team:int}}", policy=anyone(), include_in_schema=False)
 async def team(request: WebRequest, org: str, team: int) -> Response[str]:
     """The members and the repositories of a team."""
-    return await _team(_Pages(request, org), team)
+    return await _team(OrganizationPages(request, org), team)
 
 
-async def _team(pages: _Pages, team_id: int, problem: ApiError | None = None) -> Response[str]:
+async def _team(pages: OrganizationPages, team_id: int, problem: ApiError | None = None) -> Response[str]:
     shown = await pages.forge.get("identity", at("teams", team_id))
     people = await pages.forge.listing("identity", at("teams", team_id, "members"), limit=SHOWN)
     repositories = await pages.forge.listing("repos", at("teams", team_id, "repos"), limit=SHOWN)
@@ -174,7 +185,7 @@ async def _team(pages: _Pages, team_id: int, problem: ApiError | None = None) ->
 @post(f"{SETTINGS}/teams/{{team:int}}", policy=anyone(), include_in_schema=False)
 async def change_team(request: WebRequest, org: str, team: int) -> Response[Any]:
     """Add somebody or a repository to a team, or take them out."""
-    form, pages = await request.sent_form(), _Pages(request, org)
+    form, pages = await request.sent_form(), OrganizationPages(request, org)
     method = "DELETE" if form.has("remove") else "PUT"
     try:
         if form.has("login"):
@@ -191,10 +202,10 @@ async def change_team(request: WebRequest, org: str, team: int) -> Response[Any]
 @get(f"{SETTINGS}/labels", policy=anyone(), include_in_schema=False)
 async def labels(request: WebRequest, org: str) -> Response[str]:
     """Labels that all repositories of the organization have."""
-    return await _labels(_Pages(request, org))
+    return await _labels(OrganizationPages(request, org))
 
 
-async def _labels(pages: _Pages, problem: ApiError | None = None) -> Response[str]:
+async def _labels(pages: OrganizationPages, problem: ApiError | None = None) -> Response[str]:
     await pages.forge.get("identity", pages.api("teams"), limit=1)
     listing = await pages.forge.listing("issues", pages.api("labels"), limit=SHOWN)
     return await pages.render("labels", "Labels", problem, listing=listing)
@@ -203,7 +214,7 @@ async def _labels(pages: _Pages, problem: ApiError | None = None) -> Response[st
 @post(f"{SETTINGS}/labels", policy=anyone(), include_in_schema=False)
 async def change_labels(request: WebRequest, org: str) -> Response[Any]:
     """Make a label, or delete one."""
-    form, pages = await request.sent_form(), _Pages(request, org)
+    form, pages = await request.sent_form(), OrganizationPages(request, org)
     try:
         if form.has("remove"):
             await pages.forge.send("DELETE", "issues", pages.api("labels", form.text("remove")))
@@ -215,38 +226,7 @@ async def change_labels(request: WebRequest, org: str) -> Response[Any]:
     return pages.redirect("/labels")
 
 
-@get(f"{SETTINGS}/hooks", policy=anyone(), include_in_schema=False)
-async def hooks(request: WebRequest, org: str) -> Response[str]:
-    """The webhooks, which hear of all repositories of the organization."""
-    return await _hooks(_Pages(request, org), Form([("push", "1"), ("active", "1")]))
-
-
-async def _hooks(pages: _Pages, form: Form, problem: ApiError | None = None) -> Response[str]:
-    listing = await pages.forge.listing("hooks", pages.api("hooks"), limit=SHOWN)
-    return await pages.render(
-        "hooks", "Webhooks", problem, listing=listing, form=form, types=TYPES, events=EVENTS
-    )
-
-
-@post(f"{SETTINGS}/hooks", policy=anyone(), include_in_schema=False)
-async def change_hooks(request: WebRequest, org: str) -> Response[Any]:
-    """Make a webhook, switch one on or off, or delete one."""
-    form, pages = await request.sent_form(), _Pages(request, org)
-    path = pages.api("hooks", form.text("id")) if form.has("id") else pages.api("hooks")
-    try:
-        match form.text("do"):
-            case "delete":
-                await pages.forge.send("DELETE", "hooks", path)
-            case "on" | "off":
-                await pages.forge.send("PATCH", "hooks", path, {"active": form.text("do") == "on"})
-            case _:
-                await pages.forge.send("POST", "hooks", path, new_hook(form))
-    except ApiError as error:
-        return await _hooks(pages, form, error)
-    return pages.redirect("/hooks")
-
-
 routes = [
     new, create, general, edit, members, remove_member, teams, change_teams, team, change_team, labels, change_labels,
-    hooks, change_hooks,
+    change_avatar,
 ]  # fmt: skip

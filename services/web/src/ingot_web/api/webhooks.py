@@ -9,6 +9,7 @@ from ingot_chassis.errors import ApiError
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import Form, WebRequest
+from ingot_web.clients.forge import Forge
 
 SHOWN = 30
 TYPES = (
@@ -43,7 +44,7 @@ async def hooks(request: WebRequest) -> Response[str]:
     frame = RepositoryFrame(request)
     (listing,) = await frame.load(frame.forge.listing("hooks", frame.api("hooks"), limit=50))
     return frame.render(
-        "settings/hooks.html", tab="settings", title="Webhooks", part="hooks", listing=listing
+        "settings/repository_hooks.html", tab="settings", title="Webhooks", part="hooks", listing=listing
     )
 
 
@@ -120,16 +121,21 @@ async def show(request: WebRequest, hook_id: int) -> Response[str]:
 async def change(request: WebRequest, hook_id: int) -> Response[bytes]:
     """Switch it on or off, try it, or delete it."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
-    path = frame.api("hooks", hook_id)
-    match form.text("do"):
+    is_there = await change_hook(frame.forge, frame.api("hooks", hook_id), form.text("do"))
+    return frame.redirect(f"/settings/hooks/{hook_id}" if is_there else "/settings/hooks")
+
+
+async def change_hook(forge: Forge, path: str, action: str) -> bool:
+    """Do ``action`` to the webhook at ``path`` of the API; whether it is there afterwards."""
+    match action:
         case "delete":
-            await frame.forge.send("DELETE", "hooks", path)
-            return frame.redirect("/settings/hooks")
+            await forge.send("DELETE", "hooks", path)
+            return False
         case "test":
-            await frame.forge.send("POST", "hooks", f"{path}/tests")
-        case action:
-            await frame.forge.send("PATCH", "hooks", path, {"active": action == "on"})
-    return frame.redirect(f"/settings/hooks/{hook_id}")
+            await forge.send("POST", "hooks", f"{path}/tests")
+        case "on" | "off":
+            await forge.send("PATCH", "hooks", path, {"active": action == "on"})
+    return True
 
 
 @get(
@@ -144,7 +150,6 @@ async def delivery(request: WebRequest, hook_id: int, delivery_id: str) -> Respo
     (shown,) = await frame.load(
         frame.forge.get("hooks", frame.api("hooks", hook_id, "deliveries", delivery_id))
     )
-    payload = msgspec.json.format(msgspec.json.encode(shown["request"]["payload"]), indent=2).decode()
     return frame.render(
         "settings/delivery.html",
         tab="settings",
@@ -152,8 +157,13 @@ async def delivery(request: WebRequest, hook_id: int, delivery_id: str) -> Respo
         part="hooks",
         hook_id=hook_id,
         delivery=shown,
-        payload=payload,
+        payload=payload_of(shown),
     )
+
+
+def payload_of(delivery: Any) -> str:
+    """What was sent, as people read it."""
+    return msgspec.json.format(msgspec.json.encode(delivery["request"]["payload"]), indent=2).decode()
 
 
 @post(

@@ -2,11 +2,11 @@
 
 from markupsafe import Markup
 
-from ingot_web.core.rendered_texts import RenderedTexts
+from ingot_web.core.rendered_text_cache import RenderedTextCache
 
 
 def test_what_was_used_least_recently_goes_first():
-    texts = RenderedTexts(room=100)
+    texts = RenderedTextCache(room=100)
     for number in range(12):
         texts.put(number, Markup("x" * 9))
         texts.get(0)
@@ -16,7 +16,7 @@ def test_what_was_used_least_recently_goes_first():
 
 
 def test_a_long_text_is_not_kept():
-    texts = RenderedTexts(room=100)
+    texts = RenderedTextCache(room=100)
     texts.put("long", Markup("x" * 11))
 
     assert texts.get("long") is None

@@ -9,7 +9,7 @@ ROOM = 8_000_000
 """Characters of HTML that are kept."""
 
 
-class RenderedTexts:
+class RenderedTextCache:
     """HTML by what it was made of, the least recently used first to go."""
 
     def __init__(self, room: int = ROOM) -> None:

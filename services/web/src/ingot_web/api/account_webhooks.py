@@ -1,0 +1,107 @@
+"""Webhooks of an organization, and those of one's own account: the list, one with its deliveries, one delivery."""
+
+from typing import Any
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.account_settings import page
+from ingot_web.api.organization_settings import OrganizationPages
+from ingot_web.api.request import Form, WebRequest
+from ingot_web.api.webhooks import EVENTS, SHOWN, TYPES, change_hook, new_hook, payload_of
+from ingot_web.clients.forge import at
+
+HOOKS = ["/org/{org:str}/settings/hooks", "/user/settings/hooks"]
+HOOK = [f"{path}/{{hook_id:int}}" for path in HOOKS]
+DELIVERY = [f"{path}/deliveries/{{delivery_id:str}}" for path in HOOK]
+MOST = 50
+"""On the page of all."""
+
+
+class _Hooks:
+    """The webhooks of the organization in the path, or of the caller, for one request. Raises Unauthenticated."""
+
+    def __init__(self, request: WebRequest) -> None:
+        request.require_signed_in()
+        self.request, self.forge = request, request.forge
+        self._org: str = request.path_params.get("org", "")
+
+    def api(self, *segments: str | int) -> str:
+        owner = at("orgs", self._org) if self._org else "/user"
+        return f"{owner}/hooks{at(*segments)}"
+
+    @property
+    def path(self) -> str:
+        """Of their pages."""
+        return f"/org{at(self._org)}/settings/hooks" if self._org else "/user/settings/hooks"
+
+    async def render(
+        self, part: str, title: str, problem: ApiError | None = None, **values: Any
+    ) -> Response[str]:
+        values |= {"own": self.request.root + self.path, "contents": part}
+        if self._org:
+            return await OrganizationPages(self.request, self._org).render("hooks", title, problem, **values)
+        return page(self.request, "hooks", title, problem=problem, heading=title, **values)
+
+    async def list_page(self, form: Form, problem: ApiError | None = None) -> Response[str]:
+        listing = await self.forge.listing("hooks", self.api(), limit=MOST)
+        values = {"listing": listing, "form": form, "types": TYPES, "events": EVENTS}
+        return await self.render("list", "Webhooks", problem, **values)
+
+
+@get(HOOKS, policy=anyone(), include_in_schema=False)
+async def hooks(request: WebRequest) -> Response[str]:
+    """The webhooks, which hear of all repositories of their owner."""
+    return await _Hooks(request).list_page(Form([("push", "1"), ("active", "1")]))
+
+
+@post(HOOKS, policy=anyone(), include_in_schema=False)
+async def create(request: WebRequest) -> Response[Any]:
+    """Make a webhook."""
+    form, owned = await request.sent_form(), _Hooks(request)
+    try:
+        hook = await owned.forge.send("POST", "hooks", owned.api(), new_hook(form))
+    except ApiError as error:
+        return await owned.list_page(form, error)
+    return request.redirect(f"{owned.path}/{hook['id']}")
+
+
+@get(HOOK, policy=anyone(), include_in_schema=False)
+async def show(request: WebRequest, hook_id: int) -> Response[str]:
+    """A webhook and what was sent."""
+    owned = _Hooks(request)
+    hook = await owned.forge.get("hooks", owned.api(hook_id))
+    path = owned.api(hook_id, "deliveries")
+    deliveries = await owned.forge.listing("hooks", path, page=request.number, limit=SHOWN)
+    pages = request.pages_of(deliveries.total, SHOWN)
+    return await owned.render("hook", "Webhook", hook=hook, deliveries=deliveries, pages=pages)
+
+
+@post(HOOK, policy=anyone(), include_in_schema=False)
+async def change(request: WebRequest, hook_id: int) -> Response[bytes]:
+    """Switch it on or off, try it, or delete it."""
+    form, owned = await request.sent_form(), _Hooks(request)
+    is_there = await change_hook(owned.forge, owned.api(hook_id), form.text("do"))
+    return request.redirect(f"{owned.path}/{hook_id}" if is_there else owned.path)
+
+
+@get(DELIVERY, policy=anyone(), include_in_schema=False)
+async def delivery(request: WebRequest, hook_id: int, delivery_id: str) -> Response[str]:
+    """What was sent and what was answered."""
+    owned = _Hooks(request)
+    shown = await owned.forge.get("hooks", owned.api(hook_id, "deliveries", delivery_id))
+    values = {"hook_id": hook_id, "delivery": shown, "payload": payload_of(shown)}
+    return await owned.render("delivery", "Delivery", **values)
+
+
+@post(DELIVERY, policy=anyone(), include_in_schema=False)
+async def redeliver(request: WebRequest, hook_id: int, delivery_id: str) -> Response[bytes]:
+    """Send it again."""
+    await request.sent_form()
+    owned = _Hooks(request)
+    await owned.forge.send("POST", "hooks", owned.api(hook_id, "deliveries", delivery_id, "attempts"))
+    return request.redirect(f"{owned.path}/{hook_id}/deliveries/{delivery_id}")
+
+
+routes = [hooks, create, show, change, delivery, redeliver]

@@ -1,0 +1,47 @@
+"""Webhooks of organizations and people on pages, with what was sent."""
+
+import pytest
+
+from .forge import MOMENT
+from .world import ANN
+
+DELIVERY = {
+    "id": "d1", "event": "push", "action": "", "state": "failed", "attempts": 2, "status_code": 500, "error": "",
+    "created_at": MOMENT, "next_attempt_at": None, "finished_at": MOMENT, "request": {"payload": {"ref": "<main>"}},
+    "response": {"headers": {"Server": "x"}, "body": "no"},
+}  # fmt: skip
+HOOK = {
+    "id": 3, "active": True, "type": "gitea", "events": ["push"], "branch_filter": "", "disabled_reason": "",
+    "config": {"url": "http://hook.example.org/"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("page", "api"),
+    [("/org/crew/settings/hooks", "/orgs/crew/hooks"), ("/user/settings/hooks", "/user/hooks")],
+)
+async def test_a_webhook_is_made_and_what_failed_is_seen_and_sent_again(pages, forge, page, api):
+    forge.answers |= {
+        "/orgs/crew": {"username": "crew", "full_name": ""},
+        api: [HOOK],
+        f"POST {api}": HOOK,
+        f"{api}/3": HOOK,
+        f"{api}/3/deliveries": [DELIVERY],
+        f"{api}/3/deliveries/d1": DELIVERY,
+    }
+    answer = await pages.submit(page, "Make the webhook", to="/hooks", url="http://hook.example.org/")
+    assert answer.headers["location"] == f"{page}/3"
+    shown = (await pages.get(f"{page}/3", ANN)).text
+    assert f'href="{page}/3/deliveries/d1"' in shown
+    assert "answered 500" in shown
+    assert "&lt;main&gt;" in (await pages.get(f"{page}/3/deliveries/d1", ANN)).text
+    again = await pages.submit(f"{page}/3/deliveries/d1", "Send it again", to="/deliveries/d1")
+    assert again.headers["location"] == f"{page}/3/deliveries/d1"
+    for button, body in (("Try it", {}), ("Switch off", {"active": False}), ("Delete", {})):
+        answer = await pages.submit(f"{page}/3", button, to="/hooks/3")
+        assert forge.sent[-1][2] == body
+    assert answer.headers["location"] == page
+    targets = [f"{method} {path}" for method, path, _ in forge.sent]
+    attempts = f"POST {api}/3/deliveries/d1/attempts"
+    assert targets == [f"POST {api}", attempts, f"POST {api}/3/tests", f"PATCH {api}/3", f"DELETE {api}/3"]
+    assert (await pages.get(f"{page}/3")).status_code == 401
