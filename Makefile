@@ -68,6 +68,11 @@ renovate: .venv/.dev ## Install Renovate from npm and run it against Ingot; need
 	@npm install --prefix .tools/renovate --no-audit --no-fund --no-package-lock --loglevel=error
 	@$(PYTEST) -rs tests/clients/test_renovate.py $(ARGS)
 
+.PHONY: cluster-test
+cluster-test: .venv/.dev ## Try the cluster that KUBECONFIG names, with the overlay dev: restarts, deleted pods, policies (minutes)
+	@echo "trying $$INGOT_CLUSTER_URL …"
+	@$(PYTEST) -s -rs tests/cluster $(ARGS)
+
 .PHONY: axe
 axe: .venv/.dev ## Install axe-core from npm and let it look at the pages; needs npm and Chromium
 	@mkdir -p .tools/axe && cp tests/e2e/axe/package.json .tools/axe/

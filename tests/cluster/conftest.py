@@ -1,0 +1,83 @@
+"""The cluster that KUBECONFIG names, with the overlay `dev` on it (docs/kubernetes.md)."""
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+OVERLAY = Path(__file__).parents[2] / "deploy" / "k8s" / "overlays" / "dev"
+READY = "300s"
+
+
+class Cluster:
+    """``url`` is where this machine reaches the gateway. Everything is in the namespace ``ingot``."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+
+    def kubectl(self, *arguments: str, **options: Any) -> str:
+        """What it printed. Raises AssertionError with what it said."""
+        command = ["kubectl", "--namespace", "ingot", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+        assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
+        return done.stdout
+
+    def objects(self, kind: str, *options: str) -> list[dict[str, Any]]:
+        return list(json.loads(self.kubectl("get", kind, "--output", "json", *options))["items"])
+
+    def apply(self) -> None:
+        """All of the overlay; the namespace first."""
+        self.kubectl("apply", "--filename", str(OVERLAY.parents[1] / "base" / "platform" / "namespace.yaml"))
+        self.kubectl("apply", "--kustomize", str(OVERLAY))
+
+    def wait_ready(self) -> None:
+        for kind in ("deployment", "statefulset"):
+            for one in self.objects(kind):
+                self.wait_rollout(f"{kind}/{one['metadata']['name']}")
+        deadline = time.monotonic() + 60
+        while not self.answers():
+            assert time.monotonic() < deadline, f"{self.url} does not answer"
+            time.sleep(0.2)
+
+    def wait_rollout(self, workload: str) -> None:
+        self.kubectl("rollout", "status", workload, f"--timeout={READY}")
+
+    def answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    @property
+    def administrator(self) -> tuple[str, str]:
+        """Name and password, from the secret that the overlay generates; the newest if there are several."""
+        secrets = [
+            one for one in self.objects("secret") if one["metadata"]["name"].startswith("identity-keys")
+        ]
+        newest = max(secrets, key=lambda one: str(one["metadata"]["creationTimestamp"]))
+        return "root", base64.b64decode(newest["data"]["INGOT_IDENTITY_ADMIN_PASSWORD"]).decode()
+
+    def nodes(self) -> list[str]:
+        return [one["metadata"]["name"] for one in self.objects("node")]
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Cluster:
+    url = os.environ.get("INGOT_CLUSTER_URL", "")
+    if not url or not os.environ.get("KUBECONFIG") or not shutil.which("kubectl"):
+        pytest.skip("no cluster: KUBECONFIG, INGOT_CLUSTER_URL and kubectl are needed")
+    if not (OVERLAY / "keys").is_dir():
+        pytest.skip("the overlay has no keys: tools/make_keys.py deploy/k8s/overlays/dev/keys")
+    cluster = Cluster(url)
+    start = time.monotonic()
+    cluster.apply()
+    cluster.wait_ready()
+    print(f"\napplied and ready after {time.monotonic() - start:.0f} s")
+    return cluster

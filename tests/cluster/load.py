@@ -1,0 +1,181 @@
+"""A load on an Ingot that is on a cluster: reads, issues, pushes, clones, and long downloads. Each failure is noted.
+
+Nothing is tried again here: whatever a person would see as failed is in ``failures``.
+"""
+
+import asyncio
+import hashlib
+import itertools
+import os
+import secrets
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from ..e2e.history import GitFailed, commit_file, git  # noqa: TID252 - the folder above is no package with a name
+
+READERS = 4
+PAUSE = 0.3
+LONG_FILE = 6_000_000
+LONG_RATE = 600_000
+"""Bytes a second of the long download: it goes on for ten seconds."""
+REQUEST_SECONDS = 60
+
+
+class Load:
+    """A person of its own, with one repository."""
+
+    def __init__(self, url: str, administrator: tuple[str, str], folder: Path) -> None:
+        self.url, self._folder = url, folder
+        self._administrator = administrator
+        self.name, self._password = f"load-{secrets.token_hex(4)}", secrets.token_hex(12)
+        self._file, self._token = os.urandom(LONG_FILE), ""
+        self.done: Counter[str] = Counter()
+        self.failures: list[str] = []
+        self.slowest = 0.0
+        self._ending = asyncio.Event()
+
+    async def prepare(self) -> None:
+        """The account, its token, and a repository with a history and a large file."""
+        new = {"username": self.name, "email": f"{self.name}@example.org", "password": self._password}
+        async with self._client() as client:
+            await ask(client, "POST", "admin/users", new, auth=self._administrator)
+            token = await ask(
+                client,
+                "POST",
+                f"users/{self.name}/tokens",
+                {"name": "load"},
+                auth=(self.name, self._password),
+            )
+            self._token = token["sha1"]
+            await ask(client, "POST", "user/repos", {"name": "app"}, headers=self._headers)
+        work = self._folder / "work"
+        work.mkdir()
+        await git("init", "-q", "-b", "main", cwd=work)
+        await commit_file(work, "large.bin", self._file, "A large file")
+        await git("push", "-q", self._remote, "main", cwd=work)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The load goes on in the meantime; afterwards what has begun ends."""
+        task = asyncio.create_task(self._run())
+        try:
+            yield
+        finally:
+            self._ending.set()
+            await task
+
+    def report(self) -> str:
+        """One line of figures."""
+        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(self.done.items()))
+        return f"{counts}; {len(self.failures)} failed; the slowest took {self.slowest:.1f} s"
+
+    @property
+    def _headers(self) -> dict[str, str]:
+        return {"authorization": f"token {self._token}"}
+
+    @property
+    def _remote(self) -> str:
+        return self.url.replace("://", f"://{self.name}:{self._token}@") + f"/{self.name}/app.git"
+
+    def _client(self) -> httpx.AsyncClient:
+        return httpx.AsyncClient(base_url=f"{self.url}/api/v1/", timeout=REQUEST_SECONDS)
+
+    async def _run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for number in range(READERS):
+                group.create_task(self._read(is_new=number % 2 == 0))
+            for work in (self._open_issues, self._push, self._clone, self._download):
+                group.create_task(work())
+
+    async def _again(self, kind: str, do: Callable[[int], Awaitable[Any]]) -> None:
+        """Do it until the end, one after the other."""
+        for number in itertools.count():
+            if self._ending.is_set():
+                return
+            start = time.monotonic()
+            try:
+                await do(number)
+            except (httpx.HTTPError, GitFailed, AssertionError) as error:
+                self.failures.append(f"{kind}: {error!r}")
+            self.done[kind] += 1
+            if kind != "downloads":
+                self.slowest = max(self.slowest, time.monotonic() - start)
+            await asyncio.sleep(PAUSE)
+
+    async def _read(self, *, is_new: bool) -> None:
+        repository = f"repos/{self.name}/app"
+        paths = (
+            "version",
+            "user",
+            repository,
+            f"{repository}/issues",
+            f"{repository}/branches",
+            f"{repository}/hooks",
+        )
+
+        async def on_new(number: int) -> None:
+            async with self._client() as client:
+                await ask(client, "GET", paths[number % len(paths)], headers=self._headers)
+
+        if is_new:
+            await self._again("reads on new connections", on_new)
+            return
+        async with self._client() as client:
+            await self._again(
+                "reads on kept connections",
+                lambda number: ask(client, "GET", paths[number % len(paths)], headers=self._headers),
+            )
+
+    async def _open_issues(self) -> None:
+        path = f"repos/{self.name}/app/issues"
+        async with self._client() as client:
+            await self._again(
+                "issues",
+                lambda number: ask(
+                    client, "POST", path, {"title": f"It creaks {number}"}, headers=self._headers
+                ),
+            )
+
+    async def _push(self) -> None:
+        work = self._folder / "work"
+
+        async def push(number: int) -> None:
+            await commit_file(work, "count", b"%d" % number, f"Count {number}")
+            await git("push", "-q", self._remote, "main", cwd=work)
+
+        await self._again("pushes", push)
+
+    async def _clone(self) -> None:
+        await self._again(
+            "clones",
+            lambda number: git("clone", "-q", "--bare", self._remote, f"clone-{number}", cwd=self._folder),
+        )
+
+    async def _download(self) -> None:
+        """As slowly as over a bad line."""
+
+        async def download(_number: int) -> None:
+            digest, size, start = hashlib.sha256(), 0, time.monotonic()
+            path = f"repos/{self.name}/app/raw/large.bin"
+            async with self._client() as client, client.stream("GET", path, headers=self._headers) as answer:
+                assert answer.status_code == 200, answer.status_code
+                async for chunk in answer.aiter_bytes(64 * 1024):
+                    digest.update(chunk)
+                    size += len(chunk)
+                    await asyncio.sleep(max(start + size / LONG_RATE - time.monotonic(), 0))
+            assert digest.digest() == hashlib.sha256(self._file).digest(), f"{size} of {LONG_FILE} bytes"
+
+        await self._again("downloads", download)
+
+
+async def ask(client: httpx.AsyncClient, method: str, path: str, body: object = None, **options: Any) -> Any:
+    """The JSON of an answer of success. Raises AssertionError with what came else."""
+    answer = await client.request(method, path, json=body, **options)
+    assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text[:300]}"
+    return answer.json() if answer.content else None
