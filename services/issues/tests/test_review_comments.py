@@ -34,6 +34,11 @@ async def test_a_reply_is_in_the_review_of_what_it_answers(world):
         ("ann", "hm"),
         ("cat", "why?"),
     ]
+    await world.comment_on_line(event="PENDING")
+    for as_, bodies in ((1, ["hm", "why?", "hm"]), (3, ["hm", "why?"])):
+        every = await world.call("GET", "/pulls/1/comments", as_=as_)
+        assert [one["body"] for one in every.json()] == bodies
+        assert every.headers["x-total-count"] == str(len(bodies))
     await world.work()
     assert (await world.call("GET", "//notifications")).json() != []
 

@@ -3,7 +3,7 @@
 import asyncio
 
 import msgspec
-from litestar import get, post
+from litestar import Response, get, post
 
 from ingot_chassis.errors import Denied, NotFound
 from ingot_contracts.issues import PullReviewComment
@@ -20,6 +20,9 @@ from ingot_issues.store import reviews as store
 from ingot_issues.store.issues import PullDetails
 from ingot_issues.store.reviews import PlacedCommentRow, ReviewCommentRow
 from ingot_issues.store.states import ReviewState
+
+MOST_COMMENTS = 500
+"""Comments of all reviews in one answer; a page of a pull request shows them at once."""
 
 
 class ReplyToComment(msgspec.Struct, kw_only=True):
@@ -60,6 +63,22 @@ async def list_review_comments(request: IssuesRequest, index: int, review_id: in
     async with request.db.read() as db:
         rows = await store.list_comments(db, review.id)
     return await present(request, pull, list(rows))
+
+
+@get(
+    "/pulls/{index:int}/comments",
+    policy=in_repository("read", "read:repository", "pulls"),
+    operation_id="repoListPullComments",
+    tags=["repository"],
+)
+async def list_pull_comments(request: IssuesRequest, index: int) -> Response[list[PullReviewComment]]:
+    """The comments of all reviews on lines, the oldest first; of very many the latest 500, `X-Total-Count` has them all."""
+    pull = await pull_of(request, index)
+    async with request.db.read() as db:
+        rows, total = await store.list_comments_of_pull(
+            db, pull.id, viewer_id=request.principal.id, limit=MOST_COMMENTS
+        )
+    return Response(await present(request, pull, list(rows)), headers={"X-Total-Count": str(total)})
 
 
 async def _comment_of(request: IssuesRequest, comment_id: int) -> PlacedCommentRow:
@@ -130,4 +149,4 @@ async def _resolve(request: IssuesRequest, comment_id: int, resolver_id: int | N
         await store.resolve(tx, row, resolver_id)
 
 
-routes = [list_review_comments, reply, resolve, unresolve]
+routes = [list_review_comments, list_pull_comments, reply, resolve, unresolve]

@@ -238,6 +238,20 @@ async def list_comments(db: Executor, review_id: int) -> Sequence[ReviewCommentR
     return await fetch_all(db, statement.order_by(review_comment.c.id), ReviewCommentRow)
 
 
+async def list_comments_of_pull(
+    db: Executor, issue_id: int, *, viewer_id: int, limit: int
+) -> tuple[Sequence[ReviewCommentRow], int]:
+    """The latest ``limit`` comments of all reviews that the viewer sees, the oldest first, and how many there are."""
+    where = (review.c.issue_id == issue_id, _is_visible(viewer_id))
+    joined = review_comment.join(review, review.c.id == review_comment.c.review_id)
+    statement = select(review_comment).select_from(joined).where(*where).order_by(review_comment.c.id.desc())
+    rows = await fetch_all(db, statement.limit(limit), ReviewCommentRow)
+    if len(rows) < limit:
+        return rows[::-1], len(rows)
+    count = select(func.count()).select_from(joined).where(*where)
+    return rows[::-1], int((await db.execute(count)).scalar_one())
+
+
 class PlacedCommentRow(ReviewCommentRow):
     """A comment on a line, with the pull request and the review that it belongs to."""
 
