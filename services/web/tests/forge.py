@@ -12,9 +12,7 @@ ANN_USER = {"id": 1, "login": "ann", "avatar_url": "", "email": "ann@example.org
 
 def _repository():
     allowed = ("merge_commits", "rebase", "rebase_explicit", "squash_merge", "fast_forward_only_merge")
-    settings = {
-        "allow_merge_commit" if name == "merge_commits" else f"allow_{name}": True for name in allowed
-    }
+    settings = {f"allow_{name}": True for name in allowed}
     counts = dict.fromkeys(
         ("stars_count", "forks_count", "open_issues_count", "open_pr_counter", "release_counter"), 0
     )

@@ -1,5 +1,7 @@
 """Reviews as they are written on pages."""
 
+import re
+
 import pytest
 
 from ingot_contracts.testing.forms import form_of
@@ -57,35 +59,30 @@ async def test_the_preview_of_a_comment_does_not_send_the_review_that_is_being_w
     assert "now" in form_of(shown.text, "/pulls/1/comments", "Comment now").buttons["Comment now"]
 
 
-async def test_of_many_reviews_the_latest_show_what_they_say_to_lines(pages, forge):
+async def test_what_is_said_to_lines_is_asked_for_once_and_said_to_be_cut(pages, forge):
     forge.answers[f"{PULL}/reviews"] = [_review(number, "COMMENT") for number in range(1, 131)]
-    forge.answers[f"{HOME}/issues/1/timeline"] = [
-        {
-            "id": number,
-            "type": "review",
-            "review_id": number,
-            "user": ANN_USER,
-            "body": "",
-            "created_at": MOMENT,
-        }
-        for number in range(1, 4)
-    ]
+    forge.answers[f"{PULL}/comments"] = [_comment(number, number) for number in range(1, 61)]
+    event = {"id": 3, "type": "review", "review_id": 3, "user": ANN_USER, "body": "",
+             "created_at": MOMENT, "ref_commit_sha": ""}  # fmt: skip
+    forge.answers[f"{HOME}/issues/1/timeline"] = [event]
     shown = await pages.get("/ann/demo/pulls/1/files")
-    ids = [path.split("/")[-2] for path in forge.read_paths if path.endswith("/comments")]
-    assert ids == [str(number) for number in range(119, 131)]
-    assert "of older reviews are not shown here" in shown.text
+    assert forge.read_paths.count(f"{PULL}/comments") == 1
+    assert not [path for path in forge.read_paths if re.search(r"/reviews/\d+/comments", path)]
+    assert shown.text.count('id="thread-') == 50
+    assert "oldest comments on lines are not shown" in shown.text
 
-    forge.read_paths.clear()
     shown = await pages.get("/ann/demo/pulls/1")
-    assert [path.split("/")[-2] for path in forge.read_paths if path.endswith("/comments")] == ["1", "2", "3"]
-    assert "not shown here" not in shown.text
+    assert re.findall(r'id="thread-(\d+)', shown.text) == ["3"]
+
+
+def _comment(number, review):
+    return {"id": number, "path": "src/a.py", "position": 4, "original_position": 0, "diff_hunk": "@@", "user": ANN_USER,
+            "pull_request_review_id": review, "resolver": None, "outdated": False, "body": "Why?",
+            "created_at": MOMENT}  # fmt: skip
 
 
 async def test_a_conversation_on_a_line_is_resolved_where_it_stands(pages, forge):
-    comment = {"id": 5, "path": "src/a.py", "position": 4, "original_position": 0, "diff_hunk": "@@", "user": ANN_USER,
-               "pull_request_review_id": 7, "resolver": None, "outdated": False, "body": "Why?",
-               "created_at": MOMENT}  # fmt: skip
-    forge.answers |= {f"{PULL}/reviews": [_review(7, "COMMENT")], f"{PULL}/reviews/7/comments": [comment]}
+    forge.answers |= {f"{PULL}/reviews": [_review(7, "COMMENT")], f"{PULL}/comments": [_comment(5, 7)]}
     answer = await pages.submit("/ann/demo/pulls/1/files", "Resolve", to="/comments/5/resolve", caller=BOB)
 
     assert answer.headers["location"] == "/ann/demo/pulls/1/files?style=unified#thread-5"

@@ -11,7 +11,7 @@ from ingot_web.api.history import comparison_page
 from ingot_web.api.issues import beside, conversation, list_page
 from ingot_web.api.previews import preview
 from ingot_web.api.request import WebRequest
-from ingot_web.api.reviews import conversations_on_lines, line_context, reviews_of
+from ingot_web.api.reviews import comments_of, conversations_on_lines, line_context, reviews_of
 
 COMMITS = 50
 STYLES = (
@@ -54,18 +54,18 @@ async def show(request: WebRequest, index: int) -> Response[Any]:
 async def _conversation_page(
     frame: RepositoryFrame, index: int, problem: ApiError | None = None
 ) -> Response[Any]:
-    pull, issue, reviews, checks, timeline, counts, blockers = await frame.load(
+    pull, issue, reviews, comments, checks, timeline, counts, blockers = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)),
         frame.forge.get("issues", frame.api("issues", index)),
         reviews_of(frame, index),
+        comments_of(frame, index),
         frame.forge.get_if_there("repos", frame.api("commits", f"refs/pull/{index}/head", "status")),
         *beside(frame, index),
     )
     repository = frame.repository
     shown = {entry["review_id"] for entry in timeline.rows}
-    conversations, leaves_out = await conversations_on_lines(
-        frame, index, [review for review in reviews if review["id"] in shown]
-    )
+    here = [comment for comment in comments.rows if comment["pull_request_review_id"] in shown]
+    conversations = await conversations_on_lines(frame, here, reviews)
     styles = [(style, text) for style, text, setting in STYLES if repository[setting]]
     return frame.render(
         "pulls/conversation.html",
@@ -78,7 +78,7 @@ async def _conversation_page(
         issue=issue,
         reviews=[review for review in reviews if review["state"] != "PENDING"],
         conversations=conversations,
-        line_context={**line_context(frame, pull), "leaves_out": leaves_out},
+        line_context={**line_context(frame, pull), "leaves_out": comments.total > len(comments.rows)},
         checks=checks,
         styles=styles,
         blockers=blockers.rows,

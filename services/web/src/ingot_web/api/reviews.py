@@ -1,6 +1,7 @@
 """Reviews of pull requests: the changes with what people say to single lines, and reviews as they are written."""
 
 from asyncio import gather
+from collections.abc import Coroutine
 from typing import Any
 
 from litestar import Response, get, post
@@ -15,8 +16,6 @@ from ingot_web.core import diffs
 from ingot_web.core.conversations import Conversation, conversations_of, place
 
 REVIEWS = 50
-COMMENTED = 12
-"""Reviews whose comments on lines are shown on one page: issues reads the changes once for each."""
 STYLES = ("unified", "split")
 
 
@@ -33,24 +32,19 @@ async def reviews_of(frame: RepositoryFrame, index: int) -> list[Any]:
     return [*first.rows, *(review for other in others for review in other.rows)]
 
 
+def comments_of(frame: RepositoryFrame, index: int) -> Coroutine[Any, Any, ListPage]:
+    """What is said to lines of a pull request; of very many comments the latest."""
+    return frame.forge.listing("issues", frame.api("pulls", index, "comments"))
+
+
 async def conversations_on_lines(
-    frame: RepositoryFrame, index: int, reviews: list[Any]
-) -> tuple[list[Conversation], bool]:
-    """The conversations on lines of the latest of these reviews, and whether some are left out."""
-    every = [review for review in reviews if review["comments_count"]]
-    commented = every[-COMMENTED:]
-    lists = await gather(
-        *(
-            frame.forge.get("issues", frame.api("pulls", index, "reviews", review["id"], "comments"))
-            for review in commented
-        )
-    )
-    comments = [comment for comments in lists for comment in comments]
-    html = await frame.forge.render(
-        [comment["body"] for comment in comments], context=frame.repository["full_name"]
-    )
-    pending = {review["id"] for review in commented if review["state"] == "PENDING"}
-    return conversations_of(zip(comments, html, strict=True), pending), len(every) > COMMENTED
+    frame: RepositoryFrame, comments: list[Any], reviews: list[Any]
+) -> list[Conversation]:
+    """These comments as conversations."""
+    texts = [comment["body"] for comment in comments]
+    html = await frame.forge.render(texts, context=frame.repository["full_name"])
+    pending = {review["id"] for review in reviews if review["state"] == "PENDING"}
+    return conversations_of(zip(comments, html, strict=True), pending)
 
 
 def line_context(
@@ -81,11 +75,12 @@ def _style(text: str) -> str:
 async def files(request: WebRequest, index: int) -> Response[str]:
     """The changes of a pull request; ``at`` in the address opens the form of a comment on a line."""
     frame = RepositoryFrame(request)
-    pull, issue, text, reviews = await frame.load(
+    pull, issue, text, reviews, comments = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)),
         frame.forge.get("issues", frame.api("issues", index)),
         diff_text(frame, frame.api("pulls", f"{index}.diff"), "issues"),
         reviews_of(frame, index),
+        comments_of(frame, index),
     )
     changes = diffs.parse(text) if text is not None else None
     style = _style(request.query_params.get("style", ""))
@@ -94,8 +89,8 @@ async def files(request: WebRequest, index: int) -> Response[str]:
     if own["can_comment"] and pull["state"] == "open":
         own["link"] = f"?style={style}&at="
     if changes is not None:
-        conversations, own["leaves_out"] = await conversations_on_lines(frame, index, reviews)
-        place(changes, conversations)
+        own["leaves_out"] = comments.total > len(comments.rows)
+        place(changes, await conversations_on_lines(frame, comments.rows, reviews))
         if target := diffs.line_at(changes, request.query_params.get("at", "")):
             file, line = target
             line.has_form = True
