@@ -31,6 +31,7 @@ from ingot_web.api import (
     repository_settings,
     reviews,
     site,
+    suggestions,
     webhooks,
 )
 from ingot_web.api.request import WebRequest
@@ -63,6 +64,7 @@ ROUTES = [
     *issue_facts.routes,
     *pulls.routes,
     *reviews.routes,
+    *suggestions.routes,
 ]
 
 

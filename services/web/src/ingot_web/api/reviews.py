@@ -61,10 +61,22 @@ def line_context(
         and not repository["archived"]
         and (can_push or not pull["is_locked"]),
         "can_resolve": viewer.signed_in and (can_push or viewer.name == pull["user"]["login"]),
+        "can_apply": viewer.signed_in and _may_push_to_head(frame, pull, can_push=can_push),
         "link": "",
         "pending": None,
         "leaves_out": False,
     }
+
+
+def _may_push_to_head(frame: RepositoryFrame, pull: Any, *, can_push: bool) -> bool:
+    """Whether a commit by the viewer is offered there; repos decides when it comes."""
+    head = pull["head"]["repo"]
+    if pull["state"] != "open" or head is None or head["archived"]:
+        return False
+    if head["full_name"] == frame.repository["full_name"]:
+        return can_push
+    is_own = head["owner"]["login"] == frame.request.principal.name
+    return is_own or (can_push and bool(pull["allow_maintainer_edit"]))
 
 
 def _style(text: str) -> str:
@@ -136,7 +148,7 @@ async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
     comment = {"path": form.get("path", ""), "body": form.lines("body"), position: line}
     body = {"event": "COMMENT" if form.text("do") == "now" else "PENDING", "comments": [comment]}
     await frame.forge.send("POST", "issues", frame.api("pulls", index, "reviews"), body)
-    return _back(frame, index, form, "files")
+    return back_to_conversation(frame, index, form, "files")
 
 
 @post(
@@ -151,7 +163,7 @@ async def reply(request: WebRequest, index: int, comment_id: int) -> Response[An
         return await preview(frame, form, "Reply")
     path = frame.api("pulls", index, "comments", comment_id, "replies")
     await frame.forge.send("POST", "issues", path, {"body": form.lines("body")})
-    return _back(frame, index, form, form.text("back"), comment_id)
+    return back_to_conversation(frame, index, form, form.text("back"), comment_id)
 
 
 @post(
@@ -164,10 +176,10 @@ async def resolve(request: WebRequest, index: int, comment_id: int) -> Response[
     form, frame = await request.sent_form(), RepositoryFrame(request)
     act = "unresolve" if form.text("do") == "open" else "resolve"
     await frame.forge.send("POST", "issues", frame.api("pulls", "comments", comment_id, act))
-    return _back(frame, index, form, form.text("back"), comment_id)
+    return back_to_conversation(frame, index, form, form.text("back"), comment_id)
 
 
-def _back(
+def back_to_conversation(
     frame: RepositoryFrame, index: int, form: Form, page: str, comment_id: int | None = None
 ) -> Response[bytes]:
     """To the page from which the form came, and the conversation there."""

@@ -7,6 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from ingot_web.core.diffs import Diff, DiffLine
+from ingot_web.core.suggestions import suggestion_in
 
 
 @dataclass
@@ -38,6 +39,11 @@ class Conversation:
     @property
     def is_outdated(self) -> bool:
         return bool(self.comments[0][0]["outdated"])
+
+    def has_suggestion(self, comment: Any) -> bool:
+        """Whether one of its comments suggests lines that can be put in place."""
+        is_current = not (self.is_old or self.is_outdated or self.is_pending or self.resolver)
+        return is_current and suggestion_in(comment["body"]) is not None
 
     @property
     def hunk(self) -> list[str]:

@@ -1,0 +1,72 @@
+"""Suggestions of reviews: a commit that puts the suggested lines in place, on the branch of the pull request."""
+
+from base64 import b64decode, b64encode
+from typing import Any
+
+from litestar import Response, post
+
+from ingot_chassis.errors import Conflict, Invalid, NotFound, TooLarge
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.frames import RepositoryFrame
+from ingot_web.api.request import WebRequest
+from ingot_web.api.reviews import back_to_conversation, comments_of
+from ingot_web.clients.forge import at
+from ingot_web.core.suggestions import line_of, suggestion_in, with_suggestion
+
+CHANGED = "the line is not what it was when this was suggested"
+
+
+@post(
+    "/{owner:str}/{repo:str}/pulls/{index:int}/comments/{comment_id:int}/apply",
+    policy=anyone(),
+    include_in_schema=False,
+)
+async def apply(request: WebRequest, index: int, comment_id: int) -> Response[bytes]:
+    """Commit what a comment suggests: whoever may push to the branch may. Raises Conflict where the line has changed."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    pull, comments = await frame.load(
+        frame.forge.get("issues", frame.api("pulls", index)), comments_of(frame, index)
+    )
+    comment = next((one for one in comments.rows if one["id"] == comment_id), None)
+    suggestion = suggestion_in(comment["body"]) if comment else None
+    if comment is None or suggestion is None or not comment["position"]:
+        raise NotFound
+    if pull["state"] != "open" or pull["head"]["repo"] is None:
+        raise Conflict("the pull request is closed, or its branch is gone")
+    change = await _change(frame, pull, comment, suggestion)
+    message = f"Apply a suggestion of {comment['user']['login']} to {comment['path']}"
+    body = {"branch": pull["head"]["ref"], "message": message, "files": [change]}
+    await frame.forge.send("POST", "repos", _head(pull, "contents"), body)
+    return back_to_conversation(frame, index, form, form.text("back"), comment_id)
+
+
+def _head(pull: Any, *segments: str) -> str:
+    """A path of the API below the repository from which the changes come."""
+    return "/repos" + at(*pull["head"]["repo"]["full_name"].split("/"), *segments)
+
+
+async def _change(frame: RepositoryFrame, pull: Any, comment: Any, suggestion: str) -> dict[str, str]:
+    """The file with the suggestion, as the API has changes. Raises Conflict, Invalid, TooLarge."""
+    path = _head(pull, "contents-ext", *comment["path"].split("/"))
+    listed = await frame.forge.get(
+        "repos", path, ref=pull["head"]["sha"], includes="file_content,lfs_metadata"
+    )
+    file = listed.get("file_contents")
+    if file is None or file["type"] != "file" or "lfs_oid" in file:
+        raise Invalid("it is no file that can be changed here")
+    if file["content"] is None:
+        raise TooLarge("the file is too large to be changed here")
+    content, number = b64decode(file["content"]), comment["position"]
+    commented = comment["diff_hunk"].rpartition("\n")[2]
+    if comment["outdated"] or not commented or line_of(content, number) != commented[1:].removesuffix("\r"):
+        raise Conflict(CHANGED)
+    changed = with_suggestion(content, number, suggestion)
+    return {
+        "operation": "update",
+        "path": comment["path"],
+        "sha": file["sha"],
+        "content": b64encode(changed).decode(),
+    }
+
+
+routes = [apply]

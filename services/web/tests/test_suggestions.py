@@ -1,0 +1,123 @@
+"""Suggestions in comments: read, put in place, and committed by a form."""
+
+from base64 import b64encode
+
+import pytest
+
+from ingot_web.core.suggestions import line_of, suggestion_in, with_suggestion
+
+from .forge import ANN_USER, HOME, MOMENT, issue
+from .test_diffs import CHANGED
+from .world import ANN, BOB
+
+PULL, FORK = f"{HOME}/pulls/1", "/repos/bob/demo"
+FILE = f"{FORK}/contents-ext/src/a.py"
+
+
+@pytest.mark.parametrize(
+    ("body", "suggested"),
+    [
+        ("So:\r\n```suggestion\r\none\r\n\r\ntwo\r\n```\r\n", "one\n\ntwo"),
+        ("```suggestion\n```", ""),
+        ("~~~~ suggestion\n~~~\nx\n~~~~", "~~~\nx"),
+        ("```suggestion\nnot closed", "not closed"),
+        ("```python\nx\n```", None),
+        ("a `suggestion`", None),
+        ("    ```suggestion\nx\n```", None),
+    ],
+)
+def test_a_block_of_that_name_is_a_suggestion(body, suggested):
+    assert suggestion_in(body) == suggested
+
+
+@pytest.mark.parametrize(
+    ("content", "number", "suggestion", "changed"),
+    [
+        (b"a\nb\nc\n", 2, "x\ny", b"a\nx\ny\nc\n"),
+        (b"a\r\nb\r\n", 1, "x\ny", b"x\r\ny\r\nb\r\n"),
+        (b"a\nb", 2, "x", b"a\nx"),
+        (b"a\nb\n", 1, "", b"b\n"),
+        (b"\xff\nb\n", 2, "\u00e9", b"\xff\n\xc3\xa9\n"),
+    ],
+)
+def test_the_other_lines_stay_as_they_are(content, number, suggestion, changed):
+    assert with_suggestion(content, number, suggestion) == changed
+
+
+def test_lines_are_counted_from_one():
+    assert [line_of(b"a\r\nb", number) for number in (0, 1, 2, 3)] == [None, "a", "b", None]
+
+
+@pytest.fixture
+def forge(forge):
+    head = {
+        "ref": "topic", "sha": "1" * 40,
+        "repo": {"full_name": "bob/demo", "archived": False, "owner": {"login": "bob"}},
+    }  # fmt: skip
+    forge.answers |= {
+        PULL: issue(
+            pull_request={"merged": False}, base={"ref": "main"}, head=head, merged=False, mergeable=True
+        ),
+        f"{PULL}.diff": CHANGED.encode(),
+        f"{PULL}/comments": [_comment()],
+        FILE: _file(b"one\ntwo\nthree\nfour\n"),
+    }
+    return forge
+
+
+def _comment(**changed):
+    return {
+        "id": 5, "path": "src/a.py", "position": 4, "original_position": 0, "diff_hunk": "@@\n+four", "user": ANN_USER,
+        "pull_request_review_id": 7, "resolver": None, "outdated": False, "created_at": MOMENT,
+        "body": "```suggestion\nfive\n```", **changed,
+    }  # fmt: skip
+
+
+def _file(content):
+    encoded = b64encode(content).decode()
+    return {"file_contents": {"type": "file", "sha": "2" * 40, "content": encoded}}
+
+
+async def test_a_suggestion_is_committed_to_the_branch_it_is_about(pages, forge):
+    answer = await pages.submit(
+        "/ann/demo/pulls/1/files", "Commit the suggestion", to="/comments/5/apply", caller=BOB
+    )
+    assert answer.headers["location"] == "/ann/demo/pulls/1/files?style=unified#thread-5"
+    [(method, path, body)] = forge.sent
+    content = b64encode(b"one\ntwo\nthree\nfive\n").decode()
+    change = {"operation": "update", "path": "src/a.py", "sha": "2" * 40, "content": content}
+    assert (method, path) == ("POST", f"{FORK}/contents")
+    assert body == {
+        "branch": "topic", "message": "Apply a suggestion of ann to src/a.py", "files": [change],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("comment", "content", "status"),
+    [
+        ({}, b"one\ntwo\nthree\nother\n", 409),
+        ({}, b"one\n", 409),
+        ({"outdated": True}, b"one\ntwo\nthree\nfour\n", 409),
+        ({"diff_hunk": ""}, b"one\ntwo\nthree\nfour\n", 409),
+        ({"body": "why?"}, b"one\ntwo\nthree\nfour\n", 404),
+        ({"id": 6}, b"one\ntwo\nthree\nfour\n", 404),
+        ({"position": 0, "original_position": 4}, b"one\ntwo\nthree\nfour\n", 404),
+    ],
+)
+async def test_a_suggestion_for_another_line_than_is_there_is_refused(pages, forge, comment, content, status):
+    page = (await pages.get("/ann/demo/pulls/1/files", BOB)).text
+    forge.answers |= {f"{PULL}/comments": [_comment(**comment)], FILE: _file(content)}
+    answer = await pages.submit(page, "Commit the suggestion", to="/comments/5/apply", caller=BOB)
+    assert (answer.status_code, forge.sent) == (status, [])
+
+
+async def test_who_may_not_push_there_is_offered_nothing(pages, forge):
+    path, pull = "/ann/demo/pulls/1/files", forge.answers[PULL]
+    assert "Commit the suggestion" not in (await pages.get(path, ANN)).text
+    assert "Commit the suggestion" not in (await pages.get(path)).text
+    pull["allow_maintainer_edit"] = True
+    assert "Commit the suggestion" in (await pages.get(path, ANN)).text
+    pull["head"]["repo"]["full_name"] = "ann/demo"
+    assert "Commit the suggestion" in (await pages.get(path, ANN)).text
+    pull["state"] = "closed"
+    assert "Commit the suggestion" not in (await pages.get(path, ANN)).text
