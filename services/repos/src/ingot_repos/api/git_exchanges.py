@@ -26,9 +26,10 @@ from ingot_repos.git.configuration import HIDDEN_REFS
 from ingot_repos.git.errors import BodyRefused, GitError
 from ingot_repos.git.fetch_requests import WantRefused, checked, find_hidden
 from ingot_repos.git.proposals import FOR
+from ingot_repos.git.push_advertisement import advertise_for_push
 from ingot_repos.git.push_reports import PushReport
 from ingot_repos.git.push_requests import Push, read_push_commands
-from ingot_repos.git.smart_http import advertise, inflate, serve, speaks_v2
+from ingot_repos.git.smart_http import inflate, serve, speaks_v2
 from ingot_repos.git.update_hook import RefRefusal, hooks_folder
 
 log = structlog.get_logger()
@@ -171,7 +172,8 @@ async def push(repository: ResolvedRepository, pusher: Pusher, exchange: Exchang
     path, body = request.storage.path(repository.id), exchange.body()
     if exchange.is_session:
         await exchange.start("application/octet-stream")
-        await exchange.write(await advertise(path, "git-receive-pack", exchange.protocol, is_session=True))
+        refs = await advertise_for_push(request.storage, repository.id, exchange.protocol, is_session=True)
+        await exchange.write(refs)
     try:
         push = await read_push_commands(inflate(body, MAX_INFLATED) if exchange.is_gzip else body)
     except (BodyRefused, ClientDisconnected) as error:

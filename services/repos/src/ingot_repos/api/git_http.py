@@ -15,6 +15,7 @@ from ingot_repos.api.shared_fetches import shared
 from ingot_repos.core import access
 from ingot_repos.core.protections import actor_of
 from ingot_repos.git.errors import RepositoryNotFound
+from ingot_repos.git.push_advertisement import advertise_for_push
 from ingot_repos.git.smart_http import Service, advertise, speaks_v2
 
 ASK_FOR_PASSWORD = {"WWW-Authenticate": 'Basic realm="Ingot"'}
@@ -69,7 +70,9 @@ async def _advertisement(
 ) -> bytes:
     """In versions 0 and 1 of the protocol it has all refs, so those of a fetch are remembered."""
     path, protocol = request.storage.path(repository.id), request.headers.get("git-protocol")
-    if service == "git-receive-pack" or speaks_v2(protocol):
+    if service == "git-receive-pack":
+        return await advertise_for_push(request.storage, repository.id, protocol)
+    if speaks_v2(protocol):
         return await advertise(path, service, protocol)
 
     async def start() -> AsyncGenerator[bytes, None]:

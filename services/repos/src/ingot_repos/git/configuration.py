@@ -34,6 +34,8 @@ CONFIG: tuple[tuple[str, str], ...] = (
     ("receive.denyDeletes", "false"),
     ("receive.denyNonFastForwards", "false"),
     ("receive.advertisePushOptions", "true"),
+    # The objects of a push wait in quarantine, whose alternate is the repository: its refs are looked at anyway.
+    ("core.alternateRefsCommand", "true"),
     # Hostile objects are refused in pushes and fetches; harmless flaws of old histories are allowed.
     ("receive.fsckObjects", "true"),
     ("fetch.fsckObjects", "true"),

@@ -52,7 +52,7 @@ async def advertise(
     """
     if not (path / "HEAD").is_file():
         raise RepositoryNotFound("no such repository")
-    protocol = _accepted_protocol(service, git_protocol)
+    protocol = accepted_protocol(service, git_protocol)
     if protocol is not None and protocol in _capabilities_v2:
         return _capabilities_v2[protocol]
     answer = await git_async(
@@ -63,7 +63,7 @@ async def advertise(
     if is_session:
         return answer
     if not _is_v2(protocol):
-        return _pkt_line(f"# service={service}\n".encode()) + _FLUSH + answer
+        return pkt_line(f"# service={service}\n".encode()) + _FLUSH + answer
     # Only this value is cached: normal clients send no other, and the cache stays bounded.
     if protocol == "version=2":
         _capabilities_v2[protocol] = answer
@@ -72,7 +72,7 @@ async def advertise(
 
 def speaks_v2(git_protocol: str | None) -> bool:
     """Whether git answers a fetch with this `Git-Protocol` header in version 2."""
-    return _is_v2(_accepted_protocol("git-upload-pack", git_protocol))
+    return _is_v2(accepted_protocol("git-upload-pack", git_protocol))
 
 
 def serve(
@@ -118,7 +118,7 @@ def serve(
         BodyRefused: the gzip body is broken or larger than allowed.
     An error of `body` is raised here, after git was killed. Close the generator when the client disconnects.
     """
-    protocol = _accepted_protocol(service, git_protocol)
+    protocol = accepted_protocol(service, git_protocol)
     config = []
     if max_push_bytes is not None:
         config.append(("receive.maxInputSize", str(max_push_bytes)))
@@ -172,7 +172,7 @@ async def inflate(body: AsyncIterator[bytes], max_bytes: int) -> AsyncIterator[b
         raise BodyRefused("the gzip body is incomplete")
 
 
-def _accepted_protocol(service: Service, git_protocol: str | None) -> str | None:
+def accepted_protocol(service: Service, git_protocol: str | None) -> str | None:
     """The value for GIT_PROTOCOL, or None for version 0.
 
     There is no version 2 of receive-pack. git answers it as version 0, so the header is not passed on.
@@ -189,7 +189,7 @@ def _is_v2(git_protocol: str | None) -> bool:
     return git_protocol is not None and "version=2" in git_protocol.split(":")
 
 
-def _pkt_line(content: bytes) -> bytes:
+def pkt_line(content: bytes) -> bytes:
     return b"%04x" % (len(content) + _HEADER) + content
 
 
