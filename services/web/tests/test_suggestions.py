@@ -60,6 +60,7 @@ def forge(forge):
         ),
         f"{PULL}.diff": CHANGED.encode(),
         f"{PULL}/comments": [_comment()],
+        f"POST {FORK}/contents": {"commit": {"sha": "3" * 40}},
         FILE: _file(b"one\ntwo\nthree\nfour\n"),
     }
     return forge
@@ -82,7 +83,9 @@ async def test_a_suggestion_is_committed_to_the_branch_it_is_about(pages, forge)
     answer = await pages.submit(
         "/ann/demo/pulls/1/files", "Commit the suggestion", to="/comments/5/apply", caller=BOB
     )
-    assert answer.headers["location"] == "/ann/demo/pulls/1/files?style=unified#thread-5"
+    page = f"/ann/demo/pulls/1/files?style=unified&committed={'3' * 40}"
+    assert answer.headers["location"] == f"{page}#thread-5"
+    assert f"/bob/demo/commit/{'3' * 40}" in (await pages.get(page)).text
     [(method, path, body)] = forge.sent
     content = b64encode(b"one\ntwo\nthree\nfive\n").decode()
     change = {"operation": "update", "path": "src/a.py", "sha": "2" * 40, "content": content}

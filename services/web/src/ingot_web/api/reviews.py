@@ -1,5 +1,6 @@
 """Reviews of pull requests: the changes with what people say to single lines, and reviews as they are written."""
 
+import re
 from asyncio import gather
 from collections.abc import Coroutine
 from typing import Any
@@ -17,6 +18,7 @@ from ingot_web.core.conversations import Conversation, conversations_of, place
 
 REVIEWS = 50
 STYLES = ("unified", "split")
+_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 async def reviews_of(frame: RepositoryFrame, index: int) -> list[Any]:
@@ -79,7 +81,7 @@ def _may_push_to_head(frame: RepositoryFrame, pull: Any, *, can_push: bool) -> b
     return is_own or (can_push and bool(pull["allow_maintainer_edit"]))
 
 
-def _style(text: str) -> str:
+def chosen_style(text: str) -> str:
     return text if text in STYLES else STYLES[0]
 
 
@@ -94,8 +96,9 @@ async def files(request: WebRequest, index: int) -> Response[str]:
         reviews_of(frame, index),
         comments_of(frame, index),
     )
+    committed = request.query_params.get("committed", "")
     changes = diffs.parse(text) if text is not None else None
-    style = _style(request.query_params.get("style", ""))
+    style = chosen_style(request.query_params.get("style", ""))
     own = line_context(frame, pull, style=style, back="files")
     own["pending"] = next((review for review in reviews if review["state"] == "PENDING"), None)
     if own["can_comment"] and pull["state"] == "open":
@@ -118,6 +121,7 @@ async def files(request: WebRequest, index: int) -> Response[str]:
         issue=issue,
         changes=changes,
         line_context=own,
+        committed=committed if _SHA.fullmatch(committed) else "",
     )
 
 
@@ -148,7 +152,7 @@ async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
     comment = {"path": form.get("path", ""), "body": form.lines("body"), position: line}
     body = {"event": "COMMENT" if form.text("do") == "now" else "PENDING", "comments": [comment]}
     await frame.forge.send("POST", "issues", frame.api("pulls", index, "reviews"), body)
-    return back_to_conversation(frame, index, form, "files")
+    return _back(frame, index, form, "files")
 
 
 @post(
@@ -163,7 +167,7 @@ async def reply(request: WebRequest, index: int, comment_id: int) -> Response[An
         return await preview(frame, form, "Reply")
     path = frame.api("pulls", index, "comments", comment_id, "replies")
     await frame.forge.send("POST", "issues", path, {"body": form.lines("body")})
-    return back_to_conversation(frame, index, form, form.text("back"), comment_id)
+    return _back(frame, index, form, form.text("back"), comment_id)
 
 
 @post(
@@ -176,16 +180,16 @@ async def resolve(request: WebRequest, index: int, comment_id: int) -> Response[
     form, frame = await request.sent_form(), RepositoryFrame(request)
     act = "unresolve" if form.text("do") == "open" else "resolve"
     await frame.forge.send("POST", "issues", frame.api("pulls", "comments", comment_id, act))
-    return back_to_conversation(frame, index, form, form.text("back"), comment_id)
+    return _back(frame, index, form, form.text("back"), comment_id)
 
 
-def back_to_conversation(
+def _back(
     frame: RepositoryFrame, index: int, form: Form, page: str, comment_id: int | None = None
 ) -> Response[bytes]:
     """To the page from which the form came, and the conversation there."""
     anchor = f"#thread-{comment_id}" if comment_id else ""
     if page == "files":
-        return frame.redirect(f"/pulls/{index}/files?style={_style(form.text('style'))}{anchor}")
+        return frame.redirect(f"/pulls/{index}/files?style={chosen_style(form.text('style'))}{anchor}")
     return frame.redirect(f"/pulls/{index}{anchor}")
 
 

@@ -9,7 +9,7 @@ from ingot_chassis.errors import Conflict, Invalid, NotFound, TooLarge
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import WebRequest
-from ingot_web.api.reviews import back_to_conversation, comments_of
+from ingot_web.api.reviews import chosen_style, comments_of
 from ingot_web.clients.forge import at
 from ingot_web.core.suggestions import line_of, suggestion_in, with_suggestion
 
@@ -36,8 +36,10 @@ async def apply(request: WebRequest, index: int, comment_id: int) -> Response[by
     change = await _change(frame, pull, comment, suggestion)
     message = f"Apply a suggestion of {comment['user']['login']} to {comment['path']}"
     body = {"branch": pull["head"]["ref"], "message": message, "files": [change]}
-    await frame.forge.send("POST", "repos", _head(pull, "contents"), body)
-    return back_to_conversation(frame, index, form, form.text("back"), comment_id)
+    answer = await frame.forge.send("POST", "repos", _head(pull, "contents"), body)
+    # issues hears of the push a moment later, so the page says what was done.
+    style, sha = chosen_style(form.text("style")), answer["commit"]["sha"]
+    return frame.redirect(f"/pulls/{index}/files?style={style}&committed={sha}#thread-{comment_id}")
 
 
 def _head(pull: Any, *segments: str) -> str:
