@@ -1,6 +1,13 @@
-"""Comparing branches by their names."""
+"""Comparing branches by their names, and files that are gone."""
 
 import pytest
+
+from .forge import ANN_USER, HOME, MOMENT
+
+DROPPED = {
+    "sha": "1" * 40, "html_url": "", "author": ANN_USER, "parents": [{"sha": "2" * 40}],
+    "commit": {"message": "drop it", "author": {"name": "Ann"}, "committer": {"date": MOMENT}},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -17,3 +24,16 @@ async def test_choosing_branches_leads_to_their_comparison_and_nowhere_else(worl
 
     assert (answer.status_code, answer.headers["location"]) == (303, location)
     assert "set-cookie" not in answer.headers
+
+
+async def test_a_file_that_is_gone_leads_to_the_commit_that_took_it_away(pages, forge):
+    forge.failures[f"{HOME}/contents-ext/old.txt"] = 404
+    missing = await pages.get("/ann/demo/src/branch/main/old.txt")
+    assert (missing.status_code, "drop it" in missing.text) == (404, False)
+    forge.answers[f"{HOME}/commits"] = [DROPPED]
+    gone = await pages.get("/ann/demo/src/branch/main/old.txt")
+    assert gone.status_code == 404
+    for address in (f"commit/{'1' * 40}", f"src/commit/{'2' * 40}/old.txt", "commits/branch/main/old.txt"):
+        assert f'href="/ann/demo/{address}"' in gone.text
+    forge.failures[HOME] = 404
+    assert (await pages.get("/ann/demo/src/branch/main/old.txt")).text.count("drop it") == 0

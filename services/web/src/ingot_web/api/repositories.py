@@ -4,6 +4,7 @@ import csv
 import io
 from asyncio import gather, to_thread
 from base64 import b64decode
+from collections.abc import Coroutine
 from typing import Any
 from urllib.parse import quote
 
@@ -15,7 +16,7 @@ from ingot_chassis.errors import Invalid, NotFound, TooLarge
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import NamedRef, RepositoryFrame
 from ingot_web.api.request import HEADERS, WebRequest
-from ingot_web.clients.forge import NOTHING
+from ingot_web.clients.forge import NOTHING, ListPage
 from ingot_web.core.highlighting import highlight
 
 SHOWN_BYTES = 1_000_000
@@ -169,20 +170,11 @@ async def source(request: WebRequest) -> Response[Any]:
     frame = RepositoryFrame(request)
     ref = await NamedRef.of(frame, 3)
     path = ref.path
-    (contents, total), branches, commits = await frame.load(
-        _contents(frame, *(path.split("/") if path else ()), ref=ref.name),
-        frame.forge.listing_if_there("repos", frame.api("branches"), limit=BRANCHES),
-        frame.forge.listing_if_there(
-            "repos",
-            frame.api("commits"),
-            sha=ref.name,
-            path=path,
-            limit=1,
-            stat=False,
-            files=False,
-            verification=False,
-        ),
-    )
+    try:
+        answers = await _read_source(frame, ref)
+    except NotFound:
+        return await _gone(frame, ref)
+    (contents, total), branches, commits = answers
     latest = commits.rows[0] if commits.rows else None
     if "file_contents" in contents:
         return await _file(frame, ref, contents["file_contents"], latest, branches)
@@ -201,6 +193,40 @@ async def source(request: WebRequest) -> Response[Any]:
         readme=readme,
         readme_html=html,
         is_home=False,
+    )
+
+
+async def _read_source(frame: RepositoryFrame, ref: NamedRef) -> list[Any]:
+    """What is at a path, the branches, and the last commit of the path."""
+    return await frame.load(
+        _contents(frame, *(ref.path.split("/") if ref.path else ()), ref=ref.name),
+        frame.forge.listing_if_there("repos", frame.api("branches"), limit=BRANCHES),
+        _last_commit(frame, ref),
+    )
+
+
+def _last_commit(frame: RepositoryFrame, ref: NamedRef) -> Coroutine[Any, Any, ListPage]:
+    """The latest commit that changed a path, also one that deleted it."""
+    return frame.forge.listing_if_there(
+        "repos",
+        frame.api("commits"),
+        sha=ref.name,
+        path=ref.path,
+        limit=1,
+        stat=False,
+        files=False,
+        verification=False,
+    )
+
+
+async def _gone(frame: RepositoryFrame, ref: NamedRef) -> Response[str]:
+    """The page of a path that is not there any more, with the commit that took it away. Raises NotFound."""
+    (commits,) = await frame.load(_last_commit(frame, ref))
+    if not ref.path or not commits.rows:
+        raise NotFound
+    title = f"{ref.path} is gone"
+    return frame.render(
+        "repository/gone.html", tab="code", title=title, status=404, ref=ref, commit=commits.rows[0]
     )
 
 
