@@ -101,6 +101,14 @@ async def test_other_answers_pass_as_they_are(changes):
     assert plain.headers["content-length"] == str(len(LARGE))
 
 
+@pytest.mark.parametrize("kind", ["text/html; charset=utf-8", "text/css"])
+async def test_pages_are_compressed(kind):
+    compressed = await answer(LARGE, answered={"content-type": kind})
+
+    assert compressed.headers["content-encoding"] == "gzip"
+    assert compressed.body == LARGE
+
+
 async def test_a_small_answer_is_not_worth_it():
     small = await answer(b"x" * (LEAST_BYTES - 1))
 

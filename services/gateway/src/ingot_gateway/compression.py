@@ -1,9 +1,10 @@
-"""JSON answers in gzip, for clients that ask for it.
+"""JSON answers and pages in gzip, for clients that ask for it.
 
 Compressed are answers to GET alone. The length of a compressed answer tells an onlooker whether a guess that the request
 carried also stands in the answer (the attack called BREACH), so nothing is compressed that holds a secret: tokens and
-secrets of applications stand in answers to POST only. Nor is what a browser fetched for a page of another site, since a
-page that makes its visitors send guesses is the other half of that attack. Files and git are not JSON and pass as they are.
+secrets of applications stand in answers to POST only, and the token of a page's forms is another one in each answer. Nor
+is what a browser fetched for a page of another site, since a page that makes its visitors send guesses is the other half
+of that attack. Files and git pass as they are.
 """
 
 import asyncio
@@ -27,6 +28,8 @@ LEAST_BYTES = 1400
 """A smaller answer fits into one packet anyway."""
 LEVEL = 4
 """Higher ones take twice the time for a few percent."""
+COMPRESSED = (b"application/json", b"text/html", b"text/css")
+"""Beginnings of types: answers of the API, pages and their style sheet."""
 PIECE = 65_536
 """Bytes that are compressed at once; other requests go on in between."""
 GZIP = 16 + zlib.MAX_WBITS
@@ -56,7 +59,7 @@ class GzipSender:
 
     async def send(self, message: Message) -> None:
         """The beginning of a compressed answer waits for its first part, which decides the length."""
-        if message["type"] == "http.response.start" and _is_plain_json(message):
+        if message["type"] == "http.response.start" and _is_plain_text(message):
             message["headers"] = [*message["headers"], (b"vary", b"Accept-Encoding")]
             if self._accepted and _length(message["headers"]) >= LEAST_BYTES:
                 self._start = message
@@ -116,13 +119,13 @@ def takes_gzip(accept_encoding: bytes) -> bool:
     return False
 
 
-def _is_plain_json(start: HTTPResponseStartEvent) -> bool:
-    """Whether the answer is a success in JSON that nobody has compressed, tagged or cut into ranges."""
+def _is_plain_text(start: HTTPResponseStartEvent) -> bool:
+    """Whether the answer is a success in JSON, or a page, that nobody has compressed, tagged or cut into ranges."""
     if start["status"] != 200:
         return False
     headers = {name.lower(): value for name, value in start["headers"]}
     untouched = not headers.keys() & {b"content-encoding", b"etag", b"content-range", b"accept-ranges"}
-    return untouched and headers.get(b"content-type", b"").startswith(b"application/json")
+    return untouched and headers.get(b"content-type", b"").startswith(COMPRESSED)
 
 
 def _length(headers: Iterable[tuple[bytes, bytes]]) -> int:
