@@ -36,6 +36,8 @@ def test_all_processes_with_one_key_accept_it():
         f"{NOW}",
         f"{NOW}.",
         f"{NOW}.é",
+        f"{NOW}.0.é",
+        f"{NOW}.0",
         "٣.abc",
         f"{'9' * 40}.abc",
         f"-1.{'0' * 64}",
@@ -47,6 +49,11 @@ def test_what_is_no_token_is_refused(token):
 
 
 def test_the_time_in_a_token_cannot_be_moved():
-    issued, signature = TOKENS.token("1 11", NOW).split(".")
+    issued, nonce, signature = TOKENS.token("1 11", NOW).split(".")
 
-    assert not TOKENS.accepts(f"{int(issued) + LIFETIME}.{signature}", "1 11", NOW + LIFETIME)
+    assert not TOKENS.accepts(f"{int(issued) + LIFETIME}.{nonce}.{signature}", "1 11", NOW + LIFETIME)
+    assert not TOKENS.accepts(f"{issued}.{nonce}0.{signature}", "1 11", NOW)
+
+
+def test_no_two_pages_have_the_same_token():
+    assert TOKENS.token("1 11", NOW) != TOKENS.token("1 11", NOW)

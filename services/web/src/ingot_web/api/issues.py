@@ -36,7 +36,7 @@ async def list_page(request: WebRequest, kind: str, tab: str, title: str) -> Res
     chosen = {name: request.query_params.get(name, "") for name in FILTERS}
     state = request.query_params.get("state", "open")
     state = state if state in ("open", "closed", "all") else "open"
-    listing, labels, milestones, others = await frame.load(
+    listing, labels, milestones = await frame.load(
         frame.forge.listing(
             "issues",
             frame.api("issues"),
@@ -48,8 +48,12 @@ async def list_page(request: WebRequest, kind: str, tab: str, title: str) -> Res
         ),
         frame.forge.listing("issues", frame.api("labels"), limit=CHOICES),
         frame.forge.listing("issues", frame.api("milestones"), limit=CHOICES),
-        frame.forge.listing("issues", frame.api("issues"), type=kind, state="closed", limit=1),
     )
+    closed = 0
+    if not listing.rows and state == "open":
+        # The page says something else where there never was one.
+        path = frame.api("issues")
+        closed = (await frame.forge.listing("issues", path, type=kind, state="closed", limit=1)).total
     return frame.render(
         "issues/list.html",
         tab=tab,
@@ -58,7 +62,7 @@ async def list_page(request: WebRequest, kind: str, tab: str, title: str) -> Res
         listing=listing,
         labels=labels.rows,
         milestones=milestones.rows,
-        closed=others.total,
+        closed=closed,
         chosen=chosen,
         state=state,
         pages=request.pages_of(listing.total),

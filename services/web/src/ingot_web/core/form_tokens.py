@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import secrets
 
 LIFETIME = 12 * 3600
 """Seconds for which a form can be sent; as long as a sign-in lasts."""
@@ -14,17 +15,22 @@ class FormTokens:
         self._key = hashlib.sha256(b"ingot web form " + private_key.encode()).digest()
 
     def token(self, caller: str, now: int) -> str:
-        """For a page that ``caller`` gets at ``now``, in seconds."""
-        return f"{now}.{self._signature(caller, now)}"
+        """For a page that ``caller`` gets at ``now``, in seconds.
+
+        Each is another one: what compressed pages have in common cannot be guessed bit by bit from their lengths (BREACH).
+        """
+        nonce = secrets.token_hex(8)
+        return f"{now}.{nonce}.{self._signature(caller, now, nonce)}"
 
     def accepts(self, token: str, caller: str, now: int) -> bool:
         """Whether ``caller`` got the token, and not too long ago."""
-        text, _, signature = token.partition(".")
-        if not (text.isascii() and text.isdigit() and len(text) < 12) or not signature.isascii():
+        text, _, rest = token.partition(".")
+        nonce, _, signature = rest.partition(".")
+        if not (text.isascii() and text.isdigit() and len(text) < 12) or not rest.isascii():
             return False
         issued = int(text)
         is_fresh = now - LIFETIME <= issued <= now + 60
-        return is_fresh and hmac.compare_digest(signature, self._signature(caller, issued))
+        return is_fresh and hmac.compare_digest(signature, self._signature(caller, issued, nonce))
 
-    def _signature(self, caller: str, issued: int) -> str:
-        return hmac.new(self._key, f"{issued} {caller}".encode(), hashlib.sha256).hexdigest()
+    def _signature(self, caller: str, issued: int, nonce: str) -> str:
+        return hmac.new(self._key, f"{issued} {nonce} {caller}".encode(), hashlib.sha256).hexdigest()

@@ -2,16 +2,19 @@
 
 import hashlib
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from ingot_chassis.db.tables import now
 
 FOLDER = Path(__file__).parent.parent
 STATIC = FOLDER / "static"
+_TIME = Markup('<time datetime="{}" title="{}">{}</time>')
 _UNITS = ((365 * 86400, "year"), (30 * 86400, "month"), (86400, "day"), (3600, "hour"), (60, "minute"))
 
 
@@ -41,6 +44,7 @@ class Templates:
             "root": root,
             "style": f"{root}/-/assets/style.css?{_fingerprint(STATIC / 'style.css')}",
             "query": urlencode,
+            "time_element": time_element,
             "milestone_options": _milestone_options,
         }
         self._environment = environment
@@ -59,6 +63,7 @@ def _fingerprint(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()[:12]
 
 
+@lru_cache(maxsize=10_000)
 def _parsed(time: str) -> datetime:
     return datetime.fromisoformat(time).astimezone(UTC)
 
@@ -73,6 +78,12 @@ def ago(time: str) -> str:
     return "just now"
 
 
+def time_element(time: str) -> Markup:
+    """How long ago a time in an answer is, as an element that also has the time itself."""
+    return _TIME.format(time, moment(time), ago(time))
+
+
+@lru_cache(maxsize=10_000)
 def moment(time: str) -> str:
     """A time in an answer to be read by people."""
     return _parsed(time).strftime("%Y-%m-%d %H:%M UTC")
