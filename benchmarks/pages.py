@@ -118,7 +118,7 @@ def fill(client: httpx.Client, url: str, token: str) -> dict[str, str]:
     labels = [make("labels", name=f"kind {n}", color="#2a6fdb")["id"] for n in range(10)]
     milestone = make("milestones", title="Next")["id"]
     for number in range(ISSUES):
-        body = f"The lamp **flickers** on page {number}.\n\n- see #1\n- and `part{number}`\n"
+        body = f"The lamp **flickers** on page {number}.\n\n- see #{number // 2 + 1}\n- and `part{number}`\n"
         make(
             "issues",
             title=f"Number {number}",
