@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from ingot_contracts.identity import MembershipChanged
+from ingot_contracts.identity import MembershipChanged, TeamEdited
 from ingot_contracts.limits import EVENT_BYTES
 from ingot_identity.core import teams
 
@@ -23,7 +23,13 @@ async def test_an_edit_of_a_team_leaves_what_is_absent(world, acme):
         "can_create_org_repo": False,
         "organization": None,
     }
-    assert (await world.get_as_peer(f"/internal{path}")).json()["permission"] == "write"
+    as_peers_know_it = (await world.get_as_peer(f"/internal{path}")).json()
+    assert as_peers_know_it["permission"] == "write"
+    events = await world.emitted(TeamEdited)
+    assert [event.team.name for event in events[-2:]] == ["devs", "Makers"]
+    assert msgspec.to_builtins(events[-1].team) == as_peers_know_it
+    await world.call("PATCH", path, {"name": "Makers"}, as_="ann")
+    assert len(await world.emitted(TeamEdited)) == len(events)
 
 
 async def test_another_permission_of_a_team_revokes_the_principals_of_its_members(world, acme):

@@ -3,7 +3,7 @@
 import pytest
 
 from ingot_chassis.security.principal import Membership
-from ingot_contracts.identity import OrganizationDeleted, TeamDeleted
+from ingot_contracts.identity import OrganizationDeleted, Team, TeamDeleted, TeamEdited
 from ingot_contracts.repos import MergeRule
 from ingot_issues.store import teams
 
@@ -150,6 +150,11 @@ async def test_a_team_is_asked_no_longer(organized):
     assert (event["team"]["name"], event["removed"]) == ("ops", True)
     row = (await world.timeline())[-1]
     assert (row["assignee_team"]["name"], row["removed_assignee"]) == ("ops", True)
+    for team_id, name in ((DOCS, "Writers"), (99, "unknown")):
+        await world.deliver(
+            TeamEdited(team=Team(id=team_id, organization_id=1, name=name, permission="read"))
+        )
+    assert await requested_teams(world) == ["Writers"]
     await world.deliver(TeamDeleted(organization_id=1, team_id=DOCS))
     assert await requested_teams(world) == []
     await world.call("POST", REQUESTS, {"team_reviewers": ["ops"]})

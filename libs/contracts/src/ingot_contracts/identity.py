@@ -185,6 +185,12 @@ class MembershipChanged(msgspec.Struct, frozen=True, kw_only=True, tag="identity
     teams: list[int] = []
 
 
+class TeamEdited(msgspec.Struct, frozen=True, kw_only=True, tag="identity.team.edited.v1"):
+    """Its name, description, permission or units are others now. Its members stay."""
+
+    team: Team
+
+
 class TeamDeleted(msgspec.Struct, frozen=True, kw_only=True, tag="identity.team.deleted.v1"):
     organization_id: int
     team_id: int
@@ -210,6 +216,7 @@ Event = (
     | OrganizationEdited
     | OrganizationDeleted
     | MembershipChanged
+    | TeamEdited
     | TeamDeleted
     | CredentialsRevoked
     | OwnershipForgotten

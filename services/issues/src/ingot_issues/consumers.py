@@ -31,6 +31,7 @@ class EventSubscriptions:
             identity.OrganizationCreated: self.on_organization_created,
             identity.OrganizationEdited: self.on_organization_edited,
             identity.OrganizationDeleted: self.on_organization_deleted,
+            identity.TeamEdited: self.on_team_edited,
             identity.TeamDeleted: self.on_team_deleted,
             repos.RepositoryCreated: self.on_repository_created,
             repos.RepositoryEdited: self.on_repository_edited,
@@ -67,6 +68,10 @@ class EventSubscriptions:
         await accounts.remove(tx, event.organization_id)
         await organization_labels.remove_all(tx, event.organization_id)
         await scheduled_merges.wake(tx, self._jobs, await teams.remove_all(tx, event.organization_id))
+
+    async def on_team_edited(self, tx: Tx, event: identity.TeamEdited, _envelope: Envelope) -> None:
+        """Pull requests that wait for its review name it."""
+        await teams.renew(tx, event.team)
 
     async def on_team_deleted(self, tx: Tx, event: identity.TeamDeleted, _envelope: Envelope) -> None:
         """It is asked for reviews no longer; a scheduled merge may have waited for one."""

@@ -20,9 +20,8 @@ from ingot_contracts.topology import AUDIENCE
 from ingot_identity.api.request import IdentityRequest
 from ingot_identity.core import account_deletion, members, signature_keys
 from ingot_identity.core.credentials import CodeRequired, identify, principal_of_ssh_key
-from ingot_identity.core.teams import all_units
+from ingot_identity.core.teams import present
 from ingot_identity.store import accounts, former_names, repositories, teams
-from ingot_identity.store.tables import TeamRow
 
 PEERS = services("repos", "issues", "hooks")
 
@@ -117,7 +116,7 @@ async def team_by_id(request: IdentityRequest, team_id: int) -> Team:
         row = await teams.get(db, team_id)
     if row is None:
         raise NotFound
-    return _team(row)
+    return present(row)
 
 
 @get(
@@ -131,18 +130,7 @@ async def teams_of_organization(
     """The team of that name, and those of these ids; also to be asked for one of the two. Owners first, then by name."""
     async with request.db.read() as db:
         rows = await teams.list_named(db, organization_id, name, ids or [])
-    return [_team(row) for row in rows]
-
-
-def _team(row: TeamRow) -> Team:
-    return Team(
-        id=row.id,
-        organization_id=row.organization_id,
-        name=row.name,
-        permission=row.permission,
-        description=row.description,
-        units=all_units(row),
-    )
+    return [present(row) for row in rows]
 
 
 @put(

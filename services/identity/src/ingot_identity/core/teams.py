@@ -5,7 +5,7 @@ from typing import Any
 
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid, NotFound
-from ingot_contracts.identity import CredentialsRevoked, TeamDeleted
+from ingot_contracts.identity import CredentialsRevoked, Team, TeamDeleted, TeamEdited
 from ingot_identity.core import members, names
 from ingot_identity.core.locks import lock_for_update
 from ingot_identity.store import teams as store
@@ -60,10 +60,13 @@ async def edit(tx: Tx, team_id: int, changes: dict[str, Any]) -> TeamRow:
     if "permission" in changes:
         changes["permission"] = granted(changes["permission"])
     await store.change(tx, team_id, **changes)
+    edited = await get_team(tx, team_id)
+    if changes:
+        tx.emit(TeamEdited(team=present(edited)), key=team.organization_id)
     if "permission" in changes:
         for user_id in await store.member_ids(tx, team_id):
             tx.emit(CredentialsRevoked(user_id=user_id), key=team.organization_id)
-    return await get_team(tx, team_id)
+    return edited
 
 
 async def delete(tx: Tx, team_id: int) -> None:
@@ -98,6 +101,18 @@ async def remove_member(tx: Tx, team_id: int, user_id: int) -> None:
 def granted(permission: str) -> TeamPermission:
     """The permission of a team that is asked for as ``permission``: an unknown one counts as read."""
     return TeamPermission(permission) if permission in PERMISSIONS else TeamPermission.READ
+
+
+def present(row: TeamRow) -> Team:
+    """What other services copy."""
+    return Team(
+        id=row.id,
+        organization_id=row.organization_id,
+        name=row.name,
+        permission=row.permission,
+        description=row.description,
+        units=all_units(row),
+    )
 
 
 def all_units(row: TeamRow) -> list[str]:

@@ -187,8 +187,12 @@ class Presenter:
             additions=pull.additions,
             deletions=pull.deletions,
             changed_files=pull.changed_files,
-            requested_reviewers=[self.user(one.person) for one in pull.requested_reviewers if not one.team],
-            requested_reviewers_teams=[self.team(one.team) for one in pull.requested_reviewers if one.team],
+            requested_reviewers=[
+                self.user(one.person) for one in pull.requested_reviewers if one.team_view is None
+            ],
+            requested_reviewers_teams=[
+                self.team(team) for one in pull.requested_reviewers if (team := one.team) is not None
+            ],
             created_at=pull.created_at.replace(microsecond=0),
             updated_at=pull.updated_at.replace(microsecond=0),
             **self._shared_fields(pull, repository),

@@ -1,9 +1,10 @@
 """SQL for the copies of teams that are asked for reviews."""
 
 from collections.abc import Collection
+from functools import lru_cache
 
 import msgspec
-from sqlalchemy import ColumnElement, delete, select
+from sqlalchemy import ColumnElement, delete, select, update
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all
@@ -18,7 +19,9 @@ class TeamViewRow(TypedRow):
     view: str
 
 
+@lru_cache(512)
 def team_of(view: str) -> Team:
+    """Copies stay decoded: the pull requests of a list wait for the same teams."""
     return msgspec.json.decode(view, type=Team)
 
 
@@ -27,6 +30,12 @@ async def save(db: Executor, copy: Team) -> None:
     values = {"organization_id": copy.organization_id, "view": msgspec.json.encode(copy).decode()}
     statement = insert(db, team).values(id=copy.id, **values)
     await db.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
+
+
+async def renew(db: Executor, copy: Team) -> None:
+    """Renew the copy of a team if there is one."""
+    view = msgspec.json.encode(copy).decode()
+    await db.execute(update(team).where(team.c.id == copy.id).values(view=view))
 
 
 async def get_many(db: Executor, ids: Collection[int]) -> dict[int, Team]:
