@@ -6,7 +6,7 @@ from typing import cast
 
 from ingot_chassis.security.principal import Principal
 from ingot_contracts.identity import Account, Kind, User, Visibility
-from ingot_identity.store.follows import FollowCountsRow, ProfileRow
+from ingot_identity.store.follows import FollowCounts
 from ingot_identity.store.tables import AccountRow
 
 NEVER = datetime(1, 1, 1, tzinfo=UTC)
@@ -57,9 +57,7 @@ class Presenter:
             admin=row.admin,
         )
 
-    def user(
-        self, row: AccountRow, counts: FollowCountsRow | ProfileRow | None, viewer: Principal
-    ) -> UserProfile:
+    def user(self, row: AccountRow, counts: FollowCounts | None, viewer: Principal) -> UserProfile:
         """As ``viewer`` may see it; addresses are for callers who are signed in."""
         is_own = viewer.admin or viewer.id == row.id
         return UserProfile(

@@ -14,19 +14,21 @@ from ingot_chassis.db.transaction import insert
 from ingot_identity.store.tables import AccountRow, account, follow
 
 
-class FollowCountsRow(TypedRow):
-    """Of an account."""
+class FollowCounts(TypedRow):
+    """How many follow an account, and how many it follows."""
+
+    followers: int
+    following: int
+
+
+class FollowCountsRow(FollowCounts):
+    """The counts of the account with this id."""
 
     id: int
-    followers: int
-    following: int
 
 
-class ProfileRow(AccountRow):
+class ProfileRow(AccountRow, FollowCounts):
     """An account with its counts."""
-
-    followers: int
-    following: int
 
 
 def _count(own: Column[Any]) -> ScalarSelect[int]:
