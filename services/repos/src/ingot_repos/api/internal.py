@@ -33,7 +33,7 @@ from ingot_repos.core.presenter import owner_kind
 from ingot_repos.core.protections import Actor, actor_of, merge_rule, rules_of
 from ingot_repos.git.errors import InvalidName, RefMoved, RefNotFound, RepositoryNotFound
 from ingot_repos.git.refs import BRANCHES, ZERO_OID, RefChange, delete_branch, get_branch
-from ingot_repos.store import collaborations, repositories, stars_and_watches
+from ingot_repos.store import collaborations, repositories, repository_lists, stars_and_watches
 from ingot_repos.store.states import AccountKind, RepositoryState
 
 PEERS = services("issues", "hooks")
@@ -159,8 +159,8 @@ async def readable_of(request: RepositoryRequest, data: ReadableRepositories) ->
         raise BadRequest(f"more than {MOST_IDS} ids")
     async with request.db.read() as db:
         ids = await collaborations.list_granted(db, data.team_id, data.ids) if data.team_id else data.ids
-        rows = await repositories.get_visible(db, access.viewer(request.principal), ids)
-    return ReadableRepositories(ids=sorted(rows))
+        visible_ids = await repository_lists.list_visible_ids(db, access.viewer(request.principal), ids)
+    return ReadableRepositories(ids=visible_ids)
 
 
 async def remove_branch_of(

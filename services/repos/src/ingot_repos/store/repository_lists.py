@@ -1,10 +1,11 @@
 """SQL for lists of repositories: each has only what the viewer may see."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, false, select, union
 
+from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, fetch_all, fetch_count
 from ingot_repos.store.repositories import RepositoryRow, Viewer, in_teams, select_joined, visible
@@ -33,6 +34,13 @@ async def fetch_visible(
     statement = select_joined(viewer.id or None, in_teams(viewer))
     statement = statement.where(repository.c.id.in_(select(ids.c.id))).order_by(*order)
     return await fetch_all(db, statement, RepositoryRow), await fetch_count(db, matching.limit(count_at_most))
+
+
+async def list_visible_ids(db: Executor, viewer: Viewer, ids: Collection[int]) -> list[int]:
+    """Those of these ids whose repositories the viewer may see, in order."""
+    statement = select(repository.c.id).join(account, account.c.id == repository.c.owner_id)
+    statement = statement.where(any_of(repository.c.id, "ids"), visible(viewer)).order_by(repository.c.id)
+    return list((await db.execute(statement, {"ids": list(ids)})).scalars())
 
 
 async def list_owned(db: Executor, viewer: Viewer, owner_id: int, page: Slice) -> RepositoryPage:
