@@ -211,7 +211,7 @@ def create_issues(url: str, database_url: str, other_repositories: int) -> tuple
             for number in range(other_repositories)
         ]
         asyncio.run(fill_others(database_url, others, repository["owner"]["id"]))
-        for _ in range(0, other_repositories, MOST_COPIES):
+        for _ in range(0, other_repositories + 1, MOST_COPIES):
             client.get("api/v1/repos/issues/search").raise_for_status()
     return owner, token
 

@@ -17,7 +17,7 @@ from ingot_issues.api.queries import InState
 from ingot_issues.api.request import IssuesRequest
 from ingot_issues.core.access import is_owners
 from ingot_issues.store import accounts, global_searches, repositories
-from ingot_issues.store.global_searches import PersonalFilter
+from ingot_issues.store.global_searches import PersonalFilter, SearchedRepository
 from ingot_issues.store.searches import IssueFilter
 from ingot_issues.store.states import StateFilter
 
@@ -28,22 +28,33 @@ MOST_COPIES = 100
 COPIES_AT_ONCE = 10
 
 
-async def readable_repositories(request: IssuesRequest, *, team_id: int = 0) -> list[int]:
-    """The ids of the repositories with issues that the caller may read, all with a copy; those of one team if it is named.
+async def readable_repositories(
+    request: IssuesRequest, *, owner_id: int = 0, team_id: int = 0
+) -> list[SearchedRepository]:
+    """The repositories with issues that the caller may read, all with a copy; those of an owner or team if it is named.
 
     What is there from before copies were made of all repositories is copied now.
     """
+    rows = await _latest_repositories(request, owner_id)
+    readable_ids = await request.components.repos.readable(
+        [row.id for row in rows], request.principal_token, team_id=team_id
+    )
+    missing_ids = [row.id for row in rows if row.owner_id is None and row.id in readable_ids]
+    if missing_ids:
+        await _copy_repositories(request, missing_ids[:MOST_COPIES])
+        rows = await _latest_repositories(request, owner_id)
+    return [row for row in rows if row.owner_id is not None and row.id in readable_ids]
+
+
+async def _latest_repositories(request: IssuesRequest, owner_id: int) -> list[SearchedRepository]:
+    """Those of the owner, if one is named, and those of which there is no copy."""
     async with request.db.read() as db:
-        ids = await global_searches.list_repositories(db, MOST_REPOSITORIES)
-        copied_ids = await repositories.list_copied(db, ids)
-    readable_ids = await request.components.repos.readable(ids, request.principal_token, team_id=team_id)
-    missing_ids = sorted(readable_ids - copied_ids, reverse=True)
-    added_ids = await _copy_repositories(request, missing_ids[:MOST_COPIES]) if missing_ids else []
-    return [*(readable_ids & copied_ids), *added_ids]
+        rows = await global_searches.list_repositories(db, MOST_REPOSITORIES)
+    return [row for row in rows if not owner_id or row.owner_id in (None, owner_id)]
 
 
-async def _copy_repositories(request: IssuesRequest, ids: Collection[int]) -> list[int]:
-    """Copy these repositories; the ids of those that are copied now."""
+async def _copy_repositories(request: IssuesRequest, ids: Collection[int]) -> None:
+    """Copy these repositories."""
     at_once = asyncio.Semaphore(COPIES_AT_ONCE)
 
     async def read(repository_id: int) -> RepositoryAccess | None:
@@ -57,7 +68,6 @@ async def _copy_repositories(request: IssuesRequest, ids: Collection[int]) -> li
     for access in accesses:
         async with request.db.transaction() as tx:
             await repositories.add_missing(tx, access.repository)
-    return [access.repository.id for access in accesses]
 
 
 @get(
@@ -114,13 +124,12 @@ async def search_issues(
         assigned=queries.truth(assigned),
         review_requested=queries.truth(review_requested),
         reviewed=queries.truth(reviewed),
-        owner_id=owner_id,
     )
-    ids = await readable_repositories(request, team_id=team_id)
+    searched = await readable_repositories(request, owner_id=owner_id, team_id=team_id)
     async with request.db.read() as db:
         first_id = queries.id_in(priority_repo_id)
         rows, total = await global_searches.list_page(
-            db, ids, filters, personal, page, first_repository_id=first_id
+            db, searched, filters, personal, page, first_repository_id=first_id
         )
         copies = await repositories.get_many(db, {row.repository_id for row in rows})
     presenter = request.presenter

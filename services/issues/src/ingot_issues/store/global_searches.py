@@ -1,15 +1,29 @@
 """SQL for lists of issues and pull requests of many repositories, whose copies are there."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, and_, case, exists, func, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    and_,
+    bindparam,
+    case,
+    exists,
+    func,
+    literal_column,
+    not_,
+    or_,
+    select,
+)
 
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import Slice, fetch_all, fetch_count
-from ingot_issues.store.issues import DETAILS, DetailsRow, IssueDetails, details_of
-from ingot_issues.store.searches import IssueFilter, conditions
+from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_count
+from ingot_issues.store.issues import IssueDetails
+from ingot_issues.store.repository_ids import is_among
+from ingot_issues.store.searches import IssueFilter, conditions, list_details
 from ingot_issues.store.states import ReviewState, StateFilter
 from ingot_issues.store.tables import assignee, counter, issue, mention, repository, review
 
@@ -17,7 +31,7 @@ from ingot_issues.store.tables import assignee, counter, issue, mention, reposit
 class PersonalFilter(msgspec.Struct, frozen=True, kw_only=True):
     """What an account has to do with the issues of a list: any of those that are True, or anything when none is.
 
-    ``owner_id`` is the owner of the repositories, 0 for any. ``team_ids`` are teams of the account.
+    ``team_ids`` are teams of the account.
     """
 
     account_id: int = 0
@@ -27,19 +41,65 @@ class PersonalFilter(msgspec.Struct, frozen=True, kw_only=True):
     mentioned: bool = False
     review_requested: bool = False
     reviewed: bool = False
-    owner_id: int = 0
 
 
-async def list_repositories(db: Executor, limit: int) -> Sequence[int]:
-    """The ids of repositories that have issues, the latest first."""
-    statement = select(counter.c.repository_id).where(counter.c.last_number > 0, counter.c.gone.is_(False))
-    latest = statement.order_by(counter.c.repository_id.desc()).limit(limit)
-    return list((await db.execute(latest)).scalars())
+class SearchedRepository(msgspec.Struct, frozen=True, gc=False):
+    """A repository with issues, and how many. ``owner_id`` and what it has are None where there is no copy of it."""
+
+    id: int
+    owner_id: int | None
+    has_issues: bool | None
+    has_pulls: bool | None
+    issues: int
+    open_issues: int
+    open_pulls: int
+
+
+class _SearchedRow(TypedRow):
+    """The values of the fields of ``SearchedRepository``, in their order."""
+
+    def __iter__(self) -> Iterator[object]:
+        raise NotImplementedError
+
+
+class IssueIdRow(TypedRow):
+    """An issue of a search."""
+
+    id: int
+
+
+class CountedIssueRow(IssueIdRow):
+    """An issue of a search, and how many there are."""
+
+    total: int
+
+
+_LATEST = PreparedQuery(
+    select(
+        counter.c.repository_id.label("id"),
+        repository.c.owner_id,
+        repository.c.has_issues,
+        repository.c.has_pulls,
+        (counter.c.last_number - counter.c.deleted_issues).label("issues"),
+        counter.c.open_issues,
+        counter.c.open_pulls,
+    )
+    .outerjoin(repository, repository.c.id == counter.c.repository_id)
+    .where(counter.c.last_number > literal_column("0"), counter.c.gone.is_(False))
+    .order_by(counter.c.repository_id.desc())
+    .limit(bindparam("limit", type_=Integer)),
+    _SearchedRow,
+)
+
+
+async def list_repositories(db: Executor, limit: int) -> list[SearchedRepository]:
+    """Repositories that have issues, the latest first."""
+    return [SearchedRepository(*row) for row in await _LATEST.all(db, limit=limit)]
 
 
 async def list_page(
     db: Executor,
-    repository_ids: Collection[int],
+    repositories: Collection[SearchedRepository],
     filters: IssueFilter,
     personal: PersonalFilter,
     page: Slice,
@@ -48,15 +108,11 @@ async def list_page(
 ) -> tuple[list[IssueDetails], int]:
     """A page of the issues of these repositories, the newest first, and how many there are.
 
-    Issues of the repository ``first_repository_id`` come before the others. Issues are left out where that unit of the repository is switched off.
+    Issues of the repository ``first_repository_id`` come before the others.
     """
-    more = [*conditions(None, filters, repository_ids), *_personal_conditions(personal)]
-    matching = select(issue.c.id).join(repository, repository.c.id == issue.c.repository_id)
-    matching = matching.where(
-        issue.c.repository_id.in_(repository_ids),
-        case((issue.c.is_pull, repository.c.has_pulls), else_=repository.c.has_issues),
-        *more,
-    )
+    ids = [one.id for one in repositories]
+    more = [*conditions(None, filters, ids), *_personal_conditions(personal)]
+    matching = select(issue.c.id).where(is_among(issue.c.repository_id, ids), *_of_units(repositories), *more)
     if filters.is_pull is not None:
         matching = matching.where(issue.c.is_pull.is_(filters.is_pull))
     if filters.state != StateFilter.ALL:
@@ -64,32 +120,47 @@ async def list_page(
     order: list[ColumnElement[Any]] = [issue.c.id.desc()]
     if first_repository_id:
         order.insert(0, case((issue.c.repository_id == first_repository_id, 0), else_=1))
-    ids = matching.order_by(*order).limit(page.limit).offset(page.offset)
-    statement = DETAILS.where(issue.c.id.in_(ids)).order_by(*order)
-    rows = await fetch_all(db, statement, DetailsRow, viewer=0)
-    issues = [details_of(row) for row in rows]
-    if not more and filters.state == StateFilter.OPEN:
-        return issues, await _count_open(db, repository_ids, filters.is_pull)
-    return issues, await fetch_count(db, matching)
+    statement = matching.order_by(*order).limit(page.limit).offset(page.offset)
+    if filters.text:
+        # What a text finds is bounded, and to find it costs more than to count it.
+        counted = await fetch_all(
+            db, statement.add_columns(func.count().over().label("total")), CountedIssueRow
+        )
+        total = counted[0].total if counted else await fetch_count(db, matching)
+        return await list_details(db, [row.id for row in counted]), total
+    rows = await fetch_all(db, statement, IssueIdRow)
+    number = None if more else _counted(repositories, filters)
+    total = number if number is not None else await fetch_count(db, matching)
+    return await list_details(db, [row.id for row in rows]), total
 
 
-async def _count_open(db: Executor, repository_ids: Collection[int], is_pull: bool | None) -> int:
-    """How many issues are open in these repositories, as their counters say."""
-    open_issues = case((repository.c.has_issues, counter.c.open_issues), else_=0)
-    open_pulls = case((repository.c.has_pulls, counter.c.open_pulls), else_=0)
-    number = open_issues + open_pulls if is_pull is None else open_pulls if is_pull else open_issues
-    statement = (
-        select(func.coalesce(func.sum(number), 0))
-        .join(repository, repository.c.id == counter.c.repository_id)
-        .where(counter.c.repository_id.in_(repository_ids))
-    )
-    return int((await db.execute(statement)).scalar_one())
+def _of_units(repositories: Collection[SearchedRepository]) -> list[ColumnElement[bool]]:
+    """What leaves out the issues of units that are switched off. That is rare, so most statements have no condition."""
+    without_issues = [one.id for one in repositories if not one.has_issues]
+    without_pulls = [one.id for one in repositories if not one.has_pulls]
+    where: list[ColumnElement[bool]] = []
+    if without_issues:
+        where.append(or_(issue.c.is_pull, not_(is_among(issue.c.repository_id, without_issues))))
+    if without_pulls:
+        where.append(or_(not_(issue.c.is_pull), not_(is_among(issue.c.repository_id, without_pulls))))
+    return where
+
+
+def _counted(repositories: Collection[SearchedRepository], filters: IssueFilter) -> int | None:
+    """How many issues there are, as the counters of the repositories say. None: that must be counted."""
+    if filters.state == StateFilter.OPEN:
+        issues = sum(one.open_issues for one in repositories if one.has_issues and not filters.is_pull)
+        pulls = sum(one.open_pulls for one in repositories if one.has_pulls and filters.is_pull is not False)
+        return issues + pulls
+    if filters.is_pull is not None or not all(one.has_issues and one.has_pulls for one in repositories):
+        return None
+    total = sum(one.issues for one in repositories)
+    if filters.state == StateFilter.ALL:
+        return total
+    return total - sum(one.open_issues + one.open_pulls for one in repositories)
 
 
 def _personal_conditions(personal: PersonalFilter) -> list[ColumnElement[bool]]:
-    where: list[ColumnElement[bool]] = []
-    if personal.owner_id:
-        where.append(repository.c.owner_id == personal.owner_id)
     relations: list[ColumnElement[bool]] = []
     if personal.created:
         relations.append(issue.c.author_id == personal.account_id)
@@ -109,4 +180,4 @@ def _personal_conditions(personal: PersonalFilter) -> list[ColumnElement[bool]]:
     if personal.reviewed:
         written = (ReviewState.APPROVED, ReviewState.COMMENT, ReviewState.REQUEST_CHANGES)
         relations.append(exists().where(own_review, review.c.state.in_(written)))
-    return [*where, or_(*relations)] if relations else where
+    return [or_(*relations)] if relations else []

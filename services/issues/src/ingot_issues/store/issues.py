@@ -199,7 +199,7 @@ class PullDetails(IssueDetails, frozen=True, gc=False):
     @property
     def head_repository(self) -> Repository | None:
         """The copy of the repository of the head, where that is another one than the base."""
-        return _repository(self.head_view) if self.head_view is not None else None
+        return repository_of(self.head_view) if self.head_view is not None else None
 
 
 class DetailsRow(TypedRow):
@@ -259,7 +259,8 @@ def _assignees(text: str) -> tuple[Assignee, ...]:
 
 
 @lru_cache(_DECODED)
-def _repository(view: bytes) -> Repository:
+def repository_of(view: bytes) -> Repository:
+    """The copy of a repository."""
     return msgspec.json.decode(view, type=Repository)
 
 

@@ -2,12 +2,17 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import ColumnElement, Select, case, select, update
+from sqlalchemy import ColumnElement, Integer, Select, Update, bindparam, case, func, select, update
 
+from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_count, fetch_page
+from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.rows import Slice, TypedRow
+from ingot_chassis.db.tables import BigId, UtcDateTime
 from ingot_chassis.db.transaction import insert
 from ingot_issues.store.states import NotificationStatus, State
 from ingot_issues.store.tables import issue, notification, pull, repository
@@ -28,6 +33,42 @@ class ThreadRow(TypedRow):
     merged: bool | None
 
 
+class PagedThreadRow(ThreadRow):
+    """A notification of a list, and how many the list has."""
+
+    total: int
+
+
+class TotalRow(TypedRow):
+    """How many threads there are."""
+
+    total: int
+
+
+class RepositoryIdRow(TypedRow):
+    """A repository that somebody has threads of."""
+
+    repository_id: int
+
+
+class _Shape(NamedTuple):
+    """What differs between the statements for two filters."""
+
+    is_pull: bool | None
+    since: bool
+    before: bool
+    one: bool
+
+
+class _Statements(NamedTuple):
+    """The statements for filters of one shape."""
+
+    page: PreparedQuery[PagedThreadRow]
+    number: PreparedQuery[TotalRow]
+    named: PreparedQuery[ThreadRow]
+    mark: Update
+
+
 class ThreadFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which threads of a person a list shows, or a change concerns. None does not filter."""
 
@@ -38,6 +79,23 @@ class ThreadFilter(msgspec.Struct, frozen=True, kw_only=True):
     since: datetime | None = None
     before: datetime | None = None
     thread_id: int | None = None
+
+    @property
+    def shape(self) -> _Shape:
+        return _Shape(
+            self.is_pull, self.since is not None, self.before is not None, self.thread_id is not None
+        )
+
+    @property
+    def values(self) -> dict[str, object]:
+        """The parameters of the statements."""
+        optional = {"since": self.since, "before": self.before, "thread": self.thread_id}
+        return {
+            "account": self.account_id,
+            "repository_ids": list(self.repository_ids),
+            "statuses": list(self.statuses),
+            **{name: value for name, value in optional.items() if value is not None},
+        }
 
 
 async def save(
@@ -73,79 +131,106 @@ async def save(
     )
 
 
+_OWN_REPOSITORIES = PreparedQuery(
+    select(notification.c.repository_id)
+    .where(notification.c.account_id == bindparam("account", type_=BigId))
+    .distinct(),
+    RepositoryIdRow,
+)
+
+
 async def list_repositories(db: Executor, account_id: int) -> list[int]:
     """The repositories of somebody's threads."""
-    statement = select(notification.c.repository_id).where(notification.c.account_id == account_id)
-    return list((await db.execute(statement.distinct())).scalars())
+    return [row.repository_id for row in await _OWN_REPOSITORIES.all(db, account=account_id)]
 
 
-def _conditions(filters: ThreadFilter) -> list[ColumnElement[bool]]:
-    """Threads of a unit that is switched off are not shown."""
+_LATEST_FIRST = (notification.c.updated_at.desc(), notification.c.id.desc())
+
+
+def _matching(*columns: ColumnElement[Any], shape: _Shape) -> Select[Any]:
+    """Threads of units that are switched on.
+
+    Issues are looked up thread by thread: joined to them, PostgreSQL may walk all issues.
+    """
     is_enabled = case((issue.c.is_pull, repository.c.has_pulls), else_=repository.c.has_issues)
-    where = [
-        notification.c.account_id == filters.account_id,
-        notification.c.repository_id.in_(filters.repository_ids),
-        notification.c.status.in_(filters.statuses),
-        is_enabled,
+    of_issue = [issue.c.id == notification.c.issue_id]
+    if shape.is_pull is not None:
+        of_issue.append(issue.c.is_pull.is_(shape.is_pull))
+    enabled = select(is_enabled).join_from(issue, repository, repository.c.id == issue.c.repository_id)
+    where: list[ColumnElement[bool]] = [
+        notification.c.account_id == bindparam("account", type_=BigId),
+        any_of(notification.c.repository_id, "repository_ids"),
+        any_of(notification.c.status, "statuses"),
+        enabled.where(*of_issue).correlate(notification).scalar_subquery(),
     ]
-    if filters.is_pull is not None:
-        where.append(issue.c.is_pull.is_(filters.is_pull))
-    if filters.since is not None:
-        where.append(notification.c.updated_at >= filters.since)
-    if filters.before is not None:
-        where.append(notification.c.updated_at <= filters.before)
-    if filters.thread_id is not None:
-        where.append(notification.c.id == filters.thread_id)
-    return where
+    if shape.since:
+        where.append(notification.c.updated_at >= bindparam("since", type_=UtcDateTime))
+    if shape.before:
+        where.append(notification.c.updated_at <= bindparam("before", type_=UtcDateTime))
+    if shape.one:
+        where.append(notification.c.id == bindparam("thread", type_=BigId))
+    return select(*columns).select_from(notification).where(*where)
 
 
-def _threads(filters: ThreadFilter) -> Select[tuple[object, ...]]:
-    return (
-        select(
-            notification.c.id,
-            notification.c.repository_id,
-            notification.c.status,
-            notification.c.comment_id,
-            notification.c.updated_at,
-            issue.c.number,
-            issue.c.title,
-            issue.c.state,
-            issue.c.is_pull,
-            pull.c.merged,
-        )
-        .join(issue, issue.c.id == notification.c.issue_id)
-        .join(repository, repository.c.id == notification.c.repository_id)
-        .outerjoin(pull, pull.c.issue_id == issue.c.id)
-        .where(*_conditions(filters))
+_THREADS = (
+    select(
+        notification.c.id,
+        notification.c.repository_id,
+        notification.c.status,
+        notification.c.comment_id,
+        notification.c.updated_at,
+        issue.c.number,
+        issue.c.title,
+        issue.c.state,
+        issue.c.is_pull,
+        pull.c.merged,
+    )
+    .join(issue, issue.c.id == notification.c.issue_id)
+    .outerjoin(pull, pull.c.issue_id == issue.c.id)
+    .order_by(*_LATEST_FIRST)
+)
+
+
+@lru_cache
+def _statements(shape: _Shape) -> _Statements:
+    """Built once for each combination, since building costs more than running."""
+    ids = _matching(notification.c.id, shape=shape)
+    number = _matching(func.count().label("total"), shape=shape)
+    page = ids.order_by(*_LATEST_FIRST)
+    page = page.limit(bindparam("limit", type_=Integer)).offset(bindparam("offset", type_=BigId))
+    listed = _THREADS.add_columns(number.scalar_subquery().label("total"))
+    named = _THREADS.where(notification.c.id.in_(ids), any_of(notification.c.id, "ids"))
+    return _Statements(
+        page=PreparedQuery(listed.where(notification.c.id.in_(page)), PagedThreadRow),
+        number=PreparedQuery(number, TotalRow),
+        named=PreparedQuery(named, ThreadRow),
+        mark=update(notification)
+        .where(notification.c.id.in_(ids), notification.c.status != bindparam("other"))
+        .values(status=bindparam("other"))
+        .returning(notification.c.id),
     )
 
 
 async def list_page(db: Executor, filters: ThreadFilter, page: Slice) -> tuple[Sequence[ThreadRow], int]:
     """A page of threads, the latest first, and how many there are."""
-    latest = _threads(filters).order_by(notification.c.updated_at.desc(), notification.c.id.desc())
-    return await fetch_page(db, latest, page, ThreadRow)
+    statement = _statements(filters.shape).page
+    rows = await statement.all(db, **filters.values, limit=page.limit, offset=page.offset)
+    return rows, rows[0].total if rows else await count(db, filters)
 
 
 async def count(db: Executor, filters: ThreadFilter) -> int:
     """How many threads there are."""
-    return await fetch_count(db, _threads(filters))
+    row = await _statements(filters.shape).number.first(db, **filters.values)
+    return row.total if row is not None else 0
 
 
 async def list_by_ids(db: Executor, filters: ThreadFilter, ids: Collection[int]) -> Sequence[ThreadRow]:
     """These threads as they are now, the latest first."""
     anything = msgspec.structs.replace(filters, statuses=list(NotificationStatus), since=None, before=None)
-    statement = _threads(anything).where(notification.c.id.in_(ids))
-    return await fetch_all(
-        db, statement.order_by(notification.c.updated_at.desc(), notification.c.id.desc()), ThreadRow
-    )
+    return await _statements(anything.shape).named.all(db, **anything.values, ids=list(ids))
 
 
 async def mark(db: Executor, filters: ThreadFilter, status: NotificationStatus) -> list[int]:
     """Give threads another status; the ids of those that had another one."""
-    ids = _threads(filters).with_only_columns(notification.c.id)
-    statement = (
-        update(notification)
-        .where(notification.c.id.in_(ids), notification.c.status != status)
-        .values(status=status)
-    )
-    return list((await db.execute(statement.returning(notification.c.id))).scalars())
+    values = {**filters.values, "other": status.value}
+    return list((await db.execute(_statements(filters.shape).mark, values)).scalars())

@@ -6,10 +6,14 @@ from typing import Any
 import msgspec
 from sqlalchemy import delete, select, update
 
+from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.rows import TypedRow
 from ingot_chassis.db.transaction import insert
 from ingot_contracts.repos import Permission, Repository
 from ingot_issues.store import comments, counters
+from ingot_issues.store.issues import repository_of
 from ingot_issues.store.tables import issue, label, milestone, repository, tracked_time
 
 CALLER_FIELDS: Mapping[str, Any] = {
@@ -22,17 +26,25 @@ CALLER_FIELDS: Mapping[str, Any] = {
 """The fields of a repository that only its reader may know, with the values that copies, events and answers have."""
 
 
+class ViewRow(TypedRow):
+    """The copy of a repository, as JSON."""
+
+    view: bytes
+
+
 async def get(db: Executor, repository_id: int) -> Repository | None:
     view = (await db.execute(select(repository.c.view).where(repository.c.id == repository_id))).scalar()
-    return msgspec.json.decode(view, type=Repository) if view is not None else None
+    return repository_of(view) if view is not None else None
+
+
+_VIEWS = PreparedQuery(select(repository.c.view).where(any_of(repository.c.id, "ids")), ViewRow)
 
 
 async def get_many(db: Executor, ids: Collection[int]) -> dict[int, Repository]:
     """The copies of these repositories, by id. Not every repository has one."""
     if not ids:
         return {}
-    result = await db.execute(select(repository.c.view).where(repository.c.id.in_(ids)))
-    views = [msgspec.json.decode(view, type=Repository) for view in result.scalars()]
+    views = [repository_of(row.view) for row in await _VIEWS.all(db, ids=list(ids))]
     return {view.id: view for view in views}
 
 
@@ -70,13 +82,6 @@ async def remove(db: Executor, repository_id: int) -> None:
         await db.execute(delete(table).where(table.c.repository_id == repository_id))
     await db.execute(delete(repository).where(repository.c.id == repository_id))
     await counters.close(db, repository_id)
-
-
-async def list_copied(db: Executor, ids: Collection[int]) -> set[int]:
-    """Those of these ids of which there is a copy."""
-    if not ids:
-        return set()
-    return set((await db.execute(select(repository.c.id).where(repository.c.id.in_(ids)))).scalars())
 
 
 def _values(view: Repository) -> dict[str, int | bytes]:

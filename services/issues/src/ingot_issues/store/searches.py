@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy import ColumnElement, Integer, ScalarSelect, Select, bindparam, func, select, true
 
+from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import Slice, fetch_all, fetch_count
@@ -70,6 +71,9 @@ _COUNTED_TOTAL: dict[StateFilter, Select[int]] = {
 """The totals that the counter of the repository has: every number is an issue, unless that is deleted."""
 
 
+_DETAILS_BY_IDS = PreparedQuery(DETAILS.where(any_of(issue.c.id, "ids")), DetailsRow)
+
+
 @lru_cache(maxsize=64)
 def _list(is_pull: bool | None, state: StateFilter, sort: str) -> _List:
     """Built once for each combination, since building costs more than running.
@@ -117,11 +121,12 @@ async def list_page(
 
 
 async def list_details(db: Executor, ids: Sequence[int]) -> list[IssueDetails]:
-    """The details of these issues, in no order."""
+    """The details of these issues, in this order; one that is deleted is left out."""
     if not ids:
         return []
-    rows = await fetch_all(db, DETAILS.where(issue.c.id.in_(ids)), DetailsRow)
-    return [details_of(row) for row in rows]
+    rows = await _DETAILS_BY_IDS.all(db, ids=list(ids), viewer=0)
+    by_id = {details.id: details for details in map(details_of, rows)}
+    return [by_id[issue_id] for issue_id in ids if issue_id in by_id]
 
 
 def _matching(repository_id: int, filters: IssueFilter, where: list[ColumnElement[bool]]) -> Select[int]:

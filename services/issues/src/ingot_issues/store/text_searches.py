@@ -8,8 +8,8 @@ from collections.abc import Collection
 
 from sqlalchemy import ColumnElement, String, bindparam, func, select, union
 
-from ingot_chassis.db.arrays import any_of
 from ingot_issues.store.comments import CommentKind
+from ingot_issues.store.repository_ids import is_among
 from ingot_issues.store.tables import comment, issue
 
 MOST_MATCHES = 10_000
@@ -29,7 +29,7 @@ def contains_text(text: str, repository_ids: Collection[int]) -> ColumnElement[b
 
     in_issues = (
         select(issue.c.id)
-        .where(any_of(issue.c.repository_id, "searched_ids"), has_it(issue.c.title) | has_it(issue.c.body))
+        .where(is_among(issue.c.repository_id, repository_ids), has_it(issue.c.title) | has_it(issue.c.body))
         .order_by(issue.c.id.desc())
         .limit(MOST_MATCHES)
         .subquery("in_issues")
@@ -37,7 +37,7 @@ def contains_text(text: str, repository_ids: Collection[int]) -> ColumnElement[b
     in_comments = (
         select(comment.c.issue_id)
         .where(
-            any_of(comment.c.repository_id, "searched_ids"),
+            is_among(comment.c.repository_id, repository_ids),
             comment.c.kind == CommentKind.COMMENT,
             has_it(comment.c.body),
         )
@@ -51,4 +51,4 @@ def contains_text(text: str, repository_ids: Collection[int]) -> ColumnElement[b
         .cte("matches")
         .prefix_with("MATERIALIZED", dialect="postgresql")
     )
-    return issue.c.id.in_(select(ids.c.id).params(searched_ids=list(repository_ids)))
+    return issue.c.id.in_(select(ids.c.id))
