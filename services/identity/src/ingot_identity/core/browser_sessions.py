@@ -66,9 +66,15 @@ async def end_all(tx: Tx, account_id: int) -> None:
 
 
 def form_token(cookie: str) -> str:
-    """What a form carries for the browser with that cookie. The cookie cannot be computed from it."""
-    return hmac.new(cookie.encode(), b"ingot form", hashlib.sha256).hexdigest()
+    """What a form carries for the browser with that cookie; each is another one. The cookie cannot be computed from it."""
+    nonce = secrets.token_hex(8)
+    return f"{nonce}.{_signature(cookie, nonce)}"
 
 
 def is_form_token(token: str, cookie: str) -> bool:
-    return bool(cookie) and hmac.compare_digest(token.encode(), form_token(cookie).encode())
+    nonce, _, signature = token.partition(".")
+    return bool(cookie) and hmac.compare_digest(signature.encode(), _signature(cookie, nonce).encode())
+
+
+def _signature(cookie: str, nonce: str) -> str:
+    return hmac.new(cookie.encode(), f"ingot form {nonce}".encode(), hashlib.sha256).hexdigest()
