@@ -38,6 +38,7 @@ class Wire:
     def __init__(self, host: str, port: int) -> None:
         self._to = (host, port)
         self._ways: set[asyncio.Task[None]] = set()
+        self._clients: list[asyncio.StreamWriter] = []
         self._server: asyncio.Server | None = None
         self.port = 0
 
@@ -54,8 +55,17 @@ class Wire:
             way.cancel()
         await asyncio.gather(*self._ways, return_exceptions=True)
 
+    async def announce_end(self) -> None:
+        """Say on every connection that the server ends it, and leave it open."""
+        fields = b"SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0"
+        for client in self._clients:
+            client.write(b"E" + (len(fields) + 4).to_bytes(4) + fields)
+            await client.drain()
+        self._clients.clear()
+
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         database_reader, database_writer = await asyncio.open_connection(*self._to)
+        self._clients.append(writer)
         for way in ((reader, database_writer), (database_reader, writer)):
             task = asyncio.create_task(self._carry(*way))
             self._ways.add(task)
@@ -180,6 +190,19 @@ async def test_a_read_that_is_cut_for_good_says_that_the_database_is_away(make_u
         await wire.join()
         monkeypatch.undo()
         assert await count(database) == 1
+
+
+async def test_a_connection_that_was_ended_but_not_closed_is_replaced(make_url):
+    async with behind_a_wire(make_url()) as (database, wire):
+        await add(database, "a")
+        await wire.announce_end()
+        for _ in range(100):  # until the driver has read it
+            await asyncio.sleep(0)
+        await add(database, "b")
+        await wire.announce_end()
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert await has(database, "b")
 
 
 async def test_a_connection_whose_block_was_cancelled_is_not_used_again(make_url):

@@ -16,8 +16,12 @@ AWAY_ERRORS = (
     asyncpg.CrashShutdownError,
     asyncpg.TooManyConnectionsError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
 )
 """PostgreSQL is not there, or ends: nothing is wrong with the statement, and it may work a moment later.
+
+An ``InternalClientError`` is how the driver says that PostgreSQL has ended the connection while nobody used it, and that
+the end of the stream is not there yet.
 
 An ``InterfaceError`` that is also a ``ValueError`` is about a value, which will not do later, either.
 """
