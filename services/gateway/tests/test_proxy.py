@@ -197,6 +197,17 @@ async def test_the_session_of_a_browser_opens_what_pages_link_to_for_reading(wor
     assert "cookie" not in read
 
 
+async def test_pages_are_told_the_limits_and_nobody_else_is(client):
+    forged = {"ingot-rate-limits": "{}"}
+    async with client.get("/ann/app", headers=forged) as answer:
+        page = headers_of(await answer.json())
+    async with client.get(REPO, headers=forged) as answer:
+        other = headers_of(await answer.json())
+
+    assert page["ingot-rate-limits"] == '{"account":0,"token":0,"address":0}'
+    assert "ingot-rate-limits" not in other
+
+
 async def test_without_identity_only_anonymous_requests_are_served(world, client):
     world.identity.internal.unavailable = True
     async with client.get(REPO, headers={"Authorization": f"token {TOKEN}"}) as answer:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import structlog
 from litestar.types import HTTPScope, Message, Receive, Send
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -11,6 +12,7 @@ from ingot_chassis.errors import ApiError, NotFound, TooLarge
 from ingot_chassis.http.error_responses import NO_OPERATION
 from ingot_chassis.security.principal import PRINCIPAL_HEADER
 from ingot_chassis.telemetry import client_span, request_id
+from ingot_contracts.rate_limits import RATE_LIMITS_HEADER, RateLimits
 from ingot_gateway.auth import ANONYMOUS, Authenticator, Caller
 from ingot_gateway.client_address import TrustedProxies
 from ingot_gateway.credentials import (
@@ -33,7 +35,7 @@ from ingot_gateway.upstreams import Upstream, UpstreamRequest
 log = structlog.get_logger()
 
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
-_PRINCIPAL = PRINCIPAL_HEADER.encode()
+_PRINCIPAL, _RATE_LIMITS = PRINCIPAL_HEADER.encode(), RATE_LIMITS_HEADER.encode()
 _trace_context = TraceContextTextMapPropagator()
 
 
@@ -54,6 +56,7 @@ class Proxy:
         self._upstreams, self._authenticator, self._rate_limiter = upstreams, authenticator, rate_limiter
         self._limits, self._trusted_proxies, self._errors = limits, trusted_proxies, errors
         self._session_cookie = session_cookie.encode()
+        self._rate_limits = msgspec.json.encode(RateLimits(*rate_limiter.limits))
         self._table = RouteTable()
 
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
@@ -118,14 +121,15 @@ class Proxy:
                 receive, send, limits, has_body=has_body, on_status=drop_after_success
             ) as exchange:
                 with client_span(lambda: f"{scope['method']} {route.service}"):
+                    headers = _upstream_headers(_client_headers(sanitized, route, cookies), caller, address)
+                    if route.pages:
+                        headers.append((_RATE_LIMITS, self._rate_limits))
                     request = UpstreamRequest(
                         method=scope["method"],
                         path=scope["path"],
                         raw_path=scope["raw_path"],
                         query=query.rest,
-                        headers=_upstream_headers(
-                            _client_headers(sanitized, route, cookies), caller, address
-                        ),
+                        headers=headers,
                         has_body=has_body,
                         client=(address, port if address == peer else 0),
                     )

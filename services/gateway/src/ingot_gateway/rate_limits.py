@@ -235,6 +235,10 @@ class RateLimiter:
         """Whether anything is limited."""
         return any(self._limits)
 
+    @property
+    def limits(self) -> Limits:
+        return self._limits
+
     def buckets_of(self, user_id: int, token_digest: str, address: str) -> list[Bucket]:
         """Those that count for a caller; ``user_id`` 0 is nobody."""
         if not user_id:
