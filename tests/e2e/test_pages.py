@@ -28,10 +28,10 @@ class Person:
         headers = {"Authorization": f"token {token}"} if token else {}
         self.api = httpx.AsyncClient(base_url=f"{url}api/v1/", timeout=60, headers=headers)
 
-    async def sign_in(self):
+    async def sign_in(self, password=PASSWORD):
         """With the password; the session, which another client may go on with."""
         form = {"token": TOKEN.search((await self.browser.get("login")).text)[1], "query": ""}
-        answer = await self.browser.post("login", data=form | {"username": self.name, "password": PASSWORD})
+        answer = await self.browser.post("login", data=form | {"username": self.name, "password": password})
         assert (answer.status_code, answer.url.path) == (200, "/")
         return self.browser.cookies["ingot-session"]
 
@@ -151,6 +151,7 @@ READ = [
     "issues?state=closed&q=x", "issues/1", "issues.atom", "pulls", "pulls/2", "pulls/2/commits", "pulls/2/files", "pulls/2/files?style=split&at=1R1", "pulls/2.diff", "issues/2",
 ]  # fmt: skip
 SIGNED_IN = ["issues/new", "issues/1/facts", "fork", "releases/new"]
+OPERATIONS = ["admin/tasks", "admin/events", "admin/audit", "admin/limits"]
 ADMINISTER = ["settings", "settings/collaboration", "settings/hooks", "settings/hooks/new", "settings/keys",
               "settings/teams", "settings/branches", "settings/mirrors", "settings/transfer"]  # fmt: skip
 
@@ -369,8 +370,41 @@ async def test_people_administer_what_is_theirs_on_pages(scene):
     refused = await ann.send("user/settings/two_factor", {"do": "confirm", "code": "x", "secret": secret})
     assert (refused.status_code, secret in refused.text) == (422, True)
     assert ann.name in await ann.page("user/settings/emails")
-    for path in ("admin/users", f"admin/users/{ann.name}", "admin/orgs"):
+    hook = hooks.url.path
+    await ann.send(hook, {"do": "test"})
+    async with asyncio.timeout(30):
+        while not (link := re.search(rf'href="({hook}/deliveries/[^"]+)"', await ann.page(hook))):
+            await asyncio.sleep(0.1)
+    assert "What was sent" in await ann.page(link[1])
+    await stranger.page(link[1], status=403)
+    for path in ("admin/users", f"admin/users/{ann.name}", "admin/orgs", *OPERATIONS):
         await ann.page(path, status=403)
+
+
+async def test_administrators_see_what_runs_and_who_did_what(deployment, scene):
+    name, password = ADMINISTRATOR
+    root = Person(deployment.url, name)
+    await root.sign_in(password)
+    ran = await root.submit("admin/tasks", "Run now", to="/admin/tasks")
+    assert "was run" in ran.text
+    assert "Nothing waits" in await root.page("admin/events")
+    assert f"user {scene.ann.name}" in await root.page("admin/audit?action=user.create")
+    assert "hook.create" in await root.page(f"admin/audit?actor={scene.ann.name}&service=hooks")
+    await root.close()
+
+
+async def test_a_suggestion_is_committed_by_who_may_push(scene):
+    ann, pull = scene.ann, f"{scene.home}/pulls/2"
+    text = "```suggestion\nmuch more\n```"
+    line = f"{pull}/files?at=1R1"
+    said = await scene.reader.submit(line, "Comment now", to="/pulls/2/comments", body=text)
+    assert "Commit the suggestion" not in said.text
+    committed = await ann.submit(f"{pull}/files", "Commit the suggestion", to="/apply")
+    assert "was committed as" in committed.text
+    assert (await ann.api.get(f"repos/{scene.home}/raw/more.txt?ref=topic/one")).text == "much more\n"
+    async with asyncio.timeout(30):
+        while "Commit the suggestion" in await ann.page(f"{pull}/files"):
+            await asyncio.sleep(0.1)
 
 
 async def test_an_issue_gets_reactions_files_and_what_is_decided_about_it(scene):

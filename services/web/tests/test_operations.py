@@ -55,7 +55,14 @@ async def test_an_administrator_reads_who_did_what(pages, forge):
     assert 'value="ann"' in shown
 
 
-@pytest.mark.parametrize("path", ["tasks", "events", "audit"])
+async def test_an_administrator_sees_the_limits_that_the_gateway_tells(pages):
+    assert "did not come through it" in (await pages.get("/admin/limits", ROOT)).text
+    headers = pages.callers.headers(ROOT) | {"ingot-rate-limits": '{"account":600,"token":0,"address":60}'}
+    shown = (await pages.client.get("/admin/limits", headers=headers)).text
+    assert ("600 points" in shown, shown.count("any number")) == (True, 1)
+
+
+@pytest.mark.parametrize("path", ["tasks", "events", "audit", "limits"])
 async def test_nobody_else_sees_or_does_any_of_it(pages, forge, path):
     for caller in (None, ANN):
         assert (await pages.get(f"/admin/{path}", caller)).status_code == 403

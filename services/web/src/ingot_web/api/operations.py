@@ -1,12 +1,14 @@
-"""Administration of what runs: periodic tasks, dead-lettered events, the audit log."""
+"""Administration of what runs: periodic tasks, dead-lettered events, the audit log, rate limits."""
 
 import re
 from typing import Any
 
+import msgspec
 from litestar import Response, get, post
 
 from ingot_chassis.errors import ApiError
 from ingot_chassis.http.policy import admin
+from ingot_contracts.rate_limits import RATE_LIMITS_HEADER, RateLimits
 from ingot_web.api.request import WebRequest
 from ingot_web.clients.operations import AUDITED, HttpOperations
 
@@ -96,4 +98,14 @@ async def audit(request: WebRequest) -> Response[str]:
     )
 
 
-routes = [tasks, run_task, events, replay_events, audit]
+@get("/admin/limits", policy=admin("read:admin"), include_in_schema=False)
+async def limits(request: WebRequest) -> Response[str]:
+    """How much a caller may ask for, as the gateway tells it with the request."""
+    told = request.headers.get(RATE_LIMITS_HEADER)
+    shown = msgspec.json.decode(told, type=RateLimits) if told else None
+    return request.render(
+        "administration/limits.html", title="Rate limits", part="limits", problem="", limits=shown
+    )
+
+
+routes = [tasks, run_task, events, replay_events, audit, limits]
