@@ -188,6 +188,11 @@ async def test_an_administrator_adds_and_deletes_keys_of_others(world):
     answer = await world.call("POST", "/admin/users/ann/keys", {"title": "k", "key": ED}, as_="root")
     assert answer.status_code == 201
     key_id = answer.json()["id"]
+    fingerprint = quote(answer.json()["fingerprint"], safe="")
+    for path in ("/user/keys", "/users/ann/keys"):
+        for text, ids in ((fingerprint, [key_id]), ("SHA256:x", [])):
+            listed = await world.call("GET", f"{path}?fingerprint={text}", as_="ann")
+            assert [key["id"] for key in listed.json()] == ids, path
     assert (await world.call("DELETE", f"/admin/users/bob/keys/{key_id}", as_="root")).status_code == 404
     assert (await world.call("DELETE", f"/admin/users/ann/keys/{key_id}", as_="root")).status_code == 204
     assert (await world.call("GET", "/user/keys", as_="ann")).json() == []

@@ -46,9 +46,9 @@ def present_key(request: IdentityRequest, row: SshKeyRow) -> PublicKey:
 
 
 @get("/api/v1/user/keys", policy=signed_in("read:user"), operation_id="userCurrentListKeys", tags=["user"])
-async def list_own_keys(request: IdentityRequest) -> Response[list[PublicKey]]:
-    """The caller's SSH keys."""
-    return await _list(request, request.principal.id)
+async def list_own_keys(request: IdentityRequest, fingerprint: str = "") -> Response[list[PublicKey]]:
+    """The caller's SSH keys; with `fingerprint` the one that has it."""
+    return await _list(request, request.principal.id, fingerprint)
 
 
 @get(
@@ -57,9 +57,9 @@ async def list_own_keys(request: IdentityRequest) -> Response[list[PublicKey]]:
     operation_id="userListKeys",
     tags=["user"],
 )
-async def list_keys(request: IdentityRequest) -> Response[list[PublicKey]]:
-    """The SSH keys of a user."""
-    return await _list(request, request.account.id)
+async def list_keys(request: IdentityRequest, fingerprint: str = "") -> Response[list[PublicKey]]:
+    """The SSH keys of a user; with `fingerprint` the one that has it."""
+    return await _list(request, request.account.id, fingerprint)
 
 
 @post(
@@ -143,10 +143,10 @@ async def _audit(request: IdentityRequest, tx: Tx, action: str, login: str, row:
     await request.audit(tx, action, f"user {login}", title=row.title, fingerprint=row.fingerprint)
 
 
-async def _list(request: IdentityRequest, account_id: int) -> Response[list[PublicKey]]:
+async def _list(request: IdentityRequest, account_id: int, fingerprint: str) -> Response[list[PublicKey]]:
     page = request.page()
     async with request.db.read() as db:
-        rows, total = await store.list_page(db, account_id, page)
+        rows, total = await store.list_page(db, account_id, page, fingerprint=fingerprint)
     return Response([present_key(request, row) for row in rows], headers=request.page_headers(page, total))
 
 

@@ -56,9 +56,13 @@ async def get(db: Executor, key_id: int) -> SshKeyRow | None:
     return await fetch_first(db, select(ssh_key).where(ssh_key.c.id == key_id), SshKeyRow)
 
 
-async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[SshKeyRow], int]:
-    """In the order in which they were added."""
+async def list_page(
+    db: Executor, account_id: int, page: Slice, *, fingerprint: str = ""
+) -> tuple[Sequence[SshKeyRow], int]:
+    """In the order in which they were added; with ``fingerprint`` the one that has it."""
     statement = select(ssh_key).where(ssh_key.c.account_id == account_id).order_by(ssh_key.c.id)
+    if fingerprint:
+        statement = statement.where(ssh_key.c.fingerprint == fingerprint)
     return await fetch_page(db, statement, page, SshKeyRow)
 
 
