@@ -47,6 +47,8 @@ TABLE = RouteTable()
         ("/api/v1/repos/ann/app/labels/1", "issues", "api"),
         ("/api/v1/repos/ann/app/milestones", "issues", "api"),
         ("/api/v1/repos/ann/app/pulls/1/merge", "issues", "api"),
+        ("/api/v1/repos/ann/app/commits/0/pull", "issues", "api"),
+        ("/api/v1/repos/ann/app/commits/0/status", "repos", "api"),
         ("/api/v1/repos/ann/app/times", "issues", "api"),
         ("/api/v1/repos/ann/app/hooks/1", "hooks", "api"),
         ("/api/v1/repos/ann/app/issuesque", "repos", "api"),

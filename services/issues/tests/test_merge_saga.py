@@ -80,6 +80,10 @@ async def test_a_merge_is_recorded_and_announced_once(world):
     pull = (await world.call("GET", "/pulls/1")).json()
     assert (pull["merged"], pull["state"], pull["merge_commit_sha"]) == (True, "closed", JOINED)
     assert (pull["merged_by"]["login"], pull["merged_at"] is None) == ("ann", False)
+    assert (await world.call("GET", f"/commits/{JOINED.upper()}/pull", as_=3)).json()["number"] == 1
+    assert [(await world.call("GET", f"/commits/{sha}/pull")).status_code for sha in (HEAD, "x%00")] == [
+        404
+    ] * 2
     assert await world.pull_actions() == [("opened", False), ("closed", True)]
     assert await world.open_counts() == (0, 0)
     again = await world.call("POST", "/pulls/1/merge")

@@ -129,7 +129,11 @@ async def test_indexes_are_built_when_the_revisions_before_are_kept_and_a_failur
                 await tx.execute(text(statement))
         await asyncio.to_thread(lambda: asyncio.run(upgrade(url, SCRIPTS)))
 
-    older = ("DROP TABLE mention", "UPDATE alembic_version SET version_num = '0018'")
+    older = (
+        "DROP INDEX ix_pull_merge",
+        "DROP TABLE mention",
+        "UPDATE alembic_version SET version_num = '0018'",
+    )
     with pytest.raises(ProgrammingError, match="does not exist"):
         await migrate(
             *(f"DROP INDEX {name}" for name in indexes), *older, "ALTER TABLE comment RENAME TO moved"

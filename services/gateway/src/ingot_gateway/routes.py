@@ -73,6 +73,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/api/v1/repos/{owner}/{repo}/raw/*", "repos", "file"),
     Route("/api/v1/repos/{owner}/{repo}/media/*", "repos", "file"),
     Route("/api/v1/repos/{owner}/{repo}/archive/*", "repos", "file"),
+    Route("/api/v1/repos/{owner}/{repo}/commits/{sha}/pull", "issues"),
     Route("/api/v1/repos/{owner}/{repo}/hooks/*", "hooks"),
     Route("/api/v1/repos/{owner}/{repo}/issue/*", "issues"),
     Route("/api/v1/repos/{owner}/{repo}/issues/*", "issues"),

@@ -7,18 +7,20 @@ from litestar import Response, delete, get, post
 from msgspec import UNSET, UnsetType
 
 from ingot_chassis.errors import Denied, NotAllowed, NotFound
+from ingot_contracts.issues import PullRequest
 from ingot_contracts.limits import Name, Text
 from ingot_contracts.pulls import MergeStyle
 from ingot_contracts.repos import Repository
+from ingot_issues.api import queries
 from ingot_issues.api.policies import in_repository
-from ingot_issues.api.pulls import pull_of
+from ingot_issues.api.pulls import present, pull_of
 from ingot_issues.api.request import IssuesRequest
 from ingot_issues.core.access import may_administer
 from ingot_issues.core.merge_options import MergeOptions
 from ingot_issues.core.merge_saga import merge_pull
 from ingot_issues.core.merges import MayCome
 from ingot_issues.core.scheduled_merges import cancel, schedule
-from ingot_issues.store import scheduled_merges
+from ingot_issues.store import pulls, scheduled_merges
 
 
 class MergePullRequest(msgspec.Struct, kw_only=True):
@@ -101,6 +103,21 @@ async def merge(request: IssuesRequest, index: int, data: MergePullRequest) -> R
     return Response(b"", media_type="text/plain")
 
 
+@get(
+    "/commits/{sha:str}/pull",
+    policy=in_repository("read", "read:repository", "pulls"),
+    operation_id="repoGetCommitPullRequest",
+    tags=["repository"],
+)
+async def get_merged_pull(request: IssuesRequest, sha: str) -> PullRequest:
+    """The pull request that was merged as this commit, which is named by its full id."""
+    async with request.db.read() as db:
+        merged = await pulls.get_merged_details(db, request.repository_id, queries.storable(sha).lower())
+    if merged is None:
+        raise NotFound
+    return present(request, merged)
+
+
 @delete(
     "/pulls/{index:int}/merge",
     policy=in_repository("write", "write:repository", "pulls"),
@@ -122,4 +139,4 @@ async def cancel_merge(request: IssuesRequest, index: int) -> None:
         await cancel(tx, context, pull.id)
 
 
-routes = [is_merged, merge, cancel_merge]
+routes = [is_merged, merge, get_merged_pull, cancel_merge]

@@ -77,6 +77,13 @@ async def get_newest_details(db: Executor, repository_id: int, branches: Branche
     return details_of(row) if row is not None else None
 
 
+async def get_merged_details(db: Executor, repository_id: int, merge_sha: str) -> IssueDetails | None:
+    """The pull request that was merged as this commit; the newest, if nothing was left to merge in others."""
+    statement = DETAILS.where(issue.c.repository_id == repository_id, pull.c.merge_sha == merge_sha)
+    row = await fetch_first(db, statement.order_by(issue.c.id.desc()).limit(1), DetailsRow, viewer=0)
+    return details_of(row) if row is not None else None
+
+
 async def list_open_on(db: Executor, repository_id: int, branch: str) -> Sequence[ComparedRow]:
     """Open pull requests that the branch is base or head of."""
     statement = (
