@@ -28,8 +28,8 @@ from ingot_repos.git.fetch_requests import WantRefused, checked, find_hidden
 from ingot_repos.git.proposals import FOR
 from ingot_repos.git.push_advertisement import advertise_for_push
 from ingot_repos.git.push_reports import PushReport
-from ingot_repos.git.push_requests import Push, read_push_commands
-from ingot_repos.git.smart_http import inflate, serve, speaks_v2
+from ingot_repos.git.push_requests import Push, read_push_commands, replayed
+from ingot_repos.git.smart_http import FLUSH, advertise, inflate, serve, speaks_v2
 from ingot_repos.git.update_hook import RefRefusal, hooks_folder
 
 log = structlog.get_logger()
@@ -59,7 +59,7 @@ class Exchange:
         self.request, self.is_session = request, is_session
         self._receive, self._send = receive, send
         self.body_ended = asyncio.Event()
-        self.is_started = False
+        self.is_started = self._is_gone = False
 
     @property
     def protocol(self) -> str | None:
@@ -74,6 +74,8 @@ class Exchange:
         while True:
             message = await self._receive()
             if message["type"] != "http.request":
+                self._is_gone = True
+                self.body_ended.set()
                 raise ClientDisconnected("the client went away")
             if message["body"]:
                 yield message["body"]
@@ -82,9 +84,9 @@ class Exchange:
                 return
 
     async def disconnected(self) -> None:
-        """Return when the client goes away after its request was read."""
+        """Return when the client goes away, as far as somebody reads its request."""
         await self.body_ended.wait()
-        while (await self._receive())["type"] != "http.disconnect":
+        while not self._is_gone and (await self._receive())["type"] != "http.disconnect":
             continue
 
     async def start(self, media_type: str) -> None:
@@ -126,12 +128,36 @@ async def fetch(repository: ResolvedRepository, exchange: Exchange) -> None:
         body = inflate(body, MAX_INFLATED)
     if speaks_v2(exchange.protocol):
         body = checked(body, partial(_find_hidden, request, repository))
-    if exchange.is_session:
+    if not exchange.is_session:
+        stream = answer_to_fetch(repository, request, body)
+    elif speaks_v2(exchange.protocol):
+        stream = _answers_to_session(repository, exchange, body)
+    else:
         path = request.storage.path(repository.id)
         stream = serve(path, "git-upload-pack", exchange.protocol, body, stateless=False, drain=False)
-    else:
-        stream = answer_to_fetch(repository, request, body)
     await answer(repository, exchange, "git-upload-pack", stream)
+
+
+async def _answers_to_session(
+    repository: ResolvedRepository, exchange: Exchange, requests: AsyncIterator[bytes]
+) -> AsyncGenerator[bytes, None]:
+    """What git says in a session of protocol 2, whose requests know nothing of each other, as over HTTP."""
+    path = exchange.request.storage.path(repository.id)
+    yield await advertise(path, "git-upload-pack", exchange.protocol, is_session=True)
+    coming = asyncio.ensure_future(anext(requests, None))
+    try:
+        while (
+            one := await coming
+        ) is not None and one != FLUSH:  # a flush alone: the client has all that it wants
+            # Somebody reads on, so a client that goes away meanwhile is noticed.
+            coming = asyncio.ensure_future(anext(requests, None))
+            parts = answer_to_fetch(repository, exchange.request, replayed(one))
+            async with contextlib.aclosing(parts):
+                async for part in parts:
+                    yield part
+    finally:
+        coming.cancel()
+        await asyncio.gather(coming, return_exceptions=True)
 
 
 async def _find_hidden(

@@ -31,7 +31,9 @@ SECOND_USE_SECONDS = 600.0
 SLOW_SECONDS = 10.0
 """So long, and half of the time since the beginning, the others wait for the slowest client when there is no file."""
 IDLE_SECONDS = 3600.0
-_CHUNK = 256 * 1024
+_CHUNK = 512 * 1024
+_NEWEST = 4
+"""Parts of a file that are in memory while it is read."""
 
 Start = Callable[[], AsyncGenerator[bytes, None]]
 
@@ -146,6 +148,7 @@ class _Spool:
     def __init__(self, cache: FetchCache, file: IO[bytes]) -> None:
         self._cache, self._file = cache, file
         self.size = self.readers = 0
+        self._newest: OrderedDict[int, bytes] = OrderedDict()
         self.is_cached = False
         self.expiration: asyncio.TimerHandle | None = None
 
@@ -164,8 +167,15 @@ class _Spool:
             await asyncio.wait([writing])  # the file stays open until the thread has let go of it
             self._cache.release(len(chunk))
             raise
+        self._remember(self.size, chunk)
         self.size += len(chunk)
         return True
+
+    def _remember(self, position: int, part: bytes) -> None:
+        """Keep what was written or read last: clients that began together want the same at nearly the same time."""
+        self._newest[position] = part
+        if len(self._newest) > _NEWEST:
+            self._newest.popitem(last=False)
 
     def _write(self, chunk: bytes) -> None:
         position, unsent = self.size, memoryview(chunk)
@@ -175,7 +185,10 @@ class _Spool:
 
     async def part(self, position: int) -> bytes:
         """The bytes from there on."""
-        count = min(_CHUNK, self.size - position)
+        if (newest := self._newest.get(position)) is not None:
+            return newest
+        # To a multiple of the size, so that clients which are apart by a part come together.
+        count = min(_CHUNK - position % _CHUNK, self.size - position)
         buffer = bytearray(count)
         try:  # what is in memory already needs no thread
             got = os.preadv(self._file.fileno(), [buffer], position, os.RWF_NOWAIT)
@@ -183,7 +196,9 @@ class _Spool:
             got = 0
         if got <= 0:
             got = await asyncio.to_thread(os.preadv, self._file.fileno(), [buffer], position)
-        return bytes(buffer[:got])
+        part = bytes(memoryview(buffer)[:got])
+        self._remember(position, part)
+        return part
 
     async def read(self) -> AsyncGenerator[bytes, None]:
         """All of a file that is written to its end."""
@@ -200,6 +215,8 @@ class _Spool:
 
     def close_unused(self) -> None:
         """Close it, unless it is kept or somebody reads it."""
+        if not self.readers:
+            self._newest.clear()
         if not self.is_cached and not self.readers and not self._file.closed:
             self._file.close()
             self._cache.release(self.size)

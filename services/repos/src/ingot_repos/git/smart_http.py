@@ -26,7 +26,7 @@ Service = Literal["git-upload-pack", "git-receive-pack"]
 # git(1), GIT_PROTOCOL: keys with optional values, separated by colons; git ignores unknown ones.
 _GIT_PROTOCOL = re.compile(r"version=[012](:[A-Za-z0-9._-]{1,64}(=[A-Za-z0-9._/+-]{0,128})?){0,8}")
 _HEADER = 4
-_FLUSH = b"0000"
+FLUSH = b"0000"
 _INFLATE_CHUNK = 256 * 1024
 _MAX_ADVERTISEMENT = 256 * MIB
 
@@ -44,7 +44,8 @@ async def advertise(
         path: the bare repository.
         service: which of the two.
         git_protocol: the `Git-Protocol` header; ignored if malformed.
-        is_session: without the line that names the service, as at the start of a session over SSH.
+        is_session: without the line that names the service, as at the start of a session over SSH; in version 2
+            there is none.
 
     Raises:
         RepositoryNotFound: there is no repository at this path.
@@ -60,10 +61,9 @@ async def advertise(
         environment=_service_environment(protocol),
         max_output=_MAX_ADVERTISEMENT,
     )
-    if is_session:
-        return answer
     if not _is_v2(protocol):
-        return pkt_line(f"# service={service}\n".encode()) + _FLUSH + answer
+        head = b"" if is_session else pkt_line(f"# service={service}\n".encode()) + FLUSH
+        return head + answer
     # Only this value is cached: normal clients send no other, and the cache stays bounded.
     if protocol == "version=2":
         _capabilities_v2[protocol] = answer

@@ -30,6 +30,9 @@ from ingot_repos.git.disk import git_failure
 from ingot_repos.git.errors import GitTimedOut
 
 _CHUNK = 256 * 1024
+_OUTPUT = 2 * _CHUNK
+# git writes packets of 64 KiB. To take each one as it comes costs more than the packet; so what flows gathers for a moment.
+_MUCH, _PAUSE = 32 * 1024, 0.002
 # How much of a request body is still read after git stopped reading it, so that the client gets git's message and not
 # a broken connection.
 _DISCARD_BYTES = 64 * 1024 * 1024
@@ -48,7 +51,7 @@ async def stream_git(
     watch: Callable[[bytes], None] | None = None,
     ends_with_parent: bool = False,
 ) -> AsyncGenerator[bytes, None]:
-    """Yield git's stdout in chunks of at most 256 KiB while `body` flows into its stdin.
+    """Yield git's stdout in chunks of at most 512 KiB while `body` flows into its stdin.
 
     The process group is killed when the consumer closes the generator or is cancelled, when `body` raises
     (that error is raised here), and after `time_limit` seconds.
@@ -89,8 +92,10 @@ async def stream_git(
         if body is not None and process.stdin is not None:
             tasks.append(loop.create_task(_feed(process, process.stdin, body)))
         try:
-            _prepare(process.stdout)
-            while chunk := await _read(process.stdout):
+            _prepare(process.stdout, _OUTPUT)
+            size = 0
+            while chunk := await _read(process.stdout, pause=_PAUSE if size >= _MUCH else 0.0):
+                size = len(chunk)
                 yield chunk
             await loop.run_in_executor(SPAWN_THREADS, process.wait)
             await asyncio.wait(tasks if drain else tasks[:1], timeout=_DISCARD_SECONDS)
@@ -172,20 +177,20 @@ async def _collect(pipe: IO[bytes], stderr: bytearray, watch: Callable[[bytes], 
         del stderr[: max(0, len(stderr) - MAX_STDERR)]
 
 
-def _prepare(pipe: IO[bytes]) -> None:
+def _prepare(pipe: IO[bytes], size: int = _CHUNK) -> None:
     os.set_blocking(pipe.fileno(), False)
     # A larger pipe means fewer wake-ups for packs. If the user's limit is reached, its size does not change.
     with contextlib.suppress(OSError):
-        fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _CHUNK)
+        fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, size)
 
 
-async def _read(pipe: IO[bytes]) -> bytes:
-    """The next bytes of a non-blocking pipe; empty at its end."""
+async def _read(pipe: IO[bytes], *, pause: float = 0.0) -> bytes:
+    """The next bytes of a non-blocking pipe, those of `pause` seconds more if it has to wait; empty at its end."""
     loop = asyncio.get_running_loop()
     descriptor = pipe.fileno()
     while True:
         try:
-            return os.read(descriptor, _CHUNK)
+            return os.read(descriptor, _OUTPUT)
         except BlockingIOError:
             ready = asyncio.Event()
             loop.add_reader(descriptor, ready.set)
@@ -193,6 +198,8 @@ async def _read(pipe: IO[bytes]) -> bytes:
                 await ready.wait()
             finally:
                 loop.remove_reader(descriptor)
+            if pause:
+                await asyncio.sleep(pause)
 
 
 async def _write(pipe: IO[bytes], chunk: bytes) -> None:
