@@ -6,6 +6,7 @@ import asyncssh
 import pytest
 
 from ingot_chassis.peers.http_client import Origin
+from ingot_repos.git import fetch_cache
 
 from .ssh_world import Client, Key, ssh_before
 from .world import commit, work_tree
@@ -176,6 +177,25 @@ async def test_a_plain_login_is_greeted_and_nothing_else_runs(ann, client_of):
         code, said = await client.run(command)
         assert (code, said) == (1, "ingot: only the commands of git run here\n"), command
     assert (await client.run("sftp", options=("-s",)))[0] == 255
+    # No packet that the client ignores, and no cipher that needs them.
+    code, said = await client.run(options=("-vvv",))
+    assert (code, "receive packet" in said, "SSH2_MSG_IGNORE" in said) == (0, True, False)
+    codes = [(await client.run(options=("-c", f"aes128-{mode}")))[0] for mode in ("ctr", "cbc")]
+    assert codes == [0, 255]
+
+
+async def test_what_was_fetched_over_http_costs_no_git_over_ssh(ann, client_of, work, tmp_path, git_url):
+    await ann.create("app")
+    client = client_of("ann", account=1)
+    remote = client.url("ann/app")
+    assert (await client.git("push", "-q", remote, "master", cwd=work))[0] == 0
+    answers = {}
+    for number, url in enumerate((f"{git_url}/ann/app.git", remote)):
+        code, said = await client.git("clone", "-q", url, f"copy{number}", cwd=tmp_path)
+        assert code == 0, said
+        assert (tmp_path / f"copy{number}" / "a.txt").read_text() == "one\n"
+        answers[url] = [fetch_cache.ANSWERS.labels(source)._value.get() for source in ("git", "memory")]
+    assert [after - before for before, after in zip(*answers.values(), strict=True)] == [0, 2]
 
 
 @pytest.mark.parametrize(
