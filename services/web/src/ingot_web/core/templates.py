@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ingot_chassis.db.tables import now
+from ingot_web.core.diff_rows import split_row, unified_row
 
 FOLDER = Path(__file__).parent.parent
 STATIC = FOLDER / "static"
@@ -45,6 +46,8 @@ class Templates:
             "style": f"{root}/-/assets/style.css?{_fingerprint(STATIC / 'style.css')}",
             "query": urlencode,
             "time_element": time_element,
+            "unified_row": unified_row,
+            "split_row": split_row,
             "milestone_options": _milestone_options,
         }
         self._environment = environment
