@@ -41,3 +41,28 @@ def test_a_service_describes_all_its_public_routes(service, tmp_path):
     assert ids.most_common(1)[0][1] == 1
     public = {route.path_format for route in app.routes if route.path_format.startswith("/api/v1/")}
     assert public == set(description["paths"])
+
+
+@pytest.mark.parametrize(
+    ("service", "paged", "whole"),
+    [
+        ("identity", {"userSearch", "userListFollowers", "orgListMembers"}, {"userGetCurrent"}),
+        (
+            "repos",
+            {"repoSearch", "repoListBranches", "repoListTopics"},
+            {"repoListBranchProtection", "repoGet"},
+        ),
+        ("issues", {"issueListIssues", "repoListPullRequests", "issueSearchIssues"}, {"issueGetIssue"}),
+        ("hooks", {"repoListHooks"}, {"repoGetHook"}),
+    ],
+)
+def test_a_list_with_pages_says_how_they_are_named(service, paged, whole, tmp_path):
+    paths = openapi_description(app_of(service, tmp_path))["paths"].values()
+    parameters = {
+        operation["operationId"]: {one["name"] for one in operation.get("parameters", [])}
+        for path in paths
+        for method, operation in path.items()
+        if method == "get"
+    }
+    assert {name for name in paged if not parameters[name] >= {"page", "limit"}} == set()
+    assert {name for name in whole if parameters[name] & {"page", "limit"}} == set()

@@ -1,13 +1,30 @@
 """The OpenAPI description of a service, which the gateway joins with the others."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, get_args, get_origin
 
 import msgspec
 from litestar import Litestar, Response, get
+from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
 
 from ingot_chassis.http import policy
+from ingot_chassis.http.paging import MAX_LIMIT
 from ingot_chassis.http.request import ApiRequest
+
+PAGE_PARAMETERS = [
+    {
+        "name": name,
+        "in": "query",
+        "required": False,
+        "description": text,
+        "schema": {"type": "integer", **bounds},
+    }
+    for name, text, bounds in (
+        ("page", "Number of the page, from 1.", {"minimum": 1}),
+        ("limit", f"Entries on a page, at most {MAX_LIMIT}.", {"minimum": 1, "maximum": MAX_LIMIT}),
+    )
+]
 
 
 @get("/internal/openapi.json", policy=policy.services("gateway"), include_in_schema=False)
@@ -30,8 +47,27 @@ def openapi_description(app: Litestar) -> dict[str, Any]:
         for handler in handlers
     ]
     try:
-        return app.openapi_schema.to_schema()
+        description = app.openapi_schema.to_schema()
     finally:
         for live, before in signatures:
             live.clear()
             live.update(before)
+    _describe_pages(description, handlers)
+    return description
+
+
+def _describe_pages(description: dict[str, Any], handlers: Iterable[HTTPRouteHandler]) -> None:
+    """Handlers read the page from the request, not as parameters of their own."""
+    paged = {handler.operation_id for handler in handlers if _is_paged(handler)}
+    for operations in description["paths"].values():
+        operation = operations.get("get")
+        if operation is not None and operation["operationId"] in paged:
+            operation.setdefault("parameters", []).extend(PAGE_PARAMETERS)
+
+
+def _is_paged(handler: HTTPRouteHandler) -> bool:
+    """A list that is whole has no headers of a page, so it is returned as it is; other answers are marked."""
+    if handler.opt.get("is_paged"):
+        return True
+    answer = handler.parsed_fn_signature.return_type.annotation
+    return get_origin(answer) is Response and any(get_origin(part) is list for part in get_args(answer))

@@ -102,6 +102,7 @@ async def list_teams(request: IdentityRequest) -> Response[list[Team]]:
     "/api/v1/orgs/{org:str}/teams/search",
     policy=in_organization(Level.MEMBER, "read:organization"),
     operation_id="teamSearch",
+    is_paged=True,
     tags=["organization"],
 )
 async def search_teams(

@@ -26,7 +26,13 @@ async def get_current(request: IdentityRequest) -> UserProfile:
     return request.components.presenter.user(row, row, request.principal)
 
 
-@get("/api/v1/users/search", policy=public("read:user"), operation_id="userSearch", tags=["user"])
+@get(
+    "/api/v1/users/search",
+    policy=public("read:user"),
+    operation_id="userSearch",
+    is_paged=True,
+    tags=["user"],
+)
 async def search(request: IdentityRequest, q: str = "", uid: int = 0) -> Response[UserSearchResults]:
     """Users whose name, full name or visible address contains `q`; with `uid` only the one of that id."""
     if not 0 <= uid <= MAX_ID:

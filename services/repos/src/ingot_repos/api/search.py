@@ -34,6 +34,7 @@ class SearchResults(msgspec.Struct):
     "/api/v1/repos/search",
     policy=anyone("read:repository"),
     operation_id="repoSearch",
+    is_paged=True,
     tags=["repository"],
 )
 async def search(

@@ -43,6 +43,7 @@ class Topics(msgspec.Struct):
     "/api/v1/repos/{owner:str}/{repo:str}/topics",
     policy=in_repository("read", "read:repository"),
     operation_id="repoListTopics",
+    is_paged=True,
     tags=["repository"],
 )
 async def list_topics(request: RepositoryRequest) -> Response[TopicNames]:
@@ -96,6 +97,7 @@ async def delete_topic(request: RepositoryRequest, topic: str) -> None:
     "/api/v1/topics/search",
     policy=anyone("read:repository"),
     operation_id="topicSearch",
+    is_paged=True,
     tags=["repository"],
 )
 async def search_topics(request: RepositoryRequest, q: str = "") -> Response[Topics]:
