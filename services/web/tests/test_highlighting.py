@@ -1,8 +1,9 @@
 """Files as coloured lines."""
 
 import pytest
+from markupsafe import Markup
 
-from ingot_web.core.highlighting import LARGEST, highlight
+from ingot_web.core.highlighting import LARGEST, code_rows, highlight
 
 
 @pytest.mark.parametrize("name", ["a.py", "a.html", "a.js", "a.md", "a.unknown", "a.c", "Makefile"])
@@ -36,3 +37,11 @@ def test_a_large_file_is_plain():
     lines = highlight("a.py", "def f(): pass\n" * (LARGEST // 10))
 
     assert "<span" not in lines[0]
+
+
+def test_each_line_has_a_number_to_which_an_address_leads():
+    rows = code_rows([Markup("<b>1</b>"), "<b>2</b>"])
+
+    assert '<tr id="L1">' in rows
+    assert '<td class="text"><b>1</b></td>' in rows
+    assert '<a href="#L2" aria-label="Line 2">2</a></td><td class="text">&lt;b&gt;2&lt;/b&gt;</td>' in rows

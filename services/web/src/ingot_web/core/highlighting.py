@@ -1,12 +1,11 @@
 """Files as lines of coloured HTML. What Pygments makes is escaped by it; what it cannot read is escaped here."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from html import escape
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 from pygments.lexers import get_lexer_for_filename  # type: ignore[import-untyped]
 from pygments.util import ClassNotFound  # type: ignore[import-untyped]
@@ -30,7 +29,17 @@ def highlight(name: str, text: str) -> Sequence[Markup]:
     coloured = _coloured(name, text) if len(text) <= LARGEST else None
     if coloured is not None:
         return coloured
-    return [Markup(escape(line)) for line in text.removesuffix("\n").split("\n") if text]  # noqa: S704 - escaped
+    return [escape(line) for line in text.removesuffix("\n").split("\n") if text]
+
+
+def code_rows(lines: Iterable[str]) -> Markup:
+    """Rows of a table: the number of each line, to which an address can lead, and the line. Text is escaped."""
+    rows = (
+        f'<tr id="L{number}"><td class="number"><a href="#L{number}" aria-label="Line {number}">{number}</a></td>'
+        f'<td class="text">{escape(line)}</td></tr>'
+        for number, line in enumerate(lines, 1)
+    )
+    return Markup("\n".join(rows))  # noqa: S704 - lines are escaped
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from ingot_chassis.db.tables import now
 from ingot_web.core.diff_rows import split_row, unified_row
+from ingot_web.core.highlighting import code_rows
 
 FOLDER = Path(__file__).parent.parent
 STATIC = FOLDER / "static"
@@ -46,6 +47,7 @@ class Templates:
             "style": f"{root}/-/assets/style.css?{_fingerprint(STATIC / 'style.css')}",
             "query": urlencode,
             "time_element": time_element,
+            "code_rows": code_rows,
             "unified_row": unified_row,
             "split_row": split_row,
             "milestone_options": _milestone_options,
