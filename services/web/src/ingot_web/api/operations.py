@@ -101,8 +101,8 @@ async def audit(request: WebRequest) -> Response[str]:
 @get("/admin/limits", policy=admin("read:admin"), include_in_schema=False)
 async def limits(request: WebRequest) -> Response[str]:
     """How much a caller may ask for, as the gateway tells it with the request."""
-    told = request.headers.get(RATE_LIMITS_HEADER)
-    shown = msgspec.json.decode(told, type=RateLimits) if told else None
+    header = request.headers.get(RATE_LIMITS_HEADER)
+    shown = msgspec.json.decode(header, type=RateLimits) if header else None
     return request.render(
         "administration/limits.html", title="Rate limits", part="limits", problem="", limits=shown
     )

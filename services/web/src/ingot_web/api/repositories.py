@@ -173,7 +173,7 @@ async def source(request: WebRequest) -> Response[Any]:
     try:
         answers = await _read_source(frame, ref)
     except NotFound:
-        return await _gone(frame, ref)
+        return await _deleted_page(frame, ref)
     (contents, total), branches, commits = answers
     latest = commits.rows[0] if commits.rows else None
     if "file_contents" in contents:
@@ -219,14 +219,14 @@ def _last_commit(frame: RepositoryFrame, ref: NamedRef) -> Coroutine[Any, Any, L
     )
 
 
-async def _gone(frame: RepositoryFrame, ref: NamedRef) -> Response[str]:
+async def _deleted_page(frame: RepositoryFrame, ref: NamedRef) -> Response[str]:
     """The page of a path that is not there any more, with the commit that took it away. Raises NotFound."""
     (commits,) = await frame.load(_last_commit(frame, ref))
     if not ref.path or not commits.rows:
         raise NotFound
     title = f"{ref.path} is gone"
     return frame.render(
-        "repository/gone.html", tab="code", title=title, status=404, ref=ref, commit=commits.rows[0]
+        "repository/deleted.html", tab="code", title=title, status=404, ref=ref, commit=commits.rows[0]
     )
 
 
