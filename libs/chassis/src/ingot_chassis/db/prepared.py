@@ -4,8 +4,9 @@ SQLAlchemy finds the compiled form of a statement by walking it, and crosses int
 its key that is five times the work of the driver (docs/adr/0012).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from typing import Any, Generic, TypeVar, cast
 
 import asyncpg
@@ -40,14 +41,13 @@ _DRIVER_FAILURES = (*DRIVER_ERRORS, OSError)
 UNCONVERTED_TYPES = (Boolean, DateTime, Float, Integer, LargeBinary, String, UtcDateTime)
 
 
-class DriverRow(asyncpg.Record):  # type: ignore[misc]
-    """A row whose columns are attributes, as SQLAlchemy's are."""
+def driver_row(columns: Iterable[str]) -> type[asyncpg.Record]:
+    """A class of rows whose ``columns``, in this order, are attributes, as SQLAlchemy's are.
 
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(name) from None
+    Reading one by its place costs a fifth of looking it up by its name.
+    """
+    places = {name: property(itemgetter(place)) for place, name in enumerate(columns)}
+    return type("DriverRow", (asyncpg.Record,), places)
 
 
 class PreparedQuery(Generic[_R]):
@@ -66,7 +66,7 @@ class PreparedQuery(Generic[_R]):
                 raise ValueError(f"{column} is of a type that the driver does not convert")
             names.append(column.name)
         check_columns(row_type, tuple(names))
-        self._statement = statement
+        self._statement, self._row = statement, driver_row(names)
         self._sql, self._order = "", list[str]()
 
     async def first(self, db: Executor, **values: Any) -> _R | None:
@@ -75,7 +75,7 @@ class PreparedQuery(Generic[_R]):
         if driver is not None:
             try:
                 with client_span(lambda: statement_summary(self._statement)):
-                    row = await driver.fetchrow(*self._call(db, values), record_class=DriverRow)
+                    row = await driver.fetchrow(*self._call(db, values), record_class=self._row)
                 return cast("_R | None", row)
             except _DRIVER_FAILURES as error:
                 _raise_if_final(db, driver, error)
@@ -87,7 +87,7 @@ class PreparedQuery(Generic[_R]):
         if driver is not None:
             try:
                 with client_span(lambda: statement_summary(self._statement)):
-                    rows = await driver.fetch(*self._call(db, values), record_class=DriverRow)
+                    rows = await driver.fetch(*self._call(db, values), record_class=self._row)
                 return cast("Sequence[_R]", rows)
             except _DRIVER_FAILURES as error:
                 _raise_if_final(db, driver, error)
@@ -118,6 +118,7 @@ class PreparedWrite:
             if needs_conversion(column["type"]):
                 raise ValueError(f"{column['name']} is of a type that the driver does not convert")
         self._returned = tuple(str(column["name"]) for column in returned)
+        self._row = driver_row(self._returned)
         self._statement = statement.inline() if isinstance(statement, Insert) else statement
         self._sql, self._order, self._constants = "", list[str](), dict[str, Any]()
 
@@ -135,7 +136,7 @@ class PreparedWrite:
         if tx.driver is None:
             return cast("_R | None", (await tx.execute(self._statement, values)).first())
         with self._driver_call(tx.dialect):
-            row = await tx.driver.fetchrow(self._sql, *self._ordered(values), record_class=DriverRow)
+            row = await tx.driver.fetchrow(self._sql, *self._ordered(values), record_class=self._row)
         return cast("_R | None", row)
 
     async def each(self, tx: Executor, rows: Sequence[dict[str, Any]]) -> None:
