@@ -12,18 +12,20 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from datetime import UTC, datetime
 from threading import Lock
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 import structlog
-from opentelemetry import propagate, trace
+from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.trace import Span, SpanKind
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from prometheus_client import Counter, Histogram
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace.export import SpanExporter
 
 REQUESTS = Counter("ingot_requests_total", "Requests", ["service", "route", "method", "status"])
 SECONDS = Histogram(
@@ -36,6 +38,7 @@ SECONDS = Histogram(
 _request_id: ContextVar[str] = ContextVar("request_id", default="")
 _client_address: ContextVar[str] = ContextVar("client_address", default="")
 tracer = trace.get_tracer("ingot")
+trace_context = TraceContextTextMapPropagator()
 _UNTRACED = nullcontext()
 _encoder = msgspec.json.Encoder(enc_hook=repr)
 
@@ -102,17 +105,11 @@ class LogLines:
 def configure_logging(level: str = "info", *, readable: bool = False) -> None:
     """Send all logs of the process to stderr: JSON lines, or coloured text for a person."""
     number = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
-    shared: list[Any] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        _add_ids,
-    ]
     lines = LogLines(sys.stderr.buffer)
     atexit.register(lines.write_out)
     console = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     structlog.configure(
-        processors=[*shared, structlog.processors.format_exc_info, console if readable else _json_line],
+        processors=[_complete, console if readable else _json_line],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr) if readable else lambda *_: lines,
         cache_logger_on_first_use=True,
@@ -120,7 +117,8 @@ def configure_logging(level: str = "info", *, readable: bool = False) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            processor=console if readable else structlog.processors.JSONRenderer(), foreign_pre_chain=shared
+            processor=console if readable else structlog.processors.JSONRenderer(),
+            foreign_pre_chain=[_complete],
         )
     )
     root = logging.getLogger()
@@ -136,13 +134,16 @@ def _json_line(_logger: Any, _name: str, event: Any) -> bytes:
         return json.dumps(event, default=repr).encode()
 
 
-def _add_ids(_logger: Any, _name: str, event: Any) -> Any:
+def _complete(_logger: Any, level: str, event: Any) -> Any:
+    """Add level, time, and what the line belongs to. One function, since every request writes a line."""
+    event["level"] = level
+    event["timestamp"] = f"{datetime.now(UTC).replace(tzinfo=None).isoformat()}Z"
     if rid := _request_id.get():
         event["request_id"] = rid
     span = trace.get_current_span().get_span_context()
     if span.is_valid:
         event["trace_id"] = format(span.trace_id, "032x")
-    return event
+    return structlog.processors.format_exc_info(_logger, level, event) if "exc_info" in event else event
 
 
 def configure_tracing(service: str, endpoint: str) -> None:
@@ -154,16 +155,27 @@ def configure_tracing(service: str, endpoint: str) -> None:
     record_spans(service, OTLPSpanExporter(endpoint=endpoint))
 
 
+class _Recording:
+    """Whether this process records spans at all."""
+
+    on = False
+
+
 def are_spans_recorded() -> bool:
     """Whether this process records spans at all."""
-    return isinstance(trace.get_tracer_provider(), TracerProvider)
+    return _Recording.on
 
 
-def record_spans(service: str, exporter: SpanExporter) -> None:
+def record_spans(service: str, exporter: "SpanExporter") -> None:
     """Record the spans of this process and hand them to ``exporter``."""
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
     provider = TracerProvider(resource=Resource.create({"service.name": f"ingot-{service}"}))
     provider.add_span_processor(BatchSpanProcessor(exporter))
     trace.set_tracer_provider(provider)
+    _Recording.on = True
 
 
 @contextmanager
@@ -180,10 +192,10 @@ def start_span(name: str, traceparent: str | None = None, kind: SpanKind = SpanK
 
 def client_span(name: Callable[[], str]) -> AbstractContextManager[object]:
     """A span around what this process asks of another one. Where nothing is recorded not even a name is made."""
-    if not trace.get_current_span().is_recording():
+    if not _Recording.on or not trace.get_current_span().is_recording():
         return _UNTRACED
     return tracer.start_as_current_span(name(), kind=SpanKind.CLIENT)
 
 
 def _context_of(traceparent: str | None) -> Context | None:
-    return propagate.extract({"traceparent": traceparent}) if traceparent else None
+    return trace_context.extract({"traceparent": traceparent}) if traceparent else None

@@ -4,11 +4,11 @@ import uuid
 from typing import Any
 
 import msgspec
-from opentelemetry import propagate
 from sqlalchemy import Table, bindparam
 
 from ingot_chassis.db.prepared import PreparedWrite
 from ingot_chassis.db.tables import now
+from ingot_chassis.telemetry import trace_context
 
 _encoder = msgspec.json.Encoder()
 
@@ -24,7 +24,7 @@ def event_type(cls: type[msgspec.Struct]) -> str:
 def new_event_row(event: msgspec.Struct, key: str) -> dict[str, Any]:
     """The outbox row of ``event``. Ids are UUIDv4; the trace of the present span goes along."""
     carrier: dict[str, str] = {}
-    propagate.inject(carrier)
+    trace_context.inject(carrier)
     return {
         "id": str(uuid.uuid4()),
         "type": event_type(type(event)),

@@ -1,13 +1,11 @@
 """Around every request: its id, one log line, metrics of rate, errors and duration, and a server span."""
 
-import secrets
 import time
 from contextlib import AbstractContextManager, nullcontext
+from random import getrandbits
 
 import structlog
-from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
-from opentelemetry import propagate
 from opentelemetry.trace import INVALID_SPAN, Span, SpanKind
 from prometheus_client import Counter, Histogram
 
@@ -17,10 +15,13 @@ from ingot_chassis.telemetry import (
     are_spans_recorded,
     set_client_address,
     set_request_id,
+    trace_context,
     tracer,
 )
 
 log = structlog.get_logger()
+
+_UNTRACED = nullcontext(INVALID_SPAN)
 
 
 class RequestTelemetry:
@@ -33,21 +34,21 @@ class RequestTelemetry:
         self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != ScopeType.HTTP:
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
         headers = dict(scope["headers"])
-        rid = headers.get(b"x-request-id", b"").decode("latin-1")[:64] or secrets.token_hex(16)
+        rid = headers.get(b"x-request-id", b"").decode("latin-1")[:64] or f"{getrandbits(128):032x}"
         set_request_id(rid)
         set_client_address(headers.get(b"x-forwarded-for", b"").decode("latin-1"))
-        status = 500
+        status, rid_header = 500, (b"x-request-id", rid.encode("latin-1"))
 
         async def answer(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], (b"x-request-id", rid.encode("latin-1"))]
+                message["headers"] = [*message["headers"], rid_header]
             await send(message)
 
         with self._span(scope["method"], headers.get(b"traceparent")) as span:
@@ -64,8 +65,8 @@ class RequestTelemetry:
     def _span(self, method: str, parent: bytes | None) -> AbstractContextManager[Span]:
         """None is made where nobody reads it: it would cost a tenth of a short request."""
         if parent is None and not are_spans_recorded():
-            return nullcontext(INVALID_SPAN)
-        context = propagate.extract({"traceparent": parent.decode("latin-1")}) if parent else None
+            return _UNTRACED
+        context = trace_context.extract({"traceparent": parent.decode("latin-1")}) if parent else None
         return tracer.start_as_current_span(
             f"{self._service} {method}", context=context, kind=SpanKind.SERVER
         )

@@ -12,7 +12,6 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
-from opentelemetry import propagate
 from sqlalchemy import and_, delete, func, or_, select, update
 
 from ingot_chassis.db.database import Database
@@ -20,6 +19,7 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all
 from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import Tx, insert
+from ingot_chassis.telemetry import trace_context
 
 LEASE = timedelta(seconds=10)
 KEEP_ENDED = timedelta(days=7)
@@ -91,7 +91,7 @@ class Jobs:
         Returns whether there is now a job that was not waiting or running before.
         """
         carrier: dict[str, str] = {}
-        propagate.inject(carrier)
+        trace_context.inject(carrier)
         values = {
             "kind": kind,
             "key": str(key),

@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 import msgspec
 import structlog
-from opentelemetry import propagate
 
 from ingot_chassis.errors import (
     ApiError,
@@ -30,7 +29,7 @@ from ingot_chassis.peers.asgi import AsgiApp
 from ingot_chassis.peers.http_client import Origin
 from ingot_chassis.peers.transports import AsgiTransport, HttpTransport, PeerAnswer, Transport
 from ingot_chassis.security.principal import PRINCIPAL_HEADER, SERVICE_HEADER, ServiceIdentity
-from ingot_chassis.telemetry import client_address, client_span, request_id
+from ingot_chassis.telemetry import client_address, client_span, request_id, trace_context
 
 log = structlog.get_logger()
 
@@ -82,7 +81,7 @@ class Peer:
         if address := client_address():
             headers["x-forwarded-for"] = address
         with client_span(lambda: f"{method} {self.name}"):
-            propagate.inject(headers)
+            trace_context.inject(headers)
             answer = await self._sent(method, path, headers, body, timeout)
         if 200 <= answer.status < 300:
             return answer
