@@ -1,8 +1,6 @@
 """The sockets of a process: HTTP, and metrics on a port of their own."""
 
-import asyncio
 import contextlib
-from typing import Any
 
 import httpx
 import pytest
@@ -11,7 +9,6 @@ from structlog.testing import capture_logs
 from ingot_chassis.errors import CannotStart
 from ingot_chassis.http.server import (
     METRICS_DISTANCE,
-    CutOffRequests,
     bound_socket,
     metrics_served,
     metrics_socket,
@@ -74,31 +71,3 @@ async def test_a_port_of_the_settings_must_be_free():
         pytest.raises(CannotStart),
     ):
         metrics_socket(ServiceSettings(metrics_port=other.getsockname()[1]), listener)
-
-
-@pytest.mark.parametrize("is_started", [False, True])
-async def test_a_request_that_is_cut_off_at_the_end_of_the_drain_is_refused_or_broken_off(is_started):
-    running = asyncio.Event()
-
-    async def slow(_scope: Any, _receive: Any, send: Any) -> None:
-        if is_started:
-            await send({"type": "http.response.start", "status": 200, "headers": []})
-            await send({"type": "http.response.body", "body": b"a part", "more_body": True})
-        running.set()
-        await asyncio.Event().wait()
-
-    app = CutOffRequests(slow)
-    sent: list[dict[str, Any]] = []
-
-    async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
-
-    task = asyncio.create_task(app({"type": "http", "method": "GET", "path": "/"}, None, send))
-    await running.wait()
-    task.cancel()
-    await task
-    if is_started:
-        assert [message.get("more_body") for message in sent] == [None, True]
-    else:
-        assert sent[0]["status"] == 503
-        assert (b"retry-after", b"5") in sent[0]["headers"]

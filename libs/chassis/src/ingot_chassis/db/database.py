@@ -13,12 +13,21 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from ingot_chassis.db.outbox import insert_event
-from ingot_chassis.db.pool import ConnectionPool
+from ingot_chassis.db.pool import ConnectionPool, Lease
 from ingot_chassis.db.sqlite import configure_engine
 from ingot_chassis.db.transaction import Reader, Tx, lock_number
 
 LOCKS_AT_ONCE = 20
 SQLITE_READERS = 12
+
+
+class Reading(Lease):
+    """A block that reads."""
+
+    __slots__ = ()
+
+    async def __aenter__(self) -> Reader:  # type: ignore[override]
+        return Reader(await super().__aenter__())
 
 
 class Database:
@@ -61,11 +70,9 @@ class Database:
     def is_sqlite(self) -> bool:
         return self.url.get_backend_name() == "sqlite"
 
-    @asynccontextmanager
-    async def read(self) -> AsyncIterator[Reader]:
+    def read(self) -> "Reading":
         """A connection for reading."""
-        async with self._readers.connection() as pooled:
-            yield Reader(pooled)
+        return Reading(self._readers)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Tx]:

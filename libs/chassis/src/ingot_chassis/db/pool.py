@@ -116,6 +116,23 @@ def _driver_call() -> Iterator[None]:
         raise as_sqlalchemy_error(error) from error
 
 
+class Lease:
+    """A block with a connection. A class, because a generator costs as much as the statement in it."""
+
+    __slots__ = ("_pool", "_pooled")
+
+    def __init__(self, pool: "ConnectionPool") -> None:
+        self._pool = pool
+
+    async def __aenter__(self) -> PooledConnection:
+        self._pooled = await self._pool.acquire()
+        return self._pooled
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        is_cancelled = kind is not None and issubclass(kind, asyncio.CancelledError)
+        await self._pool.release(self._pooled, is_busy=is_cancelled and self._pooled.driver is not None)
+
+
 class ConnectionPool:
     """At most ``size`` connections of one engine. While its database is away, those who want one wait a moment.
 
@@ -128,23 +145,26 @@ class ConnectionPool:
         self._idle: list[PooledConnection] = []
         self._away_since = 0.0
 
-    @asynccontextmanager
-    async def connection(self) -> AsyncIterator[PooledConnection]:
-        """A connection for this block alone. Raises Unavailable after a long wait for one."""
+    def connection(self) -> "Lease":
+        """A connection for a block alone. Raises Unavailable after a long wait for one."""
+        return Lease(self)
+
+    async def acquire(self) -> PooledConnection:
+        """For ``Lease``, which gives it back. Raises as ``connection``."""
         await self._acquire_slot()
         try:
-            pooled = await self._open_or_reuse()
-            is_busy = False
-            try:
-                yield pooled
-            except asyncio.CancelledError:
-                is_busy = pooled.driver is not None  # it may not have finished what was cancelled
-                raise
-            finally:
-                if pooled.is_usable() and not is_busy:
-                    self._idle.append(pooled)
-                else:
-                    await self._drop(pooled)
+            return await self._open_or_reuse()
+        except BaseException:
+            self._slots.release()
+            raise
+
+    async def release(self, pooled: PooledConnection, *, is_busy: bool) -> None:
+        """For ``Lease``. A connection ``is_busy`` that may not have finished what was cancelled."""
+        try:
+            if pooled.is_usable() and not is_busy:
+                self._idle.append(pooled)
+            else:
+                await self._drop(pooled)
         finally:
             self._slots.release()
 

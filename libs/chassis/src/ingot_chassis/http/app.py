@@ -10,7 +10,7 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 
 from ingot_chassis.db import audit
-from ingot_chassis.http import litestar_guards, policy
+from ingot_chassis.http import litestar_guards, litestar_routes, policy
 from ingot_chassis.http.audit import list_audit_entries
 from ingot_chassis.http.error_responses import Translations, exception_handlers
 from ingot_chassis.http.health import livez, metrics, readyz
@@ -28,6 +28,7 @@ from ingot_chassis.jobs.loops import running
 from ingot_chassis.service import ServiceParts
 
 litestar_guards.call_guards_without_copies()
+litestar_routes.call_plain_handlers_directly()
 
 
 def service_app(

@@ -7,6 +7,7 @@ process, or keep a connection for ever, before anybody asks who it is.
 import asyncio
 from asyncio import TimerHandle
 from typing import Any
+from urllib.parse import unquote
 
 import httptools
 import msgspec
@@ -14,6 +15,7 @@ import structlog
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from ingot_chassis.errors import ErrorObject
+from ingot_chassis.http.answers import AnswerCycle
 
 log = structlog.get_logger()
 
@@ -38,10 +40,14 @@ def ambiguity(headers: list[tuple[bytes, bytes]], http_version: str) -> str:
 
     RFC 9112, 3.2 (exactly one Host) and 6.1 (of transfer codings this server knows ``chunked`` alone).
     """
-    hosts = [value for name, value in headers if name == b"host"]
-    if len(hosts) > 1 or (not hosts and http_version == "1.1"):
+    hosts, codings = 0, list[bytes]()
+    for name, value in headers:
+        if name == b"host":
+            hosts += 1
+        elif name == b"transfer-encoding":
+            codings.append(value.strip().lower())
+    if hosts > 1 or (not hosts and http_version == "1.1"):
         return "The request needs exactly one Host header."
-    codings = [value.strip().lower() for name, value in headers if name == b"transfer-encoding"]
     if codings and codings != [b"chunked"]:
         return "Transfer-Encoding can be chunked alone."
     return ""
@@ -65,12 +71,12 @@ class BoundedHttp(HttpToolsProtocol):
         self._timer: TimerHandle | None = None
         self._refusal: tuple[int, str] | None = None
         self._ambiguity = ""
+        self._idle_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.timeout_keep_alive_task = self.loop.call_later(
-            self.timeout_keep_alive, self.timeout_keep_alive_handler
-        )
+        self._idle_since = self.loop.time()
+        self.timeout_keep_alive_handler()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
@@ -80,7 +86,6 @@ class BoundedHttp(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._refusal is not None:
             return
-        self._unset_keepalive_if_required()
         if len(data) <= self.max_head_bytes - self._pending:
             self._feed(data)
         else:
@@ -120,14 +125,46 @@ class BoundedHttp(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._pending = 0
-        self._ambiguity = ambiguity(self.headers, self.parser.get_http_version())
+        version = self.parser.get_http_version()
+        self._ambiguity = ambiguity(self.headers, version)
         if self._ambiguity:
             raise ValueError(self._ambiguity)  # the parser stops, and `_feed` refuses
-        super().on_headers_complete()
-        if self.server_state.draining:  # type: ignore[attr-defined]
-            self.cycle.keep_alive = False
+        self._begin(version)
         self._head_begun = False
         self._stop_timer()
+
+    def _begin(self, version: str) -> None:
+        """As uvicorn's ``on_headers_complete``, which knows one kind of cycle."""
+        url = httptools.parse_url(self.url)
+        path = url.path.decode("ascii")
+        scope = self.scope
+        scope["http_version"], scope["method"] = version, self.parser.get_method().decode("ascii")
+        scope["path"] = unquote(path) if "%" in path else path
+        scope["raw_path"], scope["query_string"] = url.path, url.query or b""
+        before = self.cycle
+        state = self.server_state
+        self.cycle = AnswerCycle(
+            scope,
+            self.transport,
+            self.flow,
+            self.logger,
+            self.access_logger,
+            False,
+            state.default_headers,
+            asyncio.Event(),
+            self.expect_100_continue,
+            version != "1.0" and self.parser.should_keep_alive() and not state.draining,  # type: ignore[attr-defined]
+            self.on_response_complete,
+            tasks=self.tasks,
+        )
+        if before is None or before.response_complete:
+            self._start_asgi_task(self.cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self.tasks.add(self.loop.create_task(cycle.run_asgi(app)))
 
     def on_body(self, body: bytes) -> None:
         self._pending = 0
@@ -138,9 +175,24 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        super().on_response_complete()
-        if self._refusal is not None and self.cycle.response_complete and not self.transport.is_closing():
+        if self.transport.is_closing():
+            return
+        self._idle_since = self.loop.time()
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        elif self._refusal is not None and self.cycle.response_complete:
             self._tell_and_close(*self._refusal)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """One timer for all requests of a connection: setting it anew for each costs more than looking at the time."""
+        wait = float(self.timeout_keep_alive)
+        if not (self._answering() or self._head_begun or self._pending):
+            wait += self._idle_since - self.loop.time()
+        if wait > 0:
+            self.timeout_keep_alive_task = self.loop.call_later(wait, self.timeout_keep_alive_handler)
+        else:
+            super().timeout_keep_alive_handler()
 
     def announce_end(self) -> None:
         """Let the answer that is made now end the connection; one whose head was sent cannot say so any more."""

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from random import getrandbits
 
 import structlog
+from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from opentelemetry.trace import INVALID_SPAN, Span, SpanKind
 from prometheus_client import Counter, Histogram
@@ -34,7 +35,7 @@ class RequestTelemetry:
         self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()

@@ -77,17 +77,25 @@ async def enforce(connection: Connection, handler: BaseRouteHandler) -> None:
     if b"%00" in connection.scope["query_string"]:
         raise BadRequest("a parameter holds a character that cannot be stored")
     state = connection.app.state
-    headers = connection.headers
     if policy.caller == "service":
-        service_token = headers.get(SERVICE_HEADER)
+        service_token = _header(connection, SERVICE_HEADER)
         if service_token is None or state.service_verifier.verify(service_token) not in policy.services:
             raise NotFound
-    token = headers.get(PRINCIPAL_HEADER)
+    token = _header(connection, PRINCIPAL_HEADER)
     principal: Principal = await state.principal_verifier.verify(token) if token else ANONYMOUS
     connection.scope["principal"] = principal  # type: ignore[typeddict-unknown-key]
     _require(policy, principal)
     if policy.decide is not None:
         connection.scope["resource"] = await policy.decide(connection, policy.level)  # type: ignore[typeddict-unknown-key]
+
+
+def _header(connection: Connection, name: str) -> str | None:
+    """One header. The framework would make an object of all of them, at the price of the rest of ``enforce``."""
+    wire_name = name.encode()
+    for key, value in connection.scope["headers"]:
+        if key == wire_name:
+            return value.decode("latin-1")
+    return None
 
 
 def _storable(value: object) -> bool:

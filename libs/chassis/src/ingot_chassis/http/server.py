@@ -19,7 +19,6 @@ from ingot_chassis.settings import ServiceSettings
 log = structlog.get_logger()
 
 BACKLOG = 2048
-STOPPING = b'{"message":"the server is stopping; try again"}'
 METRICS_DISTANCE = 1000
 """How far above the port of HTTP that of metrics is, unless settings say which."""
 
@@ -39,39 +38,6 @@ class _Server(DrainingServer):
             gc.collect()
             gc.freeze()
             self._on_listening()
-
-
-class CutOffRequests:
-    """ASGI middleware, outermost: uvicorn cancels the requests that still run when the time to drain is over.
-
-    One that has no answer yet gets 503; the others lose their connection, so that nobody takes a part for the whole.
-    """
-
-    def __init__(self, app: Any) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        is_started = False
-
-        async def answer(message: Any) -> None:
-            nonlocal is_started
-            is_started = True
-            await send(message)
-
-        try:
-            await self._app(scope, receive, answer if scope["type"] == "http" else send)
-        except asyncio.CancelledError:
-            if scope["type"] != "http":
-                raise
-            log.info("request cut off: the process stops", method=scope["method"], path=scope["path"])
-            if not is_started:
-                headers = [
-                    (b"content-type", b"application/json"),
-                    (b"retry-after", b"5"),
-                    (b"connection", b"close"),
-                ]
-                await send({"type": "http.response.start", "status": 503, "headers": headers})
-                await send({"type": "http.response.body", "body": STOPPING})
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
@@ -108,7 +74,7 @@ async def serve_app(
     The request line and headers may have ``max_header_bytes`` together and take ``header_seconds``.
     """
     config = uvicorn.Config(
-        CutOffRequests(app),
+        app,
         interface="asgi3",
         http=bounded_http(public_url, max_header_bytes, header_seconds),
         ws="none",

@@ -1,0 +1,158 @@
+"""One request and its answer as uvicorn sees them, with less work between the app and the socket.
+
+The head of an answer waits for the first part of a short body, so that both are one write. Headers are checked
+together. A request that is cut off when the process ends is refused, or its connection is closed.
+"""
+
+import asyncio
+import re
+from functools import lru_cache
+from typing import Any
+
+import structlog
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+
+log = structlog.get_logger()
+
+MOST_HELD = 65_536
+"""Bytes of a body for whose first part the head waits; that of a longer one may take its time."""
+STOPPING = b'{"message":"the server is stopping; try again"}'
+FAILED = b'{"message":"Something went wrong here; the log has the details."}'
+WITHOUT_BODY = (204, 304)
+
+_BAD_NAME = re.compile(rb'[\x00-\x1f\x7f()<>@,;:\[\]={} \t\\"]')
+_BAD_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+
+
+@lru_cache(1024)
+def wire_name(name: bytes) -> bytes:
+    """The name of a header in lower case. Raises RuntimeError for one that would break the head."""
+    if _BAD_NAME.search(name):
+        raise RuntimeError(f"invalid name of a header: {name!r}")
+    return name.lower()
+
+
+def _framing(fields: list[tuple[bytes, bytes]]) -> tuple[int | None, bool, bool]:
+    """What headers say of the body: its length, whether it comes in chunks; and whether the connection ends."""
+    length, chunked, closes = None, False, False
+    for name, value in fields:
+        if name == b"content-length":
+            length = int(value)
+        elif name == b"transfer-encoding":
+            chunked = value.lower() == b"chunked"
+        elif name == b"connection":
+            closes = b"close" in value.lower()
+    return length, chunked, closes
+
+
+class AnswerCycle(RequestResponseCycle):
+    """``run_asgi`` in a task of its own, which leaves ``tasks`` when it ends."""
+
+    def __init__(self, *arguments: Any, tasks: set[asyncio.Task[None]], **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._tasks = tasks
+        self._head = b""
+        """Of the answer, as long as it waits for the body."""
+
+    async def run_asgi(self, app: Any) -> None:
+        """One that has no answer when it is cut off gets 503; the others lose their connection.
+
+        So nobody takes a part for the whole.
+        """
+        try:
+            await app(self.scope, self.receive, self.send)
+            if not self.response_complete and not self.disconnected:
+                log.error("a request has no whole answer", path=self.scope["path"])
+                await self._fail(500, FAILED)
+        except asyncio.CancelledError:
+            log.info("request cut off: the process stops", path=self.scope["path"])
+            await self._fail(503, STOPPING, (b"retry-after", b"5"))
+        except BaseException:
+            log.exception("a request failed outside of the app", path=self.scope["path"])
+            await self._fail(500, FAILED)
+        finally:
+            self.on_response = _nothing
+            self._tasks.discard(asyncio.current_task())
+
+    async def _fail(self, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
+        if self.response_started:
+            self.transport.close()
+            return
+        fixed = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+            (b"connection", b"close"),
+        ]
+        await self.send({"type": "http.response.start", "status": status, "headers": [*fixed, *headers]})
+        await self.send({"type": "http.response.body", "body": body})
+
+    async def send(self, message: Any) -> None:
+        if self.flow.write_paused and not self.disconnected:
+            await self.flow.drain()
+        if self.disconnected:
+            return
+        if message["type"] == "http.response.start":
+            self._start(message["status"], message.get("headers", ()))
+        else:
+            self._go_on(message.get("body", b""), more=message.get("more_body", False))
+
+    def _start(self, status: int, headers: Any) -> None:
+        if self.response_started:
+            raise RuntimeError("the answer has begun already")
+        fields = [(wire_name(name), value) for name, value in (*self.default_headers, *headers)]
+        if _BAD_VALUE.search(b"".join([value for _, value in fields])):
+            raise RuntimeError("invalid value of a header")
+        length, chunked, closes = _framing(fields)
+        self.response_started, self.waiting_for_100_continue = True, False
+        lines = [STATUS_LINE[status], *[b"%b: %b\r\n" % field for field in fields]]
+        if closes:
+            self.keep_alive = False
+        elif not self.keep_alive:
+            lines.append(b"connection: close\r\n")
+        is_head = self.scope["method"] == "HEAD"
+        if length is None and not chunked and not is_head and status not in WITHOUT_BODY:
+            chunked = True
+            lines.append(b"transfer-encoding: chunked\r\n")
+        lines.append(b"\r\n")
+        self._head = b"".join(lines)
+        self.chunked_encoding = chunked
+        self.expected_content_length = 0 if chunked or is_head else length or 0
+        if chunked or self.expected_content_length > MOST_HELD:
+            self._write(b"")
+
+    def _go_on(self, body: bytes, *, more: bool) -> None:
+        if not self.response_started:
+            raise RuntimeError("the answer has not begun")
+        if self.response_complete:
+            raise RuntimeError("the answer is over")
+        if self.scope["method"] == "HEAD":
+            body = b""
+        elif self.chunked_encoding:
+            body = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
+            if not more:
+                body += b"0\r\n\r\n"
+        else:
+            self.expected_content_length -= len(body)
+            if self.expected_content_length < 0:
+                raise RuntimeError("the body is longer than Content-Length")
+        self._write(body)
+        if not more:
+            if self.expected_content_length:
+                raise RuntimeError("the body is shorter than Content-Length")
+            self._end()
+
+    def _write(self, data: bytes) -> None:
+        head, self._head = self._head, b""
+        if head or data:
+            self.transport.write(head + data)
+
+    def _end(self) -> None:
+        self.response_complete = True
+        self.message_event.set()
+        if not self.keep_alive:
+            self.transport.close()
+        self.on_response()
+
+
+def _nothing() -> None:
+    """After the request nobody waits for its answer."""

@@ -1,0 +1,156 @@
+"""How an answer gets to the socket, and what becomes of one that has no good end."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from ingot_chassis.http.answers import AnswerCycle
+
+START = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"6")]}
+STREAM = {"type": "http.response.start", "status": 200, "headers": []}
+PART = {"type": "http.response.body", "body": b"a part", "more_body": True}
+WHOLE = {"type": "http.response.body", "body": b"a part"}
+
+
+class Transport:
+    """Remembers what is written."""
+
+    def __init__(self) -> None:
+        self.writes: list[bytes] = []
+        self.is_closed = False
+
+    def write(self, data: bytes) -> None:
+        self.writes.append(data)
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class Flow:
+    """A client that takes everything."""
+
+    write_paused = False
+
+    def resume_reading(self) -> None:
+        """It never stopped."""
+
+
+class Exchange:
+    """One request to ``app``, and what its client gets."""
+
+    def __init__(self, app: Any, *, method: str = "GET") -> None:
+        self.transport, self.tasks = Transport(), set[asyncio.Task[None]]()
+        self.ended = False
+        self._app = app
+        self._cycle = AnswerCycle(
+            {"type": "http", "method": method, "path": "/"},
+            self.transport,
+            Flow(),
+            None,
+            None,
+            False,
+            [(b"date", b"today")],
+            asyncio.Event(),
+            False,
+            True,
+            self._end,
+            tasks=self.tasks,
+        )
+
+    def _end(self) -> None:
+        self.ended = True
+
+    def begin(self) -> asyncio.Task[None]:
+        task = asyncio.create_task(self._cycle.run_asgi(self._app))
+        self.tasks.add(task)
+        return task
+
+    async def run(self) -> bytes:
+        """All that is written."""
+        await self.begin()
+        return b"".join(self.transport.writes)
+
+
+def sends(*messages: dict[str, Any]) -> Any:
+    async def app(_scope: Any, _receive: Any, send: Any) -> None:
+        for message in messages:
+            await send(message)
+
+    return app
+
+
+async def test_a_short_answer_is_one_write():
+    exchange = Exchange(sends(START, WHOLE))
+    assert await exchange.run() == b"HTTP/1.1 200 OK\r\ndate: today\r\ncontent-length: 6\r\n\r\na part"
+    assert len(exchange.transport.writes) == 1
+    assert exchange.ended
+    assert not exchange.transport.is_closed
+    assert not exchange.tasks
+
+
+async def test_the_head_of_a_stream_waits_for_nothing():
+    exchange = Exchange(sends(STREAM, PART, WHOLE))
+    await exchange.run()
+    head, *parts = exchange.transport.writes
+    assert head.endswith(b"transfer-encoding: chunked\r\n\r\n")
+    assert parts == [b"6\r\na part\r\n", b"6\r\na part\r\n0\r\n\r\n"]
+
+
+@pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("GET", 204), ("GET", 304)])
+async def test_an_answer_without_a_body_ends_with_its_head(method, status):
+    body = {"type": "http.response.body", "body": b"a part" if method == "HEAD" else b""}
+    exchange = Exchange(
+        sends({"type": "http.response.start", "status": status, "headers": []}, body), method=method
+    )
+    assert (await exchange.run()).endswith(b"date: today\r\n\r\n")
+    assert exchange.ended
+
+
+@pytest.mark.parametrize(
+    "header",
+    [(b"x-a", b"1\r\nset-cookie: a=b"), (b"x-a", b"1\x00"), (b"x-a: 1\r\nx-b", b"2"), (b"", b"\x7f")],
+)
+async def test_a_header_that_would_break_the_head_is_a_failure(header):
+    exchange = Exchange(sends({**START, "headers": [*START["headers"], header]}, WHOLE))
+    answer = await exchange.run()
+    assert answer.startswith(b"HTTP/1.1 500 ")
+    assert b"x-a" not in answer
+    assert exchange.transport.is_closed
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [(), (START, PART), (STREAM, PART), (START, {**WHOLE, "body": b"short"}), (START, PART, WHOLE)],
+)
+async def test_an_answer_that_is_not_whole_ends_the_connection(messages):
+    exchange = Exchange(sends(*messages))
+    answer = await exchange.run()
+    assert exchange.transport.is_closed
+    assert answer.startswith(b"HTTP/1.1 500 ") == (not messages)
+
+
+@pytest.mark.parametrize("is_started", [False, True])
+async def test_a_request_that_is_cut_off_at_the_end_of_the_drain_is_refused_or_broken_off(is_started):
+    running = asyncio.Event()
+
+    async def slow(_scope: Any, _receive: Any, send: Any) -> None:
+        if is_started:
+            await send(STREAM)
+            await send(PART)
+        running.set()
+        await asyncio.Event().wait()
+
+    exchange = Exchange(slow)
+    task = exchange.begin()
+    await running.wait()
+    task.cancel()
+    await task
+    answer = b"".join(exchange.transport.writes)
+    assert exchange.transport.is_closed
+    assert not exchange.tasks
+    if is_started:
+        assert answer.endswith(b"a part\r\n")
+    else:
+        assert answer.startswith(b"HTTP/1.1 503 ")
+        assert b"retry-after: 5\r\n" in answer
