@@ -28,8 +28,5 @@ GATEWAY_HEADERS = CONNECTION_HEADERS | {b"server", b"date", b"x-request-id"}
 
 def response_headers(headers: Headers) -> Headers:
     """The headers of a service's answer that the client gets."""
-    return [
-        (name, value)
-        for name, value in ((name.lower(), value) for name, value in headers)
-        if name not in GATEWAY_HEADERS
-    ]
+    lowered = [(name.lower(), value) for name, value in headers]
+    return [header for header in lowered if header[0] not in GATEWAY_HEADERS]

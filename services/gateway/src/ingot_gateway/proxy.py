@@ -1,17 +1,15 @@
 """Forwards a sanitized request: finds its route, authenticates its caller and streams it to the service."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 import structlog
 from litestar.types import HTTPScope, Message, Receive, Send
-from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from ingot_chassis.errors import ApiError, NotFound, TooLarge
 from ingot_chassis.http.error_responses import NO_OPERATION
 from ingot_chassis.security.principal import PRINCIPAL_HEADER
-from ingot_chassis.telemetry import client_span, request_id
+from ingot_chassis.telemetry import are_spans_recorded, client_span, request_id, trace_context
 from ingot_contracts.rate_limits import RATE_LIMITS_HEADER, RateLimits
 from ingot_gateway.auth import ANONYMOUS, Authenticator, Caller
 from ingot_gateway.client_address import TrustedProxies
@@ -36,7 +34,6 @@ log = structlog.get_logger()
 
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 _PRINCIPAL, _RATE_LIMITS = PRINCIPAL_HEADER.encode(), RATE_LIMITS_HEADER.encode()
-_trace_context = TraceContextTextMapPropagator()
 
 
 class Proxy:
@@ -166,11 +163,13 @@ def _client_headers(sanitized: SanitizedRequest, route: Route, cookies: Cookies)
 
 def _upstream_headers(client_headers: Headers, caller: Caller, address: str) -> Headers:
     """The headers that a service gets: the client's after sanitizing, and the gateway's own."""
-    own: dict[str, Any] = {"x-request-id": request_id()}
-    _trace_context.inject(own)
-    names = {name.encode() for name in own}
-    headers = [header for header in client_headers if header[0] not in names]
-    headers += [(name.encode(), value.encode()) for name, value in own.items()]
+    if are_spans_recorded():
+        own: dict[str, str] = {}
+        trace_context.inject(own)
+        client_headers = [header for header in client_headers if header[0].decode("latin-1") not in own]
+        client_headers += [(name.encode(), value.encode()) for name, value in own.items()]
+    headers = [header for header in client_headers if header[0] != b"x-request-id"]
+    headers.append((b"x-request-id", request_id().encode("latin-1")))
     headers.append((b"x-forwarded-for", address.encode()))
     if caller.principal_token:
         headers.append((_PRINCIPAL, caller.principal_token.encode()))
