@@ -31,7 +31,7 @@ from ingot_repos.git.errors import RefNotFound
 from ingot_repos.git.refs import get_branch, set_default_branch
 from ingot_repos.store import imports as import_rows
 from ingot_repos.store.accounts import AccountRow
-from ingot_repos.store.related import get_related
+from ingot_repos.store.related import RelatedRows, get_related
 
 UNITS = {
     "has_issues": "issues_enabled",
@@ -138,8 +138,10 @@ class EditRepository(msgspec.Struct, kw_only=True):
 
 async def present(request: RepositoryRequest, repository: ResolvedRepository) -> Repository:
     """One repository as the caller sees it."""
-    async with request.db.read() as db:
-        related = await get_related(db, access.viewer(request.principal), [repository.row])
+    related = RelatedRows({}, {})
+    if repository.row.fork_of is not None or repository.row.mirror:
+        async with request.db.read() as db:
+            related = await get_related(db, access.viewer(request.principal), [repository.row])
     shown = request.presenter.related_repository(repository.row, repository.level, related, request.principal)
     transfer = await transfer_view(request, repository)
     return shown if transfer is None else msgspec.structs.replace(shown, repo_transfer=transfer)
