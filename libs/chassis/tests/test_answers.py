@@ -62,9 +62,7 @@ class Exchange:
         self.ended = True
 
     def begin(self) -> asyncio.Task[None]:
-        task = asyncio.create_task(self._cycle.run_asgi(self._app))
-        self.tasks.add(task)
-        return task
+        return self._cycle.begin(asyncio.get_running_loop(), self._app)
 
     async def run(self) -> bytes:
         """All that is written."""

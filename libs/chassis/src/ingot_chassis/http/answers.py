@@ -46,13 +46,20 @@ def _framing(fields: list[tuple[bytes, bytes]]) -> tuple[int | None, bool, bool]
 
 
 class AnswerCycle(RequestResponseCycle):
-    """``run_asgi`` in a task of its own, which leaves ``tasks`` when it ends."""
+    """A request in a task of its own, which leaves ``tasks`` when it ends."""
 
     def __init__(self, *arguments: Any, tasks: set[asyncio.Task[None]], **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._tasks = tasks
+        self._task: asyncio.Task[None] | None = None
         self._head = b""
         """Of the answer, as long as it waits for the body."""
+
+    def begin(self, loop: asyncio.AbstractEventLoop, app: Any) -> asyncio.Task[None]:
+        """Run it in a task of ``tasks``."""
+        self._task = loop.create_task(self.run_asgi(app))
+        self._tasks.add(self._task)
+        return self._task
 
     async def run_asgi(self, app: Any) -> None:
         """One that has no answer when it is cut off gets 503; the others lose their connection.
@@ -72,7 +79,7 @@ class AnswerCycle(RequestResponseCycle):
             await self._fail(500, FAILED)
         finally:
             self.on_response = _nothing
-            self._tasks.discard(asyncio.current_task())
+            self._tasks.discard(self._task)  # type: ignore[arg-type]
 
     async def _fail(self, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
         if self.response_started:

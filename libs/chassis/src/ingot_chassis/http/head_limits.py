@@ -164,7 +164,7 @@ class BoundedHttp(HttpToolsProtocol):
             self.pipeline.appendleft((self.cycle, self.app))
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
-        self.tasks.add(self.loop.create_task(cycle.run_asgi(app)))
+        cycle.begin(self.loop, app)
 
     def on_body(self, body: bytes) -> None:
         self._pending = 0
