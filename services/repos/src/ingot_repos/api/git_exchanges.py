@@ -59,7 +59,7 @@ class Exchange:
         self.request, self.is_session = request, is_session
         self._receive, self._send = receive, send
         self.body_ended = asyncio.Event()
-        self.is_started = self._is_gone = False
+        self.is_started = self._is_disconnected = False
 
     @property
     def protocol(self) -> str | None:
@@ -74,7 +74,7 @@ class Exchange:
         while True:
             message = await self._receive()
             if message["type"] != "http.request":
-                self._is_gone = True
+                self._is_disconnected = True
                 self.body_ended.set()
                 raise ClientDisconnected("the client went away")
             if message["body"]:
@@ -86,7 +86,7 @@ class Exchange:
     async def disconnected(self) -> None:
         """Return when the client goes away, as far as somebody reads its request."""
         await self.body_ended.wait()
-        while not self._is_gone and (await self._receive())["type"] != "http.disconnect":
+        while not self._is_disconnected and (await self._receive())["type"] != "http.disconnect":
             continue
 
     async def start(self, media_type: str) -> None:

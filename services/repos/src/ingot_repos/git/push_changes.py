@@ -70,9 +70,9 @@ def read_push_changes(
         main: short name of the default branch; the commits of a new branch are those that it does not have.
         limits: of what is read of commits.
     """
-    wanted = set(names)
+    name_set = set(names)
     new_refs = {name: oid for name in names if (oid := ref_target(repo, name)) is not None}
-    before = {name: oid for name, oid in old_refs.items() if name in wanted}
+    before = {name: oid for name, oid in old_refs.items() if name in name_set}
     reader = _MovedRefs(repo, main, limits)
     return PushChanges(
         tuple(reader.read(change) for change in diff_refs(before, new_refs)),
@@ -83,9 +83,9 @@ def read_push_changes(
 def read_moved_refs(path: Path, old_refs: Mapping[str, str], names: Sequence[str]) -> PushChanges:
     """The same without commits, for the repository at ``path`` whose objects cannot be read."""
     repo = pygit2.Repository(str(path))
-    wanted = set(names)
+    name_set = set(names)
     new_refs = {name: oid for name in names if (oid := ref_target(repo, name)) is not None}
-    before = {name: oid for name, oid in old_refs.items() if name in wanted}
+    before = {name: oid for name, oid in old_refs.items() if name in name_set}
     moved = tuple(MovedRef(change) for change in diff_refs(before, new_refs))
     return PushChanges(moved, empty=not new_refs and is_empty(repo))
 
