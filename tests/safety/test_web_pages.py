@@ -48,7 +48,7 @@ def filled(world: World, path: str, repo: str) -> str:
 
 
 def comparable(answer: httpx.Response, repo: str) -> tuple[int, str, list[tuple[str, str]]]:
-    text = answer.text.replace(answer.headers.get("x-request-id", "-"), "")
+    text = TOKEN.sub("", answer.text.replace(answer.headers.get("x-request-id", "-"), ""))
     compared = ("content-type", "location", "cache-control", "content-security-policy", "set-cookie")
     headers = [
         (name, value.replace(repo, "")) for name, value in answer.headers.multi_items() if name in compared
