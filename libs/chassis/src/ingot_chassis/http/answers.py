@@ -79,7 +79,7 @@ class AnswerCycle(RequestResponseCycle):
             await self._fail(500, FAILED)
         finally:
             self.on_response = _nothing
-            self._tasks.discard(self._task)  # type: ignore[arg-type]
+            self._tasks.discard(self._task)
 
     async def _fail(self, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
         if self.response_started:
