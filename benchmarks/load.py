@@ -1,19 +1,25 @@
 """The load, in a process of its own: a fixed number of one request over persistent connections.
 
 It uses raw sockets and parses only the head of an answer, which leaves the CPU to the servers. It reads one JSON line
-with the request, and prints one with the result.
+with the request, and prints one with the result. ``NUMBER`` in a request is another number of as many digits each time.
 """
 
 import asyncio
 import json
 import sys
 import time
+from itertools import count
+
+NUMBER = b"%NUMBER%"
+numbers = count(int(time.time() * 1000) % 10 ** len(NUMBER))
 
 
-async def connection(host: str, port: int, request: bytes, count: int, statuses: dict[str, int]) -> None:
+async def connection(host: str, port: int, request: bytes, requests: int, statuses: dict[str, int]) -> None:
     reader, writer = await asyncio.open_connection(host, port)
-    for _ in range(count):
-        writer.write(request)
+    varies = NUMBER in request
+    for _ in range(requests):
+        number = b"%0*d" % (len(NUMBER), next(numbers) % 10 ** len(NUMBER))
+        writer.write(request.replace(NUMBER, number) if varies else request)
         head = await reader.readuntil(b"\r\n\r\n")
         status = head[9:12].decode()
         statuses[status] = statuses.get(status, 0) + 1
