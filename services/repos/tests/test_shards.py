@@ -1,46 +1,18 @@
 """Two processes of repos on one database, each with a disk of its own: the one with the files answers."""
 
-import asyncio
-import socket
-from contextlib import asynccontextmanager
-
 import pytest
-import uvicorn
 
 from ingot_chassis.peers.http_client import Origin
 
+from .shard_world import two_shards
 from .ssh_world import Client, Key, ssh_before
-from .world import Person, World, commit, git, migrate, work_tree
-
-
-@asynccontextmanager
-async def serve_on(world, listener):
-    server = uvicorn.Server(
-        uvicorn.Config(world.app, interface="asgi3", lifespan="off", ws="none", log_config=None)
-    )
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
-    while not server.started:
-        await asyncio.sleep(0.01)
-    yield
-    server.should_exit = True
-    await serving
+from .world import Person, commit, git, migrate, work_tree
 
 
 @pytest.fixture
 async def shards(make_database, tmp_path):
-    """Worlds `a` and `b`; only their disks differ."""
-    database = make_database("repos", migrate)
-    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
-    urls = [f"http://127.0.0.1:{listener.getsockname()[1]}" for listener in listeners]
-    a = World(database, tmp_path / "a", shard="a", shards={"b": urls[1]})
-    b = World(database, tmp_path / "b", shard="b", shards={"a": urls[0]}, identity=a.identity)
-    async with serve_on(a, listeners[0]), serve_on(b, listeners[1]):
-        yield a, b, urls
-    for world in (a, b):
-        await world.components.shards.close()
-        await world.close()
-    for listener in listeners:
-        listener.close()
+    async with two_shards(make_database("repos", migrate), tmp_path) as worlds:
+        yield worlds
 
 
 @pytest.fixture

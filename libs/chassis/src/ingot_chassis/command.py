@@ -6,8 +6,9 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -23,10 +24,22 @@ from ingot_chassis.service import ServiceParts
 from ingot_chassis.settings import ServiceSettings, SettingsError, load
 from ingot_chassis.telemetry import configure_logging, configure_tracing
 
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
 log = structlog.get_logger()
 
 _S = TypeVar("_S", bound=ServiceSettings)
 SCHEMA_POLL_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class CommandGroup(Generic[_S]):
+    """A command with arguments of its own. ``configure`` adds them to its parser."""
+
+    purpose: str
+    configure: "Callable[[ArgumentParser], None]"
+    run: "Callable[[_S, Namespace], Awaitable[None]]"
 
 
 class StartupSignals:
@@ -81,11 +94,13 @@ def service_main(
     *,
     scripts: Path | None,
     more: Mapping[str, tuple[str, Callable[[_S], Awaitable[None]]]] | None = None,
+    groups: Mapping[str, CommandGroup[_S]] | None = None,
     arguments: Sequence[str] | None = None,
 ) -> None:
     """The command ``ingot-<service> serve|work|migrate|replay|doctor``.
 
-    ``more``: further commands of the service, with what they are for; each runs until a signal cancels it.
+    ``more``: further commands of the service, with what they are for; each runs until a signal cancels it. ``groups``: those
+    that have commands of their own.
     """
     import argparse
 
@@ -98,8 +113,7 @@ def service_main(
         commands.add_parser("replay", help="apply and send dead-lettered events once more, and end")
         doctor = commands.add_parser("doctor", help="say what is wrong and what to do, and end")
         doctor.add_argument("--repair", action="store_true", help="put right what can be put right")
-    for name, (purpose, _) in (more or {}).items():
-        commands.add_parser(name, help=purpose)
+    _add_own_commands(commands, more or {}, groups or {})
     options = parser.parse_args(arguments)
     command = options.command
 
@@ -111,8 +125,8 @@ def service_main(
             if command == "migrate" and scripts is not None:
                 await _migrate(settings.database_url, scripts)
                 return
-            if more and command in more:
-                await more[command][1](settings)
+            if "run" in options:
+                await options.run(settings, options)
                 return
             settings.background = command == "work" or (settings.background and command == "serve")
             app = create_app(settings)
@@ -139,6 +153,20 @@ def service_main(
                 )
 
     run_command(main)
+
+
+def _add_own_commands(
+    commands: Any,
+    more: Mapping[str, tuple[str, Callable[[_S], Awaitable[None]]]],
+    groups: Mapping[str, CommandGroup[_S]],
+) -> None:
+    """Each has what it runs as the option ``run``."""
+    for name, (purpose, run) in more.items():
+        commands.add_parser(name, help=purpose).set_defaults(run=lambda settings, _, run=run: run(settings))
+    for name, group in groups.items():
+        parser = commands.add_parser(name, help=group.purpose)
+        group.configure(parser)
+        parser.set_defaults(run=group.run)
 
 
 class HealthOnly:

@@ -1,9 +1,30 @@
-"""``ingot-repos serve|work|migrate|replay|doctor|ssh|fsck``."""
+"""``ingot-repos serve|work|migrate|replay|doctor|ssh|fsck|shards``."""
 
-from ingot_chassis.command import service_main
-from ingot_repos.app import SCRIPTS, create_app, fsck
+from argparse import ArgumentParser
+
+from ingot_chassis.command import CommandGroup, service_main
+from ingot_repos.app import SCRIPTS, create_app, fsck, run_shard_command
 from ingot_repos.settings import Settings
 from ingot_repos.ssh import process
+
+
+def add_shard_commands(parser: ArgumentParser) -> None:
+    """The commands below ``shards``."""
+    commands = parser.add_subparsers(dest="shard_command", required=True)
+    commands.add_parser("list", help="say what each shard has, and which moves run")
+    add = commands.add_parser("add", help="let a shard have repositories")
+    add.add_argument("name")
+    add.add_argument("--url", default="", help="root URL of its processes, if INGOT_REPOS_SHARDS has it not")
+    move = commands.add_parser("move", help="move a repository, with its parents and forks, to another shard")
+    move.add_argument("repository", metavar="OWNER/REPO")
+    move.add_argument("--to", required=True, metavar="NAME")
+    rebalance = commands.add_parser("rebalance", help="move repositories until shards have about the same")
+    rebalance.add_argument("--dry-run", action="store_true", help="only say what would move")
+    for name, purpose in (
+        ("drain", "move everything away from a shard, which gets nothing new"),
+        ("remove", "forget a shard that holds nothing"),
+    ):
+        commands.add_parser(name, help=purpose).add_argument("name")
 
 
 def main() -> None:
@@ -12,7 +33,10 @@ def main() -> None:
         "ssh": ("serve git over SSH, for a process that runs `serve`", process.serve),
         "fsck": ("check all repositories of the shard, say which are damaged, and end", fsck),
     }
-    service_main("repos", Settings, create_app, scripts=SCRIPTS, more=more)
+    shards = CommandGroup(
+        "list, add, balance and remove shards, and move repositories", add_shard_commands, run_shard_command
+    )
+    service_main("repos", Settings, create_app, scripts=SCRIPTS, more=more, groups={"shards": shards})
 
 
 if __name__ == "__main__":

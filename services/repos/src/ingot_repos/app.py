@@ -2,11 +2,14 @@
 
 import asyncio
 import ssl
+from argparse import Namespace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from litestar import Litestar, Router
 
+from ingot_chassis.db.database import Database
 from ingot_chassis.db.outbox import event_type
 from ingot_chassis.events.bus import Bus
 from ingot_chassis.events.doctor import examine_space
@@ -18,8 +21,11 @@ from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
 from ingot_chassis.jobs.workers import Work, Workers
 from ingot_chassis.objects.files import FileLimits, StoredFiles
 from ingot_chassis.objects.store import ObjectStore
+from ingot_chassis.peers.http_client import Origin
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.egress import Egress
+from ingot_chassis.security.keys import SigningKey
+from ingot_chassis.security.principal import ServiceIdentity
 from ingot_chassis.security.sealing import Seal
 from ingot_chassis.service import ServiceParts, assemble, origins
 from ingot_chassis.settings import SettingsError
@@ -45,6 +51,7 @@ from ingot_repos.api import (
     git_http,
     imports,
     internal,
+    internal_moves,
     internal_old,
     internal_pulls,
     internal_ssh,
@@ -73,7 +80,7 @@ from ingot_repos.api import (
 )
 from ingot_repos.api.concurrency import release_slots
 from ingot_repos.api.request import RepositoryRequest
-from ingot_repos.api.shards import WrongShard, forward_to_shard
+from ingot_repos.api.shards import forward_to_shard
 from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.clients.shards import Shards
 from ingot_repos.clients.socks_proxy import SocksProxy
@@ -83,6 +90,7 @@ from ingot_repos.core import lfs_objects
 from ingot_repos.core.accounts import AccountCopies
 from ingot_repos.core.job_kinds import on_shard
 from ingot_repos.core.lfs_objects import LfsLimits, LfsObjects
+from ingot_repos.core.placements import OnAnotherShard
 from ingot_repos.core.presenter import Presenter
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.core.release_assets import OBJECTS, AssetEditor
@@ -95,20 +103,23 @@ from ingot_repos.git.storage import Storage
 from ingot_repos.settings import Settings
 from ingot_repos.store import lfs_objects as lfs_objects_store
 from ingot_repos.store import release_assets as release_assets_store
+from ingot_repos.store import shards as shards_store
 from ingot_repos.store.tables import metadata
 from ingot_repos.workers.connections import RemoteConnector
 from ingot_repos.workers.imports import ImportJobs
 from ingot_repos.workers.maintenance import Maintenance
 from ingot_repos.workers.mirrors import MirrorJobs
+from ingot_repos.workers.moves import MoveJobs
 from ingot_repos.workers.push_mirrors import PushMirrorJobs
 from ingot_repos.workers.repositories import RepositoryJobs
+from ingot_repos.workers.shard_commands import ShardCommands
 from ingot_repos.workers.upkeep import UpkeepJobs
 
 SCRIPTS = Path(__file__).parent / "store" / "migrations"
 ROUTES = Router(
     path="/",
     middleware=[release_slots],
-    exception_handlers={WrongShard: forward_to_shard},
+    exception_handlers={OnAnotherShard: forward_to_shard},
     route_handlers=[
         *action_variables.routes,
         *blame.routes,
@@ -129,6 +140,7 @@ ROUTES = Router(
         *git_http.routes,
         *imports.routes,
         *internal.routes,
+        *internal_moves.routes,
         *internal_old.routes,
         *internal_pulls.routes,
         *issue_forms.routes,
@@ -209,6 +221,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         *workers.loops(),
         ("repos imports repositories", components.import_workers.run),
         ("repos syncs mirrors", components.mirror_workers.run),
+        ("repos moves repositories", components.move_workers.run),
         ("repos packs and checks repositories", upkeep_workers.run),
         ("repos sweeps files of releases", components.asset_files.sweep_for_ever),
         ("repos sweeps objects of LFS", components.lfs_files.sweep_for_ever),
@@ -229,6 +242,30 @@ async def fsck(settings: Settings) -> None:
     app = create_app(settings)
     async with app.lifespan():
         async for line in app.state.upkeep.check_all():
+            print(line, flush=True)  # noqa: T201 - this is what the operator asked for
+
+
+async def run_shard_command(settings: Settings, options: Namespace) -> None:
+    """Run a command of `ingot-repos shards`, and print what it says."""
+    settings.background = False
+    app = create_app(settings)
+    components: Components = app.state.components
+    commands = ShardCommands(components.jobs, [settings.shard, *components.shards.names])
+    match options.shard_command:
+        case "list":
+            lines = commands.list_all()
+        case "add":
+            lines = commands.add(options.name, options.url)
+        case "move":
+            lines = commands.move(options.repository, options.to)
+        case "rebalance":
+            lines = commands.rebalance(dry_run=options.dry_run)
+        case "drain":
+            lines = commands.drain(options.name)
+        case _:
+            lines = commands.remove(options.name)
+    async with app.lifespan():
+        async for line in lines:
             print(line, flush=True)  # noqa: T201 - this is what the operator asked for
 
 
@@ -264,6 +301,12 @@ def _components(settings: Settings, parts: ServiceParts) -> Components:
     proxy = SocksProxy(egress)
     connector = RemoteConnector(seal, proxy, settings)
 
+    shards = Shards(
+        origins(settings, settings.shards),
+        partial(_added_origin, settings, database),
+        ServiceIdentity("repos", SigningKey.read(settings.private_key)),
+    )
+
     def workers(work: dict[str, Work], concurrency: int) -> Workers:
         return Workers("repos", jobs, on_shard(work, settings.shard), concurrency=concurrency)
 
@@ -298,9 +341,19 @@ def _components(settings: Settings, parts: ServiceParts) -> Components:
         ),
         seal=seal,
         proxy=proxy,
-        shards=Shards(origins(settings, settings.shards)),
+        move_workers=workers(
+            MoveJobs(jobs, storage, archives, objects, shards, settings.shard).work(), concurrency=1
+        ),
+        shards=shards,
         limiter=ConcurrencyLimiter(settings.git_concurrency_per_caller),
     )
+
+
+async def _added_origin(settings: Settings, database: Database, shard: str) -> Origin | None:
+    """Of a shard that an operator added with a URL."""
+    async with database.read() as db:
+        row = await shards_store.get(db, shard)
+    return None if row is None or not row.url else origins(settings, {shard: row.url})[shard]
 
 
 def _require_files_of_remotes(settings: Settings) -> None:

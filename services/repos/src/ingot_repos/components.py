@@ -43,6 +43,7 @@ class Components:
     workers: Workers
     import_workers: Workers
     mirror_workers: Workers
+    move_workers: Workers
     seal: Seal
     proxy: SocksProxy
     shards: Shards

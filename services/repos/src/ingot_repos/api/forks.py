@@ -11,9 +11,9 @@ from ingot_repos.api.listings import page_of
 from ingot_repos.api.policies import in_repository, joined_organization, own_account, sender_of
 from ingot_repos.api.repositories import present
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
-from ingot_repos.api.waits import looks
 from ingot_repos.core import access, forks, names
 from ingot_repos.core import repositories as core
+from ingot_repos.core.waits import looks
 from ingot_repos.store import repositories, repository_lists
 from ingot_repos.store.repositories import RepositoryRow
 from ingot_repos.store.states import RepositoryState

@@ -17,11 +17,13 @@ from litestar.types import Receive, Scope, Send
 from ingot_chassis.errors import BadRequest, Denied
 from ingot_contracts.repos import reaches
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
+from ingot_repos.api.shards import forward_push
 from ingot_repos.api.shared_fetches import answer_to_fetch
-from ingot_repos.api.waits import looks
 from ingot_repos.core import proposals
+from ingot_repos.core.placements import OnAnotherShard
 from ingot_repos.core.proposals import Options, Plan, Proposal
 from ingot_repos.core.protections import Actor, rules_of
+from ingot_repos.core.waits import looks
 from ingot_repos.git.configuration import HIDDEN_REFS
 from ingot_repos.git.errors import BodyRefused, GitError
 from ingot_repos.git.fetch_requests import WantRefused, checked, find_hidden
@@ -57,7 +59,7 @@ class Exchange:
         self, request: RepositoryRequest, receive: Receive, send: Send, *, is_session: bool = False
     ) -> None:
         self.request, self.is_session = request, is_session
-        self._receive, self._send = receive, send
+        self._receive, self.send = receive, send
         self.body_ended = asyncio.Event()
         self.is_started = self._is_disconnected = False
 
@@ -95,10 +97,10 @@ class Exchange:
             return
         self.is_started = True
         headers = [(b"content-type", media_type.encode()), *NEVER_CACHED]
-        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+        await self.send({"type": "http.response.start", "status": 200, "headers": headers})
 
     async def write(self, chunk: bytes, *, more: bool = True) -> None:
-        await self._send({"type": "http.response.body", "body": chunk, "more_body": more})
+        await self.send({"type": "http.response.body", "body": chunk, "more_body": more})
 
 
 class GitAnswer(Response[None]):
@@ -218,29 +220,36 @@ async def push(repository: ResolvedRepository, pusher: Pusher, exchange: Exchang
         hooks = await asyncio.to_thread(hooks_folder, request.storage.root, refuses_refs=bool(refusals))
     proposes = any(command.name.startswith(FOR) for command in push.commands)
     has_more_to_say = plan.proposals or options.unknown
-    async with request.components.pushes.journaled(
-        repository.id, pusher.account_id, names, restricted=pusher.restricted
-    ) as push_id:
-        stream = serve(
-            path,
-            "git-receive-pack",
-            exchange.protocol,
-            push.body_with(plan.commands) if plan.proposals else push.body,
-            drain=not exchange.is_session,
-            max_push_bytes=request.settings.max_push_bytes or None,
-            refusals=refusals,
-            max_file_bytes=max_file_bytes,
-            hooks=hooks,
-            # What is left of refs/for/ is refused by the update hook, for its reasons.
-            opened=[FOR, *(proposal.ref for proposal in plan.proposals)] if proposes else (),
-        )
-        report = PushReport(has_side_band=push.has_side_band)
-        try:
-            answer_to_push = report.texts_of(stream) if has_more_to_say else stream
-            last = await _forward(exchange, "git-receive-pack", answer_to_push, repository, return_last=True)
-        finally:
-            # Also when the client is gone or the process stops: refs may have moved.
-            await asyncio.shield(_settled(request, push_id))
+    try:
+        async with request.components.pushes.journaled(
+            repository.id, pusher.account_id, names, restricted=pusher.restricted
+        ) as push_id:
+            stream = serve(
+                path,
+                "git-receive-pack",
+                exchange.protocol,
+                push.body_with(plan.commands) if plan.proposals else push.body,
+                drain=not exchange.is_session,
+                max_push_bytes=request.settings.max_push_bytes or None,
+                refusals=refusals,
+                max_file_bytes=max_file_bytes,
+                hooks=hooks,
+                # What is left of refs/for/ is refused by the update hook, for its reasons.
+                opened=[FOR, *(proposal.ref for proposal in plan.proposals)] if proposes else (),
+            )
+            report = PushReport(has_side_band=push.has_side_band)
+            try:
+                answer_to_push = report.texts_of(stream) if has_more_to_say else stream
+                last = await _forward(
+                    exchange, "git-receive-pack", answer_to_push, repository, return_last=True
+                )
+            finally:
+                # Also when the client is gone or the process stops: refs may have moved.
+                await asyncio.shield(_settled(request, push_id))
+    except OnAnotherShard as error:
+        # It moved after the client was let in. The journal says so before git gets anything.
+        await forward_push(request, error.shard, push.body, exchange.send)
+        return
     if has_more_to_say:
         last += await _end_of_report(repository, pusher, plan, options, report, request)
     await exchange.write(last, more=False)

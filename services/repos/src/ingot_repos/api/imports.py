@@ -15,13 +15,14 @@ from ingot_contracts.repos import Repository
 from ingot_repos.api.policies import in_repository, own_account, owned_organization, sender_of
 from ingot_repos.api.repositories import Secret, present
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
-from ingot_repos.api.waits import looks
+from ingot_repos.api.shards import require_accepting
 from ingot_repos.core import access, imports, names
 from ingot_repos.core import repositories as core
 from ingot_repos.core.imports import NewImport, reason_text
 from ingot_repos.core.intervals import read_interval
 from ingot_repos.core.remote_urls import RemoteUrl, parse_remote_url
 from ingot_repos.core.repositories import record_owner
+from ingot_repos.core.waits import looks
 from ingot_repos.store import imports as import_rows
 from ingot_repos.store import repositories
 from ingot_repos.store.accounts import AccountRow
@@ -79,6 +80,7 @@ async def migrate(request: RepositoryRequest, data: MigrateRepository) -> Reposi
         mirror=data.mirror,
         interval=_interval(request, data.mirror_interval),
     )
+    await require_accepting(request, owner.id)
     async with request.db.transaction() as tx:
         added = await imports.request(
             tx,

@@ -232,7 +232,7 @@ async def _access(request: RepositoryRequest, repository: ResolvedRepository) ->
 
 
 async def branch_tip(request: RepositoryRequest, repository: ResolvedRepository, name: str) -> BranchTip:
-    """The tip of one branch. Raises NotFound, Unavailable, WrongShard."""
+    """The tip of one branch. Raises NotFound, Unavailable, OnAnotherShard."""
     require_on_disk(request, repository)
     try:
         tip = await request.storage.call(repository.id, get_branch, name)

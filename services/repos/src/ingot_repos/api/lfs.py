@@ -117,7 +117,9 @@ async def upload(request: RepositoryRequest, oid: str, size: str) -> None:
     if not _SIZE.fullmatch(size):
         raise Invalid.field("size", "format", "is no number of bytes")
     request.acquire_slot()
-    await request.components.lfs.upload(request.resource.row, oid, int(size), request.stream())
+    repository, components = request.resource.row, request.components
+    async with components.pushes.uploading(repository.id, request.principal.id):
+        await components.lfs.upload(repository, oid, int(size), request.stream())
 
 
 @post(ROOT + "/verify", policy=in_lfs("write"), include_in_schema=False, status_code=200)

@@ -10,8 +10,8 @@ from ingot_chassis.security.principal import Principal
 from ingot_contracts.identity import Team, User
 from ingot_repos.api.former_names import by_another_name
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository, TeamRepository, WaitingTransfer
-from ingot_repos.api.shards import FORWARDED_BY, WrongShard
 from ingot_repos.core import access, accounts
+from ingot_repos.core.placements import OnAnotherShard
 from ingot_repos.core.presenter import as_user
 from ingot_repos.store import repositories, transfers
 from ingot_repos.store.accounts import AccountRow
@@ -274,7 +274,7 @@ async def resolve_for_peer(request: RepositoryRequest, repository_id: int) -> Re
 def require_on_disk(request: RepositoryRequest, resolved: ResolvedRepository) -> None:
     """Raises Unavailable while the commits of a fork or an import are fetched, NotFound if that failed.
 
-    Raises WrongShard when another shard has the files; the request is then forwarded to it.
+    Raises OnAnotherShard when another shard has the files; the request is then forwarded to it.
     """
     row = resolved.row
     if row.state == RepositoryState.FAILED:
@@ -282,9 +282,7 @@ def require_on_disk(request: RepositoryRequest, resolved: ResolvedRepository) ->
     if row.state != RepositoryState.READY:
         raise Unavailable("its commits are on their way")
     if row.shard != request.settings.shard:
-        if FORWARDED_BY in request.headers:
-            raise Unavailable("the shards do not agree on where the repository is")
-        raise WrongShard(request.components.shards.origin(row.shard))
+        raise OnAnotherShard(row.shard)
 
 
 async def refresh_memberships(request: RepositoryRequest) -> Principal:

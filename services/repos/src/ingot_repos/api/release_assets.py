@@ -64,10 +64,11 @@ async def upload(request: RepositoryRequest, release_id: int, name: str = "") ->
     release = await release_of_path(request, release_id)
     uploader = await own_account(request)
     request.acquire_slot()
-    file = await uploaded_file(request, FIELD)
-    row = await request.components.assets.upload(
-        release, uploader.id, name or file.name, file.chunks, file.length
-    )
+    async with request.components.pushes.uploading(repository.id, uploader.id):
+        file = await uploaded_file(request, FIELD)
+        row = await request.components.assets.upload(
+            release, uploader.id, name or file.name, file.chunks, file.length
+        )
     return request.presenter.asset(repository.full_name, row)
 
 

@@ -23,6 +23,7 @@ from ingot_repos.api.policies import (
     sender_of,
 )
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
+from ingot_repos.api.shards import require_accepting
 from ingot_repos.api.transfer_views import transfer_view
 from ingot_repos.core import access, imports, inert_settings, mirrors, names, repositories, templates
 from ingot_repos.core.intervals import read_interval
@@ -167,6 +168,8 @@ async def create_new(request: RepositoryRequest, owner: AccountRow, new: NewRepo
     """The same from a request that is checked already."""
     access.require_unrestricted(request.principal)
     creator = await own_account(request)
+    if new.copy is None:
+        await require_accepting(request, owner.id)
     components = request.components
     repository_creator = RepositoryCreator(
         request.db, components.storage, components.presenter, components.identity, request.settings.shard

@@ -8,11 +8,15 @@ from litestar.types import Receive, Scope, Send
 from litestar.utils.scope.state import ScopeState
 
 from ingot_chassis.errors import ApiError, Unavailable
-from ingot_chassis.peers.http_client import Body, Origin, target
+from ingot_chassis.peers.http_client import Answer, Body, target
 from ingot_repos.api.request import RepositoryRequest
+from ingot_repos.core.placements import OnAnotherShard
+from ingot_repos.git.push_requests import end_of_packets
+from ingot_repos.store import shards
+from ingot_repos.store.states import ShardState
 
 FORWARDED_BY = "ingot-shard"
-"""The header that names the shard which forwarded a request; such a request is not forwarded again."""
+"""The header that names the shards which forwarded a request."""
 
 CONNECTION_HEADERS = frozenset(
     (
@@ -27,36 +31,31 @@ CONNECTION_HEADERS = frozenset(
         FORWARDED_BY.encode(),
     )
 )
+BODY_HEADERS = frozenset((b"content-length", b"content-encoding"))
+"""Of a body that is sent on in another form."""
+MOST_HOPS = 3
+"""Shards that forward one request: a repository may move while it is on its way."""
 DROPPED_HEADERS = frozenset((b"connection", b"keep-alive", b"transfer-encoding", b"x-request-id"))
 
 
-class WrongShard(Exception):
-    """Another shard has the files of the repository."""
-
-    def __init__(self, origin: Origin) -> None:
-        super().__init__("on another shard")
-        self.origin = origin
-
-
 class ForwardedResponse(Response[None]):
-    """The answer of another shard, streamed as it comes."""
+    """The answer of another shard, streamed as it comes. ``body``: of the request, if some of it was read already."""
 
-    def __init__(self, request: RepositoryRequest, origin: Origin) -> None:
+    def __init__(self, request: RepositoryRequest, shard: str, body: Body | None = None) -> None:
         super().__init__(None)
-        self._request, self._origin = request, origin
+        self._request, self._shard, self._body = request, shard, body
 
     def to_asgi_response(self, *_: Any, **__: Any) -> Any:
         return self._respond
 
     async def _respond(self, scope: Any, receive: Receive, send: Send) -> None:
-        headers = [(name, value) for name, value in scope["headers"] if name not in CONNECTION_HEADERS]
-        headers.append((FORWARDED_BY.encode(), self._request.settings.shard.encode()))
-        path = target(scope["raw_path"], scope["query_string"])
         try:
-            exchange = await self._origin.request(scope["method"], path, headers, _body(scope, receive))
-        except OSError:
+            exchange = await self._exchange(scope, receive)
+        except (OSError, Unavailable) as error:
             render = self._request.app.exception_handlers[ApiError]
-            response: Any = render(self._request, Unavailable("the shard of the repository does not answer"))
+            if isinstance(error, OSError):
+                error = Unavailable("the shard of the repository does not answer")
+            response: Any = render(self._request, error)
             await response.to_asgi_response(None, self._request)(scope, receive, send)
             return
         async with exchange as answer:
@@ -67,12 +66,75 @@ class ForwardedResponse(Response[None]):
                 part, more = await answer.part()
                 await send({"type": "http.response.body", "body": part, "more_body": more})
 
+    async def _exchange(self, scope: Any, receive: Receive) -> Answer:
+        """Send the request on. Raises OSError, Unavailable."""
+        headers = [(name, value) for name, value in scope["headers"] if name not in CONNECTION_HEADERS]
+        hops = [hop for hop in self._request.headers.get(FORWARDED_BY, "").split(",") if hop]
+        if len(hops) >= MOST_HOPS:
+            raise Unavailable("the shards do not agree on where the repository is")
+        headers.append((FORWARDED_BY.encode(), ",".join([*hops, self._request.settings.shard]).encode()))
+        body = self._body
+        if body is None:
+            body = _body(scope, receive)
+        else:
+            headers = [header for header in headers if header[0] not in BODY_HEADERS]
+        origin = await self._request.components.shards.origin(self._shard)
+        return await origin.request(
+            scope["method"], target(scope["raw_path"], scope["query_string"]), headers, body
+        )
+
+
+async def forward_push(
+    request: RepositoryRequest, shard: str, body: AsyncIterator[bytes], send: Send
+) -> None:
+    """Let another shard answer a push of which ``body`` begins anew; for a session, what git has said already is left out."""
+    is_session = request.scope["path"].startswith("/internal/ssh/")
+    forwarded = ForwardedResponse(request, shard, body).to_asgi_response()
+    await forwarded(request.scope, request.receive, _after_flush(send) if is_session else send)
+
+
+def _after_flush(send: Send) -> Send:
+    """``send`` without the head of the answer, and without its first packets up to the flush: the refs."""
+    is_head, pending = True, bytearray()
+
+    async def send_rest(message: Any) -> None:
+        nonlocal is_head
+        if message["type"] != "http.response.body":
+            return
+        body = message.get("body", b"")
+        if is_head:
+            pending.extend(body)
+            end = end_of_packets(pending)
+            is_head = end is None
+            body = bytes(pending[end:]) if end is not None else b""
+        if body or not message.get("more_body", False):
+            message["body"] = body
+            await send(message)
+
+    return send_rest
+
+
+async def require_accepting(request: RepositoryRequest, owner_id: int) -> None:
+    """Raises OnAnotherShard when this shard takes no new repositories, and another one does."""
+    async with request.db.read() as db:
+        added = await shards.list_added(db)
+    own = added.get(request.settings.shard)
+    if own is None or own.state == ShardState.ACTIVE:
+        return
+    others = sorted(
+        name
+        for name in {*added, *request.components.shards.names} - {own.name}
+        if name not in added or added[name].state == ShardState.ACTIVE
+    )
+    if others:
+        raise OnAnotherShard(others[owner_id % len(others)])
+
 
 def forward_to_shard(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
-    """The exception handler for WrongShard."""
+    """The exception handler for OnAnotherShard."""
     assert isinstance(request, RepositoryRequest)  # noqa: S101 - the request class of the app
-    assert isinstance(error, WrongShard)  # noqa: S101 - what it is registered for
-    return ForwardedResponse(request, error.origin)
+    assert isinstance(error, OnAnotherShard)  # noqa: S101 - what it is registered for
+    return ForwardedResponse(request, error.shard)
 
 
 def _body(scope: Scope, receive: Receive) -> Body:

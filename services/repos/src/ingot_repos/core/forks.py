@@ -5,14 +5,14 @@ from typing import Any
 import msgspec
 
 from ingot_chassis.db.transaction import Tx
-from ingot_chassis.errors import Conflict
+from ingot_chassis.errors import Conflict, NotFound
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_contracts.repos import ForkRequested, RepositoryCreated, RepositoryForked
 from ingot_repos.core.job_kinds import job_kind
 from ingot_repos.core.limits import require_room
 from ingot_repos.core.presenter import Presenter, as_user, owner_kind
 from ingot_repos.core.repositories import current_row, is_hidden
-from ingot_repos.store import accounts, lfs_objects, refs, repositories, stars_and_watches
+from ingot_repos.store import accounts, lfs_objects, refs, repositories, shards, stars_and_watches
 from ingot_repos.store.accounts import AccountRow
 from ingot_repos.store.repositories import RepositoryRow
 from ingot_repos.store.stars_and_watches import WATCHES
@@ -37,6 +37,9 @@ async def request(
         raise Conflict("a repository cannot be forked to its own owner")
     # So that of two requests at the same time one sees the fork of the other.
     await repositories.lock_for_update(tx, parent.id)
+    place = await shards.place(tx, parent.id)
+    if place is None:
+        raise NotFound
     if await repositories.fork_of(tx, owner.id, parent.id) is not None:
         raise Conflict(f"{owner.login} has a fork of it already")
     await require_room(tx, owner.id, most)
@@ -51,12 +54,12 @@ async def request(
         default_branch=parent.default_branch,
         language=parent.language,
         fork_of=parent.id,
-        shard=parent.shard,
+        shard=place.shard,
         state=RepositoryState.FORKING,
     )
     if repository_id is None:
         raise Conflict(f"{owner.login} has a repository {name!r} already")
-    await jobs.add(tx, job_kind(FORK, parent.shard), repository_id, Fork(repository_id, parent.id, user_id))
+    await jobs.add(tx, job_kind(FORK, place.shard), repository_id, Fork(repository_id, parent.id, user_id))
     await stars_and_watches.add(tx, WATCHES, repository_id, user_id)
     tx.emit(ForkRequested(repository_id=repository_id, parent_id=parent.id), key=repository_id)
     return await current_row(tx, repository_id)

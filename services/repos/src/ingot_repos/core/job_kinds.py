@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 
+import msgspec
+
+from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work
 
 
@@ -13,3 +16,13 @@ def job_kind(kind: str, shard: str) -> str:
 def on_shard(work: Mapping[str, Work], shard: str) -> dict[str, Work]:
     """The work of workers of the shard. They also take jobs without a shard, which an older release added."""
     return {**work, **{job_kind(kind, shard): do for kind, do in work.items()}}
+
+
+async def was_handed_on(jobs: Jobs, job: Job, kind: str, shard: str, payload: msgspec.Struct) -> bool:
+    """Whether the repository of the job has moved to ``shard``: then it is added there, and ended here."""
+    if job.kind in (kind, job_kind(kind, shard)):
+        return False
+    async with jobs.database.transaction() as tx:
+        await jobs.add(tx, job_kind(kind, shard), job.key, payload)
+        await jobs.finish(tx, job)
+    return True

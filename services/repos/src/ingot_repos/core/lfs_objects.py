@@ -19,7 +19,7 @@ from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.objects.files import FREE, FreeObjects
 from ingot_chassis.objects.store import ObjectStore
 from ingot_repos.core.job_kinds import job_kind
-from ingot_repos.store import lfs_objects
+from ingot_repos.store import lfs_objects, shards
 from ingot_repos.store.lfs_objects import LfsObjectRow
 from ingot_repos.store.repositories import RepositoryRow, Viewer
 
@@ -86,6 +86,9 @@ class LfsObjects:
             return own
         try:
             async with self._db.transaction() as tx, self._within_quota(tx, repository.owner_id):
+                place = await shards.hold(tx, repository.id)
+                if place is None or place.shard != repository.shard:
+                    return own
                 linked = await lfs_objects.link(tx, repository.id, repository.shard, others)
         except InsufficientStorage:
             return own
@@ -140,6 +143,7 @@ class LfsObjects:
     async def adopt(self, source_id: int, target: RepositoryRow, oids: Collection[str]) -> None:
         """Let the target have these objects of the source, as far as the source has them; whatever quota is left."""
         async with self._db.transaction() as tx:
+            await shards.hold(tx, target.id)
             await lfs_objects.copy_links(tx, source_id, target.id, oids)
 
     async def free_unlinked(self) -> None:

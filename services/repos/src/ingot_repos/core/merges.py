@@ -71,6 +71,8 @@ async def comparison(
                 result = await storage.call(repository_id, compared, tip)
     except (RefNotFound, InvalidName):
         raise NotFound("there is no such branch") from None
+    if own_ref:
+        await pushes.require_here(repository_id)
     try:
         counts = await _counts(storage, repository_id, result, head)
     except GitFailed:  # the objects went away with a ref that was deleted meanwhile

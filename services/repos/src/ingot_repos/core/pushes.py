@@ -19,7 +19,7 @@ from cachetools import TTLCache
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import Tx
-from ingot_chassis.errors import Conflict
+from ingot_chassis.errors import Conflict, Unavailable
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.jobs.periodic import PeriodicTask
 from ingot_contracts.identity import GHOST, User
@@ -27,14 +27,16 @@ from ingot_contracts.repos import NO_COMMIT, PushReceived, Repository
 from ingot_repos.core import push_mirrors
 from ingot_repos.core.excerpts import PUSH_EVENT_BOUNDS, omitted_from
 from ingot_repos.core.names import LONGEST_BRANCH
+from ingot_repos.core.placements import LOCK_MARGIN, MOST_LOCKED, MOVES, OnAnotherShard, is_locked
 from ingot_repos.core.presenter import Presenter, as_user, author_addresses, owner_kind
 from ingot_repos.core.repositories import abandon
+from ingot_repos.core.waits import looks
 from ingot_repos.git.errors import RepositoryDamaged, RepositoryNotFound
 from ingot_repos.git.languages import main_language
 from ingot_repos.git.push_changes import MovedRef, PushChanges, read_moved_refs, read_push_changes
 from ingot_repos.git.refs import BRANCHES, TAGS, set_default_branch
 from ingot_repos.git.storage import Storage
-from ingot_repos.store import accounts, refs, repositories
+from ingot_repos.store import accounts, refs, repositories, shards
 from ingot_repos.store.refs import PushRow
 
 log = structlog.get_logger()
@@ -80,6 +82,8 @@ class Pushes:
 
         The entry is committed before the block begins, and its lease is extended while the block runs. After a
         ``small`` change the size of the repository is not always measured.
+
+        Waits while the repository moves to another shard. Raises OnAnotherShard, Unavailable.
         """
         values: dict[str, Any] = {
             "repository_id": repository_id,
@@ -88,8 +92,7 @@ class Pushes:
             "merged_pull": merged_pull,
             "restricted": restricted,
         }
-        async with self._db.transaction() as tx:
-            push_id = await refs.add_push(tx, **values, lease=now() + self._lease)
+        push_id = await self._add(values)
         self._open[push_id] = values
         if small:
             self._small.add(push_id)
@@ -100,6 +103,42 @@ class Pushes:
             extension.cancel()
             del self._open[push_id]
             self._small.discard(push_id)
+
+    @asynccontextmanager
+    async def uploading(self, repository_id: int, user_id: int) -> AsyncIterator[None]:
+        """Files that are no refs change inside the block: it ends before the repository moves to another shard.
+
+        Raises as ``journaled``.
+        """
+        async with self.journaled(repository_id, user_id, []) as push_id:
+            try:
+                yield
+            finally:
+                await asyncio.shield(self.settle(push_id))
+
+    async def require_here(self, repository_id: int) -> None:
+        """What was written to files before stays, although it was not journaled. Raises OnAnotherShard, Unavailable."""
+        async for _ in looks(MOST_LOCKED.total_seconds() + LOCK_MARGIN):
+            async with self._db.read() as db:
+                place = await shards.place(db, repository_id)
+            if place is None:
+                return
+            if place.shard != self._shard:
+                raise OnAnotherShard(place.shard)
+            if not is_locked(place):
+                return
+        raise Unavailable(MOVES)
+
+    async def _add(self, values: dict[str, Any]) -> int:
+        """Add a journal entry while nobody moves the repository; its id."""
+        async for _ in looks(MOST_LOCKED.total_seconds() + LOCK_MARGIN):
+            async with self._db.transaction() as tx:
+                place = await shards.hold(tx, values["repository_id"])
+                if place is not None and place.shard != self._shard:
+                    raise OnAnotherShard(place.shard)
+                if place is None or not is_locked(place):
+                    return await refs.add_push(tx, **values, lease=now() + self._lease)
+        raise Unavailable(MOVES)
 
     async def merge_of(self, repository_id: int, number: int) -> str | None:
         """The commit that merged this pull request; None when it was not merged.
@@ -185,6 +224,10 @@ class Pushes:
     async def _settle_once(self, entry: PushRow) -> bool:
         """False when another process changed the ledger meanwhile, and it has to be read again."""
         names = msgspec.json.decode(entry.refs, type=list[str])
+        if not names:
+            async with self._db.transaction() as tx:
+                await refs.remove_push(tx, entry.id)
+            return True
         async with self._db.read() as db:
             ledger = await refs.ledger(db, entry.repository_id, names)
         result, changed = await self._read(entry, ledger, names)

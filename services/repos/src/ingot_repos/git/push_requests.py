@@ -85,6 +85,16 @@ async def read_push_commands(body: AsyncIterator[bytes]) -> Push:
     )
 
 
+def end_of_packets(stream: bytearray) -> int | None:
+    """Where the bytes behind the first flush-pkt begin; None while it has not come. Raises BodyRefused."""
+    position = 0
+    while (line := _next_line(stream, position)) is not None:
+        position += len(line)
+        if line == _FLUSH:
+            return position
+    return None
+
+
 async def replayed(head: bytes, rest: AsyncIterator[bytes] | None = None) -> AsyncIterator[bytes]:
     """A body of which `head` was read already."""
     if head:

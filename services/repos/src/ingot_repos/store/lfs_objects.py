@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import delete, func, literal, select, update
+from sqlalchemy import ScalarSelect, delete, func, literal, select, update
 from sqlalchemy import insert as plain_insert
 
 from ingot_chassis.db.driver import Executor
@@ -26,12 +26,21 @@ class LfsObjectRow(TypedRow):
     created_at: datetime
 
 
+def _shard_of(repository_id: int) -> ScalarSelect[str]:
+    """A repository that moves has its objects on another shard as well."""
+    return select(repository.c.shard).where(repository.c.id == repository_id).scalar_subquery()
+
+
 async def list_of_repository(
     db: Executor, repository_id: int, oids: Collection[str]
 ) -> dict[str, LfsObjectRow]:
     """Which of these objects the repository has, by oid."""
     linked = select(lfs_link.c.object_id).where(lfs_link.c.repository_id == repository_id)
-    statement = select(lfs_object).where(lfs_object.c.oid.in_(oids), lfs_object.c.id.in_(linked))
+    statement = select(lfs_object).where(
+        lfs_object.c.oid.in_(oids),
+        lfs_object.c.id.in_(linked),
+        lfs_object.c.shard == _shard_of(repository_id),
+    )
     return {row.oid: row for row in await fetch_all(db, statement, LfsObjectRow)}
 
 
@@ -88,9 +97,11 @@ async def copy_links(
 
     Both are on one shard; an object of the source cannot go meanwhile, since the source has it.
     """
+    on_shard = select(lfs_object.c.id).where(lfs_object.c.shard == _shard_of(source_id))
     has_one = lfs_link.alias("has_one")
     statement = select(literal(target_id), lfs_link.c.object_id).where(
         lfs_link.c.repository_id == source_id,
+        lfs_link.c.object_id.in_(on_shard),
         ~select(has_one.c.object_id)
         .where(has_one.c.repository_id == target_id, has_one.c.object_id == lfs_link.c.object_id)
         .exists(),
@@ -108,10 +119,12 @@ async def lock_account(tx: Executor, owner_id: int) -> None:
 
 async def used_bytes(db: Executor, owner_id: int) -> int:
     """The sizes of all objects that repositories of the account have, each counted once."""
+    stored = lfs_object.alias("stored")
     objects = (
         select(lfs_link.c.object_id)
         .join(repository, repository.c.id == lfs_link.c.repository_id)
-        .where(repository.c.owner_id == owner_id)
+        .join(stored, stored.c.id == lfs_link.c.object_id)
+        .where(repository.c.owner_id == owner_id, stored.c.shard == repository.c.shard)
     )
     total = select(func.coalesce(func.sum(lfs_object.c.size), 0)).where(lfs_object.c.id.in_(objects))
     return int((await db.execute(total)).scalar_one())

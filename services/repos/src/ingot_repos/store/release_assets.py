@@ -83,6 +83,11 @@ async def list_of_releases(db: Executor, release_ids: Collection[int]) -> dict[i
     return files
 
 
+async def list_of_repository(db: Executor, repository_id: int) -> Sequence[AssetRow]:
+    """All files of a repository's releases."""
+    return await fetch_all(db, _SELECT.where(release.c.repository_id == repository_id), AssetRow)
+
+
 async def list_page(db: Executor, release_id: int, page: Slice) -> tuple[Sequence[AssetRow], int]:
     """Files of a release, the oldest first."""
     of_release = release_asset.c.release_id == release_id

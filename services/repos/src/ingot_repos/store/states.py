@@ -31,3 +31,11 @@ class Visibility(StrEnum):
     PUBLIC = "public"
     LIMITED = "limited"
     PRIVATE = "private"
+
+
+class ShardState(StrEnum):
+    """``DRAINING``: its repositories move away, and it gets no new ones. ``REMOVED``: it has none, and gets none."""
+
+    ACTIVE = "active"
+    DRAINING = "draining"
+    REMOVED = "removed"

@@ -92,7 +92,9 @@ repository = Table(
     Column("releases_count", Integer, nullable=False, default=0, server_default="0"),
     # "forking": the commits are being copied, by a fork or an import.
     Column("state", String(10), nullable=False, default="creating"),
-    Column("shard", String(60), nullable=False),
+    Column("shard", String(60), nullable=False, index=True),
+    # Until then its files do not change, because they move to another shard.
+    Column("locked_until", UtcDateTime),
     Column("ref_version", BigInteger, nullable=False, default=0),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),

@@ -9,6 +9,7 @@ from ingot_chassis.db.tables import now
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work
 from ingot_repos.core import mirrors
+from ingot_repos.core.job_kinds import was_handed_on
 from ingot_repos.core.presenter import Presenter
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.git.errors import RepositoryNotFound
@@ -59,6 +60,8 @@ class MirrorJobs:
             mirror = await mirror_rows.get(db, repository_id)
         if row is None or remote is None or mirror is None or mirror.next_run_at is None:
             return
+        if await was_handed_on(self._jobs, job, mirrors.SYNC, row.shard, mirrors.Sync(row.id)):
+            return
         try:
             main = row.default_branch if row.archived else await self._fetch(row, remote)
         except RemoteFailed as error:
@@ -92,7 +95,8 @@ class MirrorJobs:
             remote_names, main = await self._connector.watch(connection, fetch_moved(), is_needed)
         await self._move(row, remote.user_id, before, remote_names)
         if main is not None and main != row.default_branch:
-            await self._storage.call(row.id, set_default_branch, main)
+            async with self._pushes.uploading(row.id, remote.user_id):
+                await self._storage.call(row.id, set_default_branch, main)
         return main
 
     async def _move(

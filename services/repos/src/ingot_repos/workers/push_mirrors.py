@@ -9,6 +9,7 @@ from ingot_contracts.repos import reaches
 from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.core import access, push_mirrors
 from ingot_repos.core.accounts import principal_of
+from ingot_repos.core.job_kinds import was_handed_on
 from ingot_repos.git.remote import Reason, RemoteFailed, push
 from ingot_repos.git.storage import Storage
 from ingot_repos.store import push_mirrors as push_mirror_rows
@@ -40,6 +41,9 @@ class PushMirrorJobs:
             mirror = await push_mirror_rows.get(db, mirror_id)
             row = await repositories.get_unfiltered(db, mirror.repository_id) if mirror else None
         if mirror is None or row is None or row.state != RepositoryState.READY:
+            return
+        payload = push_mirrors.PushToMirror(mirror_id)
+        if await was_handed_on(self._jobs, job, push_mirrors.PUSH, row.shard, payload):
             return
         reason: Reason | None = None
         if not await self._may_push(row, mirror.user_id):

@@ -84,7 +84,9 @@ class UpkeepJobs:
         repository_id = msgspec.json.decode(job.payload, type=Upkeep).repository_id
         async with self._db.read() as db:
             row = await repositories.get_unfiltered(db, repository_id)
-        if row is None or not await asyncio.to_thread(self._storage.exists, repository_id):
+        if row is None or row.shard != self._shard:
+            return
+        if not await asyncio.to_thread(self._storage.exists, repository_id):
             return
         path = self._storage.path(repository_id)
         prune_at = None
@@ -124,8 +126,9 @@ class UpkeepJobs:
     async def check_now(self, repository_id: int) -> str:
         """What git says of damage in a repository, or nothing; it is noted. Nothing for one that was deleted."""
         async with self._db.read() as db:
-            if await repositories.get_unfiltered(db, repository_id) is None:
-                return ""
+            row = await repositories.get_unfiltered(db, repository_id)
+        if row is None or row.shard != self._shard:
+            return ""
         if await asyncio.to_thread(self._storage.exists, repository_id):
             damage = await asyncio.to_thread(check_repository, self._storage.path(repository_id))
         else:

@@ -5,6 +5,7 @@ from ingot_repos.store import (  # noqa: F401 - their tables belong to the same 
     action_tables,
     lfs_tables,
     proposal_tables,
+    shard_tables,
     upkeep_tables,
 )
 from ingot_repos.store.tables import metadata

@@ -1,4 +1,4 @@
-"""Answers that wait a while for the end of work that others do."""
+"""Waiting a while for the end of work that others do."""
 
 import asyncio
 from collections.abc import AsyncGenerator

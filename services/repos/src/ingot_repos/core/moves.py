@@ -1,0 +1,92 @@
+"""Moves of repositories between shards: the jobs, and the one transaction in which they change their shard.
+
+A repository moves together with its parents and forks, since they fetch from each other's files (a network). The job
+belongs to the shard that gets them. Until the last transaction everything is as it was, and nothing else is.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from ingot_chassis.db.tables import now
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.jobs.jobs import Job, Jobs
+from ingot_repos.core.job_kinds import job_kind
+from ingot_repos.core.mirrors import SYNC
+from ingot_repos.core.push_mirrors import PUSH
+from ingot_repos.store import shards, upkeep
+from ingot_repos.store.shards import MemberRow
+
+MOVE, DISCARD = "move", "discard"
+GRACE = timedelta(minutes=10)
+"""Whoever began to read before a move reads the old files; they are removed later, and never while git reads them."""
+
+
+class NotNow(Exception):
+    """The repositories are being changed; the move is tried again soon."""
+
+
+class Move(msgspec.Struct, frozen=True):
+    """The job that takes a network over, as far as it is on ``source``."""
+
+    repository_id: int
+    source: str
+
+
+class Discard(msgspec.Struct, frozen=True):
+    """The job that removes what a repository left on a shard; ``assets``: also the files of its releases."""
+
+    repository_id: int
+    assets: bool
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a move is."""
+
+    phase: str
+    copied_bytes: int
+    repositories: int
+
+
+async def request_move(tx: Tx, jobs: Jobs, network: Sequence[MemberRow], source: str, target: str) -> str:
+    """Add the job; its key. It is that of one which is there already."""
+    first = min(row.id for row in network)
+    await jobs.add(tx, job_kind(MOVE, target), first, Move(first, source))
+    return str(first)
+
+
+async def change_shard(
+    tx: Tx,
+    jobs: Jobs,
+    job: Job,
+    members: Sequence[MemberRow],
+    *,
+    source: str,
+    target: str,
+    until: datetime,
+    is_shared_store: bool,
+) -> None:
+    """Put repositories that are locked and copied on another shard, with what depends on that, and end the job.
+
+    Raises NotNow when the lock is over, or something has come that was not copied; LeaseLost.
+    """
+    ids = [row.id for row in members]
+    if not await shards.change(tx, ids, source, target, until):
+        raise NotNow("the lock is over, or a repository was deleted")
+    heads = {row.id: row.default_branch for row in members}
+    for row in await shards.network(tx, ids[0]):
+        if row.shard == source or heads.get(row.id, row.default_branch) != row.default_branch:
+            raise NotNow("a fork was added, or a default branch was changed")
+    for repository_id in ids:
+        if await shards.list_objects_to_copy(tx, repository_id, source, target):
+            raise NotNow("objects of LFS have come")
+        # What git can make anew was not copied.
+        await upkeep.save(tx, repository_id, prune_at=now())
+        discard = Discard(repository_id, assets=not is_shared_store)
+        await jobs.add(tx, job_kind(DISCARD, source), repository_id, discard, run_at=now() + GRACE)
+    await shards.unlink_objects(tx, ids, source)
+    mirror_ids = await shards.push_mirror_ids(tx, ids)
+    for kind, keys in ((SYNC, ids), (PUSH, mirror_ids)):
+        await shards.move_jobs(tx, job_kind(kind, source), job_kind(kind, target), [str(key) for key in keys])
+    await jobs.finish(tx, job)

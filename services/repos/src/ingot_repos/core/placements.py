@@ -1,0 +1,28 @@
+"""On which shard a repository is: its row says so, and whoever uses its files asks there.
+
+While a repository moves, its row is locked for some seconds, in which what changes files waits. Afterwards it is on
+another shard, and a request that came for the old one goes there.
+"""
+
+from datetime import timedelta
+
+from ingot_chassis.db.tables import now
+from ingot_repos.store.shards import PlaceRow
+
+MOST_LOCKED = timedelta(seconds=30)
+"""How long the files of a repository are kept from changing at most. A lock that nobody ends is over by then."""
+LOCK_MARGIN = 5.0
+"""Seconds before its end in which nobody relies on a lock: clocks differ."""
+MOVES = "the repository moves to another shard"
+
+
+class OnAnotherShard(Exception):
+    """The files of the repository are on another shard; a request is forwarded to it."""
+
+    def __init__(self, shard: str) -> None:
+        super().__init__(f"on {shard}")
+        self.shard = shard
+
+
+def is_locked(place: PlaceRow) -> bool:
+    return place.locked_until is not None and place.locked_until > now()

@@ -1,0 +1,279 @@
+"""SQL for shards: where repositories are, what each shard has, and how repositories change from one to another."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import bindparam, case, delete, func, or_, select, union_all, update
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
+from ingot_chassis.db.tables import BigId, now
+from ingot_chassis.db.transaction import Tx, insert
+from ingot_chassis.jobs.jobs import Job, JobState
+from ingot_repos.store.lfs_tables import lfs_link, lfs_object
+from ingot_repos.store.shard_tables import shard
+from ingot_repos.store.states import RepositoryState, ShardState
+from ingot_repos.store.tables import account, metadata, push, push_mirror, repository, tombstone
+
+CHANGED_WITHIN = timedelta(days=1)
+
+
+class PlaceRow(TypedRow):
+    shard: str
+    locked_until: datetime | None
+
+
+class ShardRow(TypedRow):
+    name: str
+    url: str
+    state: ShardState
+
+
+class UsageRow(TypedRow):
+    """What a shard has; ``changed``: repositories that were pushed to, or changed otherwise, in the last day."""
+
+    shard: str
+    repositories: int
+    bytes: int
+    changed: int
+
+
+class MemberRow(TypedRow):
+    """A repository among its forks and their parents; ``owner_login`` is None while the account has no copy."""
+
+    id: int
+    name: str
+    owner_login: str | None
+    fork_of: int | None
+    shard: str
+    state: RepositoryState
+    default_branch: str
+    size: int
+    updated_at: datetime
+
+
+_PLACE = select(repository.c.shard, repository.c.locked_until).where(
+    repository.c.id == bindparam("repository_id", type_=BigId)
+)
+_READ, _HELD = (
+    PreparedQuery(_PLACE, PlaceRow),
+    PreparedQuery(_PLACE.with_for_update(read=True), PlaceRow),
+)
+
+
+async def place(db: Executor, repository_id: int) -> PlaceRow | None:
+    """Where a repository is now."""
+    return await _READ.first(db, repository_id=repository_id)
+
+
+async def hold(tx: Executor, repository_id: int) -> PlaceRow | None:
+    """The same, locked for share: until the transaction ends nobody locks or moves the repository."""
+    return await _HELD.first(tx, repository_id=repository_id)
+
+
+async def shard_with_files(db: Executor, repository_id: int) -> str | None:
+    """The shard of a repository, also of a deleted one whose files are still there."""
+    statement = union_all(
+        select(repository.c.shard).where(repository.c.id == repository_id),
+        select(tombstone.c.shard).where(tombstone.c.repository_id == repository_id),
+    )
+    return (await db.execute(statement)).scalar()
+
+
+async def lock(tx: Executor, ids: Collection[int], source: str, until: datetime) -> bool:
+    """Keep the files of these repositories from changing; whether all of them are on that shard."""
+    statement = update(repository).where(repository.c.id.in_(ids), repository.c.shard == source)
+    return (await tx.execute(statement.values(locked_until=until))).rowcount == len(ids)
+
+
+async def unlock(tx: Executor, ids: Collection[int], until: datetime) -> None:
+    """End that lock, unless it is another one by now."""
+    statement = update(repository).where(repository.c.id.in_(ids), repository.c.locked_until == until)
+    await tx.execute(statement.values(locked_until=None))
+
+
+async def change(tx: Executor, ids: Collection[int], source: str, target: str, until: datetime) -> bool:
+    """Put repositories that are still locked on another shard; whether all of them were."""
+    statement = update(repository).where(
+        repository.c.id.in_(ids), repository.c.shard == source, repository.c.locked_until == until
+    )
+    return (await tx.execute(statement.values(shard=target, locked_until=None))).rowcount == len(ids)
+
+
+async def has_pushes(db: Executor, ids: Collection[int]) -> bool:
+    """Whether one of the repositories is in the journal."""
+    return (
+        await db.execute(select(push.c.id).where(push.c.repository_id.in_(ids)).limit(1))
+    ).first() is not None
+
+
+_MEMBERS = select(
+    repository.c.id,
+    repository.c.name,
+    account.c.login.label("owner_login"),
+    repository.c.fork_of,
+    repository.c.shard,
+    repository.c.state,
+    repository.c.default_branch,
+    repository.c.size,
+    repository.c.updated_at,
+).select_from(repository.outerjoin(account, account.c.id == repository.c.owner_id))
+
+
+async def network(db: Executor, repository_id: int) -> Sequence[MemberRow]:
+    """The repository, its parents, and all their forks, by id; none when it is not there."""
+    found: dict[int, MemberRow] = {}
+    asked, wanted = set[int](), {repository_id}
+    while wanted:
+        statement = _MEMBERS.where(or_(repository.c.id.in_(wanted), repository.c.fork_of.in_(wanted)))
+        rows = [row for row in await fetch_all(db, statement, MemberRow) if row.id not in found]
+        found |= {row.id: row for row in rows}
+        asked |= wanted
+        wanted = {row.id for row in rows} | {row.fork_of for row in rows if row.fork_of is not None}
+        wanted -= asked
+    return sorted(found.values(), key=lambda row: row.id)
+
+
+async def find(db: Executor, owner: str, name: str) -> int | None:
+    """The id of a repository."""
+    statement = (
+        select(repository.c.id)
+        .join(account, account.c.id == repository.c.owner_id)
+        .where(account.c.lower_login == owner.lower(), repository.c.lower_name == name.lower())
+    )
+    return (await db.execute(statement)).scalar()
+
+
+async def list_on(db: Executor, name: str, *, most: int) -> Sequence[int]:
+    """Ids of the first repositories of a shard."""
+    statement = select(repository.c.id).where(repository.c.shard == name)
+    return (await db.execute(statement.order_by(repository.c.id).limit(most))).scalars().all()
+
+
+async def list_largest_on(db: Executor, name: str, *, most: int) -> Sequence[int]:
+    """The same, the largest first."""
+    statement = select(repository.c.id).where(repository.c.shard == name)
+    return (await db.execute(statement.order_by(repository.c.size.desc()).limit(most))).scalars().all()
+
+
+async def usage(db: Executor) -> dict[str, UsageRow]:
+    """What each shard has that has anything."""
+    changed = case((repository.c.updated_at > now() - CHANGED_WITHIN, 1), else_=0)
+    statement = select(
+        repository.c.shard,
+        func.count().label("repositories"),
+        func.coalesce(func.sum(repository.c.size), 0).label("bytes"),
+        func.coalesce(func.sum(changed), 0).label("changed"),
+    ).group_by(repository.c.shard)
+    return {row.shard: row for row in await fetch_all(db, statement, UsageRow)}
+
+
+async def list_added(db: Executor) -> dict[str, ShardRow]:
+    """The shards that were added, by name."""
+    return {row.name: row for row in await fetch_all(db, select(shard), ShardRow)}
+
+
+async def get(db: Executor, name: str) -> ShardRow | None:
+    return await fetch_first(db, select(shard).where(shard.c.name == name), ShardRow)
+
+
+async def save(tx: Tx, name: str, **values: Any) -> None:
+    """Add a shard, or change columns of it."""
+    added = {"name": name, "url": "", "state": ShardState.ACTIVE, "added_at": now()} | values
+    statement = insert(tx, shard).values(added)
+    await tx.execute(
+        statement.on_conflict_do_update(index_elements=["name"], set_={"state": added["state"]} | values)
+    )
+
+
+async def holdings(db: Executor, name: str) -> Mapping[str, int]:
+    """How much a shard holds of each kind of thing."""
+    counts = {}
+    for what, table in (
+        ("repositories", repository),
+        ("deleted repositories", tombstone),
+        ("objects of LFS", lfs_object),
+    ):
+        statement = select(func.count()).select_from(table).where(table.c.shard == name)
+        counts[what] = int((await db.execute(statement)).scalar_one())
+    return counts
+
+
+class LinkedRow(TypedRow):
+    """An object of LFS that a repository has on one shard."""
+
+    oid: str
+    size: int
+    uuid: str
+
+
+def _objects_on(name: str) -> Any:
+    return select(lfs_object.c.id).where(lfs_object.c.shard == name)
+
+
+async def list_objects_to_copy(
+    db: Executor, repository_id: int, source: str, target: str
+) -> Sequence[LinkedRow]:
+    """Objects of LFS that the repository has on the source, and not yet on the target."""
+    has = select(lfs_link.c.object_id).where(lfs_link.c.repository_id == repository_id)
+    copied = select(lfs_object.c.oid).where(lfs_object.c.shard == target, lfs_object.c.id.in_(has))
+    statement = select(lfs_object.c.oid, lfs_object.c.size, lfs_object.c.uuid).where(
+        lfs_object.c.shard == source, lfs_object.c.id.in_(has), lfs_object.c.oid.not_in(copied)
+    )
+    return await fetch_all(db, statement, LinkedRow)
+
+
+async def unlink_objects(tx: Executor, ids: Collection[int], name: str) -> None:
+    """These repositories have no objects of LFS on that shard any more."""
+    await tx.execute(
+        delete(lfs_link).where(lfs_link.c.repository_id.in_(ids), lfs_link.c.object_id.in_(_objects_on(name)))
+    )
+
+
+async def push_mirror_ids(db: Executor, ids: Collection[int]) -> Sequence[int]:
+    statement = select(push_mirror.c.id).where(push_mirror.c.repository_id.in_(ids))
+    return (await db.execute(statement)).scalars().all()
+
+
+class JobStateRow(TypedRow):
+    """How a job is getting on; ``progress`` is JSON."""
+
+    kind: str
+    key: str
+    state: JobState
+    progress: str | None
+    last_error: str | None
+
+
+_JOB = metadata.tables["job"]
+_UNDER_WAY = _JOB.c.state.in_((JobState.WAITING, JobState.RUNNING))
+
+
+async def move_jobs(tx: Executor, source_kind: str, target_kind: str, keys: Collection[str]) -> None:
+    """Let waiting jobs be of another kind. One that runs finds out by itself."""
+    ended = delete(_JOB).where(_JOB.c.kind == target_kind, _JOB.c.key.in_(keys), ~_UNDER_WAY)
+    await tx.execute(ended)
+    there = _JOB.alias("there")
+    is_there = select(there.c.id).where(there.c.kind == target_kind, there.c.key == _JOB.c.key).exists()
+    waiting = (_JOB.c.kind == source_kind) & _JOB.c.key.in_(keys) & (_JOB.c.state == JobState.WAITING)
+    await tx.execute(update(_JOB).where(waiting, ~is_there).values(kind=target_kind))
+
+
+async def report(tx: Executor, job: Job, progress: str) -> None:
+    """Note how far a job is, for as long as it is leased."""
+    await tx.execute(
+        update(_JOB).where(_JOB.c.id == job.id, _JOB.c.fence == job.fence).values(progress=progress)
+    )
+
+
+async def get_job(db: Executor, kind: str, key: str) -> JobStateRow | None:
+    return await fetch_first(db, select(_JOB).where(_JOB.c.kind == kind, _JOB.c.key == key), JobStateRow)
+
+
+async def list_jobs(db: Executor, kinds: str) -> Sequence[JobStateRow]:
+    """Jobs that wait or run, of kinds that are like the pattern."""
+    return await fetch_all(
+        db, select(_JOB).where(_JOB.c.kind.like(kinds), _UNDER_WAY).order_by(_JOB.c.id), JobStateRow
+    )

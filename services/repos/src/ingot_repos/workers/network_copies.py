@@ -1,0 +1,192 @@
+"""Copies repositories of another shard, with their objects of LFS and files of releases, beside what is going on there."""
+
+import asyncio
+import os
+import time
+import uuid
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.errors import NotFound
+from ingot_chassis.jobs.jobs import Job
+from ingot_chassis.jobs.workers import GiveUp
+from ingot_chassis.objects.store import ObjectStore
+from ingot_repos.clients.shards import Shards
+from ingot_repos.core import lfs_objects as lfs
+from ingot_repos.core import release_assets as assets
+from ingot_repos.core.moves import NotNow, Progress
+from ingot_repos.git import copies
+from ingot_repos.git.copies import Contents, IncomingFile, ObjectFile
+from ingot_repos.git.storage import Storage
+from ingot_repos.store import lfs_objects, release_assets, shards
+from ingot_repos.store.shards import MemberRow
+from ingot_repos.store.states import RepositoryState
+
+log = structlog.get_logger()
+
+TRIES = 5
+"""Passes over a repository that git packs meanwhile."""
+FILES_AT_ONCE = 1000
+REPORT_SECONDS = 1.0
+
+
+class NetworkCopy:
+    """What is being copied from ``source`` to this shard by one job."""
+
+    def __init__(
+        self,
+        database: Database,
+        storage: Storage,
+        objects: ObjectStore,
+        peers: Shards,
+        job: Job,
+        *,
+        source: str,
+        target: str,
+    ) -> None:
+        self._db, self._storage, self._objects, self._peers = database, storage, objects, peers
+        self._job, self._source, self._target = job, source, target
+        self._shared = dict[tuple[int, str], Path]()
+        self._copied, self._repositories, self._reported = 0, 0, 0.0
+
+    async def repository(self, row: MemberRow) -> None:
+        """Copy a repository, and let git look whether all is there; it may change meanwhile. Raises NotNow, GiveUp."""
+        damage = ""
+        for _ in range(TRIES):
+            contents, path = await self._pass(row)
+            await asyncio.to_thread(copies.write_refs, path, contents.refs)
+            await asyncio.to_thread(copies.remove_surplus, path, contents.files)
+            await self.report("checking")
+            if not (damage := await asyncio.to_thread(copies.check_connectivity, path)):
+                self._repositories += 1
+                return
+        raise GiveUp(f"{row.owner_login}/{row.name} is damaged: {damage}")
+
+    async def rest(self, row: MemberRow) -> dict[str, str]:
+        """Copy what has come since, while nothing changes; its branches and tags. Raises NotNow."""
+        contents, path = await self._pass(row)
+        damage = await asyncio.to_thread(copies.check_new_refs, path, contents.refs)
+        await asyncio.to_thread(copies.write_refs, path, contents.refs)
+        await asyncio.to_thread(copies.remove_surplus, path, contents.files)
+        if damage or await asyncio.to_thread(copies.read_refs, path) != contents.refs:
+            raise NotNow(damage or "the refs of the copy differ")
+        await asyncio.to_thread(os.sync)
+        return _announced(contents)
+
+    async def large_files(self, row: MemberRow) -> None:
+        """Copy objects of LFS, which the repository has on both shards then. Raises NotNow, GiveUp."""
+        async with self._db.read() as db:
+            rows = await shards.list_objects_to_copy(db, row.id, self._source, self._target)
+        for one in rows:
+            async with self._db.read() as db:
+                existing = await lfs_objects.get(db, self._target, one.oid)
+            key = "" if existing is not None else lfs.object_key(new_uuid := str(uuid.uuid4()))
+            if key:
+                await self._store(row, key, lfs.object_key(one.uuid), one.size, one.oid)
+            is_first = False
+            async with self._db.transaction() as tx:
+                if key:
+                    is_first = await lfs_objects.add(
+                        tx, shard=self._target, oid=one.oid, size=one.size, uuid=new_uuid
+                    )
+                if not await lfs_objects.link(tx, row.id, self._target, [one.oid]):
+                    raise NotNow("an object of LFS was freed meanwhile")
+            if key and not is_first:
+                await self._objects.delete([key])
+
+    async def release_files(self, row: MemberRow) -> None:
+        """Copy files of releases, under their keys. Raises GiveUp."""
+        async with self._db.read() as db:
+            rows = await release_assets.list_of_repository(db, row.id)
+        for one in rows:
+            key = assets.object_key(row.id, one.uuid)
+            if await self._objects.size(key) != one.size:
+                await self._store(row, key, key, one.size, one.sha256)
+
+    async def is_shared_store(self) -> bool:
+        """Whether both shards store such files in one place: what one of them stores the other one has."""
+        key = f"moves/{uuid.uuid4()}"
+        await self._objects.put(key, _byte(), max_bytes=1)
+        try:
+            async for _ in self._peers.stored_object(self._source, key):
+                pass
+        except NotFound:
+            return False
+        finally:
+            await self._objects.delete([key])
+        return True
+
+    async def report(self, phase: str) -> None:
+        """Note how far it is, for `ingot-repos shards`."""
+        progress = Progress(phase, self._copied, self._repositories)
+        async with self._db.transaction() as tx:
+            await shards.report(tx, self._job, msgspec.json.encode(progress).decode())
+        self._reported = time.monotonic()
+
+    async def _pass(self, row: MemberRow) -> tuple[Contents, Path]:
+        """Fetch the files that the copy has not. Raises NotNow."""
+        for _ in range(TRIES):
+            contents = await self._peers.contents(self._source, row.id, Contents)
+            path = await asyncio.to_thread(self._storage.import_staging, row.id, row.default_branch)
+            await asyncio.to_thread(copies.link_files, path, contents.files, self._shared)
+            missing = await asyncio.to_thread(copies.missing_files, path, contents.files)
+            try:
+                for start in range(0, len(missing), FILES_AT_ONCE):
+                    await self._fetch(row.id, path, missing[start : start + FILES_AT_ONCE])
+            except ConnectionError as error:  # git has packed some of them, or the other shard starts again
+                log.info("a copy goes on with another look", repository=row.id, error=repr(error))
+                continue
+            return contents, path
+        raise NotNow("the other shard does not give all files")
+
+    async def _fetch(self, repository_id: int, path: Path, files: Sequence[ObjectFile]) -> None:
+        remaining = iter(files)
+        incoming: IncomingFile | None = None
+        async for chunk in self._peers.files(self._source, repository_id, [file.path for file in files]):
+            rest = memoryview(chunk)
+            while rest:
+                if incoming is None:
+                    incoming = await asyncio.to_thread(IncomingFile, path, next(remaining))
+                part = rest[: incoming.missing]
+                await asyncio.to_thread(incoming.write, part)
+                rest, self._copied = rest[len(part) :], self._copied + len(part)
+                if not incoming.missing:
+                    await asyncio.to_thread(incoming.place)
+                    incoming = None
+            if time.monotonic() - self._reported > REPORT_SECONDS:
+                await self.report("copying")
+        if incoming is not None or next(remaining, None) is not None:
+            raise ConnectionError("the other shard sent too little")
+
+    async def _store(self, row: MemberRow, key: str, source_key: str, size: int, sha256: str) -> None:
+        chunks = self._peers.stored_object(self._source, source_key)
+        try:
+            await self._objects.put(key, chunks, max_bytes=size, length=size, sha256=sha256)
+        except NotFound:
+            raise GiveUp(f"{row.owner_login}/{row.name}: the file {source_key} is lost") from None
+        self._copied += size
+
+
+def has_files(row: MemberRow) -> bool:
+    """Whether there is a repository on the disk."""
+    return row.state == RepositoryState.READY
+
+
+def _announced(contents: Contents) -> dict[str, str]:
+    """Branches and tags, as the ledger has them."""
+    tips = {}
+    for ref in contents.refs:
+        if ref.name.startswith((b"refs/heads/", b"refs/tags/")):
+            try:
+                tips[ref.name.decode()] = ref.oid
+            except UnicodeDecodeError:
+                continue
+    return tips
+
+
+async def _byte() -> AsyncGenerator[bytes, None]:
+    yield b"."

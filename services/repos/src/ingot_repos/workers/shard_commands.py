@@ -1,0 +1,218 @@
+"""`ingot-repos shards`: what operators do with shards. The work is done by jobs of the shards; this waits for them."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+
+import msgspec
+
+from ingot_chassis.db.tables import now
+from ingot_chassis.errors import CannotStart
+from ingot_chassis.jobs.jobs import Jobs, JobState
+from ingot_repos.core.job_kinds import job_kind
+from ingot_repos.core.moves import MOVE, Progress, request_move
+from ingot_repos.core.rebalancing import Load, Network, PlannedMove, plan, total_of, weight
+from ingot_repos.store import shards
+from ingot_repos.store.shards import CHANGED_WITHIN, JobStateRow, MemberRow, ShardRow, UsageRow
+from ingot_repos.store.states import ShardState
+
+POLL_SECONDS = 1.0
+AT_ONCE = 8
+"""Moves that a drain asks for; each shard does one of them at a time."""
+MOST_NETWORKS = 1000
+"""Of a shard, the largest, that are looked at for a balance."""
+
+
+class ShardCommands:
+    """Each command gives lines for the operator, and raises CannotStart for what cannot be done."""
+
+    def __init__(self, jobs: Jobs, names: Sequence[str], *, poll_seconds: float = POLL_SECONDS) -> None:
+        self._jobs, self._db, self._names, self._poll = jobs, jobs.database, names, poll_seconds
+
+    async def list_all(self) -> AsyncGenerator[str, None]:
+        """Every shard with what it has, and the moves that wait or run."""
+        added, usage = await self._state()
+        async with self._db.read() as db:
+            running = await shards.list_jobs(db, f"{MOVE}@%")
+        rows = [("SHARD", "REPOSITORIES", "BYTES", "CHANGED IN A DAY", "STATE")]
+        for name in self._all(added, usage):
+            has, row = usage.get(name), added.get(name)
+            counts = (str(has.repositories), str(has.bytes), str(has.changed)) if has else ("0", "0", "0")
+            rows.append((name, *counts, row.state if row else ShardState.ACTIVE))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for columns in rows:
+            yield "  ".join(text.ljust(width) for text, width in zip(columns, widths, strict=True)).rstrip()
+        for job in running:
+            yield f"network {job.key} to {job.kind.partition('@')[2]}: {_progress(job)}"
+
+    async def add(self, name: str, url: str) -> AsyncGenerator[str, None]:
+        """Let a shard have repositories, also one that was drained or removed."""
+        if not url and name not in self._names:
+            raise CannotStart(f"{name} is not in INGOT_REPOS_SHARDS, so it needs --url")
+        async with self._db.transaction() as tx:
+            await shards.save(tx, name, state=ShardState.ACTIVE, **({"url": url} if url else {}))
+        yield f"{name} takes repositories"
+
+    async def move(self, full_name: str, target: str) -> AsyncGenerator[str, None]:
+        """Move a repository with its parents and forks."""
+        added, usage = await self._state()
+        self._require_active(target, added, usage)
+        owner, _, name = full_name.partition("/")
+        async with self._db.read() as db:
+            repository_id = await shards.find(db, owner, name)
+            network = await shards.network(db, repository_id) if repository_id else []
+        sources = {row.shard for row in network} - {target}
+        if not network:
+            raise CannotStart(f"there is no repository {full_name}")
+        if not sources:
+            yield f"{full_name} is on {target} already"
+        for source in sorted(sources):
+            asked = PlannedMove(_network([row for row in network if row.shard == source]), source, target)
+            async for line in self._done([asked]):
+                yield line
+
+    async def rebalance(self, *, dry_run: bool) -> AsyncGenerator[str, None]:
+        """Move what makes shards about equal; with ``dry_run`` only say what that is."""
+        added, usage = await self._state()
+        active = [name for name in self._all(added, usage) if self._is_active(name, added)]
+        loads = {name: _load(usage.get(name)) for name in active}
+        networks = {name: await self._networks(name) for name in active if name in usage}
+        planned = plan(loads, networks)
+        for one in planned:
+            yield f"{one.network.name}, {one.network.load.bytes} bytes: from {one.source} to {one.target}"
+        if not planned:
+            yield "nothing has to move"
+        elif not dry_run:
+            async for line in self._done(planned):
+                yield line
+
+    async def drain(self, name: str) -> AsyncGenerator[str, None]:
+        """Give a shard no new repositories, and move all that it has to the others, each time to the emptiest."""
+        added, usage = await self._state()
+        self._require_known(name, added, usage)
+        others = [one for one in self._all(added, usage) if one != name and self._is_active(one, added)]
+        if not others:
+            raise CannotStart("there is no other shard that takes repositories")
+        async with self._db.transaction() as tx:
+            await shards.save(tx, name, state=ShardState.DRAINING)
+        while True:
+            _, usage = await self._state()
+            loads = {one: _load(usage.get(one)) for one in others}
+            asked: list[PlannedMove] = []
+            for network in await self._first_networks(name):
+                total = total_of({**loads, "": network.load})
+                target = min(others, key=lambda one: weight(loads[one], total))
+                asked.append(PlannedMove(network, name, target))
+                loads[target] = total_of({"": loads[target], "network": network.load})
+            if not asked:
+                break
+            async for line in self._done(asked):
+                yield line
+            yield f"{usage[name].repositories - sum(one.network.repositories for one in asked)} repositories are left"
+        yield f"{name} is empty; `ingot-repos shards remove {name}` says when it may go"
+
+    async def remove(self, name: str) -> AsyncGenerator[str, None]:
+        """Forget a shard that holds nothing any more."""
+        added, usage = await self._state()
+        self._require_known(name, added, usage)
+        async with self._db.read() as db:
+            holdings = await shards.holdings(db, name)
+            jobs = await shards.list_jobs(db, f"%@{name}")
+        held = [f"{count} {what}" for what, count in (*holdings.items(), ("jobs", len(jobs))) if count]
+        if held:
+            raise CannotStart(f"{name} still holds {', '.join(held)}")
+        if added.get(name) is None or added[name].state != ShardState.DRAINING:
+            raise CannotStart(f"{name} takes new repositories; drain it first")
+        async with self._db.transaction() as tx:
+            await shards.save(tx, name, state=ShardState.REMOVED)
+        yield f"{name} is removed; end its processes now, and take it out of INGOT_REPOS_SHARDS"
+
+    async def _done(self, asked: Sequence[PlannedMove]) -> AsyncGenerator[str, None]:
+        """Ask for moves and say how they go, until all have ended. Raises CannotStart when one failed."""
+        waiting: dict[tuple[str, str], PlannedMove] = {}
+        for one in asked:
+            async with self._db.transaction() as tx:
+                network = await shards.network(tx, one.network.id)
+                if network:
+                    key = await request_move(tx, self._jobs, network, one.source, one.target)
+                    waiting[job_kind(MOVE, one.target), key] = one
+        said, failed = dict[tuple[str, str], str](), 0
+        while waiting:
+            for job_id, one in list(waiting.items()):
+                async with self._db.read() as db:
+                    job = await shards.get_job(db, *job_id)
+                text = "moved" if job is None or job.state == JobState.DONE else _progress(job)
+                if said.get(job_id) != text:
+                    said[job_id] = text
+                    yield f"{one.network.name} to {one.target}: {text}"
+                if job is None or job.state in (JobState.DONE, JobState.FAILED):
+                    failed += job is not None and job.state == JobState.FAILED
+                    del waiting[job_id]
+            if waiting:
+                await asyncio.sleep(self._poll)
+        if failed:
+            raise CannotStart(f"{failed} of {len(asked)} moves failed; what they were about is where it was")
+
+    async def _state(self) -> tuple[dict[str, ShardRow], dict[str, UsageRow]]:
+        async with self._db.read() as db:
+            return await shards.list_added(db), await shards.usage(db)
+
+    def _all(self, added: Mapping[str, ShardRow], usage: Mapping[str, UsageRow]) -> Sequence[str]:
+        removed = {name for name, row in added.items() if row.state == ShardState.REMOVED}
+        return sorted({*self._names, *added} - removed | {*usage})
+
+    def _is_active(self, name: str, added: Mapping[str, ShardRow]) -> bool:
+        return name not in added or added[name].state == ShardState.ACTIVE
+
+    def _require_known(self, name: str, added: Mapping[str, ShardRow], usage: Mapping[str, UsageRow]) -> None:
+        if name not in self._all(added, usage):
+            raise CannotStart(f"there is no shard {name}; the names are {', '.join(self._all(added, usage))}")
+
+    def _require_active(
+        self, name: str, added: Mapping[str, ShardRow], usage: Mapping[str, UsageRow]
+    ) -> None:
+        self._require_known(name, added, usage)
+        if not self._is_active(name, added):
+            raise CannotStart(f"{name} takes no repositories")
+
+    async def _first_networks(self, name: str) -> list[Network]:
+        async with self._db.read() as db:
+            ids = await shards.list_on(db, name, most=AT_ONCE)
+        return await self._networks_of(ids, name)
+
+    async def _networks(self, name: str) -> list[Network]:
+        async with self._db.read() as db:
+            ids = await shards.list_largest_on(db, name, most=MOST_NETWORKS)
+        return await self._networks_of(ids, name)
+
+    async def _networks_of(self, ids: Sequence[int], name: str) -> list[Network]:
+        """The networks of these repositories, each once, as far as they are on the shard."""
+        found, networks = set[int](), list[Network]()
+        for repository_id in ids:
+            if repository_id in found:
+                continue
+            async with self._db.read() as db:
+                members = [row for row in await shards.network(db, repository_id) if row.shard == name]
+            found |= {row.id for row in members}
+            if members:
+                networks.append(_network(members))
+        return networks
+
+
+def _network(members: Sequence[MemberRow]) -> Network:
+    first = members[0]
+    changed = sum(row.updated_at > now() - CHANGED_WITHIN for row in members)
+    load = Load(sum(row.size for row in members), changed)
+    return Network(first.id, f"{first.owner_login}/{first.name}", len(members), load)
+
+
+def _load(usage: UsageRow | None) -> Load:
+    return Load(int(usage.bytes), int(usage.changed)) if usage is not None else Load()
+
+
+def _progress(job: JobStateRow) -> str:
+    if job.state == JobState.FAILED:
+        return f"failed: {job.last_error}"
+    if job.progress is None:
+        return f"waits, after {job.last_error}" if job.last_error else "waits"
+    progress = msgspec.json.decode(job.progress, type=Progress)
+    return f"{progress.phase}, {progress.copied_bytes} bytes, {progress.repositories} repositories copied"
