@@ -114,6 +114,13 @@ class Part:
             self.kill()
             raise
 
+    def output_of(self, *arguments: str) -> str:
+        """What another command prints, with the program and the settings of this process. Raises CalledProcessError."""
+        command = [*self._command[:3], *arguments]
+        return subprocess.run(
+            command, env=self._environment, stdout=subprocess.PIPE, text=True, check=True
+        ).stdout
+
     def log_end(self) -> str:
         return self._log.read_text(errors="replace")[-LOG_SHOWN:]
 
@@ -274,6 +281,10 @@ class Cluster:
     def resume(self, part: str) -> None:
         for replica in self._parts[part]:
             replica.send_signal(signal.SIGCONT)
+
+    def shards(self, *arguments: str) -> str:
+        """What `ingot-repos shards` prints."""
+        return self._parts["repos"][0].output_of("shards", *arguments)
 
     def serve_ssh(self) -> int:
         if not self._serves_ssh:

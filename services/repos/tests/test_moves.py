@@ -210,17 +210,17 @@ async def test_a_move_goes_on_where_it_was_killed(worlds, ann, tmp_path):
     await git("pull", "-q", f"{urls[0]}/ann/app.git", "master", cwd=work, person=ann)
     tip = await commit(work)
     await git("push", "-q", f"{urls[0]}/ann/app.git", "master", cwd=work, person=ann)
-    asked, files = [], b.components.shards.files
+    requested, files = [], b.components.shards.files
 
     def files_noticed(shard, repository_id, paths):
-        asked.extend(paths)
+        requested.extend(paths)
         return files(shard, repository_id, paths)
 
     b.components.shards.files = files_noticed
     await request_move(a, app["id"], "a", "b")
     assert await b.components.move_workers.step() == 1
     assert await shard_of(a, app["id"]) == "b"
-    assert len(asked) == 3  # the objects of the commit that was pushed
+    assert len(requested) == 3  # the objects of the commit that was pushed
     assert fsck(b, app["id"]) == {"refs/heads/master": tip}
     # And a job of the first worker that was thought dead does nothing.
     await request_move(a, app["id"], "a", "b")

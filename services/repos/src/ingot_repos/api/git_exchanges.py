@@ -248,7 +248,8 @@ async def push(repository: ResolvedRepository, pusher: Pusher, exchange: Exchang
                 await asyncio.shield(_settled(request, push_id))
     except OnAnotherShard as error:
         # It moved after the client was let in. The journal says so before git gets anything.
-        await forward_push(request, error.shard, push.body, exchange.send)
+        with contextlib.suppress(ClientDisconnected):
+            await forward_push(request, error.shard, push.body, exchange.send)
         return
     if has_more_to_say:
         last += await _end_of_report(repository, pusher, plan, options, report, request)

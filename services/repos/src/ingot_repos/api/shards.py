@@ -33,7 +33,7 @@ CONNECTION_HEADERS = frozenset(
 )
 BODY_HEADERS = frozenset((b"content-length", b"content-encoding"))
 """Of a body that is sent on in another form."""
-MOST_HOPS = 3
+MOST_FORWARDERS = 3
 """Shards that forward one request: a repository may move while it is on its way."""
 DROPPED_HEADERS = frozenset((b"connection", b"keep-alive", b"transfer-encoding", b"x-request-id"))
 
@@ -69,10 +69,12 @@ class ForwardedResponse(Response[None]):
     async def _exchange(self, scope: Any, receive: Receive) -> Answer:
         """Send the request on. Raises OSError, Unavailable."""
         headers = [(name, value) for name, value in scope["headers"] if name not in CONNECTION_HEADERS]
-        hops = [hop for hop in self._request.headers.get(FORWARDED_BY, "").split(",") if hop]
-        if len(hops) >= MOST_HOPS:
+        forwarders = [name for name in self._request.headers.get(FORWARDED_BY, "").split(",") if name]
+        if len(forwarders) >= MOST_FORWARDERS:
             raise Unavailable("the shards do not agree on where the repository is")
-        headers.append((FORWARDED_BY.encode(), ",".join([*hops, self._request.settings.shard]).encode()))
+        headers.append(
+            (FORWARDED_BY.encode(), ",".join([*forwarders, self._request.settings.shard]).encode())
+        )
         body = self._body
         if body is None:
             body = _body(scope, receive)

@@ -35,10 +35,10 @@ class Shards:
     async def origin(self, name: str) -> Origin:
         """Raises Unavailable for a shard that is neither in the settings nor added."""
         if name not in self._origins:
-            found = await self._find(name)
-            if found is None:
+            origin = await self._find(name)
+            if origin is None:
                 raise Unavailable(f"the shard {name} is not in INGOT_REPOS_SHARDS, and was not added")
-            self._origins[name] = found
+            self._origins[name] = origin
         return self._origins[name]
 
     async def contents(self, shard: str, repository_id: int, answer: type[_T]) -> _T:

@@ -137,9 +137,9 @@ def link_files(path: Path, files: Collection[ObjectFile], others: dict[tuple[int
 
 def remove_surplus(path: Path, files: Sequence[ObjectFile]) -> None:
     """Remove files of objects that the list has not: git has packed them since they were copied."""
-    kept = {file.path for file in files}
+    listed = {file.path for file in files}
     for file in list(_files(path)):
-        if file.path not in kept:
+        if file.path not in listed:
             (path / file.path).unlink()
 
 

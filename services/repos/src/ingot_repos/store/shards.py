@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import bindparam, case, delete, func, or_, select, union_all, update
+from sqlalchemy import Select, bindparam, case, delete, func, or_, select, union_all, update
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
@@ -57,7 +57,7 @@ class MemberRow(TypedRow):
 _PLACE = select(repository.c.shard, repository.c.locked_until).where(
     repository.c.id == bindparam("repository_id", type_=BigId)
 )
-_READ, _HELD = (
+_READ, _LOCK_FOR_SHARE = (
     PreparedQuery(_PLACE, PlaceRow),
     PreparedQuery(_PLACE.with_for_update(read=True), PlaceRow),
 )
@@ -70,7 +70,7 @@ async def place(db: Executor, repository_id: int) -> PlaceRow | None:
 
 async def hold(tx: Executor, repository_id: int) -> PlaceRow | None:
     """The same, locked for share: until the transaction ends nobody locks or moves the repository."""
-    return await _HELD.first(tx, repository_id=repository_id)
+    return await _LOCK_FOR_SHARE.first(tx, repository_id=repository_id)
 
 
 async def shard_with_files(db: Executor, repository_id: int) -> str | None:
@@ -124,16 +124,16 @@ _MEMBERS = select(
 
 async def network(db: Executor, repository_id: int) -> Sequence[MemberRow]:
     """The repository, its parents, and all their forks, by id; none when it is not there."""
-    found: dict[int, MemberRow] = {}
-    asked, wanted = set[int](), {repository_id}
-    while wanted:
-        statement = _MEMBERS.where(or_(repository.c.id.in_(wanted), repository.c.fork_of.in_(wanted)))
-        rows = [row for row in await fetch_all(db, statement, MemberRow) if row.id not in found]
-        found |= {row.id: row for row in rows}
-        asked |= wanted
-        wanted = {row.id for row in rows} | {row.fork_of for row in rows if row.fork_of is not None}
-        wanted -= asked
-    return sorted(found.values(), key=lambda row: row.id)
+    members: dict[int, MemberRow] = {}
+    visited, frontier = set[int](), {repository_id}
+    while frontier:
+        statement = _MEMBERS.where(or_(repository.c.id.in_(frontier), repository.c.fork_of.in_(frontier)))
+        rows = [row for row in await fetch_all(db, statement, MemberRow) if row.id not in members]
+        members |= {row.id: row for row in rows}
+        visited |= frontier
+        frontier = {row.id for row in rows} | {row.fork_of for row in rows if row.fork_of is not None}
+        frontier -= visited
+    return sorted(members.values(), key=lambda row: row.id)
 
 
 async def find(db: Executor, owner: str, name: str) -> int | None:
@@ -209,7 +209,7 @@ class LinkedRow(TypedRow):
     uuid: str
 
 
-def _objects_on(name: str) -> Any:
+def _objects_on(name: str) -> Select[tuple[int]]:
     return select(lfs_object.c.id).where(lfs_object.c.shard == name)
 
 

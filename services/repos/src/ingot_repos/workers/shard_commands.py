@@ -66,8 +66,8 @@ class ShardCommands:
         if not sources:
             yield f"{full_name} is on {target} already"
         for source in sorted(sources):
-            asked = PlannedMove(_network([row for row in network if row.shard == source]), source, target)
-            async for line in self._done([asked]):
+            planned = PlannedMove(_network([row for row in network if row.shard == source]), source, target)
+            async for line in self._done([planned]):
                 yield line
 
     async def rebalance(self, *, dry_run: bool) -> AsyncGenerator[str, None]:
@@ -88,7 +88,7 @@ class ShardCommands:
     async def drain(self, name: str) -> AsyncGenerator[str, None]:
         """Give a shard no new repositories, and move all that it has to the others, each time to the emptiest."""
         added, usage = await self._state()
-        self._require_known(name, added, usage)
+        self._require_name(name, added, usage)
         others = [one for one in self._all(added, usage) if one != name and self._is_active(one, added)]
         if not others:
             raise CannotStart("there is no other shard that takes repositories")
@@ -97,39 +97,39 @@ class ShardCommands:
         while True:
             _, usage = await self._state()
             loads = {one: _load(usage.get(one)) for one in others}
-            asked: list[PlannedMove] = []
+            planned: list[PlannedMove] = []
             for network in await self._first_networks(name):
                 total = total_of({**loads, "": network.load})
                 target = min(others, key=lambda one: weight(loads[one], total))
-                asked.append(PlannedMove(network, name, target))
+                planned.append(PlannedMove(network, name, target))
                 loads[target] = total_of({"": loads[target], "network": network.load})
-            if not asked:
+            if not planned:
                 break
-            async for line in self._done(asked):
+            async for line in self._done(planned):
                 yield line
-            yield f"{usage[name].repositories - sum(one.network.repositories for one in asked)} repositories are left"
+            yield f"{usage[name].repositories - sum(one.network.repositories for one in planned)} repositories are left"
         yield f"{name} is empty; `ingot-repos shards remove {name}` says when it may go"
 
     async def remove(self, name: str) -> AsyncGenerator[str, None]:
         """Forget a shard that holds nothing any more."""
         added, usage = await self._state()
-        self._require_known(name, added, usage)
+        self._require_name(name, added, usage)
         async with self._db.read() as db:
             holdings = await shards.holdings(db, name)
             jobs = await shards.list_jobs(db, f"%@{name}")
-        held = [f"{count} {what}" for what, count in (*holdings.items(), ("jobs", len(jobs))) if count]
-        if held:
-            raise CannotStart(f"{name} still holds {', '.join(held)}")
+        remains = [f"{count} {what}" for what, count in (*holdings.items(), ("jobs", len(jobs))) if count]
+        if remains:
+            raise CannotStart(f"{name} still holds {', '.join(remains)}")
         if added.get(name) is None or added[name].state != ShardState.DRAINING:
             raise CannotStart(f"{name} takes new repositories; drain it first")
         async with self._db.transaction() as tx:
             await shards.save(tx, name, state=ShardState.REMOVED)
         yield f"{name} is removed; end its processes now, and take it out of INGOT_REPOS_SHARDS"
 
-    async def _done(self, asked: Sequence[PlannedMove]) -> AsyncGenerator[str, None]:
+    async def _done(self, planned: Sequence[PlannedMove]) -> AsyncGenerator[str, None]:
         """Ask for moves and say how they go, until all have ended. Raises CannotStart when one failed."""
         waiting: dict[tuple[str, str], PlannedMove] = {}
-        for one in asked:
+        for one in planned:
             async with self._db.transaction() as tx:
                 network = await shards.network(tx, one.network.id)
                 if network:
@@ -150,7 +150,9 @@ class ShardCommands:
             if waiting:
                 await asyncio.sleep(self._poll)
         if failed:
-            raise CannotStart(f"{failed} of {len(asked)} moves failed; what they were about is where it was")
+            raise CannotStart(
+                f"{failed} of {len(planned)} moves failed; what they were about is where it was"
+            )
 
     async def _state(self) -> tuple[dict[str, ShardRow], dict[str, UsageRow]]:
         async with self._db.read() as db:
@@ -163,14 +165,14 @@ class ShardCommands:
     def _is_active(self, name: str, added: Mapping[str, ShardRow]) -> bool:
         return name not in added or added[name].state == ShardState.ACTIVE
 
-    def _require_known(self, name: str, added: Mapping[str, ShardRow], usage: Mapping[str, UsageRow]) -> None:
+    def _require_name(self, name: str, added: Mapping[str, ShardRow], usage: Mapping[str, UsageRow]) -> None:
         if name not in self._all(added, usage):
             raise CannotStart(f"there is no shard {name}; the names are {', '.join(self._all(added, usage))}")
 
     def _require_active(
         self, name: str, added: Mapping[str, ShardRow], usage: Mapping[str, UsageRow]
     ) -> None:
-        self._require_known(name, added, usage)
+        self._require_name(name, added, usage)
         if not self._is_active(name, added):
             raise CannotStart(f"{name} takes no repositories")
 
@@ -186,13 +188,13 @@ class ShardCommands:
 
     async def _networks_of(self, ids: Sequence[int], name: str) -> list[Network]:
         """The networks of these repositories, each once, as far as they are on the shard."""
-        found, networks = set[int](), list[Network]()
+        visited, networks = set[int](), list[Network]()
         for repository_id in ids:
-            if repository_id in found:
+            if repository_id in visited:
                 continue
             async with self._db.read() as db:
                 members = [row for row in await shards.network(db, repository_id) if row.shard == name]
-            found |= {row.id for row in members}
+            visited |= {row.id for row in members}
             if members:
                 networks.append(_network(members))
         return networks
