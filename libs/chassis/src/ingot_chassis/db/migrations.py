@@ -86,6 +86,11 @@ def _tell_progress(ctx: Any, step: Any, heads: Any, run_args: Any) -> None:
     log.info("revision applied", revision=step.up_revision_id, what=step.up_revision.doc)
 
 
+def is_compared(name: str | None, kind: str, _parents: object) -> bool:
+    """Whether a table of a database is one that a service declares; not those in which SQLite keeps trigrams of texts."""
+    return kind != "table" or "_trigrams" not in (name or "")
+
+
 def run_env(target_metadata: object) -> None:
     """The whole of a service's ``env.py``."""
     from alembic import context
@@ -95,6 +100,7 @@ def run_env(target_metadata: object) -> None:
         connection=connection,
         target_metadata=target_metadata,  # type: ignore[arg-type]
         transactional_ddl=True,
+        include_name=is_compared,
         render_as_batch=connection.dialect.name == "sqlite",
         on_version_apply=_tell_progress,
     )
