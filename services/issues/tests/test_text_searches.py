@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from urllib.parse import quote
 
 import pytest
 from sqlalchemy import make_url, text
@@ -107,6 +108,53 @@ async def test_postgresql_looks_at_few_rows_for_a_rare_word(world):
                 shown = json.loads(shown) if isinstance(shown, str) else shown
                 rows += rows_of(shown[0]["Plan"])
         assert rows < MANY / 10, path
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_sqlite_looks_up_the_rows_that_have_the_trigrams_of_a_text(world):
+    await world.open_issue("It burns", body='say "needle", 100%_sure')
+    await world.open_issue("second")
+    await world.create("/issues/2/comments", {"body": "a NEEDLE in the hay"})
+    await world.create("/issues/2/comments", {"body": "one more needle"})
+    for text_, expected in {
+        "needle": [2, 1],
+        'y "needle"': [1],
+        "100%_SURE": [1],
+        "ay": [2, 1],
+        "zebra": [],
+    }.items():
+        path = f"/issues?q={quote(text_)}"
+        with count_statements(world.db) as statements:
+            assert await numbers(world, path) == expected, text_
+        plan = []
+        async with world.db.reading.connect() as connection:
+            for statement, parameters in statements:
+                if " LIKE " in statement:
+                    rows = await connection.exec_driver_sql(
+                        f"EXPLAIN QUERY PLAN {statement}", tuple(parameters)
+                    )
+                    plan += [row.detail for row in rows]
+        assert plan
+        for table in ("issue", "comment"):
+            by_id = f"SEARCH {table} USING INTEGER PRIMARY KEY (rowid=?)"
+            ways = {line for line in plan if line.split()[:2] in (["SEARCH", table], ["SCAN", table])}
+            ways = {way for way in ways if "COVERING" not in way}  # which reads no text
+            assert (ways == {by_id}) == (len(text_) > 2), ways
+    await world.call("PATCH", "/issues/1", {"title": "It smokes", "body": "nothing"})
+    await world.call("DELETE", "/issues/comments/1")
+    assert [await numbers(world, f"/issues?q={text_}") for text_ in ("burns", "smokes", "needle")] == [
+        [],
+        [1],
+        [2],
+    ]
+    assert (await world.call("DELETE", "/issues/2")).status_code == 204
+    assert await numbers(world, "/issues?q=needle") == []
+    async with world.db.transaction() as tx:
+        for table in (
+            "issue_trigrams",
+            "comment_trigrams",
+        ):  # fails where the index has what the rows have not
+            await tx.execute(text(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')"))
 
 
 async def revision_and_indexes(world):

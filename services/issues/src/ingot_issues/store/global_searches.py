@@ -112,7 +112,9 @@ async def list_page(
     """
     ids = [one.id for one in repositories]
     more = [*conditions(None, filters, ids), *_personal_conditions(personal)]
-    matching = select(issue.c.id).where(is_among(issue.c.repository_id, ids), *_of_units(repositories), *more)
+    matching = select(issue.c.id).where(*_of_units(repositories), *more)
+    if not filters.text:  # else the matches are of these repositories
+        matching = matching.where(is_among(issue.c.repository_id, ids))
     if filters.is_pull is not None:
         matching = matching.where(issue.c.is_pull.is_(filters.is_pull))
     if filters.state != StateFilter.ALL:

@@ -2,11 +2,27 @@
 
 On PostgreSQL the texts have trigram indexes (pg_trgm). The text is written into the statement: only so does the planner
 know whether it is rare, when the index finds it, or common, when walking from the newest on finds it soon.
+
+On SQLite the virtual tables ``issue_trigrams`` and ``comment_trigrams`` (FTS5) say which rows may have the text.
 """
 
 from collections.abc import Collection
+from typing import Any
 
-from sqlalchemy import ColumnElement, String, bindparam, func, select, union
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    String,
+    bindparam,
+    func,
+    literal_column,
+    select,
+    true,
+    union,
+)
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 
 from ingot_issues.store.comments import CommentKind
 from ingot_issues.store.repository_ids import is_among
@@ -15,6 +31,61 @@ from ingot_issues.store.tables import comment, issue
 MOST_MATCHES = 10_000
 """Issues, and comments, that a text finds at most, the newest: an exact number would cost as much as looking at each."""
 _ESCAPE = "/"
+_TRIGRAM = 3
+
+
+class may_match(FunctionElement[bool]):  # noqa: N801 - written like the functions of SQL
+    """Whether the index ``table`` of SQLite's has the text in the row ``id_column``; true elsewhere."""
+
+    inherit_cache = True
+    name = "may_match"
+    _is_implicitly_boolean = True
+    type = Boolean()
+
+    def __init__(self, id_column: ColumnElement[int], table: str, text: str) -> None:
+        phrase = bindparam(None, '"' + text.replace('"', '""') + '"', type_=String, unique=True)
+        super().__init__(id_column, literal_column(table), phrase)
+
+
+@compiles(may_match)
+def _elsewhere(_element: may_match, _compiler: SQLCompiler, **_options: Any) -> str:
+    return "true"
+
+
+@compiles(may_match, "sqlite")
+def _on_sqlite(element: may_match, compiler: SQLCompiler, **options: Any) -> str:
+    id_column, table, phrase = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"{id_column} IN (SELECT rowid FROM {table} WHERE {table} MATCH {phrase})"  # noqa: S608
+
+
+class is_match(FunctionElement[bool]):  # noqa: N801
+    """Whether ``id_column`` is one of the ids of a statement. On PostgreSQL they are an array, whose rows are looked up.
+
+    Else the planner may walk all issues, and look for each among the ids.
+    """
+
+    inherit_cache = True
+    name = "is_match"
+    _is_implicitly_boolean = True
+    type = Boolean()
+
+
+@compiles(is_match)
+def _among_rows(element: is_match, compiler: SQLCompiler, **options: Any) -> str:
+    id_column, ids = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"{id_column} IN {ids}"
+
+
+@compiles(is_match, "postgresql")
+def _in_array(element: is_match, compiler: SQLCompiler, **options: Any) -> str:
+    id_column, ids = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"{id_column} = ANY (ARRAY{ids})"
+
+
+def _may_match(id_column: ColumnElement[int], table: str, text: str) -> ColumnElement[bool]:
+    """Texts that are too short for the index, or whose letters FTS5 may fold in another way, are looked for in all rows."""
+    is_plain = all(letter.isascii() or letter.lower() == letter.upper() for letter in text)
+    return may_match(id_column, table, text) if is_plain and len(text) >= _TRIGRAM else true()
 
 
 def contains_text(text: str, repository_ids: Collection[int]) -> ColumnElement[bool]:
@@ -29,7 +100,11 @@ def contains_text(text: str, repository_ids: Collection[int]) -> ColumnElement[b
 
     in_issues = (
         select(issue.c.id)
-        .where(is_among(issue.c.repository_id, repository_ids), has_it(issue.c.title) | has_it(issue.c.body))
+        .where(
+            _may_match(issue.c.id, "issue_trigrams", text),
+            is_among(issue.c.repository_id, repository_ids),
+            has_it(issue.c.title) | has_it(issue.c.body),
+        )
         .order_by(issue.c.id.desc())
         .limit(MOST_MATCHES)
         .subquery("in_issues")
@@ -37,6 +112,7 @@ def contains_text(text: str, repository_ids: Collection[int]) -> ColumnElement[b
     in_comments = (
         select(comment.c.issue_id)
         .where(
+            _may_match(comment.c.id, "comment_trigrams", text),
             is_among(comment.c.repository_id, repository_ids),
             comment.c.kind == CommentKind.COMMENT,
             has_it(comment.c.body),
@@ -45,10 +121,9 @@ def contains_text(text: str, repository_ids: Collection[int]) -> ColumnElement[b
         .limit(MOST_MATCHES)
         .subquery("in_comments")
     )
-    # Not flattened: else the planner may walk all issues, and look for each among the matches.
     ids = (
         union(select(in_issues.c.id), select(in_comments.c.issue_id))
         .cte("matches")
         .prefix_with("MATERIALIZED", dialect="postgresql")
     )
-    return issue.c.id.in_(select(ids.c.id))
+    return is_match(issue.c.id, select(ids.c.id).scalar_subquery())
