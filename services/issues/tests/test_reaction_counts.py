@@ -17,6 +17,8 @@ async def test_reactions_of_an_issue_and_its_comments_are_counted_at_once(world)
         (None, "heart", 1, False),
         (1, "eyes", 1, False),
     ]
+    page = await world.call("GET", "/issues/1/reactions/counts?limit=1&page=2")
+    assert ([one["content"] for one in page.json()], page.headers["x-total-count"]) == (["heart"], "3")
     assert not any(
         one["own"] for one in (await world.call("GET", "/issues/1/reactions/counts", as_=0)).json()
     )

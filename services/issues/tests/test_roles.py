@@ -106,7 +106,9 @@ MATRIX = {
     "PATCH /pulls/{pull}": (401, 403, 201, 201),
     "GET /pulls/{pull}/commits": (200, 200, 200, 200),
     "GET /pulls/{pull}/files": (200, 200, 200, 200),
+    "GET /pulls/{pull}/comments": (200, 200, 200, 200),
     "GET /pulls/{pull}/merge": (404, 404, 404, 404),
+    "GET /commits/{pull}/pull": (404, 404, 404, 404),  # no pull request is merged as that
     "POST /pulls/{pull}/merge": (401, 403, 200, 200),
     "DELETE /pulls/{pull}/merge": (401, 403, 404, 404),  # none is scheduled
     "POST /pulls/{pull}/update": (401, 403, 200, 200),

@@ -1,7 +1,7 @@
 """How many people react to an issue and to each of its comments, at once."""
 
 import msgspec
-from litestar import get
+from litestar import Response, get
 
 from ingot_issues.api.issues import issue_of
 from ingot_issues.api.policies import in_repository
@@ -24,12 +24,16 @@ class ReactionCount(msgspec.Struct):
     operation_id="issueCountReactions",
     tags=["issue"],
 )
-async def count_reactions(request: IssuesRequest, index: int) -> list[ReactionCount]:
-    """Reactions to an issue and its comments, counted by their content."""
-    issue = await issue_of(request, index)
+async def count_reactions(request: IssuesRequest, index: int) -> Response[list[ReactionCount]]:
+    """Reactions to an issue and its comments, counted by their content: all, unless `page` or `limit` is given."""
+    issue, page = await issue_of(request, index), request.page()
+    is_paged = "page" in request.query_params or "limit" in request.query_params
     async with request.db.read() as db:
-        rows = await store.count_of_issue(db, issue.id, viewer_id=request.principal.id)
-    return [ReactionCount(row.comment_id, row.content, row.count, bool(row.own)) for row in rows]
+        rows, total = await store.count_of_issue(
+            db, issue.id, viewer_id=request.principal.id, page=page if is_paged else None
+        )
+    counts = [ReactionCount(row.comment_id, row.content, row.count, bool(row.own)) for row in rows]
+    return Response(counts, headers=request.page_headers(page, total) if is_paged else None)
 
 
 routes = [count_reactions]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import case, func, select
 
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import TypedRow, fetch_all
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_page
 from ingot_issues.store.tables import reaction
 
 
@@ -18,8 +18,10 @@ class ReactionCountRow(TypedRow):
     own: int
 
 
-async def count_of_issue(db: Executor, issue_id: int, *, viewer_id: int) -> Sequence[ReactionCountRow]:
-    """In the order in which each was first given."""
+async def count_of_issue(
+    db: Executor, issue_id: int, *, viewer_id: int, page: Slice | None
+) -> tuple[Sequence[ReactionCountRow], int]:
+    """A page, or all, in the order in which each was first given; and how many there are."""
     statement = (
         select(
             reaction.c.comment_id,
@@ -31,4 +33,7 @@ async def count_of_issue(db: Executor, issue_id: int, *, viewer_id: int) -> Sequ
         .group_by(reaction.c.comment_id, reaction.c.content)
         .order_by(func.min(reaction.c.id))
     )
-    return await fetch_all(db, statement, ReactionCountRow)
+    if page is not None:
+        return await fetch_page(db, statement, page, ReactionCountRow)
+    rows = await fetch_all(db, statement, ReactionCountRow)
+    return rows, len(rows)
