@@ -83,3 +83,53 @@ async def test_teams_that_have_the_repository_are_named_in_rules(world, ann, app
         path, {"rule_name": "a", "enable_push": True, "push_whitelist_teams": ["owners"]}
     )
     assert (created.status_code, created.json()["push_whitelist_teams"]) == (201, ["Owners"])
+
+
+async def test_branches_say_what_protects_them_and_what_the_caller_may_do(world, ann, bob, app):
+    branches = "/repos/ann/app/branches"
+    for name in ("release/1", "release/2", "topic"):
+        await ann.post(branches, {"new_branch_name": name})
+    with world.count_statements() as without:
+        await ann.get(branches)
+    rule = {
+        "rule_name": "release/*",
+        "enable_push": True,
+        "enable_push_whitelist": True,
+        "push_whitelist_usernames": ["ann"],
+        "enable_merge_whitelist": True,
+        "merge_whitelist_usernames": ["bob"],
+        "required_approvals": 2,
+        "enable_status_check": True,
+        "status_check_contexts": ["ci/*"],
+    }
+    await ann.post(PATH, rule)
+    with world.count_statements() as statements:
+        listed = {branch["name"]: branch for branch in (await ann.get(branches)).json()}
+    assert len(statements) == len(without)
+    assert not listed["topic"]["protected"]
+    assert listed["topic"]["effective_branch_protection_name"] == ""
+    protected = {
+        "protected": True,
+        "required_approvals": 2,
+        "enable_status_check": True,
+        "status_check_contexts": ["ci/*"],
+        "user_can_push": True,
+        "user_can_merge": False,
+        "effective_branch_protection_name": "release/*",
+    }
+    assert listed["release/1"] == listed["release/1"] | protected
+    one = (await ann.get(f"{branches}/release/2")).json()
+    assert one == one | protected
+    made = (await ann.post(branches, {"new_branch_name": "release/3"})).json()
+    assert made == made | protected
+    stranger = (await bob.get(f"{branches}/release/1")).json()
+    nothing = {"user_can_push": False, "user_can_merge": False, "effective_branch_protection_name": ""}
+    assert stranger == stranger | protected | nothing
+    await ann.call("PUT", "/api/v1/repos/ann/app/collaborators/bob", {"permission": "write"})
+    writer = (await bob.get(f"{branches}/release/1")).json()
+    assert (writer["user_can_push"], writer["user_can_merge"]) == (False, True)
+    found = await ann.get(f"{branches}?q=SE/&limit=2")
+    assert ([branch["name"] for branch in found.json()], found.headers["X-Total-Count"]) == (
+        ["release/1", "release/2"],
+        "3",
+    )

@@ -1,5 +1,7 @@
 """Branches, as git has them."""
 
+from typing import Any
+
 import msgspec
 from litestar import Response, get
 
@@ -10,16 +12,18 @@ from ingot_repos.api.policies import in_repository
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core.excerpts import clip_for_list
 from ingot_repos.core.presenter import author_addresses
+from ingot_repos.core.protections import Actor, Rules, actor_of, may_merge
 from ingot_repos.core.signatures import UNSIGNED
 from ingot_repos.git.branches import branch_with_commit, page_of_branches
 from ingot_repos.git.commits import CommitInfo
 from ingot_repos.git.errors import RefNotFound, RepositoryNotFound
 from ingot_repos.git.signatures import commit_signatures
-from ingot_repos.store import accounts
+from ingot_repos.store import accounts, protections
+from ingot_repos.store.protections import read_rule
 
 
 class Branch(msgspec.Struct):
-    """A branch, and what the caller may do to it."""
+    """A branch, and what the caller may do to it. Only who may read the rules learns the name of the one that protects it."""
 
     name: str
     commit: Commit
@@ -41,19 +45,37 @@ async def branch_views(
     verifications = await verifications_of(request, infos, signatures)
     async with request.db.read() as db:
         logins = await accounts.logins_by_email(db, author_addresses(*infos))
+        rules = Rules(await protections.list_branch_rules(db, repository.id), ())
     row = repository.row
+    actor = actor_of(request.principal, row, repository.level)
     writes = reaches(repository.level, "write") and not row.archived and not row.mirror
     return [
         Branch(
-            name,
-            request.presenter.commit(
+            name=name,
+            commit=request.presenter.commit(
                 repository.full_name, info, logins, verification=verifications.get(info.oid, UNSIGNED)
             ),
-            user_can_push=writes,
-            user_can_merge=writes,
+            **_guard(rules, actor, name, info.oid, writes=writes),
         )
         for name, info in tips
     ]
+
+
+def _guard(rules: Rules, actor: Actor, name: str, tip: str, *, writes: bool) -> dict[str, Any]:
+    """The fields of a branch that follow from the rule that protects it, if one does."""
+    row = rules.of_branch(name)
+    if row is None:
+        return {"user_can_push": writes, "user_can_merge": writes}
+    rule = read_rule(row)
+    return {
+        "protected": True,
+        "required_approvals": rule.required_approvals,
+        "enable_status_check": rule.enable_status_check,
+        "status_check_contexts": rule.status_check_contexts,
+        "user_can_push": writes and rules.may_push(actor, name, tip),
+        "user_can_merge": writes and may_merge(rule, actor),
+        "effective_branch_protection_name": row.rule_name if reaches(actor.level, "write") else "",
+    }
 
 
 @get(
@@ -62,13 +84,13 @@ async def branch_views(
     operation_id="repoListBranches",
     tags=["repository"],
 )
-async def list_branches(request: RepositoryRequest) -> Response[list[Branch]]:
-    """Branches by name. Long texts of their commits are shortened; the answer for one branch has them whole."""
+async def list_branches(request: RepositoryRequest, q: str = "") -> Response[list[Branch]]:
+    """Branches by name, with `q` those whose names hold it. Long texts of their commits are shortened; the answer for one branch has them whole."""
     repository = request.resource
     page = request.page()
     try:
         tips, total = await request.storage.call(
-            repository.id, page_of_branches, page.offset, page.limit, clip_for_list
+            repository.id, page_of_branches, q, page.offset, page.limit, clip_for_list
         )
     except RepositoryNotFound:
         raise NotFound from None

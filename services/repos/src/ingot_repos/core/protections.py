@@ -58,6 +58,11 @@ class Rules(msgspec.Struct, frozen=True):
         """The rule that protects a branch."""
         return next((row for row in self.branches if globs.matches(row.rule_name, name)), None)
 
+    def may_push(self, actor: Actor, name: str, tip: str) -> bool:
+        """Whether ``actor`` may let a branch go on from its commit ``tip``."""
+        refusals = self.refusals(actor, [RefChange(BRANCHES + name, tip, tip)])
+        return all(refusal.forced_only for refusal in refusals)
+
     def refusals(self, actor: Actor, changes: Iterable[RefChange]) -> list[RefRefusal]:
         """The changes that ``actor`` may not make."""
         refusals = (self._refusal(actor, change) for change in changes)
@@ -130,6 +135,13 @@ async def rules_of(db: Executor, repository_id: int) -> Rules:
     )
 
 
+def may_merge(rule: BranchRule, actor: Actor) -> bool:
+    """Whether ``actor`` is among those who may merge into the branches of a rule."""
+    return not rule.enable_merge_whitelist or actor.is_among(
+        rule.merge_whitelist_usernames, rule.merge_whitelist_teams
+    )
+
+
 async def merge_rule(db: Executor, row: RepositoryRow, actor: Actor, branch: str, head_sha: str) -> MergeRule:
     """What the protection of ``branch`` demands of a merge of ``head_sha`` by ``actor``."""
     protection = Rules(await protections.list_branch_rules(db, row.id), ()).of_branch(branch)
@@ -144,8 +156,7 @@ async def merge_rule(db: Executor, row: RepositoryRow, actor: Actor, branch: str
     )
     return MergeRule(
         rule_name=protection.rule_name,
-        may_merge=not rule.enable_merge_whitelist
-        or actor.is_among(rule.merge_whitelist_usernames, rule.merge_whitelist_teams),
+        may_merge=may_merge(rule, actor),
         may_override=bypasses or (reaches(actor.level, "admin") and not rule.block_admin_merge_override),
         missing_checks=missing,
         required_approvals=rule.required_approvals,

@@ -10,10 +10,13 @@ from ingot_repos.git.refs import BRANCHES, TAGS, Branch, get_branch, list_branch
 
 
 def page_of_branches(
-    repo: pygit2.Repository, offset: int, limit: int, clip: Callable[[CommitInfo], CommitInfo]
+    repo: pygit2.Repository, part: str, offset: int, limit: int, clip: Callable[[CommitInfo], CommitInfo]
 ) -> tuple[list[tuple[str, CommitInfo]], int]:
-    """One page of the branches by name, each with the clipped commit at its tip, and the number of branches."""
-    branches, total = list_branches(repo, offset=offset, limit=limit)
+    """One page of the branches whose names hold ``part``, by name, each with the clipped commit at its tip; and their number.
+
+    Capital and small letters are the same.
+    """
+    branches, total = list_branches(repo, part=part, offset=offset, limit=limit)
     return [(branch.name, clip(tip(repo, branch))) for branch in branches], total
 
 

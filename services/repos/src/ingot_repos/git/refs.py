@@ -121,12 +121,15 @@ def ref_target(repo: pygit2.Repository, name: str) -> str | None:
 
 
 def list_branches(
-    repo: pygit2.Repository, *, offset: int = 0, limit: int | None = None
+    repo: pygit2.Repository, *, part: str = "", offset: int = 0, limit: int | None = None
 ) -> tuple[list[Branch], int]:
-    """One page of the branches by name, and the number of branches."""
+    """One page of the branches whose names hold ``part`` in any case, by name, and the number of these branches."""
     tips = list_refs(repo, (BRANCHES,))
-    names = list(tips)[offset : None if limit is None else offset + limit]
-    return [Branch(name.removeprefix(BRANCHES), tips[name]) for name in names], len(tips)
+    names = list(tips)
+    if part:
+        names = [name for name in names if part.casefold() in name.removeprefix(BRANCHES).casefold()]
+    page = names[offset : None if limit is None else offset + limit]
+    return [Branch(name.removeprefix(BRANCHES), tips[name]) for name in page], len(names)
 
 
 def get_branch(repo: pygit2.Repository, name: str) -> Branch:
