@@ -11,7 +11,7 @@ from ingot_web.api.history import comparison_page
 from ingot_web.api.issues import beside, conversation, list_page
 from ingot_web.api.previews import preview
 from ingot_web.api.request import WebRequest
-from ingot_web.api.reviews import comments_of, conversations_on_lines, line_context, reviews_of
+from ingot_web.api.reviews import as_issue, comments_of, conversations_on_lines, line_context, reviews_of
 
 COMMITS = 50
 STYLES = (
@@ -54,15 +54,14 @@ async def show(request: WebRequest, index: int) -> Response[Any]:
 async def _conversation_page(
     frame: RepositoryFrame, index: int, problem: ApiError | None = None
 ) -> Response[Any]:
-    pull, issue, reviews, comments, checks, timeline, counts, blockers = await frame.load(
+    pull, reviews, comments, checks, timeline, counts, blockers = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)),
-        frame.forge.get("issues", frame.api("issues", index)),
         reviews_of(frame, index),
         comments_of(frame, index),
         frame.forge.get_if_there("repos", frame.api("commits", f"refs/pull/{index}/head", "status")),
         *beside(frame, index),
     )
-    repository = frame.repository
+    issue, repository = as_issue(pull), frame.repository
     shown = {entry["review_id"] for entry in timeline.rows}
     here = [comment for comment in comments.rows if comment["pull_request_review_id"] in shown]
     conversations = await conversations_on_lines(frame, here, reviews)
@@ -90,9 +89,8 @@ async def _conversation_page(
 async def commits(request: WebRequest, index: int) -> Response[str]:
     """The commits of a pull request."""
     frame = RepositoryFrame(request)
-    pull, issue, listing = await frame.load(
+    pull, listing = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)),
-        frame.forge.get("issues", frame.api("issues", index)),
         frame.forge.listing(
             "issues", frame.api("pulls", index, "commits"), page=request.number, limit=COMMITS
         ),
@@ -103,7 +101,7 @@ async def commits(request: WebRequest, index: int) -> Response[str]:
         title=f"Commits of {pull['title']} #{index}",
         page_name="commits",
         pull=pull,
-        issue=issue,
+        issue=as_issue(pull),
         listing=listing,
         pages=request.pages_of(listing.total, COMMITS),
     )

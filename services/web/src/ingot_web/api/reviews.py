@@ -34,6 +34,11 @@ async def reviews_of(frame: RepositoryFrame, index: int) -> list[Any]:
     return [*first.rows, *(review for other in others for review in other.rows)]
 
 
+def as_issue(pull: Any) -> Any:
+    """A pull request as the issue that it is, for the parts that both have on their pages; it has all that those show."""
+    return {**pull, "pull_request": pull}
+
+
 def comments_of(frame: RepositoryFrame, index: int) -> Coroutine[Any, Any, ListPage]:
     """What is said to lines of a pull request; of very many comments the latest."""
     return frame.forge.listing("issues", frame.api("pulls", index, "comments"))
@@ -89,9 +94,8 @@ def chosen_style(text: str) -> str:
 async def files(request: WebRequest, index: int) -> Response[str]:
     """The changes of a pull request; ``at`` in the address opens the form of a comment on a line."""
     frame = RepositoryFrame(request)
-    pull, issue, text, reviews, comments = await frame.load(
+    pull, text, reviews, comments = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)),
-        frame.forge.get("issues", frame.api("issues", index)),
         diff_text(frame, frame.api("pulls", f"{index}.diff"), "issues"),
         reviews_of(frame, index),
         comments_of(frame, index),
@@ -118,7 +122,7 @@ async def files(request: WebRequest, index: int) -> Response[str]:
         title=f"Changes of {pull['title']} #{index}",
         page_name="files",
         pull=pull,
-        issue=issue,
+        issue=as_issue(pull),
         changes=changes,
         line_context=own,
         committed=committed if _SHA.fullmatch(committed) else "",
