@@ -48,7 +48,7 @@ class may_match(FunctionElement[bool]):  # noqa: N801 - written like the functio
 
 
 @compiles(may_match)
-def _elsewhere(_element: may_match, _compiler: SQLCompiler, **_options: Any) -> str:
+def _without_index(_element: may_match, _compiler: SQLCompiler, **_options: Any) -> str:
     return "true"
 
 
