@@ -73,7 +73,8 @@ async def test_the_head_of_a_fork_is_merged_from_the_fork(world):
 
 async def test_a_merge_is_recorded_and_announced_once(world):
     await world.propose()
-    assert (await world.call("GET", "/pulls/1/merge")).status_code == 404
+    unmerged = await world.call("GET", "/pulls/1/merge")
+    assert (unmerged.status_code, unmerged.content) == (404, b"")
     merged = await world.call("POST", "/pulls/1/merge", None)
     assert (merged.status_code, merged.content) == (200, b"")
     assert (await world.call("GET", "/pulls/1/merge")).status_code == 204

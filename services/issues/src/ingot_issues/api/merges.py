@@ -70,7 +70,7 @@ class MergePullRequest(msgspec.Struct, kw_only=True):
 async def is_merged(request: IssuesRequest, index: int) -> Response[None]:
     """204 when the pull request is merged, else 404; both without a body."""
     pull = await pull_of(request, index)
-    return Response(None, status_code=204 if pull.merged else 404)
+    return Response(None, status_code=204 if pull.merged else 404, media_type="text/plain")
 
 
 @post(
