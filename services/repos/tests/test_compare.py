@@ -31,6 +31,8 @@ async def test_what_the_head_has_and_the_base_has_not(ann, app):
         ("...feature/side", ["side"]),
         ("master...ann:feature/side", ["side"]),
         ("light...v1.0", ["second"]),
+        ("HEAD...feature/side", ["side"]),
+        ("light...HEAD", ["third", "second"]),
     ]:
         answer = await ann.get(f"{C}/{text}")
         assert shas(answer) == [app[name] for name in expected], text

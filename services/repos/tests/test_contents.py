@@ -250,6 +250,8 @@ async def test_archives_hold_one_folder(ann, first_tip):
     packed = await ann.get(f"/repos/ann/app/archive/{first_tip[:10]}.tar.gz")
     with tarfile.open(fileobj=io.BytesIO(packed.content)) as files:
         assert "app/later.txt" in files.getnames()
+    assert (await ann.get("/repos/ann/app/archive/HEAD.zip")).status_code == 200
+    assert (await raw(ann, "HEAD/later.txt")).content == (await raw(ann, "master/later.txt")).content
     for wrong in ("master.rar", "nothing.zip", ".zip", "master", "master.zip/x"):
         assert (await ann.get(f"/repos/ann/app/archive/{wrong}")).status_code == 404
 

@@ -42,6 +42,7 @@ async def test_a_tree_of_a_branch_tag_commit_or_tree(world, ann, app):
     assert (await ann.get(entries["src"]["url"].removeprefix("http://ingot.test/api/v1"))).json()[
         "total_count"
     ] == 2
+    assert (await ann.get(f"{G}/trees/HEAD")).json() == (await ann.get(f"{G}/trees/master")).json()
     side = (await ann.get(f"{G}/trees/feature/side")).json()
     assert "side.txt" in [entry["path"] for entry in side["tree"]]
 

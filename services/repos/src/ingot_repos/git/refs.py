@@ -174,11 +174,13 @@ def set_default_branch(repo: pygit2.Repository, name: str) -> None:
 
 
 def resolve(repo: pygit2.Repository, name: str) -> ResolvedName:
-    """Resolve a name: a branch, else a tag, else a commit id of 4 to 40 hex digits.
+    """Resolve a name: a branch, else a tag, else a commit id of 4 to 40 hex digits. `HEAD` is the default branch.
 
     Raises:
         RefNotFound: none of these; or an abbreviated id that is not unique.
     """
+    if name == "HEAD":
+        name = default_branch(repo)
     resolved = _resolve_ref(repo, name) or _resolve_commit(repo, name)
     if resolved is None:
         raise RefNotFound("no such branch, tag or commit")
@@ -189,7 +191,7 @@ def resolve_path(repo: pygit2.Repository, text: str) -> tuple[ResolvedName, str]
     """Split `<ref>/<path>` and resolve the ref; returns it and the rest, which may be empty.
 
     Segments are joined one by one: the first prefix that is a branch, else the first that is a tag, else a
-    first segment that is a full commit id, else all of it is a path on the default branch.
+    first segment that is a full commit id, or `HEAD` before a path, else all of it is a path on the default branch.
 
     Raises:
         RefNotFound: a commit id that does not exist, or the default branch has no commit.
@@ -203,7 +205,7 @@ def resolve_path(repo: pygit2.Repository, text: str) -> tuple[ResolvedName, str]
             resolved = _resolve_in(repo, namespace, prefix)
             if resolved is not None:
                 return resolved, text[len(prefix) + 1 :]
-    if is_object_id(segments[0].lower()):
+    if is_object_id(segments[0].lower()) or (segments[0] == "HEAD" and len(segments) > 1):
         return resolve(repo, segments[0]), "/".join(segments[1:])
     return resolve(repo, default_branch(repo)), text
 
