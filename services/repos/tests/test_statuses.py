@@ -28,12 +28,21 @@ async def test_the_list_of_a_ref_is_paged_sorted_and_filtered(world, ann, base):
         assert [status["id"] for status in listed.json()] == ids, query
         assert listed.headers["x-total-count"] == ("3" if "state" not in query else str(len(ids)))
     assert (await ann.get(f"{path}?sort=best")).status_code == 422
+    bogus = await ann.get(f"{path}?state=bogus")
+    assert (bogus.status_code, bogus.json()["errors"][0]["field"]) == (422, "state")
     for more in ("", "?state=", "?x=1"):
         combined = (await ann.get(path + more)).json()
         assert (combined["state"], [status["id"] for status in combined["statuses"]]) == ("success", [3, 2])
     world.settings.statuses_of_commits = "list"
     assert [status["id"] for status in (await ann.get(path)).json()] == [3, 2, 1]
     assert (await ann.get("/repos/ann/app/commits/topic/status?page=1")).json()["total_count"] == 2
+    await ann.post("/repos/ann/app/statuses/topic", {"state": "error", "context": "slow"})
+    second = await ann.get("/repos/ann/app/commits/topic/status?limit=1&page=2")
+    assert (second.json()["state"], second.json()["total_count"]) == ("failure", 3)
+    assert len(second.json()["statuses"]) == 1
+    assert second.headers["x-total-count"] == "3"
+    assert 'rel="next"' in second.headers["link"]
+    assert (await ann.get("/repos/ann/app/commits/HEAD/status?page=9")).json()["statuses"] == []
 
 
 @pytest.mark.parametrize(("tail", "failed"), [("status", "failure"), ("statuses", "")])

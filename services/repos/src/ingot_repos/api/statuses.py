@@ -1,13 +1,13 @@
 """Statuses that other systems add to commits."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast, get_args
 
 import msgspec
 from litestar import Response, get, post
 from litestar.params import QueryParameter
 
-from ingot_chassis.errors import NotFound
+from ingot_chassis.errors import Invalid, NotFound
 from ingot_contracts.limits import Description, Name
 from ingot_contracts.repos import CommitStatus, Repository
 from ingot_repos.api.contents import named_commit
@@ -19,8 +19,8 @@ from ingot_repos.store import statuses
 from ingot_repos.store.statuses import State
 
 Sort = Literal["oldest", "recentupdate", "leastupdate", "leastindex", "highestindex"]
-Only = Annotated[State | None, QueryParameter(name="state")]
-"""``state`` is a name of Litestar's own."""
+Only = Annotated[str, QueryParameter(name="state", schema_extra={"enum": list(get_args(State))})]
+"""``state`` is a name of Litestar's own, and an error names the argument; so ``_page`` checks it."""
 OLDEST_FIRST = ("oldest", "leastupdate", "leastindex")
 PARAMETERS_OF_LISTS = ("page", "limit", "sort", "state")
 WORST_FIRST: tuple[State, ...] = ("error", "failure", "warning", "success", "pending")
@@ -35,7 +35,7 @@ class CreateStatus(msgspec.Struct, kw_only=True):
 
 
 class CombinedStatus(msgspec.Struct):
-    """``state`` sums up the newest status of each context."""
+    """``state`` sums up the newest status of each context; ``statuses`` are a page of ``total_count``."""
 
     state: str
     sha: str
@@ -82,7 +82,7 @@ async def list_statuses(
     request: RepositoryRequest,
     sha: str,  # noqa: ARG001 - it comes normalized
     sort: Sort = "recentupdate",
-    only: Only = None,
+    only: Only = "",
 ) -> Response[list[CommitStatus]]:
     """Statuses of a commit, newest first."""
     return await _page(request, request.rest_of_path(6), sort, only)
@@ -94,8 +94,8 @@ async def list_statuses(
     operation_id="repoGetCombinedStatusByRef",
     tags=["repository"],
 )
-async def combined_status(request: RepositoryRequest, ref: str) -> CombinedStatus:
-    """The newest status of each context, and one state for all of them.
+async def combined_status(request: RepositoryRequest, ref: str) -> Response[CombinedStatus]:
+    """A page of the newest statuses of each context, and one state for all of them.
 
     That is `success` when every context has succeeded, `failure` when one has failed or warns, else `pending`.
     """
@@ -109,7 +109,7 @@ async def combined_status(request: RepositoryRequest, ref: str) -> CombinedStatu
     tags=["repository"],
 )
 async def statuses_of_ref(
-    request: RepositoryRequest, ref: str, sort: Sort = "recentupdate", only: Only = None
+    request: RepositoryRequest, ref: str, sort: Sort = "recentupdate", only: Only = ""
 ) -> Response[list[CommitStatus] | CombinedStatus]:
     """Statuses of a commit, newest first, if the query has `page`, `limit`, `sort` or `state`.
 
@@ -138,31 +138,34 @@ async def statuses_of_a_long_name(
     ref: str,  # noqa: ARG001 - it comes normalized
     rest: str,  # noqa: ARG001
     sort: Sort = "recentupdate",
-    only: Only = None,
+    only: Only = "",
 ) -> Response[list[CommitStatus] | CombinedStatus]:
     """The same for a name with slashes, which a parameter of a path cannot hold."""
     name, _, last = request.rest_of_path(6).rpartition("/")
     if last == "status":
-        return Response(await _combined(request, name, _outcome))
+        combined = await _combined(request, name, _outcome)
+        return Response(combined.content, headers=combined.headers)
     if last == "statuses":
         return await _list_or_combined(request, name, sort, only)
     raise NotFound
 
 
 async def _list_or_combined(
-    request: RepositoryRequest, ref: str, sort: Sort, state: State | None
+    request: RepositoryRequest, ref: str, sort: Sort, only: str
 ) -> Response[list[CommitStatus] | CombinedStatus]:
     is_list = request.settings.statuses_of_commits == "list"
     if is_list or any(name in request.query_params for name in PARAMETERS_OF_LISTS):
-        listed = await _page(request, ref, sort, state)
+        listed = await _page(request, ref, sort, only)
         return Response(listed.content, headers=listed.headers)
-    return Response(await _combined(request, ref, _worst))
+    combined = await _combined(request, ref, _worst)
+    return Response(combined.content, headers=combined.headers)
 
 
-async def _page(
-    request: RepositoryRequest, ref: str, sort: Sort, state: State | None
-) -> Response[list[CommitStatus]]:
+async def _page(request: RepositoryRequest, ref: str, sort: Sort, only: str) -> Response[list[CommitStatus]]:
     repository = request.resource
+    if only and only not in get_args(State):
+        raise Invalid.field("state", "unknown", f"is one of {', '.join(get_args(State))}")
+    state = cast("State | None", only or None)
     commit = await named_commit(request, ref)
     page = request.page()
     async with request.db.read() as db:
@@ -189,21 +192,25 @@ def _outcome(states: set[State]) -> State:
 
 async def _combined(
     request: RepositoryRequest, ref: str, combine: Callable[[set[State]], State]
-) -> CombinedStatus:
-    repository = request.resource
+) -> Response[CombinedStatus]:
+    repository, page = request.resource, request.page()
     sha = await named_commit(request, ref)
     async with request.db.read() as db:
         rows = await statuses.newest_of_each_context(db, repository.id, sha)
     states: set[State] = {row.state for row in rows}
-    return CombinedStatus(
+    answer = CombinedStatus(
         state=combine(states),
         sha=sha,
         total_count=len(rows),
-        statuses=[request.presenter.status(repository.full_name, row) for row in rows],
+        statuses=[
+            request.presenter.status(repository.full_name, row)
+            for row in rows[page.offset : page.offset + page.limit]
+        ],
         repository=await present(request, repository),
         commit_url=f"{request.public_url}{repository.full_name}/commit/{sha}",
         url=f"{request.public_url}api/v1/repos/{repository.full_name}/commits/{sha}/status",
     )
+    return Response(answer, headers=request.page_headers(page, len(rows)))
 
 
 routes = [create_status, list_statuses, combined_status, statuses_of_ref, statuses_of_a_long_name]
