@@ -269,3 +269,16 @@ async def test_a_person_who_is_gone_is_shown_as_the_ghost(world, ann, bob, app):
         await accounts.remove(tx, 2)
     shown = (await ann.get(f"/repos/ann/app/releases/{release['id']}")).json()
     assert shown["author"]["login"] == "Ghost"
+
+
+async def test_a_tag_message_makes_an_annotated_tag(world, ann, app):
+    await make(ann, "v1", tag_message="what is in it\n")
+    head = (await ann.get("/repos/ann/app/branches/master")).json()["commit"]["id"]
+    tag = (await ann.get("/repos/ann/app/tags/v1")).json()
+    assert (tag["commit"]["sha"], tag["message"]) == (head, "what is in it")
+    annotated = (await ann.get(f"/repos/ann/app/git/tags/{tag['id']}")).json()
+    assert (annotated["message"].strip(), annotated["object"]["sha"]) == ("what is in it", head)
+    assert (annotated["tagger"]["email"], (await world.events("push"))[-1]["after"]) == (
+        "ann@example.org",
+        tag["id"],
+    )

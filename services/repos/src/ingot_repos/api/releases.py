@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from ingot_chassis.errors import NotFound
 from ingot_chassis.http.patch import set_fields
-from ingot_contracts.limits import Body, Name
+from ingot_contracts.limits import Body, Name, Text
 from ingot_contracts.repos import Release, reaches
 from ingot_repos.api.policies import in_repository, own_account, writable
 from ingot_repos.api.request import RepositoryRequest
@@ -20,9 +20,13 @@ from ingot_repos.store.releases import ReleaseFilter, ReleaseRow
 
 
 class CreateRelease(msgspec.Struct, kw_only=True):
-    """A missing tag is created at `target_commitish`, which is a branch, a tag or a commit."""
+    """A missing tag is created at `target_commitish`, which is a branch, a tag or a commit.
+
+    With `tag_message` it is annotated; a draft has no tag yet, and keeps no message for it.
+    """
 
     tag_name: Name
+    tag_message: Text = ""
     target_commitish: Name = ""
     name: Name = ""
     body: Body = ""

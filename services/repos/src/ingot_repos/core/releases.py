@@ -22,12 +22,13 @@ from ingot_repos.core.presenter import Presenter, as_user, owner_kind
 from ingot_repos.core.protections import Actor, rules_of
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.core.release_assets import free
-from ingot_repos.core.repositories import current_row
+from ingot_repos.core.repositories import current_row, person
 from ingot_repos.git.commits import commit_info
 from ingot_repos.git.errors import RefMoved, RefNotFound, RepositoryNotFound
 from ingot_repos.git.objects import is_reachable
 from ingot_repos.git.refs import TAGS, ZERO_OID, RefChange, move_ref, resolve, tag_commit
 from ingot_repos.git.storage import Storage
+from ingot_repos.git.tags import write_tag
 from ingot_repos.store import release_assets, releases, repositories
 from ingot_repos.store.accounts import AccountRow
 from ingot_repos.store.releases import ReleaseRow
@@ -35,9 +36,13 @@ from ingot_repos.store.repositories import RepositoryRow
 
 
 class NewRelease(msgspec.Struct, frozen=True, kw_only=True):
-    """A request for a release. Without ``target_commitish`` a missing tag is created at the default branch."""
+    """A request for a release. Without ``target_commitish`` a missing tag is created at the default branch.
+
+    With ``tag_message`` that tag is annotated.
+    """
 
     tag_name: str
+    tag_message: str = ""
     target_commitish: str = ""
     name: str = ""
     body: str = ""
@@ -70,6 +75,7 @@ class ReleaseEditor:
         if not new.draft:
             await self._commit_for(repository, new.tag_name, new.target_commitish)
         values = msgspec.structs.asdict(new) | {"draft": True, "author_id": actor.id, "created_at": now()}
+        message = values.pop("tag_message").strip()
         async with self._db.transaction() as tx:
             release_id = await releases.add(tx, repository_id=repository.id, **values)
             if release_id is None:
@@ -78,7 +84,7 @@ class ReleaseEditor:
         if new.draft:
             return row
         try:
-            return await self._publish(repository, actor, row, {})
+            return await self._publish(repository, actor, row, {}, message)
         except (Invalid, Conflict):
             async with self._db.transaction() as tx:
                 await releases.remove(tx, release_id)
@@ -138,13 +144,18 @@ class ReleaseEditor:
         )
 
     async def _publish(
-        self, repository: RepositoryRow, actor: AccountRow, row: ReleaseRow, changes: dict[str, Any]
+        self,
+        repository: RepositoryRow,
+        actor: AccountRow,
+        row: ReleaseRow,
+        changes: dict[str, Any],
+        message: str = "",
     ) -> ReleaseRow:
-        """Create the tag of a release, and make it no draft."""
+        """Create the tag of a release, with a ``message`` an annotated one, and make it no draft."""
         tag = changes.get("tag_name", row.tag_name)
         target = changes.get("target_commitish", row.target_commitish)
         commit = await self._commit_for(repository, tag, target)
-        commit = await self._create_tag(repository, actor, tag, commit)
+        commit = await self._create_tag(repository, actor, tag, commit, message)
         info = await self._storage.call(repository.id, commit_info, commit)
         published_at = row.published_at or now()
         changes = changes | {
@@ -198,15 +209,19 @@ class ReleaseEditor:
         rules.require(self._mover, [RefChange(TAGS + tag, ZERO_OID, resolved.commit)])
         return resolved.commit
 
-    async def _create_tag(self, repository: RepositoryRow, actor: AccountRow, tag: str, commit: str) -> str:
+    async def _create_tag(
+        self, repository: RepositoryRow, actor: AccountRow, tag: str, commit: str, message: str
+    ) -> str:
         """Create the tag at ``commit`` if there is none; the commit of the tag. Raises Conflict."""
         tagged = await self._storage.call(repository.id, tag_commit, tag)
         if tagged is not None:
             return tagged
-        name = TAGS + tag
+        name, oid = TAGS + tag, commit
+        if message:
+            oid = await self._storage.call(repository.id, write_tag, tag, commit, message, person(actor))
         async with self._pushes.journaled(repository.id, actor.id, [name]) as push_id:
             try:
-                await self._storage.call(repository.id, move_ref, RefChange(name, ZERO_OID, commit))
+                await self._storage.call(repository.id, move_ref, RefChange(name, ZERO_OID, oid))
             except RefMoved as error:
                 tagged = await self._storage.call(repository.id, tag_commit, tag)
                 if tagged is None:
