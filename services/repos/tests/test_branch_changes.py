@@ -47,6 +47,8 @@ async def test_branches_that_cannot_be(world, ann, app):
         ({"new_branch_name": "a b"}, 422),
         ({"new_branch_name": "x", "old_ref_name": "none"}, 404),
         ({"new_branch_name": "x", "old_ref_name": "1" * 40}, 404),
+        ({"new_branch_name": "x", "old_branch_name": "v1.0"}, 404),
+        ({"new_branch_name": "x", "old_branch_name": app["first"]}, 404),
         ({"new_branch_name": "x", "old_ref_name": "master~1"}, 404),
     ]:
         answer = await ann.call("POST", B, body)

@@ -15,12 +15,13 @@ from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core.branches import BranchEditor
 from ingot_repos.git.branches import branch_with_commit
 from ingot_repos.git.errors import RefNotFound, RepositoryNotFound
+from ingot_repos.git.refs import BRANCHES
 
 Sha = Annotated[str, msgspec.Meta(max_length=40)]
 
 
 class CreateBranch(msgspec.Struct, kw_only=True):
-    """`old_ref_name` is a branch, a tag or a commit; `old_branch_name` its older spelling."""
+    """`old_ref_name` is a branch, a tag or a commit, `old_branch_name` a branch."""
 
     new_branch_name: Name
     old_ref_name: Name = ""
@@ -49,7 +50,8 @@ class UpdateBranch(msgspec.Struct, kw_only=True):
 async def create_branch(request: RepositoryRequest, data: CreateBranch) -> Branch:
     """Create a branch, at the default branch unless another ref is named."""
     repository = request.resource
-    source = data.old_ref_name or data.old_branch_name or repository.row.default_branch
+    branch = data.old_branch_name or repository.row.default_branch
+    source = data.old_ref_name or BRANCHES + branch
     await (await _editor(request)).create(data.new_branch_name, source)
     try:
         info = await request.storage.call(repository.id, branch_with_commit, data.new_branch_name)
