@@ -9,6 +9,7 @@ import atexit
 import json
 import logging
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -137,7 +138,7 @@ def _json_line(_logger: Any, _name: str, event: Any) -> bytes:
 def _complete(_logger: Any, level: str, event: Any) -> Any:
     """Add level, time, and what the line belongs to. One function, since every request writes a line."""
     event["level"] = level
-    event["timestamp"] = f"{datetime.now(UTC).replace(tzinfo=None).isoformat()}Z"
+    event["timestamp"] = f"{datetime.fromtimestamp(time.time(), UTC).replace(tzinfo=None).isoformat()}Z"
     if rid := _request_id.get():
         event["request_id"] = rid
     span = trace.get_current_span().get_span_context()

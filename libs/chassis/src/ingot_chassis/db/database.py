@@ -21,7 +21,7 @@ LOCKS_AT_ONCE = 20
 SQLITE_READERS = 12
 
 
-class Reading(Lease):
+class ReadLease(Lease):
     """A block that reads."""
 
     __slots__ = ()
@@ -70,9 +70,9 @@ class Database:
     def is_sqlite(self) -> bool:
         return self.url.get_backend_name() == "sqlite"
 
-    def read(self) -> "Reading":
+    def read(self) -> "ReadLease":
         """A connection for reading."""
-        return Reading(self._readers)
+        return ReadLease(self._readers)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Tx]:

@@ -44,10 +44,10 @@ UNCONVERTED_TYPES = (Boolean, DateTime, Float, Integer, LargeBinary, String, Utc
 def driver_row(columns: Iterable[str]) -> type[asyncpg.Record]:
     """A class of rows whose ``columns``, in this order, are attributes, as SQLAlchemy's are.
 
-    Reading one by its place costs a fifth of looking it up by its name.
+    Reading one by its index costs a fifth of looking it up by its name.
     """
-    places = {name: property(itemgetter(place)) for place, name in enumerate(columns)}
-    return type("DriverRow", (asyncpg.Record,), places)
+    fields = {name: property(itemgetter(index)) for index, name in enumerate(columns)}
+    return type("DriverRow", (asyncpg.Record,), fields)
 
 
 class PreparedQuery(Generic[_R]):

@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCy
 
 log = structlog.get_logger()
 
-MOST_HELD = 65_536
+SHORT_BODY = 65_536
 """Bytes of a body for whose first part the head waits; that of a longer one may take its time."""
 STOPPING = b'{"message":"the server is stopping; try again"}'
 FAILED = b'{"message":"Something went wrong here; the log has the details."}'
@@ -124,7 +124,7 @@ class AnswerCycle(RequestResponseCycle):
         self._head = b"".join(lines)
         self.chunked_encoding = chunked
         self.expected_content_length = 0 if chunked or is_head else length or 0
-        if chunked or self.expected_content_length > MOST_HELD:
+        if chunked or self.expected_content_length > SHORT_BODY:
             self._write(b"")
 
     def _go_on(self, body: bytes, *, more: bool) -> None:
