@@ -156,12 +156,9 @@ class Figure:
     rate: float
 
     def processor(self, case: Case) -> float:
-        """The seconds that count for ``case``."""
-        return sum(
-            spent
-            for program, spent in self.by_program.items()
-            if not case.programs or program in case.programs
-        )
+        """The seconds that count for ``case``: those of its programs, or of all where one process has everything."""
+        counted = [spent for program, spent in self.by_program.items() if program in case.programs]
+        return sum(counted or self.by_program.values())
 
     def shares(self) -> str:
         """The time of each program in µs, without those that spend less than 2 µs."""
