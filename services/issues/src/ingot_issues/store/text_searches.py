@@ -30,6 +30,8 @@ from ingot_issues.store.tables import comment, issue
 
 MOST_MATCHES = 10_000
 """Issues, and comments, that a text finds at most, the newest: an exact number would cost as much as looking at each."""
+_MOST = literal_column(str(MOST_MATCHES))
+"""Written into the statement like the text: as a parameter it would be unknown to a plan that is kept."""
 _ESCAPE = "/"
 _TRIGRAM = 3
 
@@ -106,7 +108,7 @@ def contains_text(text: str, repository_ids: Collection[int]) -> ColumnElement[b
             has_it(issue.c.title) | has_it(issue.c.body),
         )
         .order_by(issue.c.id.desc())
-        .limit(MOST_MATCHES)
+        .limit(_MOST)
         .subquery("in_issues")
     )
     in_comments = (
@@ -118,7 +120,7 @@ def contains_text(text: str, repository_ids: Collection[int]) -> ColumnElement[b
             has_it(comment.c.body),
         )
         .order_by(comment.c.id.desc())
-        .limit(MOST_MATCHES)
+        .limit(_MOST)
         .subquery("in_comments")
     )
     ids = (
