@@ -81,9 +81,9 @@ class Database:
             tx = Tx(pooled)
             yield tx
             # Last, so that events of one key are numbered while its rows are still locked.
-            for row in tx.event_rows:
+            if tx.event_rows:
                 assert self._insert_event is not None  # noqa: S101 - a service that emits has an outbox
-                await self._insert_event.run(tx, **row)
+                await self._insert_event.each(tx, tx.event_rows)
         if tx.event_rows:
             self.committed_events.set()
         for callback in tx.callbacks:
