@@ -1,7 +1,7 @@
 """Rules that protect branches: for administrators of the repository."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from litestar import delete, get, patch, post
@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from ingot_chassis.errors import Conflict, Denied, Invalid, NotFound
 from ingot_chassis.http.patch import set_fields
-from ingot_contracts.limits import Name
+from ingot_contracts.limits import Name, Text
 from ingot_repos.api.allow_lists import MOST_NAMES, Names, names_of, team_ids, user_ids
 from ingot_repos.api.policies import in_repository
 from ingot_repos.api.request import RepositoryRequest
@@ -31,6 +31,12 @@ TEAMS = (
     "approvals_whitelist_teams",
     "bypass_allowlist_teams",
 )
+UNSUPPORTED = {
+    "require_signed_commits": "is not supported: signatures are shown, and not demanded",
+    "protected_file_patterns": "is not supported: rules protect whole branches",
+    "unprotected_file_patterns": "is not supported: rules protect whole branches",
+}
+"""Fields that can only have one value, with the reason."""
 NamesOf = Annotated[list[Name], msgspec.Meta(max_length=MOST_NAMES)]
 Approvals = Annotated[int, msgspec.Meta(ge=0, le=100)]
 Priority = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
@@ -38,7 +44,7 @@ PATH = "/api/v1/repos/{owner:str}/{repo:str}/branch_protections"
 
 
 class EditBranchProtection(msgspec.Struct, kw_only=True):
-    """What is absent stays as it is. Signatures and patterns of files cannot be demanded."""
+    """What is absent stays as it is. Signatures and patterns of files are not supported: they may only be empty."""
 
     priority: Priority | UnsetType = UNSET
     enable_push: bool | UnsetType = UNSET
@@ -69,9 +75,9 @@ class EditBranchProtection(msgspec.Struct, kw_only=True):
     enable_bypass_allowlist: bool | UnsetType = UNSET
     bypass_allowlist_usernames: NamesOf | UnsetType = UNSET
     bypass_allowlist_teams: NamesOf | UnsetType = UNSET
-    require_signed_commits: Literal[False] | UnsetType = UNSET
-    protected_file_patterns: Literal[""] | UnsetType = UNSET
-    unprotected_file_patterns: Literal[""] | UnsetType = UNSET
+    require_signed_commits: bool | UnsetType = UNSET
+    protected_file_patterns: Text | UnsetType = UNSET
+    unprotected_file_patterns: Text | UnsetType = UNSET
 
 
 class CreateBranchProtection(EditBranchProtection, kw_only=True):
@@ -178,6 +184,10 @@ async def create_rule(request: RepositoryRequest, data: CreateBranchProtection) 
 async def order_rules(request: RepositoryRequest, data: OrderBranchProtections) -> None:
     """Let the rules of these ids come first, in this order."""
     async with request.db.transaction() as tx:
+        existing = {row.id for row in await protections.list_branch_rules(tx, request.resource.id)}
+        for id_ in data.ids:
+            if id_ not in existing:
+                raise Invalid.field("ids", "unknown", f"the repository has no rule {id_}")
         await protections.set_priorities(tx, request.resource.id, data.ids)
         order = ",".join(map(str, data.ids))
         await request.audit(tx, "branch_protection.edit", request.resource.audit_subject, order=order)
@@ -249,14 +259,11 @@ async def _rule(request: RepositoryRequest) -> BranchProtectionRow:
 async def _changes(request: RepositoryRequest, data: EditBranchProtection) -> dict[str, Any]:
     """The fields of BranchRule, and the priority, that the body sets. Raises Invalid for unknown names."""
     fields = set_fields(data)
-    for name in (
-        "rule_name",
-        "branch_name",
-        "require_signed_commits",
-        "protected_file_patterns",
-        "unprotected_file_patterns",
-    ):
+    for name in ("rule_name", "branch_name"):
         fields.pop(name, None)
+    for name, reason in UNSUPPORTED.items():
+        if fields.pop(name, None):
+            raise Invalid.field(name, "unsupported", reason)
     for name in USERS:
         if name in fields:
             fields[name] = await user_ids(request, name, fields[name])
