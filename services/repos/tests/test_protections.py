@@ -151,6 +151,11 @@ async def test_the_api_changes_protected_branches_no_more_than_a_push(ann, bob, 
 async def test_protected_tags_are_for_those_in_the_list(ann, bob, git_url, work):
     rule = await ann.post(TAGS, {"name_pattern": "v*", "whitelist_usernames": ["ann"]})
     assert (rule.status_code, rule.json()["whitelist_usernames"]) == (201, ["ann"])
+    assert (await ann.post(TAGS, {"name_pattern": "v*"})).status_code == 403
+    other = (await ann.post(TAGS, {"name_pattern": "w*"})).json()["id"]
+    for pattern, status in (("v*", 403), ("w*", 200)):
+        edited = await ann.call("PATCH", f"/api/v1{TAGS}/{other}", {"name_pattern": pattern})
+        assert edited.status_code == status
     code, output = await push(bob, git_url, work, "master:refs/tags/v1")
     assert (code != 0, "the rule 'v*' protects the tag 'v1'" in output) == (True, True)
     assert (await push(ann, git_url, work, "master:refs/tags/v1"))[0] == 0

@@ -7,13 +7,14 @@ import msgspec
 from litestar import delete, get, patch, post
 from msgspec import UNSET, UnsetType
 
-from ingot_chassis.errors import Invalid, NotFound, Unavailable
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Denied, Invalid, NotFound, Unavailable
 from ingot_contracts.limits import Name
 from ingot_repos.api.allow_lists import MOST_NAMES, names_of, team_ids, user_ids
 from ingot_repos.api.policies import in_repository
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core.protections import MOST_RULES, check_pattern
-from ingot_repos.store import protections
+from ingot_repos.store import protections, repositories
 from ingot_repos.store.protections import TagProtectionRow, read_ids, write_json
 
 NamesOf = Annotated[list[Name], msgspec.Meta(max_length=MOST_NAMES)]
@@ -71,6 +72,7 @@ async def create_rule(request: RepositoryRequest, data: CreateTagProtection) -> 
     users = await user_ids(request, "whitelist_usernames", data.whitelist_usernames)
     teams = await team_ids(request, "whitelist_teams", data.whitelist_teams)
     async with request.db.transaction() as tx:
+        await _require_free(tx, request.resource.id, pattern)
         row = await protections.add_tag_rule(tx, request.resource.id, pattern, users, teams)
         if await protections.count_tag_rules(tx, request.resource.id) > MOST_RULES:
             raise Invalid.field(
@@ -115,6 +117,8 @@ async def edit_rule(request: RepositoryRequest, rule_id: int, data: EditTagProte
         columns["team_ids"] = write_json(await team_ids(request, "whitelist_teams", data.whitelist_teams))
     async with request.db.transaction() as tx:
         row = await protections.get_tag_rule(tx, request.resource.id, rule_id)
+        if row is not None and columns.get("name_pattern", row.name_pattern) != row.name_pattern:
+            await _require_free(tx, request.resource.id, columns["name_pattern"])
         if row is None or not await protections.change_tag_rule(tx, rule_id, **columns):
             raise NotFound
         edited = await protections.get_tag_rule(tx, request.resource.id, rule_id)
@@ -137,6 +141,13 @@ async def delete_rule(request: RepositoryRequest, rule_id: int) -> None:
         if not await protections.remove_tag_rule(tx, request.resource.id, rule_id):
             raise NotFound
         await request.audit(tx, "tag_protection.delete", request.resource.audit_subject, id=rule_id)
+
+
+async def _require_free(tx: Tx, repository_id: int, pattern: str) -> None:
+    """Raises Denied when there is a rule of that pattern. Of two requests at once the second waits."""
+    await repositories.lock_for_update(tx, repository_id)
+    if any(row.name_pattern == pattern for row in await protections.list_tag_rules(tx, repository_id)):
+        raise Denied(f"there is a rule {pattern!r} already")
 
 
 async def _views(request: RepositoryRequest, rows: list[TagProtectionRow]) -> list[TagProtection]:
