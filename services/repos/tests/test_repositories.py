@@ -260,7 +260,7 @@ async def test_settings_of_what_there_is_not_are_kept_and_shown(ann):
         ({"has_code": False}, "has_code"),
         ({"enable_prune": False}, "enable_prune"),
         ({"default_update_style": "squash"}, "default_update_style"),
-        ({"projects_mode": "p" * 256}, "projects_mode"),
+        ({"projects_mode": "bogus"}, "projects_mode"),
         ({"external_wiki": {"external_wiki_url": "u" * 2001}}, "external_wiki"),
     ],
 )

@@ -42,8 +42,11 @@ UNITS = {
 Secret = Annotated[str, msgspec.Meta(max_length=4096, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
-WITHOUT_COLUMN = frozenset(["has_code", "enable_prune"])
-"""Settings that can only have one value."""
+ALWAYS_ON = {
+    "has_code": "code cannot be switched off",
+    "enable_prune": "a mirror always loses what its remote has lost",
+}
+"""Settings that can only be true, with the reason."""
 
 
 class CreateRepository(msgspec.Struct, kw_only=True):
@@ -89,13 +92,13 @@ class EditRepository(msgspec.Struct, kw_only=True):
     allow_rebase_update: bool | UnsetType = UNSET
     default_merge_style: MergeStyle | UnsetType = UNSET
     default_delete_branch_after_merge: bool | UnsetType = UNSET
-    has_code: Literal[True] | UnsetType = UNSET
-    enable_prune: Literal[True] | UnsetType = UNSET
+    has_code: bool | UnsetType = UNSET
+    enable_prune: bool | UnsetType = UNSET
     has_wiki: bool | UnsetType = UNSET
     has_projects: bool | UnsetType = UNSET
     has_packages: bool | UnsetType = UNSET
     has_actions: bool | UnsetType = UNSET
-    projects_mode: Name | UnsetType = UNSET
+    projects_mode: Literal["", "repo", "owner", "all"] | UnsetType = UNSET
     allow_manual_merge: bool | UnsetType = UNSET
     autodetect_manual_merge: bool | UnsetType = UNSET
     default_allow_maintainer_edit: bool | UnsetType = UNSET
@@ -114,7 +117,7 @@ class EditRepository(msgspec.Struct, kw_only=True):
         return {
             UNITS.get(name, name): value
             for name, value in set_fields(self).items()
-            if name not in inert_settings.NAMES | WITHOUT_COLUMN and not name.startswith("mirror_")
+            if name not in inert_settings.NAMES and name not in ALWAYS_ON and not name.startswith("mirror_")
         }
 
     def inert(self) -> dict[str, Any]:
@@ -260,6 +263,9 @@ async def get_by_id(request: RepositoryRequest) -> Repository:
 async def edit_repository(request: RepositoryRequest, data: EditRepository) -> Repository:
     """Change a repository; what is absent stays."""
     repository = request.resource
+    for name, reason in ALWAYS_ON.items():
+        if getattr(data, name) is False:
+            raise Invalid.field(name, "unsupported", reason)
     branch = data.default_branch
     if branch is not UNSET:
         await _check_default_branch(request, repository, branch)
