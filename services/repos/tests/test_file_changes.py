@@ -193,6 +193,11 @@ async def test_paths_that_may_not_be_written(world, ann, app):
     assert len(await world.events("push")) == 4
 
 
+def several(second):
+    """A change of two files, of which the first one fits."""
+    return {"files": [{"operation": "create", "path": "new.txt", "content": ""}, second]}
+
+
 async def test_requests_that_do_not_fit(world, ann, app, readme):
     for method, path, body, status, field in [
         ("POST", "README.md", {"content": ""}, 422, "path"),
@@ -222,6 +227,17 @@ async def test_requests_that_do_not_fit(world, ann, app, readme):
         ("POST", "", {}, 422, "files"),
         ("POST", "", {"files": [{"operation": "destroy", "path": "x"}]}, 422, "files[0].operation"),
         ("POST", "", {"files": [{"operation": "rename", "path": "x", "sha": readme}]}, 404, None),
+        (
+            "POST",
+            "",
+            several({"operation": "update", "path": "README.md", "sha": "1" * 40}),
+            422,
+            "files[1].sha",
+        ),
+        ("POST", "", several({"operation": "create", "path": "README.md"}), 422, "files[1].path"),
+        ("POST", "", several({"operation": "create", "path": "y", "content": "!"}), 422, "files[1].content"),
+        ("POST", "x", {"content": "", "author": {"email": "notmail"}}, 422, "author.email"),
+        ("POST", "x", {"content": "", "committer": {"email": "a <b@x.org>"}}, 422, "committer.email"),
         ("POST", "", {"files": [{"operation": "create", "path": "x", "content": ""}] * 501}, 422, "files"),
     ]:
         answer = await ann.call(method, f"{C}/{path}".rstrip("/"), body)

@@ -16,6 +16,7 @@ from ingot_contracts.repos import Verification
 from ingot_repos.api.code_views import CodePresenter, ContentsResponse, FileCommit
 from ingot_repos.api.policies import in_repository, own_account
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
+from ingot_repos.core import names
 from ingot_repos.core.file_changes import CommitRequest, FileEditor, Who
 from ingot_repos.core.protections import actor_of, rules_of
 from ingot_repos.core.ref_updates import RefUpdates, require_changeable
@@ -57,12 +58,11 @@ class CommitOptions(msgspec.Struct, kw_only=True):
             branch=self.branch,
             new_branch=self.new_branch,
             message=self.message,
-            author=Who(self.author.name, self.author.email, _date("author", self.dates.author)),
-            committer=Who(
-                self.committer.name, self.committer.email, _date("committer", self.dates.committer)
-            ),
+            author=_who("author", self.author, self.dates.author),
+            committer=_who("committer", self.committer, self.dates.committer),
             signoff=self.signoff,
             force=self.force_push,
+            is_list=isinstance(self, ChangeFiles),
         )
 
 
@@ -134,11 +134,11 @@ async def change_files(request: RepositoryRequest, data: ChangeFiles) -> FilesRe
         FileChange(
             operation=file.operation,
             path=file.path,
-            content=_decoded(file.content) if file.content is not None else None,
+            content=_decoded(file.content, f"files[{number}].content") if file.content is not None else None,
             sha=file.sha,
             from_path=file.from_path,
         )
-        for file in data.files
+        for number, file in enumerate(data.files)
     ]
     prepared = await _commit(request, data, changes)
     return FilesResponse(
@@ -256,6 +256,13 @@ def _contents(request: RepositoryRequest, prepared: PreparedCommit) -> list[Cont
     ]
 
 
+def _who(field: str, identity: Identity, when: datetime | None) -> Who:
+    """Raises Invalid."""
+    if identity.email:
+        names.check_email(identity.email, field=f"{field}.email")
+    return Who(identity.name, identity.email, _date(field, when))
+
+
 def _date(field: str, when: datetime | None) -> datetime | None:
     """A date of a commit. The year 1 is how some clients write that there is none. Raises Invalid."""
     if when is None or when.year <= 1:
@@ -266,12 +273,12 @@ def _date(field: str, when: datetime | None) -> datetime | None:
     return when
 
 
-def _decoded(text: str) -> bytes:
+def _decoded(text: str, field: str = "content") -> bytes:
     """Raises Invalid."""
     try:
         return b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
     except (binascii.Error, ValueError):
-        raise Invalid.field("content", "format", "is not base64") from None
+        raise Invalid.field(field, "format", "is not base64") from None
 
 
 routes = [change_files, create_file, update_file, apply_patch, delete_file]

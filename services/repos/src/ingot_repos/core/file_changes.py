@@ -37,6 +37,8 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
     committer: Who = Who()
     signoff: bool = False
     force: bool = False
+    is_list: bool = False
+    """Whether the request has a list of files, by whose numbers errors name a field."""
 
 
 Prepare = Callable[..., PreparedCommit]
@@ -69,7 +71,7 @@ class FileEditor:
                 except (RefNotFound, RepositoryNotFound):
                     raise NotFound(f"there is no branch {new.branch!r}") from None
                 except ChangeRefused as error:
-                    raise _refusal(error) from None
+                    raise _refusal(error, f"files[{error.number}]." if request.is_list else "") from None
         raise Conflict("the branch moves too often; try again")
 
     def _new_commit(self, request: CommitRequest, changes: Sequence[FileChange]) -> NewCommit:
@@ -109,15 +111,16 @@ def _message(changes: Sequence[FileChange]) -> str:
     return "\n".join(f"{verb} {', '.join(paths)}" for verb, paths in lines.items()) or "Apply a patch"
 
 
-def _refusal(error: ChangeRefused) -> Invalid | NotFound:
+def _refusal(error: ChangeRefused, prefix: str) -> Invalid | NotFound:
+    """``prefix`` stands before the names of the fields of a file."""
     match error.reason:
         case "missing":
             return NotFound(f"{error.path}: {error}")
         case "sha":
-            return Invalid.field("sha", "mismatch", f"{error} ({error.path})")
+            return Invalid.field(f"{prefix}sha", "mismatch", f"{error} ({error.path})")
         case "branch-exists":
             return Invalid.field("new_branch", "taken", str(error))
         case "patch":
             return Invalid.field("content", "patch", str(error))
         case _:
-            return Invalid.field("path", error.reason, f"{error.path}: {error}")
+            return Invalid.field(f"{prefix}path", error.reason, f"{error.path}: {error}")

@@ -59,10 +59,10 @@ class PreparedCommit:
 
 
 class ChangeRefused(GitError):
-    """A change does not fit to what is in the branch; nothing was written."""
+    """A change does not fit to what is in the branch; nothing was written. ``number``: which of the changes, from 0."""
 
     def __init__(self, reason: Refusal, path: str, text: str) -> None:
-        self.reason, self.path = reason, path
+        self.reason, self.path, self.number = reason, path, 0
         super().__init__(text)
 
 
@@ -76,8 +76,12 @@ def prepare_commit(repo: pygit2.Repository, new: NewCommit) -> PreparedCommit:
     tip, expected = branch_tips(repo, new.branch, new.new_branch, force=new.force)
     root = commit_info(repo, tip).tree if tip else None
     edit = _TreeEdit(repo, root)
-    for change in new.changes:
-        edit.apply(change)
+    for number, change in enumerate(new.changes):
+        try:
+            edit.apply(change)
+        except ChangeRefused as error:
+            error.number = number
+            raise
     tree = edit.write()
     oid = write_commit(repo, tip, tree, new)
     contents = tuple(
