@@ -26,9 +26,9 @@ CALM = 3.0
 
 
 async def load(cluster: Cluster, folder: Path) -> Load:
-    made = Load(cluster.url, cluster.administrator, folder)
-    await made.prepare()
-    return made
+    work = Load(cluster.url, cluster.administrator, folder)
+    await work.prepare()
+    return work
 
 
 async def call(function, *arguments):

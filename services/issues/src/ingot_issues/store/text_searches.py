@@ -30,7 +30,7 @@ from ingot_issues.store.tables import comment, issue
 
 MOST_MATCHES = 10_000
 """Issues, and comments, that a text finds at most, the newest: an exact number would cost as much as looking at each."""
-_MOST = literal_column(str(MOST_MATCHES))
+_MOST: ColumnElement[int] = literal_column(str(MOST_MATCHES))
 """Written into the statement like the text: as a parameter it would be unknown to a plan that is kept."""
 _ESCAPE = "/"
 _TRIGRAM = 3
