@@ -51,6 +51,8 @@ TABLE = RouteTable()
         ("/api/v1/repos/ann/app/commits/0/status", "repos", "api"),
         ("/api/v1/repos/ann/app/times", "issues", "api"),
         ("/api/v1/repos/ann/app/hooks/1", "hooks", "api"),
+        ("/api/v1/repos/ann/app/hooks/git", "repos", "api"),
+        ("/api/v1/repos/ann/app/hooks/git/update", "repos", "api"),
         ("/api/v1/repos/ann/app/issuesque", "repos", "api"),
         ("/api/v1/repos/ann/app/raw/master/issues", "repos", "file"),
         ("/api/v1/repos/ann/app/archive/master.zip", "repos", "file"),

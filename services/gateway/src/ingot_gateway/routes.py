@@ -75,6 +75,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/api/v1/repos/{owner}/{repo}/archive/*", "repos", "file"),
     Route("/api/v1/repos/{owner}/{repo}/commits/{sha}/pull", "issues"),
     Route("/api/v1/repos/{owner}/{repo}/hooks/*", "hooks"),
+    Route("/api/v1/repos/{owner}/{repo}/hooks/git/*", "repos"),  # no operation, and no id of a hook
     Route("/api/v1/repos/{owner}/{repo}/issue/*", "issues"),
     Route("/api/v1/repos/{owner}/{repo}/issues/*", "issues"),
     Route("/api/v1/repos/{owner}/{repo}/issues/{index}/assets", "issues", "upload"),
