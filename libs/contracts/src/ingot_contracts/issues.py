@@ -151,7 +151,10 @@ class RequestedTeam(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """``additions``, ``deletions`` (lines) and ``changed_files`` are None while they are not counted."""
+    """``additions``, ``deletions`` (lines) and ``changed_files`` are None while they are not counted.
+
+    ``allow_maintainer_edit`` is never true: who may write to the base may not write to the head for that.
+    """
 
     id: int
     url: str
@@ -176,6 +179,7 @@ class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
     base: PullRequestBranch
     head: PullRequestBranch
     merge_base: str = ""
+    allow_maintainer_edit: bool = False
     created_at: datetime | None = None
     updated_at: datetime | None = None
     closed_at: datetime | None = None
