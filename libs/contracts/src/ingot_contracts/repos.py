@@ -63,6 +63,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     mirror: bool = False
     mirror_interval: str = ""
     mirror_updated: datetime | None = None
+    mirror_last_sync_at: datetime | None = None
     original_url: str = ""
     size: int = 0
     html_url: str = ""
@@ -74,6 +75,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     watchers_count: int = 0
     open_issues_count: int = 0
     default_branch: str = ""
+    default_target_branch: str = ""
     archived: bool = False
     created_at: datetime
     updated_at: datetime

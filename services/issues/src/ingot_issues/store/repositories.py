@@ -22,6 +22,7 @@ CALLER_FIELDS: Mapping[str, Any] = {
     "original_url": "",
     "mirror_interval": "",
     "mirror_updated": None,
+    "mirror_last_sync_at": None,
 }
 """The fields of a repository that only its reader may know, with the values that copies, events and answers have."""
 
