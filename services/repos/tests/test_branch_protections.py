@@ -127,16 +127,16 @@ async def test_branches_say_what_protects_them_and_what_the_caller_may_do(world,
     assert listed["release/1"] == listed["release/1"] | protected
     one = (await ann.get(f"{branches}/release/2")).json()
     assert one == one | protected
-    made = (await ann.post(branches, {"new_branch_name": "release/3"})).json()
-    assert made == made | protected
+    created = (await ann.post(branches, {"new_branch_name": "release/3"})).json()
+    assert created == created | protected
     stranger = (await bob.get(f"{branches}/release/1")).json()
     nothing = {"user_can_push": False, "user_can_merge": False, "effective_branch_protection_name": ""}
     assert stranger == stranger | protected | nothing
     await ann.call("PUT", "/api/v1/repos/ann/app/collaborators/bob", {"permission": "write"})
     writer = (await bob.get(f"{branches}/release/1")).json()
     assert (writer["user_can_push"], writer["user_can_merge"]) == (False, True)
-    found = await ann.get(f"{branches}?q=SE/&limit=2")
-    assert ([branch["name"] for branch in found.json()], found.headers["X-Total-Count"]) == (
+    matching = await ann.get(f"{branches}?q=SE/&limit=2")
+    assert ([branch["name"] for branch in matching.json()], matching.headers["X-Total-Count"]) == (
         ["release/1", "release/2"],
         "3",
     )
