@@ -30,7 +30,7 @@ async def test_labels_milestones_and_times_are_announced_as_the_api_shows_them(w
         ("created", milestone),
         ("edited", bug | {"name": "Bug"}),
         ("edited", closed),
-        ("created", time),
+        ("created", time | {"user_name": "", "issue": None}),
         ("deleted", bug | {"name": "Bug"}),
         ("deleted", closed),
     ]

@@ -34,6 +34,14 @@ LATER_COLUMNS = (
     "milestone.created_at", "milestone.updated_at", "outbox.dead_lettered_at", "repository.has_issues",
     "repository.has_pulls",
 )  # fmt: skip
+LATER_INDEXES_OF_SQLITE = tuple(
+    statement
+    for table in ("issue", "comment")
+    for statement in (
+        *(f"DROP TRIGGER {table}_trigrams_{change}" for change in ("insert", "update", "delete")),
+        f"DROP TABLE {table}_trigrams",
+    )
+)
 """What revisions after the fifth have added."""
 
 
@@ -139,6 +147,8 @@ async def test_a_check_of_an_older_release_is_done(world):
             *(f"DROP TABLE {table}" for table in LATER_TABLES),
             "DROP INDEX ix_outbox_dead_lettered",
             "DROP INDEX ix_label_organization_id",
+            "DROP INDEX ix_pull_merge",
+            *(LATER_INDEXES_OF_SQLITE if world.db.is_sqlite else ()),
             *(f"ALTER TABLE {column.replace('.', ' DROP COLUMN ')}" for column in LATER_COLUMNS),
             "UPDATE alembic_version SET version_num = '0005'",
         ):

@@ -66,7 +66,6 @@ async def test_a_mirror_shows_how_it_is_kept(bob, mirror, remote):
     assert (got["mirror"], got["mirror_interval"], got["original_url"]) == (True, "1h0m0s", remote.url())
     assert got["mirror_updated"]
     assert got["mirror_last_sync_at"] == got["mirror_updated"]
-    assert got["default_target_branch"] == got["default_branch"]
 
 
 async def test_a_sync_moves_makes_and_prunes_and_tells_it(world, bob, mirror, work):

@@ -75,7 +75,6 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     watchers_count: int = 0
     open_issues_count: int = 0
     default_branch: str = ""
-    default_target_branch: str = ""
     archived: bool = False
     created_at: datetime
     updated_at: datetime

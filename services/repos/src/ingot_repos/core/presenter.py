@@ -98,7 +98,6 @@ class Presenter:
             watchers_count=row.watchers_count,
             open_issues_count=row.open_issues_count,
             default_branch=row.default_branch,
-            default_target_branch=row.default_branch,
             archived=row.archived,
             created_at=row.created_at.replace(microsecond=0),
             updated_at=row.updated_at.replace(microsecond=0),
