@@ -111,6 +111,7 @@ async def test_fields_that_clients_send_of_every_user_are_taken(world):
         ("allow_import_local", True),
         ("max_repo_creation", 5),
         ("created_at", "2999-01-01T00:00:00Z"),
+        ("created_at", "0001-01-01T00:00:00+14:00"),
     ],
 )
 async def test_what_this_server_does_not_have_is_refused_by_its_field(world, field, value):

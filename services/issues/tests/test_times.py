@@ -1,5 +1,7 @@
 """Tracked times."""
 
+import pytest
+
 from ingot_chassis.testing.service import count_statements
 
 from .builders import repository
@@ -90,3 +92,10 @@ async def test_times_are_deleted_by_who_spent_them(world):
     actions = [event["action"] for event in await world.payloads("issues.time.changed.v1")]
     assert actions == ["created"] * 4 + ["deleted"] * 4
     assert (await world.kinds())[4:] == ["delete_time_manual"] * 4
+
+
+@pytest.mark.parametrize("created", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-10:00"])
+async def test_a_time_beyond_the_calendar_is_refused(world, created):
+    await world.open_issue()
+    answer = await world.call("POST", "/issues/1/times", {"time": 60, "created": created})
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "created")

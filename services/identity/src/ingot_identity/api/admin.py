@@ -9,6 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from ingot_chassis.http.patch import set_fields
 from ingot_chassis.http.policy import admin
+from ingot_chassis.http.times import in_utc
 from ingot_contracts.identity import Visibility
 from ingot_contracts.limits import Name
 from ingot_identity.api.fields import Text50, Text100
@@ -105,7 +106,7 @@ async def create_user(request: IdentityRequest, data: CreateUser) -> UserProfile
             full_name=data.full_name,
             login_name=data.login_name,
             must_change_password=data.must_change_password,
-            created_at=data.created_at,
+            created_at=in_utc(data.created_at, "created_at") if data.created_at else None,
         )
         await request.audit(tx, "user.create", f"user {row.login}", id=row.id)
         return await request.present_user(tx, row)

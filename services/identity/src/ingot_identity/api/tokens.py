@@ -1,12 +1,13 @@
 """Access tokens of the caller. They are created, listed and deleted with the password only; a token may delete itself."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 import msgspec
 from litestar import Response, delete, get, post
 
-from ingot_chassis.errors import Invalid, NotFound
+from ingot_chassis.errors import NotFound
+from ingot_chassis.http.times import in_utc
 from ingot_contracts.limits import Name
 from ingot_identity.api.policies import own_tokens, present_token
 from ingot_identity.api.request import IdentityRequest
@@ -31,10 +32,7 @@ class CreateToken(msgspec.Struct):
 
     def expiry(self) -> datetime | None:
         """When it expires, in UTC. Raises Invalid."""
-        try:
-            return self.expires_at.astimezone(UTC) if self.expires_at else None
-        except OverflowError as error:
-            raise Invalid.field("expires_at", "range", "is out of range") from error
+        return in_utc(self.expires_at, "expires_at") if self.expires_at else None
 
 
 class AccessToken(msgspec.Struct, omit_defaults=True):

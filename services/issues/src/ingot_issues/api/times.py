@@ -10,6 +10,7 @@ from litestar import Response, delete, get, post
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.errors import Denied, NotFound
 from ingot_chassis.http.policy import signed_in
+from ingot_chassis.http.times import in_utc
 from ingot_contracts.issues import Issue, TrackedTime
 from ingot_contracts.limits import Name
 from ingot_contracts.repos import Repository
@@ -111,9 +112,10 @@ async def add_time(request: IssuesRequest, index: int, data: AddTime) -> Tracked
         if not await request.allowed(may_administer):
             raise Denied("only administrators of the repository add the time of others")
         [account_id] = await resolve_readers(request, [data.user_name], "user_name")
+    at = in_utc(data.created, "created") if data.created else None
     context = await request.context()
     async with request.db.transaction() as tx:
-        row = await times.add_time(tx, context, issue, data.time, account_id=account_id, at=data.created)
+        row = await times.add_time(tx, context, issue, data.time, account_id=account_id, at=at)
     async with request.db.read() as db:
         [time] = await _present(request, db, [row], context.repository)
     return time
