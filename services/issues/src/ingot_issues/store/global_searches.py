@@ -1,6 +1,6 @@
 """SQL for lists of issues and pull requests of many repositories, whose copies are there."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -56,10 +56,15 @@ class SearchedRepository(msgspec.Struct, frozen=True, gc=False):
 
 
 class _SearchedRow(TypedRow):
-    """The values of the fields of ``SearchedRepository``, in their order."""
+    """As the database has a ``SearchedRepository``."""
 
-    def __iter__(self) -> Iterator[object]:
-        raise NotImplementedError
+    id: int
+    owner_id: int | None
+    has_issues: bool | None
+    has_pulls: bool | None
+    issues: int
+    open_issues: int
+    open_pulls: int
 
 
 class IssueIdRow(TypedRow):
@@ -94,7 +99,18 @@ _LATEST = PreparedQuery(
 
 async def list_repositories(db: Executor, limit: int) -> list[SearchedRepository]:
     """Repositories that have issues, the latest first."""
-    return [SearchedRepository(*row) for row in await _LATEST.all(db, limit=limit)]
+    return [
+        SearchedRepository(
+            row.id,
+            row.owner_id,
+            row.has_issues,
+            row.has_pulls,
+            row.issues,
+            row.open_issues,
+            row.open_pulls,
+        )
+        for row in await _LATEST.all(db, limit=limit)
+    ]
 
 
 async def list_page(
