@@ -2,7 +2,7 @@
 
 import msgspec
 
-from ingot_contracts.issues import RenderedTexts
+from ingot_contracts.issues import MOST_TEXTS, RenderedTexts
 from ingot_contracts.testing.calls import parameter_of, recorded_call
 
 HOME = "/repos/ann/demo"
@@ -78,6 +78,8 @@ class FakeForge:
     def _answer(self, call, path):
         if call.path == "/internal/markdown":
             texts = msgspec.json.decode(call.body)["texts"]
+            if len(texts) > MOST_TEXTS:
+                return 422, {"message": "too many texts", "url": ""}, 0
             return 200, RenderedTexts(html=[f"<p>{text}</p>" for text in texts]), 0
         if call.method == "GET":
             self.read_paths.append(path)

@@ -2,8 +2,10 @@
 
 import re
 
+import msgspec
 import pytest
 
+from ingot_contracts.issues import MOST_TEXTS
 from ingot_contracts.testing.forms import form_of
 
 from .forge import ANN_USER, HOME, MOMENT, issue
@@ -73,6 +75,16 @@ async def test_what_is_said_to_lines_is_asked_for_once_and_said_to_be_cut(pages,
 
     shown = await pages.get("/ann/demo/pulls/1")
     assert re.findall(r'id="thread-(\d+)', shown.text) == ["3"]
+
+
+async def test_more_comments_than_are_rendered_at_once_are_shown(pages, forge):
+    comments = [{**_comment(number, 1), "body": f"Why {number}?"} for number in range(MOST_TEXTS + 1)]
+    forge.answers[f"{PULL}/comments"] = msgspec.json.encode(comments)
+    shown = await pages.get("/ann/demo/pulls/1/files")
+    assert shown.status_code == 200
+    assert [int(number) for number in re.findall(r"<p>Why (\d+)\?</p>", shown.text)] == [
+        *range(MOST_TEXTS + 1)
+    ]
 
 
 def _comment(number, review):

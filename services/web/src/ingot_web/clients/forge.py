@@ -11,7 +11,7 @@ from markupsafe import Markup
 from ingot_chassis.errors import Conflict, Denied, NotAllowed, NotFound, Unauthenticated
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.peers.transports import PeerAnswer
-from ingot_contracts.issues import RenderedTexts, RenderTexts
+from ingot_contracts.issues import MOST_TEXTS, RenderedTexts, RenderTexts
 
 API = "/api/v1"
 NOTHING = (NotFound, Denied, Unauthenticated, Conflict, NotAllowed)
@@ -111,14 +111,21 @@ class Forge:
         missing = {
             key: text for key, text in zip(keys, texts, strict=True) if text and html_by_key[key] is None
         }
-        if missing:
-            body = RenderTexts(texts=list(missing.values()), context=context, images=images)
-            rendered = await self._peers["issues"].post("/internal/markdown", body, RenderedTexts)
-            for key, text in zip(missing, rendered.html, strict=True):
-                html = Markup(text.replace(_TASK, _NAMED_TASK))  # noqa: S704 - issues sanitizes it
-                html_by_key[key] = html
-                self._rendered.put(key, html)
+        made = await self._rendered_now(list(missing.values()), context=context, images=images)
+        for key, text in zip(missing, made, strict=True):
+            html = Markup(text.replace(_TASK, _NAMED_TASK))  # noqa: S704 - issues sanitizes it
+            html_by_key[key] = html
+            self._rendered.put(key, html)
         return [html_by_key[key] or Markup() for key in keys]
+
+    async def _rendered_now(self, texts: list[str], *, context: str, images: str) -> list[str]:
+        """HTML as issues makes it, of as many texts at a time as it takes."""
+        html: list[str] = []
+        for start in range(0, len(texts), MOST_TEXTS):
+            body = RenderTexts(texts=texts[start : start + MOST_TEXTS], context=context, images=images)
+            rendered = await self._peers["issues"].post("/internal/markdown", body, RenderedTexts)
+            html += rendered.html
+        return html
 
 
 def at(*segments: str | int) -> str:
