@@ -39,12 +39,12 @@ class Flow:
 class Exchange:
     """One request to ``app``, and what its client gets."""
 
-    def __init__(self, app: Any, *, method: str = "GET") -> None:
+    def __init__(self, app: Any, *, method: str = "GET", version: str = "1.1") -> None:
         self.transport, self.tasks = Transport(), set[asyncio.Task[None]]()
         self.ended = False
         self._app = app
         self._cycle = AnswerCycle(
-            {"type": "http", "method": method, "path": "/"},
+            {"type": "http", "method": method, "path": "/", "http_version": version},
             self.transport,
             Flow(),
             None,
@@ -53,7 +53,7 @@ class Exchange:
             [(b"date", b"today")],
             asyncio.Event(),
             False,
-            True,
+            version == "1.1",
             self._end,
             tasks=self.tasks,
         )
@@ -93,6 +93,33 @@ async def test_the_head_of_a_stream_waits_for_nothing():
     head, *parts = exchange.transport.writes
     assert head.endswith(b"transfer-encoding: chunked\r\n\r\n")
     assert parts == [b"6\r\na part\r\n", b"6\r\na part\r\n0\r\n\r\n"]
+
+
+async def test_a_stream_for_a_client_without_chunks_ends_with_the_connection():
+    exchange = Exchange(sends(STREAM, PART, WHOLE), version="1.0")
+    assert (await exchange.run()).endswith(b"connection: close\r\n\r\na parta part")
+    assert exchange.transport.is_closed
+
+
+async def test_what_fails_after_the_answer_leaves_the_connection_to_the_next_request():
+    async def app(_scope: Any, _receive: Any, send: Any) -> None:
+        await send(START)
+        await send(WHOLE)
+        raise ValueError("too late")
+
+    exchange = Exchange(app)
+    assert (await exchange.run()).endswith(b"a part")
+    assert not exchange.transport.is_closed
+
+
+async def test_what_fails_before_the_body_is_a_failure_with_a_status():
+    async def app(_scope: Any, _receive: Any, send: Any) -> None:
+        await send(START)
+        raise ValueError("before the body")
+
+    answer = await Exchange(app).run()
+    assert answer.startswith(b"HTTP/1.1 500 ")
+    assert answer.count(b"HTTP/1.1") == 1
 
 
 @pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("GET", 204), ("GET", 304)])

@@ -54,6 +54,7 @@ class AnswerCycle(RequestResponseCycle):
         self._task: asyncio.Task[None] | None = None
         self._head = b""
         """Of the answer, as long as it waits for the body."""
+        self._is_until_close = False
 
     def begin(self, loop: asyncio.AbstractEventLoop, app: Any) -> asyncio.Task[None]:
         """Run it in a task of ``tasks``."""
@@ -82,9 +83,12 @@ class AnswerCycle(RequestResponseCycle):
             self._tasks.discard(self._task)
 
     async def _fail(self, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
-        if self.response_started:
+        if self.response_complete:
+            return  # the connection is that of the next request already
+        if self.response_started and not self._head:
             self.transport.close()
             return
+        self._head, self.response_started = b"", False
         fixed = [
             (b"content-type", b"application/json"),
             (b"content-length", b"%d" % len(body)),
@@ -117,14 +121,17 @@ class AnswerCycle(RequestResponseCycle):
         elif not self.keep_alive:
             lines.append(b"connection: close\r\n")
         is_head = self.scope["method"] == "HEAD"
-        if length is None and not chunked and not is_head and status not in WITHOUT_BODY:
+        is_open = length is None and not chunked and not is_head and status not in WITHOUT_BODY
+        # HTTP/1.0 has no chunks: the body ends with the connection (RFC 9112, sections 6.1 and 6.3).
+        self._is_until_close = is_open and self.scope["http_version"] == "1.0"
+        if is_open and not self._is_until_close:
             chunked = True
             lines.append(b"transfer-encoding: chunked\r\n")
         lines.append(b"\r\n")
         self._head = b"".join(lines)
         self.chunked_encoding = chunked
         self.expected_content_length = 0 if chunked or is_head else length or 0
-        if chunked or self.expected_content_length > SHORT_BODY:
+        if chunked or self._is_until_close or self.expected_content_length > SHORT_BODY:
             self._write(b"")
 
     def _go_on(self, body: bytes, *, more: bool) -> None:
@@ -138,7 +145,7 @@ class AnswerCycle(RequestResponseCycle):
             body = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
             if not more:
                 body += b"0\r\n\r\n"
-        else:
+        elif not self._is_until_close:
             self.expected_content_length -= len(body)
             if self.expected_content_length < 0:
                 raise RuntimeError("the body is longer than Content-Length")
