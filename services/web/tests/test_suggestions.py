@@ -20,8 +20,19 @@ FILE = f"{FORK}/contents-ext/src/a.py"
         ("So:\r\n```suggestion\r\none\r\n\r\ntwo\r\n```\r\n", "one\n\ntwo"),
         ("```suggestion\n```", ""),
         ("~~~~ suggestion\n~~~\nx\n~~~~", "~~~\nx"),
-        ("```suggestion\nnot closed", "not closed"),
+        ("```suggestion\na < b\n```\n<b>", "a < b"),
+        ("So:\r```suggestion\rx\r```", "x"),
+        ("```suggestion\nnot closed", None),
         ("```python\nx\n```", None),
+        ("<!--\n```suggestion\nevil\n```\n-->\n\n```suggestion\ngood\n```", None),
+        ("<script>\n\n```suggestion\nevil\n```\n</script>", None),
+        ("````markdown\n```suggestion\nevil\n```\n````\n\n```suggestion\ngood\n```", None),
+        ("~~~\n```suggestion\nevil\n```\n~~~", None),
+        ("- ~~~\n- ```\n```suggestion\nevil\n```", None),
+        ("1. So:\n   ```suggestion\n   x\n   ```", None),
+        ("> ```suggestion\n> x\n> ```", None),
+        ("```suggestion\none\n```\n\n```suggestion\ntwo\n```", None),
+        ("", None),
         ("a `suggestion`", None),
         ("    ```suggestion\nx\n```", None),
     ],
@@ -95,6 +106,18 @@ async def test_a_suggestion_is_committed_to_the_branch_it_is_about(pages, forge)
     }  # fmt: skip
 
 
+async def test_the_lines_that_will_be_written_are_shown_beside_the_button(pages, forge):
+    path, body = "/ann/demo/pulls/1/files", "```suggestion\n<b>five</b>\n\n six\n```"
+    forge.answers[f"{PULL}/comments"] = [_comment(body=body), _comment(id=6, body="```suggestion\n```")]
+    forms = (await pages.get(path, BOB)).text.split('<form class="apply"')[1:]
+    assert [form.count('class="add"') for form in forms] == [3, 0]
+    assert '+&lt;b&gt;five&lt;/b&gt;\n</span><span class="add">+\n</span><span class="add">+ six' in forms[0]
+    assert "Line 4 is taken away" in forms[1]
+    await pages.submit(path, "Commit the suggestion", to="/comments/5/apply", caller=BOB)
+    [(_, _, sent)] = forge.sent
+    assert sent["files"][0]["content"] == b64encode(b"one\ntwo\nthree\n<b>five</b>\n\n six\n").decode()
+
+
 @pytest.mark.parametrize(
     ("comment", "content", "status"),
     [
@@ -102,6 +125,7 @@ async def test_a_suggestion_is_committed_to_the_branch_it_is_about(pages, forge)
         ({}, b"one\n", 409),
         ({"outdated": True}, b"one\ntwo\nthree\nfour\n", 409),
         ({"diff_hunk": ""}, b"one\ntwo\nthree\nfour\n", 409),
+        ({"body": "```suggestion\nother\n```"}, b"one\ntwo\nthree\nfour\n", 409),
         ({"body": "why?"}, b"one\ntwo\nthree\nfour\n", 404),
         ({"id": 6}, b"one\ntwo\nthree\nfour\n", 404),
         ({"position": 0, "original_position": 4}, b"one\ntwo\nthree\nfour\n", 404),

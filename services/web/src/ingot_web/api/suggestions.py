@@ -14,6 +14,7 @@ from ingot_web.clients.forge import at
 from ingot_web.core.suggestions import line_of, suggestion_in, with_suggestion
 
 CHANGED = "the line is not what it was when this was suggested"
+EDITED = "the suggestion is not the one that was shown"
 
 
 @post(
@@ -22,7 +23,7 @@ CHANGED = "the line is not what it was when this was suggested"
     include_in_schema=False,
 )
 async def apply(request: WebRequest, index: int, comment_id: int) -> Response[bytes]:
-    """Commit what a comment suggests: whoever may push to the branch may. Raises Conflict where the line has changed."""
+    """Commit what a comment suggests: whoever may push to the branch may. Raises Conflict where it or the line has changed."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     pull, comments = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)), comments_of(frame, index)
@@ -31,6 +32,8 @@ async def apply(request: WebRequest, index: int, comment_id: int) -> Response[by
     suggestion = suggestion_in(comment["body"]) if comment else None
     if comment is None or suggestion is None or not comment["position"]:
         raise NotFound
+    if form.lines("suggestion") != suggestion:
+        raise Conflict(EDITED)
     if pull["state"] != "open" or pull["head"]["repo"] is None:
         raise Conflict("the pull request is closed, or its branch is gone")
     change = await _change(frame, pull, comment, suggestion)

@@ -40,10 +40,10 @@ class Conversation:
     def is_outdated(self) -> bool:
         return bool(self.comments[0][0]["outdated"])
 
-    def has_suggestion(self, comment: Any) -> bool:
-        """Whether one of its comments suggests lines that can be put in place."""
+    def suggestion_of(self, comment: Any) -> str | None:
+        """What one of its comments suggests, where that can be put in place."""
         is_current = not (self.is_old or self.is_outdated or self.is_pending or self.resolver)
-        return is_current and suggestion_in(comment["body"]) is not None
+        return suggestion_in(comment["body"]) if is_current else None
 
     @property
     def hunk(self) -> list[str]:

@@ -2,19 +2,27 @@
 
 import re
 
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*suggestion[ \t]*$")
+_NOT_PROSE = re.compile(r"<|`{3}|~{3}")
+_FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*suggestion[ \t]*")
 
 
 def suggestion_in(body: str) -> str | None:
-    """The lines that a comment suggests, without the end of the last one; None if it suggests nothing."""
-    lines = body.replace("\r\n", "\n").split("\n")
-    for number, line in enumerate(lines):
-        if fence := _FENCE.match(line):
-            closing = re.compile(rf"^ {{0,3}}{re.escape(fence[1][0])}{{{len(fence[1])},}}[ \t]*$")
-            rest = lines[number + 1 :]
-            end = next((at for at, one in enumerate(rest) if closing.match(one)), len(rest))
-            return "\n".join(rest[:end])
-    return None
+    """The lines that a comment suggests, without the end of the last one; None if it suggests nothing.
+
+    A comment suggests something only if that is its one block of code, is closed, is no part of a list or quotation,
+    and has no HTML above it: then it is for certain what readers see as the suggestion.
+    """
+    lines = re.sub(r"\r\n?", "\n", body).split("\n")
+    start = next((number for number, line in enumerate(lines) if _NOT_PROSE.search(line)), 0)
+    fence = _FENCE.fullmatch(lines[start])
+    if fence is None:
+        return None
+    closing = re.compile(rf" {{0,3}}{fence[1][0]}{{{len(fence[1])},}}[ \t]*")
+    rest = lines[start + 1 :]
+    end = next((number for number, line in enumerate(rest) if closing.fullmatch(line)), None)
+    if end is None or any("```" in line or "~~~" in line for line in rest[end + 1 :]):
+        return None
+    return "\n".join(rest[:end])
 
 
 def line_of(content: bytes, number: int) -> str | None:
