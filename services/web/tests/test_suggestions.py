@@ -4,13 +4,14 @@ from base64 import b64encode
 
 import pytest
 
-from ingot_web.core.suggestions import line_of, suggestion_in, with_suggestion
+from ingot_web.core.suggestions import has_lines, lines_commented, suggestion_in, with_suggestion
 
 from .forge import ANN_USER, HOME, MOMENT, issue
 from .test_diffs import CHANGED
 from .world import ANN, BOB
 
 PULL, FORK = f"{HOME}/pulls/1", "/repos/bob/demo"
+HUNK = "@@ -2,3 +2,3 @@\n two\n-3\n+three\n+four"
 FILE = f"{FORK}/contents-ext/src/a.py"
 
 
@@ -55,8 +56,29 @@ def test_the_other_lines_stay_as_they_are(content, number, suggestion, changed):
     assert with_suggestion(content, number, suggestion) == changed
 
 
-def test_lines_are_counted_from_one():
-    assert [line_of(b"a\r\nb", number) for number in (0, 1, 2, 3)] == [None, "a", "b", None]
+@pytest.mark.parametrize(
+    ("hunk", "lines"),
+    [
+        ("@@ -1,3 +1,3 @@ def a\n one\r\n-2\n+two\n+", ["one", "two", ""]),
+        ("@@ -1 +0,0 @@\n-one", []),
+        ("@@", []),
+        ("", []),
+        ("@@\n+" + "x" * 3995, ["x" * 3995]),
+        ("@@\n+" + "x" * 3996, []),
+    ],
+)
+def test_a_hunk_has_the_lines_above_what_is_commented(hunk, lines):
+    assert lines_commented(hunk) == lines
+
+
+@pytest.mark.parametrize(
+    ("number", "lines", "there"),
+    [
+        (2, ["a", "b"], True), (1, ["a"], True), (3, ["b", "c"], False), (1, ["b", "a"], False), (4, ["a"], False),
+    ],
+)  # fmt: skip
+def test_lines_are_counted_from_one(number, lines, there):
+    assert has_lines(b"a\r\nb\na", number, lines) is there
 
 
 @pytest.fixture
@@ -79,7 +101,7 @@ def forge(forge):
 
 def _comment(**changed):
     return {
-        "id": 5, "path": "src/a.py", "position": 4, "original_position": 0, "diff_hunk": "@@\n+four", "user": ANN_USER,
+        "id": 5, "path": "src/a.py", "position": 4, "original_position": 0, "diff_hunk": HUNK, "user": ANN_USER,
         "pull_request_review_id": 7, "resolver": None, "outdated": False, "created_at": MOMENT,
         "body": "```suggestion\nfive\n```", **changed,
     }  # fmt: skip
@@ -113,6 +135,9 @@ async def test_the_lines_that_will_be_written_are_shown_beside_the_button(pages,
     assert [form.count('class="add"') for form in forms] == [3, 0]
     assert '+&lt;b&gt;five&lt;/b&gt;\n</span><span class="add">+\n</span><span class="add">+ six' in forms[0]
     assert "Line 4 is taken away" in forms[1]
+    forge.answers[f"{PULL}/comments"] = [_comment(diff_hunk=hunk) for hunk in ("", "@@\n+" + "x" * 3996)]
+    assert 'class="apply"' not in (await pages.get(path, BOB)).text
+    forge.answers[f"{PULL}/comments"] = [_comment(body=body)]
     await pages.submit(path, "Commit the suggestion", to="/comments/5/apply", caller=BOB)
     [(_, _, sent)] = forge.sent
     assert sent["files"][0]["content"] == b64encode(b"one\ntwo\nthree\n<b>five</b>\n\n six\n").decode()
@@ -123,6 +148,7 @@ async def test_the_lines_that_will_be_written_are_shown_beside_the_button(pages,
     [
         ({}, b"one\ntwo\nthree\nother\n", 409),
         ({}, b"one\n", 409),
+        ({}, b"one\nother\nthree\nfour\n", 409),
         ({"outdated": True}, b"one\ntwo\nthree\nfour\n", 409),
         ({"diff_hunk": ""}, b"one\ntwo\nthree\nfour\n", 409),
         ({"body": "```suggestion\nother\n```"}, b"one\ntwo\nthree\nfour\n", 409),

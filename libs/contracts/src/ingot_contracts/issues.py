@@ -12,6 +12,8 @@ from ingot_contracts.repos import Repository
 
 MOST_TEXTS = 120
 """Texts that are rendered by one request."""
+LONGEST_HUNK = 4_000
+"""Characters of the changes around a commented line; of longer ones the end is cut."""
 
 
 class RenderTexts(msgspec.Struct, frozen=True, kw_only=True):

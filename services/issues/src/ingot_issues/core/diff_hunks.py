@@ -4,9 +4,10 @@ import re
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from ingot_contracts.issues import LONGEST_HUNK
+
 LINES = 4
 """Lines that are shown, the commented one last."""
-MOST_CHARACTERS = 4_000
 
 _HEADER = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
@@ -28,7 +29,7 @@ def find_hunks(diff: str, positions: Collection[Position]) -> dict[Position, str
         if header and not {position.path for position in positions}.isdisjoint(paths):
             for position, hunk in _lines(("@@ " + body).split("\n"), *paths):
                 if position in positions:
-                    hunks[position] = hunk.replace("\x00", "")[:MOST_CHARACTERS]
+                    hunks[position] = hunk.replace("\x00", "")[:LONGEST_HUNK]
     return hunks
 
 

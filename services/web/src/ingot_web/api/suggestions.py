@@ -11,7 +11,7 @@ from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import WebRequest
 from ingot_web.api.reviews import chosen_style, comments_of
 from ingot_web.clients.forge import at
-from ingot_web.core.suggestions import line_of, suggestion_in, with_suggestion
+from ingot_web.core.suggestions import has_lines, lines_commented, suggestion_in, with_suggestion
 
 CHANGED = "the line is not what it was when this was suggested"
 EDITED = "the suggestion is not the one that was shown"
@@ -62,8 +62,8 @@ async def _change(frame: RepositoryFrame, pull: Any, comment: Any, suggestion: s
     if file["content"] is None:
         raise TooLarge("the file is too large to be changed here")
     content, number = b64decode(file["content"]), comment["position"]
-    commented = comment["diff_hunk"].rpartition("\n")[2]
-    if comment["outdated"] or not commented or line_of(content, number) != commented[1:].removesuffix("\r"):
+    commented = lines_commented(comment["diff_hunk"])
+    if comment["outdated"] or not commented or not has_lines(content, number, commented):
         raise Conflict(CHANGED)
     changed = with_suggestion(content, number, suggestion)
     return {

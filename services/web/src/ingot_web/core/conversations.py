@@ -7,7 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from ingot_web.core.diffs import Diff, DiffLine
-from ingot_web.core.suggestions import suggestion_in
+from ingot_web.core.suggestions import lines_commented, suggestion_in
 
 
 @dataclass
@@ -43,7 +43,9 @@ class Conversation:
     def suggestion_of(self, comment: Any) -> str | None:
         """What one of its comments suggests, where that can be put in place."""
         is_current = not (self.is_old or self.is_outdated or self.is_pending or self.resolver)
-        return suggestion_in(comment["body"]) if is_current else None
+        if not is_current or not lines_commented(comment["diff_hunk"]):
+            return None
+        return suggestion_in(comment["body"])
 
     @property
     def hunk(self) -> list[str]:

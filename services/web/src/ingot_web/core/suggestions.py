@@ -2,6 +2,8 @@
 
 import re
 
+from ingot_contracts.issues import LONGEST_HUNK
+
 _NOT_PROSE = re.compile(r"<|`{3}|~{3}")
 _FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*suggestion[ \t]*")
 
@@ -25,12 +27,23 @@ def suggestion_in(body: str) -> str | None:
     return "\n".join(rest[:end])
 
 
-def line_of(content: bytes, number: int) -> str | None:
-    """A line of a file without its end, counted from 1; None where there is none."""
-    lines = content.split(b"\n")
-    if not 0 < number <= len(lines):
-        return None
-    return lines[number - 1].removesuffix(b"\r").decode("utf-8", "replace")
+def lines_commented(diff_hunk: str) -> list[str]:
+    """The lines of the file after the changes that a comment has with it, its own last; none if they may be cut."""
+    if len(diff_hunk) >= LONGEST_HUNK:
+        return []
+    lines = diff_hunk.split("\n")
+    if lines[-1][:1] not in (" ", "+"):
+        return []
+    return [line[1:].removesuffix("\r") for line in lines if line[:1] in (" ", "+")]
+
+
+def has_lines(content: bytes, number: int, lines: list[str]) -> bool:
+    """Whether the file has these lines, the last of them as line ``number``, counted from 1."""
+    start = number - len(lines)
+    if start < 0:
+        return False
+    there = content.split(b"\n")[start:number]
+    return [line.removesuffix(b"\r").decode("utf-8", "replace") for line in there] == lines
 
 
 def with_suggestion(content: bytes, number: int, suggestion: str) -> bytes:
