@@ -82,8 +82,7 @@ def _may_push_to_head(frame: RepositoryFrame, pull: Any, *, can_push: bool) -> b
         return False
     if head["full_name"] == frame.repository["full_name"]:
         return can_push
-    is_own = head["owner"]["login"] == frame.request.principal.name
-    return is_own or (can_push and bool(pull["allow_maintainer_edit"]))
+    return bool(head["owner"]["login"] == frame.request.principal.name)
 
 
 def chosen_style(text: str) -> str:
