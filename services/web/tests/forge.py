@@ -52,10 +52,16 @@ class FakeForge:
         """What internal routes answer, by method and path."""
         self.calls: list[tuple[str, str]] = []
         """Method and path of all calls of those routes."""
+        self.down: set[str] = set()
+        """Services that do not answer."""
         self.identity = None
         """Answers the others that are internal."""
 
-    async def __call__(self, scope, receive, send):
+    async def __call__(self, scope, receive, send, *, service=""):
+        if service in self.down:
+            await send({"type": "http.response.start", "status": 503, "headers": []})
+            await send({"type": "http.response.body", "body": b'{"message": "down"}'})
+            return
         route = f"{scope['method']} {scope['path']}"
         if route in self.internal:
             self.calls.append((scope["method"], scope["path"]))

@@ -55,6 +55,22 @@ async def test_an_administrator_reads_who_did_what(pages, forge):
     assert 'value="ann"' in shown
 
 
+async def test_a_service_that_is_down_hides_nothing_of_the_others(pages, forge):
+    shown = (await pages.get("/admin/events", ROOT)).text
+    forge.down = {"hooks"}
+    for path, row in (("tasks", SWEEP), ("events", "no row"), ("audit", "hook.create")):
+        answer = await pages.get(f"/admin/{path}", ROOT)
+        assert (answer.status_code, answer.text.count("does not answer")) == (200, 1)
+        assert "hooks does not answer" in answer.text
+        assert row in answer.text
+    answer = await pages.submit(shown, "Try once more", to="/admin/events", caller=ROOT)
+    assert (answer.status_code, answer.text.count('role="alert"')) == (503, 1)
+    assert "no row" in answer.text
+    page = (await pages.get("/admin/tasks", ROOT)).text
+    answer = await pages.submit(page, "Run now", to="/admin/tasks", caller=ROOT)
+    assert (answer.status_code, answer.text.count('role="alert"'), SWEEP in answer.text) == (503, 1, True)
+
+
 async def test_an_administrator_sees_the_limits_that_the_gateway_tells(pages):
     assert "did not come through it" in (await pages.get("/admin/limits", ROOT)).text
     headers = pages.callers.headers(ROOT) | {"ingot-rate-limits": '{"account":600,"token":0,"address":60}'}

@@ -1,5 +1,7 @@
 """The service under test: the real app, with fakes of identity and repos as its peers."""
 
+from functools import partial
+
 import httpx
 
 from ingot_chassis.peers.peers import Peers
@@ -32,7 +34,7 @@ class World:
         own = ServiceIdentity("web", SigningKey.read(configuration.private_key))
         peers = {"identity": self.identity, "repos": self.repos, "issues": self.repos, "hooks": self.repos}
         if forge is not None:
-            peers = dict.fromkeys(peers, forge)
+            peers = {name: partial(forge, service=name) for name in peers}
             forge.identity = self.identity
         self.app = create_app(configuration, peers=Peers.in_process(peers, own))
         self.client = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://forge")

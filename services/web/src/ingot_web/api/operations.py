@@ -25,6 +25,7 @@ async def tasks(request: WebRequest) -> Response[str]:
 
 
 async def _tasks_page(request: WebRequest, problem: ApiError | None = None) -> Response[str]:
+    tasks, silent = await HttpOperations(request.peers).tasks()
     return request.render(
         "administration/tasks.html",
         title="Periodic tasks",
@@ -32,7 +33,8 @@ async def _tasks_page(request: WebRequest, problem: ApiError | None = None) -> R
         status=problem.status if problem else 200,
         problem=problem.message if problem else "",
         ran=request.query_params.get("ran", ""),
-        tasks=await HttpOperations(request.peers).tasks(),
+        tasks=tasks,
+        silent=silent,
     )
 
 
@@ -64,7 +66,7 @@ async def _events_page(
         problem=problem.message if problem else "",
         service=service,
         replayed=replayed,
-        lists=await HttpOperations(request.peers).dead_lettered(),
+        events_by_service=await HttpOperations(request.peers).dead_lettered(),
     )
 
 
@@ -85,7 +87,7 @@ async def audit(request: WebRequest) -> Response[str]:
     chosen = {name: request.query_params.get(name, "").strip()[:LONGEST] for name in ("actor", "action")}
     service, before = request.query_params.get("service", ""), request.query_params.get("before", "")
     query = {**chosen, "before": before if _ENTRY.fullmatch(before) else ""}
-    entries = await HttpOperations(request.peers).audit(service, query, SHOWN + 1)
+    entries, silent = await HttpOperations(request.peers).audit(service, query, SHOWN + 1)
     return request.render(
         "administration/audit.html",
         title="Audit log",
@@ -94,6 +96,7 @@ async def audit(request: WebRequest) -> Response[str]:
         chosen={"service": service if service in AUDITED else "", **chosen},
         services=[("", "All"), *((name, name) for name in AUDITED)],
         entries=entries[:SHOWN],
+        silent=silent,
         has_more=len(entries) > SHOWN,
     )
 

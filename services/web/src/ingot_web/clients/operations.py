@@ -1,12 +1,14 @@
 """Requests to every service for its periodic tasks, dead-lettered events and audit log, on behalf of an administrator."""
 
 import asyncio
+from collections.abc import Sequence
+from typing import Generic, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
 
 from ingot_chassis.db.audit import AuditEntry
-from ingot_chassis.errors import NotFound
+from ingot_chassis.errors import NotFound, Unavailable
 from ingot_chassis.events.replay import DeadLetteredEvent, Replayed
 from ingot_chassis.jobs.periodic import TaskReport
 from ingot_chassis.peers.peers import Peers
@@ -17,18 +19,30 @@ AUDITED = ("hooks", "identity", "repos")
 RUN_SECONDS = 60.0
 
 
+_T = TypeVar("_T")
+
+
+class Collected(NamedTuple, Generic[_T]):
+    """What the services have together, and those of them that do not answer."""
+
+    rows: list[_T]
+    silent: list[str]
+
+
 class HttpOperations:
-    """What administrators see of the services. Raises Unavailable while one does not answer."""
+    """What administrators see of the services; one that does not answer keeps nobody from the others.
+
+    What changes something raises Unavailable while the service does not answer.
+    """
 
     def __init__(self, peers: Peers) -> None:
         self._peers = peers
 
-    async def tasks(self) -> list[TaskReport]:
+    async def tasks(self) -> Collected[TaskReport]:
         """The periodic tasks of all services, by name."""
-        reports = await asyncio.gather(
-            *(self._peers[name].get("/internal/tasks", list[TaskReport]) for name in SERVICES)
-        )
-        return sorted((task for tasks in reports for task in tasks), key=lambda task: task.name)
+        reports = await self._ask_each(SERVICES, "/internal/tasks", TaskReport)
+        tasks, silent = _collect(reports)
+        return Collected(sorted(tasks, key=lambda task: task.name), silent)
 
     async def run_task(self, name: str) -> None:
         """Run the task of that name, which begins with that of its service. Raises NotFound."""
@@ -37,12 +51,9 @@ class HttpOperations:
             raise NotFound
         await self._peers[service].call("POST", f"/internal/tasks/{name}", timeout=RUN_SECONDS)
 
-    async def dead_lettered(self) -> list[tuple[str, list[DeadLetteredEvent]]]:
-        """Each service, and the events that it could not apply or send."""
-        events = await asyncio.gather(
-            *(self._peers[name].get("/internal/dead-lettered", list[DeadLetteredEvent]) for name in SERVICES)
-        )
-        return list(zip(SERVICES, events, strict=True))
+    async def dead_lettered(self) -> dict[str, list[DeadLetteredEvent] | None]:
+        """Of each service the events that it could not apply or send; None where it does not answer."""
+        return await self._ask_each(SERVICES, "/internal/dead-lettered", DeadLetteredEvent)
 
     async def replay(self, service: str) -> Replayed:
         """Apply and send once more what a service could not. Raises NotFound."""
@@ -51,12 +62,25 @@ class HttpOperations:
         answer = await self._peers[service].call("POST", "/internal/dead-lettered", timeout=RUN_SECONDS)
         return msgspec.json.decode(answer.body, type=Replayed)
 
-    async def audit(self, service: str, query: dict[str, str], limit: int) -> list[AuditEntry]:
+    async def audit(self, service: str, query: dict[str, str], limit: int) -> Collected[AuditEntry]:
         """The newest ``limit`` entries of one service or, without a name, of all that match ``query``."""
         names = (service,) if service in AUDITED else AUDITED
         path = f"/internal/audit?{urlencode({**query, 'limit': limit})}"
-        pages = await asyncio.gather(*(self._peers[name].get(path, list[AuditEntry]) for name in names))
-        entries = sorted(
-            (entry for page in pages for entry in page), key=lambda entry: entry.id, reverse=True
-        )
-        return entries[:limit]
+        entries, silent = _collect(await self._ask_each(names, path, AuditEntry))
+        return Collected(sorted(entries, key=lambda entry: entry.id, reverse=True)[:limit], silent)
+
+    async def _ask_each(self, names: Sequence[str], path: str, row: type[_T]) -> dict[str, list[_T] | None]:
+        """What each service answers; None where it does not."""
+
+        async def ask(name: str) -> list[_T] | None:
+            try:
+                return await self._peers[name].get(path, list[row])  # type: ignore[valid-type]
+            except Unavailable:
+                return None
+
+        return dict(zip(names, await asyncio.gather(*map(ask, names)), strict=True))
+
+
+def _collect(answers: dict[str, list[_T] | None]) -> Collected[_T]:
+    rows = [row for answer in answers.values() for row in answer or ()]
+    return Collected(rows, [name for name, answer in answers.items() if answer is None])
