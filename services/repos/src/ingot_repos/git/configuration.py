@@ -1,10 +1,11 @@
 """The configuration of every git process; it overrides the operator's and the repositories' own."""
 
-HIDDEN_REFS = ("refs/scratch/", "refs/incoming/")
+SCRATCH = "refs/scratch/"
+HIDDEN_REFS = (SCRATCH, "refs/incoming/")
 """Refs of the service itself, which nobody fetches or names: of a fetch between repositories, of proposed commits (those
 that became a pull request are in refs/pull/ as well), and of a mirror before its update is complete."""
 
-PROPOSALS = "refs/scratch/proposals/"
+PROPOSALS = f"{SCRATCH}proposals/"
 
 # git-config(1). A later entry of a list adds to it; for hideRefs the last match decides (transfer.hideRefs).
 CONFIG: tuple[tuple[str, str], ...] = (

@@ -15,6 +15,7 @@ import msgspec
 import pygit2
 
 from ingot_repos.git.command import GitArgs, run_git
+from ingot_repos.git.configuration import PROPOSALS, SCRATCH
 from ingot_repos.git.disk import disk_errors
 from ingot_repos.git.errors import GitFailed, InvalidName, RepositoryDamaged, RepositoryNotFound
 
@@ -44,7 +45,7 @@ class Ref(msgspec.Struct, frozen=True):
 
 
 class Contents(msgspec.Struct, frozen=True):
-    """All of a repository but its HEAD, which names the default branch: refs of any kind, and files of objects."""
+    """All of a repository but its HEAD, which names the default branch: refs that last, and files of objects."""
 
     refs: list[Ref]
     files: list[ObjectFile]
@@ -59,7 +60,8 @@ def read_contents(path: Path) -> Contents:
     """
     if not (path / "HEAD").is_file():
         raise RepositoryNotFound("no such repository")
-    return Contents(read_refs(path), [*_files(path)])
+    refs = [ref for ref in read_refs(path) if not _is_passing(ref.name)]
+    return Contents(refs, _files(path))
 
 
 def read_refs(path: Path) -> list[Ref]:
@@ -138,7 +140,7 @@ def link_files(path: Path, files: Collection[ObjectFile], others: dict[tuple[int
 def remove_surplus(path: Path, files: Sequence[ObjectFile]) -> None:
     """Remove files of objects that the list has not: git has packed them since they were copied."""
     listed = {file.path for file in files}
-    for file in list(_files(path)):
+    for file in _files(path):
         if file.path not in listed:
             (path / file.path).unlink()
 
@@ -179,19 +181,34 @@ def _words_of(path: Path, args: GitArgs) -> str:
     return ""
 
 
-def _files(path: Path) -> Iterator[ObjectFile]:
-    """Loose objects come first: what is packed meanwhile is found in its pack."""
+def _is_passing(name: bytes) -> bool:
+    """Whether the ref belongs to a request that is being answered."""
+    return name.startswith(SCRATCH.encode()) and not name.startswith(PROPOSALS.encode())
+
+
+def _files(path: Path) -> list[ObjectFile]:
+    """Loose objects come first: what is packed meanwhile is found in its pack.
+
+    Packs are looked for until two looks agree: one can miss both a new pack and the old ones that it replaces.
+    """
     folders = sorted(folder.name for folder in (path / "objects").iterdir() if len(folder.name) == 2)
-    for folder in (*folders, "pack"):
-        for entry in sorted(os.scandir(path / "objects" / folder), key=lambda entry: entry.name):
-            name = f"objects/{folder}/{entry.name}"
-            if not is_object_file(name):
-                continue
-            try:
-                status = entry.stat(follow_symlinks=False)
-            except FileNotFoundError:
-                continue
-            yield ObjectFile(name, status.st_size, status.st_mtime_ns, status.st_ino)
+    loose = [file for folder in folders for file in _files_in(path, folder)]
+    before, packed = None, list(_files_in(path, "pack"))
+    while before != (paths := [file.path for file in packed]):
+        before, packed = paths, list(_files_in(path, "pack"))
+    return loose + packed
+
+
+def _files_in(path: Path, folder: str) -> Iterator[ObjectFile]:
+    for entry in sorted(os.scandir(path / "objects" / folder), key=lambda entry: entry.name):
+        name = f"objects/{folder}/{entry.name}"
+        if not is_object_file(name):
+            continue
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            continue
+        yield ObjectFile(name, status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 def _size(path: Path) -> int:
