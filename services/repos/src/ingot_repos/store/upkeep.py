@@ -45,14 +45,15 @@ async def list_to_pack(
 ) -> Sequence[int]:
     """Ids of repositories with ``writes`` pushes since they were packed, or one and were packed before that time.
 
-    Those with the most come first. Also those of which something may be pruned now.
+    Those with the most come first. Also those of which something may be pruned now. None that are about to move.
     """
+    stays = or_(repository.c.locked_until.is_(None), repository.c.locked_until < now())
     due = or_(
         writes <= _UNPACKED,
         (_UNPACKED > 0) & or_(upkeep.c.packed_at.is_(None), upkeep.c.packed_at < packed_before),
         upkeep.c.prune_at < now(),
     )
-    statement = select(repository.c.id).select_from(_OF_REPOSITORY).where(*_on_shard(shard), due)
+    statement = select(repository.c.id).select_from(_OF_REPOSITORY).where(*_on_shard(shard), stays, due)
     return (await db.execute(statement.order_by(_UNPACKED.desc()).limit(most))).scalars().all()
 
 
