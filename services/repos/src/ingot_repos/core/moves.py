@@ -4,7 +4,7 @@ A repository moves together with its parents and forks, since they fetch from ea
 belongs to the shard that gets them. Until the last transaction everything is as it was, and nothing else is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -14,6 +14,7 @@ from ingot_chassis.db.transaction import Tx
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_repos.core.job_kinds import job_kind
 from ingot_repos.core.mirrors import SYNC
+from ingot_repos.core.placements import LOCK_MARGIN
 from ingot_repos.core.push_mirrors import PUSH
 from ingot_repos.store import shards, upkeep
 from ingot_repos.store.shards import MemberRow
@@ -35,10 +36,13 @@ class Move(msgspec.Struct, frozen=True):
 
 
 class Discard(msgspec.Struct, frozen=True):
-    """The job that removes what a repository left on a shard; ``assets``: also the files of its releases."""
+    """The job that removes what a repository left on a shard, with these files of its releases, by ``uuid``.
+
+    None are named where both shards store them in one place: what the old shard removed, the new one would miss.
+    """
 
     repository_id: int
-    assets: bool
+    asset_uuids: list[str] = []
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -65,14 +69,14 @@ async def change_shard(
     source: str,
     target: str,
     until: datetime,
-    is_shared_store: bool,
+    copied_assets: Mapping[int, list[str]],
 ) -> None:
     """Put repositories that are locked and copied on another shard, with what depends on that, and end the job.
 
-    Raises NotNow when the lock is over, or something has come that was not copied; LeaseLost.
+    ``copied_assets`` are the files of releases that the target has on its own, by repository. Raises NotNow when the lock is over, or something has come that was not copied; LeaseLost.
     """
     ids = [row.id for row in members]
-    if not await shards.change(tx, ids, source, target, until):
+    if not await shards.change(tx, ids, source, target, until, now() + timedelta(seconds=LOCK_MARGIN)):
         raise NotNow("the lock is over, or a repository was deleted")
     heads = {row.id: row.default_branch for row in members}
     for row in await shards.network(tx, ids[0]):
@@ -83,7 +87,7 @@ async def change_shard(
             raise NotNow("objects of LFS have come")
         # What git can make anew was not copied.
         await upkeep.save(tx, repository_id, prune_at=now())
-        discard = Discard(repository_id, assets=not is_shared_store)
+        discard = Discard(repository_id, copied_assets.get(repository_id, []))
         await jobs.add(tx, job_kind(DISCARD, source), repository_id, discard, run_at=now() + GRACE)
     await shards.unlink_objects(tx, ids, source)
     mirror_ids = await shards.push_mirror_ids(tx, ids)

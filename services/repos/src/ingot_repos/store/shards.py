@@ -94,10 +94,18 @@ async def unlock(tx: Executor, ids: Collection[int], until: datetime) -> None:
     await tx.execute(statement.values(locked_until=None))
 
 
-async def change(tx: Executor, ids: Collection[int], source: str, target: str, until: datetime) -> bool:
-    """Put repositories that are still locked on another shard; whether all of them were."""
+async def change(
+    tx: Executor, ids: Collection[int], source: str, target: str, until: datetime, least: datetime
+) -> bool:
+    """Put repositories that are locked ``until`` then on another shard; whether all were, and ``least`` is before.
+
+    When a lock is over, its time is still there, but a push may have begun.
+    """
     statement = update(repository).where(
-        repository.c.id.in_(ids), repository.c.shard == source, repository.c.locked_until == until
+        repository.c.id.in_(ids),
+        repository.c.shard == source,
+        repository.c.locked_until == until,
+        repository.c.locked_until > least,
     )
     return (await tx.execute(statement.values(shard=target, locked_until=None))).rowcount == len(ids)
 
@@ -272,8 +280,7 @@ async def get_job(db: Executor, kind: str, key: str) -> JobStateRow | None:
     return await fetch_first(db, select(_JOB).where(_JOB.c.kind == kind, _JOB.c.key == key), JobStateRow)
 
 
-async def list_jobs(db: Executor, kinds: str) -> Sequence[JobStateRow]:
-    """Jobs that wait or run, of kinds that are like the pattern."""
-    return await fetch_all(
-        db, select(_JOB).where(_JOB.c.kind.like(kinds), _UNDER_WAY).order_by(_JOB.c.id), JobStateRow
-    )
+async def list_jobs(db: Executor, *, before: str = "", after: str = "") -> Sequence[JobStateRow]:
+    """Jobs that wait or run, of kinds that begin and end so."""
+    of_kind = _JOB.c.kind.startswith(before, autoescape=True) & _JOB.c.kind.endswith(after, autoescape=True)
+    return await fetch_all(db, select(_JOB).where(of_kind, _UNDER_WAY).order_by(_JOB.c.id), JobStateRow)

@@ -1,6 +1,7 @@
 """The jobs that take repositories over from another shard, and remove what they left there."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -16,12 +17,12 @@ from ingot_repos.clients.shards import Shards
 from ingot_repos.core import moves
 from ingot_repos.core.moves import DISCARD, GRACE, MOVE, Discard, Move, NotNow
 from ingot_repos.core.placements import LOCK_MARGIN, MOST_LOCKED
-from ingot_repos.core.release_assets import OBJECTS
+from ingot_repos.core.release_assets import object_key
 from ingot_repos.core.waits import looks
 from ingot_repos.git.archive import Archives
 from ingot_repos.git.packs import is_in_use
 from ingot_repos.git.storage import Storage
-from ingot_repos.store import release_assets, shards, storage_checks
+from ingot_repos.store import shards, storage_checks
 from ingot_repos.store.shards import MemberRow
 from ingot_repos.store.states import RepositoryState
 from ingot_repos.workers.network_copies import NetworkCopy, has_files
@@ -63,6 +64,7 @@ class MoveJobs:
             network = await shards.network(db, payload.repository_id)
         members = [row for row in network if row.shard == payload.source != self._shard]
         if not members:
+            await self._abandon([row.id for row in network if row.shard != self._shard])
             return
         if any(row.state in (RepositoryState.CREATING, RepositoryState.FORKING) for row in members):
             raise NotNow("a repository is not ready yet")
@@ -77,16 +79,17 @@ class MoveJobs:
         )
         try:
             for row in filter(has_files, members):
-                # Of a move that ended between its last two steps.
+                # Of a move that ended between its last two steps, or from when the repository was here before.
+                if await asyncio.to_thread(is_in_use, self._storage.path(row.id)):
+                    raise NotNow("the files that it had here are still read")
                 await self._remove_published(row.id)
                 await copy.repository(row)
                 await copy.large_files(row)
                 await copy.release_files(row)
-            is_shared = await self._has_assets(members) and await copy.is_shared_store()
             await copy.report("changing")
-            await self._change(job, copy, members, payload.source, is_shared=is_shared)
+            await self._change(job, copy, members, payload.source, is_shared=await copy.is_shared_store())
         except GiveUp:
-            await self._abandon([row.id for row in members])
+            await self._abandon([row.id for row in members], copy.asset_keys)
             raise
         for row in members:
             await asyncio.to_thread(self._storage.clear, row.id)
@@ -108,8 +111,7 @@ class MoveJobs:
             return
         await asyncio.to_thread(self._storage.delete, repository_id)
         await asyncio.to_thread(self._archives.remove, repository_id)
-        if payload.assets:
-            await self._objects.delete_below(f"{OBJECTS}/{repository_id}")
+        await self._objects.delete(object_key(repository_id, uuid) for uuid in payload.asset_uuids)
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
@@ -123,7 +125,7 @@ class MoveJobs:
         """Put away the files of a repository that is not on this shard, and does not get there meanwhile."""
         async with self._db.transaction() as tx:
             place = await shards.hold(tx, repository_id)
-            if place is not None and place.shard != self._shard:
+            if place is None or place.shard != self._shard:
                 await asyncio.to_thread(self._storage.move_to_trash, repository_id)
 
     async def _change(
@@ -137,14 +139,17 @@ class MoveJobs:
         try:
             async with asyncio.timeout(MOST_LOCKED.total_seconds() - LOCK_MARGIN - LAST_SECONDS):
                 await self._wait_for_pushes(ids)
-                tips = {}
+                tips, copied_assets = dict[int, dict[str, str]](), dict[int, list[str]]()
                 for row in filter(has_files, members):
                     tips[row.id] = await copy.rest(row)
                     await copy.large_files(row)
-                    await copy.release_files(row)
+                    uuids = await copy.release_files(row)
+                    if not is_shared:
+                        copied_assets[row.id] = uuids
                 await self._require_ledgers(tips)
                 for row in filter(has_files, members):
                     await asyncio.to_thread(self._storage.publish_import, row.id, row.default_branch)
+                await asyncio.to_thread(os.sync)
             async with self._db.transaction() as tx:
                 await tx.limit_lock_wait(LAST_SECONDS)
                 await moves.change_shard(
@@ -155,7 +160,7 @@ class MoveJobs:
                     source=source,
                     target=self._shard,
                     until=until,
-                    is_shared_store=is_shared,
+                    copied_assets=copied_assets,
                 )
         except BaseException as error:
             await asyncio.shield(self._take_back(ids, until))
@@ -190,16 +195,10 @@ class MoveJobs:
         for repository_id in ids:
             await self._remove_published(repository_id)
 
-    async def _abandon(self, ids: Sequence[int]) -> None:
-        """Remove what was copied."""
+    async def _abandon(self, ids: Sequence[int], asset_keys: Sequence[str] = ()) -> None:
+        """Remove what was copied of repositories that are on other shards."""
         async with self._db.transaction() as tx:
             await shards.unlink_objects(tx, ids, self._shard)
         for repository_id in ids:
             await asyncio.to_thread(self._storage.clear, repository_id)
-
-    async def _has_assets(self, members: Sequence[MemberRow]) -> bool:
-        async with self._db.read() as db:
-            for row in members:
-                if await release_assets.list_of_repository(db, row.id):
-                    return True
-        return False
+        await self._objects.delete(asset_keys)

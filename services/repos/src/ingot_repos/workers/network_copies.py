@@ -1,7 +1,6 @@
 """Copies repositories of another shard, with their objects of LFS and files of releases, beside what is going on there."""
 
 import asyncio
-import os
 import time
 import uuid
 from collections.abc import AsyncGenerator, Sequence
@@ -20,7 +19,7 @@ from ingot_repos.core import lfs_objects as lfs
 from ingot_repos.core import release_assets as assets
 from ingot_repos.core.moves import NotNow, Progress
 from ingot_repos.git import copies
-from ingot_repos.git.copies import Contents, IncomingFile, ObjectFile
+from ingot_repos.git.copies import Contents, IncomingFile, ObjectFile, is_object_file
 from ingot_repos.git.storage import Storage
 from ingot_repos.store import lfs_objects, release_assets, shards
 from ingot_repos.store.shards import MemberRow
@@ -52,6 +51,8 @@ class NetworkCopy:
         self._job, self._source, self._target = job, source, target
         self._shared = dict[tuple[int, str], Path]()
         self._copied, self._repositories, self._reported = 0, 0, 0.0
+        self.asset_keys = list[str]()
+        """Of the files of releases that were copied."""
 
     async def repository(self, row: MemberRow) -> None:
         """Copy a repository, and let git look whether all is there; it may change meanwhile. Raises NotNow, GiveUp."""
@@ -71,10 +72,9 @@ class NetworkCopy:
         contents, path = await self._pass(row)
         damage = await asyncio.to_thread(copies.check_new_refs, path, contents.refs)
         await asyncio.to_thread(copies.write_refs, path, contents.refs)
-        await asyncio.to_thread(copies.remove_surplus, path, contents.files)
+        # What git has packed since stays beside its pack: nothing is removed that is not looked through afterwards.
         if damage or await asyncio.to_thread(copies.read_refs, path) != contents.refs:
             raise NotNow(damage or "the refs of the copy differ")
-        await asyncio.to_thread(os.sync)
         return _announced(contents)
 
     async def large_files(self, row: MemberRow) -> None:
@@ -98,14 +98,16 @@ class NetworkCopy:
             if key and not is_first:
                 await self._objects.delete([key])
 
-    async def release_files(self, row: MemberRow) -> None:
-        """Copy files of releases, under their keys. Raises GiveUp."""
+    async def release_files(self, row: MemberRow) -> list[str]:
+        """Copy files of releases, under their keys; the ``uuid`` of each. Raises GiveUp."""
         async with self._db.read() as db:
             rows = await release_assets.list_of_repository(db, row.id)
         for one in rows:
             key = assets.object_key(row.id, one.uuid)
             if await self._objects.size(key) != one.size:
                 await self._store(row, key, key, one.size, one.sha256)
+                self.asset_keys.append(key)
+        return [one.uuid for one in rows]
 
     async def is_shared_store(self) -> bool:
         """Whether both shards store such files in one place: what one of them stores the other one has."""
@@ -131,6 +133,10 @@ class NetworkCopy:
         """Fetch the files that the copy has not. Raises NotNow."""
         for _ in range(TRIES):
             contents = await self._peers.contents(self._source, row.id, Contents)
+            if not all(is_object_file(file.path) and file.size >= 0 for file in contents.files):
+                raise GiveUp(
+                    f"{row.owner_login}/{row.name}: the other shard names what is no file of objects"
+                )
             path = await asyncio.to_thread(self._storage.import_staging, row.id, row.default_branch)
             await asyncio.to_thread(copies.link_files, path, contents.files, self._shared)
             missing = await asyncio.to_thread(copies.missing_files, path, contents.files)
@@ -159,8 +165,12 @@ class NetworkCopy:
                     incoming = None
             if time.monotonic() - self._reported > REPORT_SECONDS:
                 await self.report("copying")
-        if incoming is not None or next(remaining, None) is not None:
+        left = list(remaining)
+        if incoming is not None or any(file.size for file in left):
             raise ConnectionError("the other shard sent too little")
+        for file in left:  # empty ones: git says below what it thinks of them
+            incoming = await asyncio.to_thread(IncomingFile, path, file)
+            await asyncio.to_thread(incoming.place)
 
     async def _store(self, row: MemberRow, key: str, source_key: str, size: int, sha256: str) -> None:
         chunks = self._peers.stored_object(self._source, source_key)

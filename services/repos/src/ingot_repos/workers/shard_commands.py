@@ -32,7 +32,7 @@ class ShardCommands:
         """Every shard with what it has, and the moves that wait or run."""
         added, usage = await self._state()
         async with self._db.read() as db:
-            running = await shards.list_jobs(db, f"{MOVE}@%")
+            running = await shards.list_jobs(db, before=f"{MOVE}@")
         rows = [("SHARD", "REPOSITORIES", "BYTES", "CHANGED IN A DAY", "STATE")]
         for name in self._all(added, usage):
             has, row = usage.get(name), added.get(name)
@@ -116,7 +116,7 @@ class ShardCommands:
         self._require_name(name, added, usage)
         async with self._db.read() as db:
             holdings = await shards.holdings(db, name)
-            jobs = await shards.list_jobs(db, f"%@{name}")
+            jobs = await shards.list_jobs(db, after=f"@{name}")
         remains = [f"{count} {what}" for what, count in (*holdings.items(), ("jobs", len(jobs))) if count]
         if remains:
             raise CannotStart(f"{name} still holds {', '.join(remains)}")
