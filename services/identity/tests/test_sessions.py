@@ -91,3 +91,17 @@ async def test_who_may_not_sign_in_has_no_session(world):
     secret = await start(world)
     await world.call("PATCH", "/admin/users/ann", {"prohibit_login": True}, as_="root")
     assert await holder(world, secret) == 0
+
+
+def test_a_form_token_is_for_one_browser_and_each_is_another():
+    cookie = browser_sessions.new_secret()
+    one, other = browser_sessions.form_token(cookie), browser_sessions.form_token(cookie)
+    assert one.split(".")[0] != other.split(".")[0]
+    assert one.split(".")[1] != other.split(".")[1]
+    assert browser_sessions.is_form_token(one, cookie)
+    assert browser_sessions.is_form_token(other, cookie)
+    with_other_nonce = f"{other.split('.')[0]}.{one.split('.')[1]}"
+    for token in (with_other_nonce, one.split(".")[1], one + "0", f".{one}", ""):
+        assert not browser_sessions.is_form_token(token, cookie)
+    for another in (browser_sessions.new_secret(), ""):
+        assert not browser_sessions.is_form_token(one, another)
