@@ -18,6 +18,10 @@ async def test_a_token_whose_days_are_no_number_is_not_made(pages, forge):
 
 async def test_a_new_password_is_typed_twice_and_ends_the_session(pages, forge):
     page, to = "/user/settings/security", "/settings/password"
+    shown = (await pages.get(page, ANN)).text
+    assert all(
+        text in shown for text in ("Current password", "Access tokens go on working; applications ask")
+    )
     form = {"old_password": "old", "new_password": "new", "repeated": "nwe"}
     refused = await pages.submit(page, "Change the password", to=to, **form)
     assert (refused.status_code, "in two ways" in refused.text, forge.sent) == (422, True, [])

@@ -53,6 +53,8 @@ async def test_an_administrator_reads_who_did_what(pages, forge):
     shown = (await pages.get("/admin/audit?actor=ann&before=x", ROOT)).text
     assert "push, create" in shown
     assert 'value="ann"' in shown
+    assert '<label for="action">Action</label>' in shown
+    assert 'id="action-hint">Begins with, such as token.<' in shown
 
 
 async def test_a_service_that_is_down_hides_nothing_of_the_others(pages, forge):
