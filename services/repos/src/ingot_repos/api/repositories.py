@@ -1,6 +1,6 @@
 """Repositories: creating, reading, changing, deleting."""
 
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -273,23 +273,27 @@ async def edit_repository(request: RepositoryRequest, data: EditRepository) -> R
     interval = None
     if data.mirror_interval is not UNSET:
         interval = read_interval(data.mirror_interval, least=request.settings.mirror_least_seconds)
-    async with request.db.transaction() as tx:
-        row = await repositories.edit(
-            tx, request.presenter, repository.row, sender, data.columns(), data.inert()
-        )
-        await request.audit(
-            tx, "repository.edit", request.resource.audit_subject, fields=sorted(set_fields(data))
-        )
-        if interval is not None:
-            await mirrors.set_interval(tx, request.components.jobs, row, interval)
-        if data.username is not None or data.password is not None:
-            remote = await import_rows.get_remote(tx, row.id)
-            sealed = imports.change_credentials(
-                request.components.seal, remote.sealed if remote else None, data.username, data.password
+    stays: AbstractAsyncContextManager[None] = nullcontext()
+    if branch is not UNSET:  # HEAD has to be changed where the files are
+        stays = request.components.pushes.uploading(repository.id, sender.id)
+    async with stays:
+        async with request.db.transaction() as tx:
+            row = await repositories.edit(
+                tx, request.presenter, repository.row, sender, data.columns(), data.inert()
             )
-            await mirrors.set_credentials(tx, row, sealed)
-    if branch is not UNSET:  # also when it is the same: a process may have died here
-        await request.storage.call(repository.id, set_default_branch, branch)
+            await request.audit(
+                tx, "repository.edit", request.resource.audit_subject, fields=sorted(set_fields(data))
+            )
+            if interval is not None:
+                await mirrors.set_interval(tx, request.components.jobs, row, interval)
+            if data.username is not None or data.password is not None:
+                remote = await import_rows.get_remote(tx, row.id)
+                sealed = imports.change_credentials(
+                    request.components.seal, remote.sealed if remote else None, data.username, data.password
+                )
+                await mirrors.set_credentials(tx, row, sealed)
+        if branch is not UNSET:  # also when it is the same: a process may have died here
+            await request.storage.call(repository.id, set_default_branch, branch)
     return await present(request, ResolvedRepository(row, repository.level))
 
 

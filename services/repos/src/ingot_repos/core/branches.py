@@ -62,10 +62,12 @@ class BranchEditor:
         is_default = name == row.default_branch
         if is_default and not may_move_default:
             raise Denied("only administrators of the repository rename its default branch")
-        await self._apply(
-            RefChange(BRANCHES + name, tip, ZERO_OID), RefChange(BRANCHES + new_name, ZERO_OID, tip)
-        )
-        if is_default:
+        changes = (RefChange(BRANCHES + name, tip, ZERO_OID), RefChange(BRANCHES + new_name, ZERO_OID, tip))
+        if not is_default:
+            await self._apply(*changes)
+            return
+        async with self._updates.uploading():  # a move would take the refs along, and leave HEAD behind
+            await self._apply(*changes)
             async with self._db.transaction() as tx:
                 if not await repositories.change(tx, row.id, default_branch=new_name):
                     raise NotFound

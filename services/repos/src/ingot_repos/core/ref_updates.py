@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 
 from ingot_chassis.errors import Denied
 from ingot_repos.core import access
@@ -75,6 +76,10 @@ class RefUpdates:
                 if not continued:
                     return True
         return False
+
+    def uploading(self) -> AbstractAsyncContextManager[None]:
+        """Inside the block the repository stays on this shard. Raises OnAnotherShard, Unavailable."""
+        return self._pushes.uploading(self.row.id, self.actor.id)
 
     def turn(self) -> asyncio.Lock:
         """The lock for changes of this repository that must follow each other, in this process."""
