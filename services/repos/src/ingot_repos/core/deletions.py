@@ -23,12 +23,15 @@ class Remove(msgspec.Struct, frozen=True):
     repository_id: int
 
 
-async def write_tombstone(tx: Tx, jobs: Jobs, row: RepositoryRow) -> None:
-    """Note that a repository was deleted. No service knows one that was never ready, so its files are released now."""
+async def write_tombstone(tx: Tx, jobs: Jobs, row: RepositoryRow, shard: str) -> None:
+    """Note that a repository was deleted whose files are on ``shard``; ``row`` may be from before a move.
+
+    No service knows one that was never ready, so its files are released now.
+    """
     if row.state == RepositoryState.READY:
-        await tombstones.add(tx, row.id, row.shard, AWAITED)
+        await tombstones.add(tx, row.id, shard, AWAITED)
     else:
-        await release(tx, jobs, row.id, row.shard)
+        await release(tx, jobs, row.id, shard)
 
 
 async def confirm(tx: Tx, jobs: Jobs, service: str, repository_id: int) -> None:

@@ -179,7 +179,7 @@ class RepositoryCreator:
 
 async def abandon(tx: Tx, repository_id: int) -> None:
     """Delete a repository that was never ready."""
-    if await repositories.remove(tx, repository_id):
+    if await repositories.remove(tx, repository_id) is not None:
         tx.emit(RepositoryAbandoned(repository_id=repository_id), key=repository_id)
 
 
@@ -241,11 +241,12 @@ async def announce_edit(tx: Tx, presenter: Presenter, before: RepositoryRow, sen
 
 async def delete(tx: Tx, jobs: Jobs, presenter: Presenter, row: RepositoryRow, sender: User) -> None:
     """Delete a repository at once; its files are removed later. Raises NotFound when it was deleted meanwhile."""
-    if not await repositories.remove(tx, row.id):
+    shard = await repositories.remove(tx, row.id)
+    if shard is None:
         raise NotFound
     if row.fork_of is not None:
         await repositories.count_forks(tx, row.fork_of)
-    await deletions.write_tombstone(tx, jobs, row)
+    await deletions.write_tombstone(tx, jobs, row, shard)
     if row.state == RepositoryState.READY:
         tx.emit(
             RepositoryDeleted(

@@ -385,9 +385,10 @@ async def count_owned(db: Executor, owner_id: int) -> int:
     return int(counted.scalar_one())
 
 
-async def remove(db: Executor, repository_id: int) -> bool:
-    """Delete a repository and all rows that refer to it; whether it was there."""
-    return (await db.execute(delete(repository).where(repository.c.id == repository_id))).rowcount == 1
+async def remove(db: Executor, repository_id: int) -> str | None:
+    """Delete a repository and all rows that refer to it; the shard that has its files, None when it was not there."""
+    statement = delete(repository).where(repository.c.id == repository_id)
+    return (await db.execute(statement.returning(repository.c.shard))).scalar()
 
 
 async def list_abandoned(db: Executor, before: datetime, shard: str) -> list[int]:
