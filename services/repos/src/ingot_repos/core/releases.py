@@ -85,9 +85,8 @@ class ReleaseEditor:
             return row
         try:
             return await self._publish(repository, actor, row, {}, message)
-        except (Invalid, Conflict):
-            async with self._db.transaction() as tx:
-                await releases.remove(tx, release_id)
+        except BaseException:  # also when another shard has the repository, and goes on with the request
+            await asyncio.shield(self._withdraw(repository.id, release_id))
             raise
 
     async def edit(
@@ -167,6 +166,13 @@ class ReleaseEditor:
             published = await self._change(tx, row, changes)
             await self.announce(tx, "published" if row.draft else "updated", published, as_user(actor))
         return published
+
+    async def _withdraw(self, repository_id: int, release_id: int) -> None:
+        """Delete a release, unless it was published and only the answer was lost."""
+        async with self._db.transaction() as tx:
+            row = await releases.get(tx, repository_id, release_id)
+            if row is not None and row.draft:
+                await releases.remove(tx, release_id)
 
     async def _require_free(self, row: ReleaseRow, tag: str) -> None:
         """Raises Conflict when another release has that tag. Asked before the tag is created."""
