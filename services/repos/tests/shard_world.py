@@ -23,12 +23,12 @@ async def serve_on(world, listener):
 
 
 @asynccontextmanager
-async def two_shards(database, folder):
+async def two_shards(database, folder, **settings):
     """Worlds `a` and `b`, and their URLs; only their disks differ."""
     listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
     urls = [f"http://127.0.0.1:{listener.getsockname()[1]}" for listener in listeners]
-    a = World(database, folder / "a", shard="a", shards={"b": urls[1]})
-    b = World(database, folder / "b", shard="b", shards={"a": urls[0]}, identity=a.identity)
+    a = World(database, folder / "a", shard="a", shards={"b": urls[1]}, **settings)
+    b = World(database, folder / "b", shard="b", shards={"a": urls[0]}, identity=a.identity, **settings)
     async with serve_on(a, listeners[0]), serve_on(b, listeners[1]):
         yield a, b, urls
     for world in (a, b):

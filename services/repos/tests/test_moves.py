@@ -3,15 +3,21 @@
 import asyncio
 import shutil
 import subprocess
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
+import msgspec
 import pytest
 from sqlalchemy import update
 
 from ingot_chassis.db.tables import now
 from ingot_chassis.peers.http_client import Origin
 from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
+from ingot_repos.api import repositories
 from ingot_repos.core import moves
+from ingot_repos.core.placements import LOCK_MARGIN
+from ingot_repos.git.copies import ObjectFile
+from ingot_repos.git.packs import in_use
 from ingot_repos.store import refs, shards
 from ingot_repos.store.tables import metadata, repository
 
@@ -51,6 +57,35 @@ async def shard_of(world, repository_id):
         return (await shards.place(db, repository_id)).shard
 
 
+async def upload(person):
+    """A release with a file; the file."""
+    release = (await person.post("/repos/ann/app/releases", {"tag_name": "v1"})).json()
+    path = release["upload_url"].removeprefix("http://ingot.test")
+    headers = person.headers() | {"Content-Type": "application/octet-stream"}
+    return (
+        await person.world.http.post(path, params={"name": "a.zip"}, headers=headers, content=FILE)
+    ).json()
+
+
+def files_of(world):
+    return [file for file in (world.folder / "storage" / "files").rglob("*") if file.is_file()]
+
+
+def move_before_journal(world, target, repository_id):
+    """Let the next change of files in `world` begin when its repository has just moved."""
+    journaled = world.components.pushes.journaled
+
+    @asynccontextmanager
+    async def moved(*args, **named):
+        world.components.pushes.journaled = journaled
+        await request_move(world, repository_id, world.settings.shard, target.settings.shard)
+        await target.components.move_workers.step()
+        async with journaled(*args, **named) as push_id:
+            yield push_id
+
+    world.components.pushes.journaled = moved
+
+
 def fsck(world, repository_id):
     path = world.components.storage.path(repository_id)
     subprocess.run(["git", "-C", str(path), "fsck", "--full", "--strict"], capture_output=True, check=True)
@@ -67,10 +102,7 @@ async def test_nothing_fails_while_a_network_moves(worlds, ann, tmp_path):
     app = await ann.create("app", auto_init=True, private=True)
     assert (await ann.call("PUT", "/api/v1/repos/ann/app/collaborators/bob", {})).status_code == 204
     await put(ann, FILE)
-    release = (await ann.post("/repos/ann/app/releases", {"tag_name": "v1"})).json()
-    path = release["upload_url"].removeprefix("http://ingot.test")
-    headers = ann.headers() | {"Content-Type": "application/octet-stream"}
-    asset = (await a.http.post(path, params={"name": "a.zip"}, headers=headers, content=FILE)).json()
+    asset = await upload(ann)
     fork = (await bob.post("/repos/ann/app/forks")).json()
     assert await a.components.workers.step() == 1
     head = {"base_branch": "master", "head_repository_id": fork["id"], "head_branch": "master", "number": 3}
@@ -132,6 +164,7 @@ async def test_nothing_fails_while_a_network_moves(worlds, ann, tmp_path):
     await make_due(a)
     assert await a.components.move_workers.step() == 2
     assert not a.components.storage.exists(app["id"])
+    assert len(files_of(a)) == 1  # the object of LFS, for which a job comes later
     for person in (ann, there):
         url = asset["browser_download_url"].removeprefix("http://ingot.test")
         assert (await person.call("GET", url)).content == FILE
@@ -231,15 +264,82 @@ async def test_a_move_goes_on_where_it_was_killed(worlds, ann, tmp_path):
 async def test_a_damaged_repository_stays_where_it_is(worlds, ann):
     a, b, _ = worlds
     app = await ann.create("app", auto_init=True)
+    await upload(ann)
     path = a.components.storage.path(app["id"])
+    (path / "objects" / "ff").mkdir(exist_ok=True)
+    (path / "objects" / "ff" / ("f" * 38)).touch()
     tip = (path / "refs/heads/master").read_text().strip()
     (path / "objects" / tip[:2] / tip[2:]).unlink()
-    await request_move(a, app["id"], "a", "b")
-    assert await b.components.move_workers.step() == 1
-    (job,) = [row for row in await a.rows("job") if row.kind == "move@b"]
-    assert (job.state, job.last_error.partition(":")[0]) == ("failed", "ann/app is damaged")
+    contents = b.components.shards.contents
+
+    async def hostile(*args):
+        found = await contents(*args)
+        return msgspec.structs.replace(found, files=[ObjectFile("../config", 1, 0, 0)])
+
+    for give, error in ((hostile, "ann/app: the other shard names"), (contents, "ann/app is damaged: ")):
+        b.components.shards.contents = give
+        await request_move(a, app["id"], "a", "b")
+        assert await b.components.move_workers.step() == 1
+        (job,) = [row for row in await a.rows("job") if row.kind == "move@b"]
+        assert (job.state, job.last_error.startswith(error)) == ("failed", True), job.last_error
+    # What was copied has gone again.
     assert await shard_of(a, app["id"]) == "a"
     assert not any((b.folder / "storage" / "staging").iterdir())
+    assert (len(files_of(a)), files_of(b)) == (1, [])
+
+
+async def test_who_came_before_a_move_does_all_of_it_where_the_repository_is(worlds, ann, monkeypatch):
+    a, b, _ = worlds
+    there = Person(b, ann.principal)
+    app = await ann.create("app", auto_init=True)
+    assert (await ann.post("/repos/ann/app/branches", {"new_branch_name": "dev"})).status_code == 201
+
+    def head(world):
+        return (world.components.storage.path(app["id"]) / "HEAD").read_text().strip()
+
+    move_before_journal(a, b, app["id"])
+    assert (await ann.call("PATCH", "/api/v1/repos/ann/app", {"default_branch": "dev"})).status_code == 200
+    assert (await shard_of(a, app["id"]), head(b)) == ("b", "ref: refs/heads/dev")
+    await request_move(a, app["id"], "b", "a")
+    with in_use(a.components.storage.path(app["id"])):
+        await a.components.move_workers.step()
+    assert await shard_of(a, app["id"]) == "b"  # somebody still reads the old files
+    await make_due(a)
+    move_before_journal(b, a, app["id"])
+    renamed = await there.call("PATCH", "/api/v1/repos/ann/app/branches/dev", {"name": "trunk"})
+    assert renamed.status_code == 204, renamed.text
+    assert (await shard_of(a, app["id"]), head(a)) == ("a", "ref: refs/heads/trunk")
+    move_before_journal(a, b, app["id"])
+    assert (await ann.post("/repos/ann/app/releases", {"tag_name": "v1"})).status_code == 201
+    assert await shard_of(a, app["id"]) == "b"
+    assert [row.draft for row in await a.rows("release")] == [False]
+    sender_of, until = repositories.sender_of, now() + timedelta(seconds=3)
+
+    async def moved(request):
+        async with a.database.transaction() as tx:
+            assert await shards.lock(tx, [app["id"]], "b", until)
+            change = (tx, [app["id"]], "b", "a", until)
+            assert not await shards.change(*change, now() + timedelta(seconds=LOCK_MARGIN))
+            assert await shards.change(*change, now())
+        return await sender_of(request)
+
+    monkeypatch.setattr(repositories, "sender_of", moved)
+    assert (await there.call("DELETE", "/api/v1/repos/ann/app")).status_code == 204
+    assert [row.shard for row in await a.rows("tombstone")] == ["a"]
+
+
+async def test_shards_with_one_store_keep_the_files_of_releases(make_database, tmp_path):
+    settings = {"objects_url": (tmp_path / "objects").as_uri()}
+    async with two_shards(make_database("repos", migrate), tmp_path, **settings) as (a, b, _):
+        ann = a.user(1, "ann")
+        app = await ann.create("app", auto_init=True)
+        await request_move(a, app["id"], "a", "b")
+        await b.components.move_workers.step()
+        url = (await upload(Person(b, ann.principal)))["browser_download_url"]
+        await make_due(a)
+        assert await a.components.move_workers.step() == 1
+        assert not a.components.storage.exists(app["id"])
+        assert (await ann.call("GET", url.removeprefix("http://ingot.test"))).content == FILE
 
 
 async def test_only_shards_ask_for_the_files_of_repositories(worlds, ann):
