@@ -111,8 +111,8 @@ class Forge:
         missing = {
             key: text for key, text in zip(keys, texts, strict=True) if text and html_by_key[key] is None
         }
-        made = await self._rendered_now(list(missing.values()), context=context, images=images)
-        for key, text in zip(missing, made, strict=True):
+        new = await self._rendered_now(list(missing.values()), context=context, images=images)
+        for key, text in zip(missing, new, strict=True):
             html = Markup(text.replace(_TASK, _NAMED_TASK))  # noqa: S704 - issues sanitizes it
             html_by_key[key] = html
             self._rendered.put(key, html)
