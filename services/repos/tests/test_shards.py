@@ -3,6 +3,7 @@
 import pytest
 
 from ingot_chassis.peers.http_client import Origin
+from ingot_repos.api.shards import _after_flush
 
 from .shard_world import two_shards
 from .ssh_world import Client, Key, ssh_before
@@ -108,6 +109,20 @@ async def test_a_shard_that_is_unknown_or_disagrees_is_503(shards, ann):
     assert answer.status_code == 503
     assert (await there.get("/repos/ann/app")).status_code == 200
     assert a.settings.shard != b.settings.shard
+
+
+async def test_a_session_that_another_shard_refuses_ends_with_its_words():
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    refused = _after_flush(send)
+    await refused({"type": "http.response.start", "status": 507, "headers": []})
+    for body, more in ((b'{"message":"the disk', True), (b' is full"}', False)):
+        await refused({"type": "http.response.body", "body": body, "more_body": more})
+    packet = b"0018ERR the disk is full"
+    assert sent == [{"type": "http.response.body", "body": packet, "more_body": False}]
 
 
 async def test_files_of_releases_are_on_the_shard_of_their_repository(shards, ann):

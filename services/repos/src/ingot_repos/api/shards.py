@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
+import msgspec
 from litestar import Request, Response
 from litestar.types import Receive, Scope, Send
 from litestar.utils.scope.state import ScopeState
@@ -12,6 +13,7 @@ from ingot_chassis.peers.http_client import Answer, Body, target
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core.placements import OnAnotherShard
 from ingot_repos.git.push_requests import end_of_packets
+from ingot_repos.git.smart_http import pkt_line
 from ingot_repos.store import shards
 from ingot_repos.store.states import ShardState
 
@@ -33,6 +35,8 @@ CONNECTION_HEADERS = frozenset(
 )
 BODY_HEADERS = frozenset((b"content-length", b"content-encoding"))
 """Of a body that is sent on in another form."""
+MOST_SAID = 1000
+"""Characters of an error that the client of git gets."""
 MOST_FORWARDERS = 3
 """Shards that forward one request: a repository may move while it is on its way."""
 DROPPED_HEADERS = frozenset((b"connection", b"keep-alive", b"transfer-encoding", b"x-request-id"))
@@ -96,24 +100,40 @@ async def forward_push(
 
 
 def _after_flush(send: Send) -> Send:
-    """``send`` without the head of the answer, and without its first packets up to the flush: the refs."""
-    is_head, pending = True, bytearray()
+    """``send`` without the head of the answer, and without its first packets up to the flush: the refs.
+
+    Of an error the client of git gets the words.
+    """
+    is_head, is_error, pending = True, False, bytearray()
 
     async def send_rest(message: Any) -> None:
-        nonlocal is_head
+        nonlocal is_head, is_error
         if message["type"] != "http.response.body":
+            is_error = message.get("status", 200) != 200
             return
-        body = message.get("body", b"")
-        if is_head:
+        body, is_last = message.get("body", b""), not message.get("more_body", False)
+        if is_error:
+            pending.extend(body)
+            body = _error_packet(bytes(pending)) if is_last else b""
+        elif is_head:
             pending.extend(body)
             end = end_of_packets(pending)
             is_head = end is None
             body = bytes(pending[end:]) if end is not None else b""
-        if body or not message.get("more_body", False):
+        if body or is_last:
             message["body"] = body
             await send(message)
 
     return send_rest
+
+
+def _error_packet(answer: bytes) -> bytes:
+    """An error of the API as git says it (gitprotocol-pack(5))."""
+    try:
+        said = str(msgspec.json.decode(answer, type=dict[str, Any])["message"])
+    except (msgspec.MsgspecError, KeyError):
+        said = "the push was refused"
+    return pkt_line(f"ERR {said[:MOST_SAID]}".encode())
 
 
 async def require_accepting(request: RepositoryRequest, owner_id: int) -> None:
