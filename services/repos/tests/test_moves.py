@@ -273,8 +273,8 @@ async def test_a_damaged_repository_stays_where_it_is(worlds, ann):
     contents = b.components.shards.contents
 
     async def hostile(*args):
-        found = await contents(*args)
-        return msgspec.structs.replace(found, files=[ObjectFile("../config", 1, 0, 0)])
+        original = await contents(*args)
+        return msgspec.structs.replace(original, files=[ObjectFile("../config", 1, 0, 0)])
 
     for give, error in ((hostile, "ann/app: the other shard names"), (contents, "ann/app is damaged: ")):
         b.components.shards.contents = give
