@@ -127,7 +127,7 @@ for target in sys.argv[1:]:
     ],
 )
 def test_a_pod_reaches_what_its_policy_names_and_nothing_else(cluster, name, is_open):
-    printed = cluster.kubectl("exec", f"deployment/{name}", "--", "python", "-c", CONNECT, *is_open)
+    printed = cluster.kubectl("exec", f"deployment/{name}", "--", "python3", "-c", CONNECT, *is_open)
     assert printed.splitlines() == [
         f"{target} {'open' if is_ else 'shut'}" for target, is_ in is_open.items()
     ]
