@@ -19,7 +19,9 @@ from ingot_repos.store import statuses
 from ingot_repos.store.statuses import State
 
 Sort = Literal["oldest", "recentupdate", "leastupdate", "leastindex", "highestindex"]
-Only = Annotated[str, QueryParameter(name="state", schema_extra={"enum": list(get_args(State))})]
+Only = Annotated[
+    str, QueryParameter(name="state", description=f"One of {', '.join(get_args(State))}; empty: any.")
+]
 """``state`` is a name of Litestar's own, and an error names the argument; so ``_page`` checks it."""
 OLDEST_FIRST = ("oldest", "leastupdate", "leastindex")
 PARAMETERS_OF_LISTS = ("page", "limit", "sort", "state")
