@@ -37,6 +37,7 @@ def issue(**changed):
 
 class FakeForge:
     """The public API of all services. ``answers`` has what paths answer to GET; others answer an empty list. Lists come in pages.
+    A path may end in ``?ref=`` and a name, for that ref alone.
 
     What changes something is kept in ``sent``, and answers what ``answers`` has for its method and path.
     """
@@ -92,6 +93,8 @@ class FakeForge:
         else:
             is_json = call.body[:1] in (b"{", b"[")
             self.sent.append((call.method, path, msgspec.json.decode(call.body) if is_json else call.body))
+        if (ref := f"{path}?ref={parameter_of(call, 'ref')}") in {**self.answers, **self.failures}:
+            path = ref
         if path in self.failures:
             return self.failures[path], {"message": "refused", "url": ""}, 0
         answer = self.answers.get(path if call.method == "GET" else f"{call.method} {path}", [])

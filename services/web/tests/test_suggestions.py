@@ -4,7 +4,7 @@ from base64 import b64encode
 
 import pytest
 
-from ingot_web.core.suggestions import has_lines, lines_commented, suggestion_in, with_suggestion
+from ingot_web.core.suggestions import has_lines, is_same_line, lines_commented, suggestion_in, with_suggestion
 
 from .forge import ANN_USER, HOME, MOMENT, issue
 from .test_diffs import CHANGED
@@ -81,6 +81,30 @@ def test_lines_are_counted_from_one(number, lines, there):
     assert has_lines(b"a\r\nb\na", number, lines) is there
 
 
+TWINS = b"f {\n  a\n}\n\ng {\n  b\n}\n"
+LONG = b"\n".join(b"%d" % number for number in range(30))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "number", "same"),
+    [
+        (TWINS, TWINS, 3, True),
+        (TWINS, TWINS.replace(b"b", b"c"), 3, True),
+        (TWINS, TWINS.replace(b"a", b"b"), 7, True),
+        (TWINS, b"h {\n  c\n}\n\n" + TWINS, 3, False),
+        (TWINS, b"h {\n  c\n}\n\n" + TWINS, 7, False),
+        (TWINS, TWINS.replace(b"f {\n  a\n}\n\n", b""), 3, False),
+        (b"a\n}\nb", b"c\n}\nd", 2, False),
+        (LONG, LONG.replace(b"2\n", b"x\n"), 10, True),
+        (LONG, LONG.replace(b"\n5\n", b"\nx\n").replace(b"\n20\n", b"\ny\n"), 10, True),
+        (LONG, LONG.replace(b"\n5\n", b"\n").replace(b"\n20\n", b"\ny\n"), 10, False),
+        (b"x\n" * 600, b"y\n" + b"x\n" * 598 + b"y\n", 10, False),
+    ],
+)
+def test_a_line_is_told_from_its_twins(before, after, number, same):
+    assert is_same_line(before, after, number) is same
+
+
 @pytest.fixture
 def forge(forge):
     head = {
@@ -102,7 +126,7 @@ def forge(forge):
 def _comment(**changed):
     return {
         "id": 5, "path": "src/a.py", "position": 4, "original_position": 0, "diff_hunk": HUNK, "user": ANN_USER,
-        "pull_request_review_id": 7, "resolver": None, "outdated": False, "created_at": MOMENT,
+        "commit_id": "1" * 40, "pull_request_review_id": 7, "resolver": None, "outdated": False, "created_at": MOMENT,
         "body": "```suggestion\nfive\n```", **changed,
     }  # fmt: skip
 
@@ -162,6 +186,27 @@ async def test_a_suggestion_for_another_line_than_is_there_is_refused(pages, for
     forge.answers |= {f"{PULL}/comments": [_comment(**comment)], FILE: _file(content)}
     answer = await pages.submit(page, "Commit the suggestion", to="/comments/5/apply", caller=BOB)
     assert (answer.status_code, forge.sent) == (status, [])
+
+
+@pytest.mark.parametrize(
+    ("before", "status"),
+    [
+        (b"one\ntwo\nthree\nfour\nmore\n", 303),
+        (b"zero\ntwo\nthree\nfour\n", 303),
+        (b"two\nthree\nfour\nsix\n", 409),
+        (b"four\nfour\nfour\nfour\nfive\n", 409),
+        (None, 409),
+    ],
+)
+async def test_a_suggestion_for_an_older_commit_is_for_the_same_line_of_it(pages, forge, before, status):
+    seen = "4" * 40
+    comment = _comment(commit_id=seen, diff_hunk="@@ -4 +4 @@\n four")
+    forge.answers |= {f"{PULL}/comments": [comment], f"{FILE}?ref={seen}": _file(before or b"")}
+    if before is None:
+        forge.failures[f"{FILE}?ref={seen}"] = 404
+    page = (await pages.get("/ann/demo/pulls/1/files", BOB)).text
+    answer = await pages.submit(page, "Commit the suggestion", to="/comments/5/apply", caller=BOB)
+    assert (answer.status_code, len(forge.sent)) == (status, status == 303)
 
 
 async def test_who_may_not_push_there_is_offered_nothing(pages, forge):

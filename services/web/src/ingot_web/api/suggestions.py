@@ -11,7 +11,7 @@ from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import WebRequest
 from ingot_web.api.reviews import chosen_style, comments_of
 from ingot_web.clients.forge import at
-from ingot_web.core.suggestions import has_lines, lines_commented, suggestion_in, with_suggestion
+from ingot_web.core.suggestions import has_lines, is_same_line, lines_commented, suggestion_in, with_suggestion
 
 CHANGED = "the line is not what it was when this was suggested"
 EDITED = "the suggestion is not the one that was shown"
@@ -52,19 +52,18 @@ def _head(pull: Any, *segments: str) -> str:
 
 async def _change(frame: RepositoryFrame, pull: Any, comment: Any, suggestion: str) -> dict[str, str]:
     """The file with the suggestion, as the API has changes. Raises Conflict, Invalid, TooLarge."""
-    path = _head(pull, "contents-ext", *comment["path"].split("/"))
-    listed = await frame.forge.get(
-        "repos", path, ref=pull["head"]["sha"], includes="file_content,lfs_metadata"
-    )
-    file = listed.get("file_contents")
-    if file is None or file["type"] != "file" or "lfs_oid" in file:
-        raise Invalid("it is no file that can be changed here")
-    if file["content"] is None:
-        raise TooLarge("the file is too large to be changed here")
-    content, number = b64decode(file["content"]), comment["position"]
-    commented = lines_commented(comment["diff_hunk"])
+    head, seen = pull["head"]["sha"], comment["commit_id"]
+    file, content = await _read(frame, pull, comment["path"], head)
+    number, commented = comment["position"], lines_commented(comment["diff_hunk"])
     if comment["outdated"] or not commented or not has_lines(content, number, commented):
         raise Conflict(CHANGED)
+    if seen != head:
+        try:
+            _, before = await _read(frame, pull, comment["path"], seen)
+        except NotFound:
+            raise Conflict(CHANGED) from None
+        if not has_lines(before, number, commented) or not is_same_line(before, content, number):
+            raise Conflict(CHANGED)
     changed = with_suggestion(content, number, suggestion)
     return {
         "operation": "update",
@@ -72,6 +71,22 @@ async def _change(frame: RepositoryFrame, pull: Any, comment: Any, suggestion: s
         "sha": file["sha"],
         "content": b64encode(changed).decode(),
     }
+
+
+async def _read(frame: RepositoryFrame, pull: Any, path: str, commit: str) -> tuple[Any, bytes]:
+    """A file of the repository from which the changes come, and its bytes. Raises NotFound, Invalid, TooLarge."""
+    listed = await frame.forge.get(
+        "repos",
+        _head(pull, "contents-ext", *path.split("/")),
+        ref=commit,
+        includes="file_content,lfs_metadata",
+    )
+    file = listed.get("file_contents")
+    if file is None or file["type"] != "file" or "lfs_oid" in file:
+        raise Invalid("it is no file that can be changed here")
+    if file["content"] is None:
+        raise TooLarge("the file is too large to be changed here")
+    return file, b64decode(file["content"])
 
 
 routes = [apply]

@@ -1,11 +1,16 @@
 """Suggestions in comments on lines: a block of code named ``suggestion`` has what is to stand in place of the line."""
 
 import re
+from difflib import SequenceMatcher
 
 from ingot_contracts.issues import LONGEST_HUNK
 
 _NOT_PROSE = re.compile(r"<|`{3}|~{3}")
 _FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*suggestion[ \t]*")
+_MOST_BETWEEN = 500
+"""Lines between the first and the last change of a file in which a line is looked for."""
+_RUN = 4
+"""Lines in a row that are the same, from which it is certain that one of them is no twin."""
 
 
 def suggestion_in(body: str) -> str | None:
@@ -44,6 +49,28 @@ def has_lines(content: bytes, number: int, lines: list[str]) -> bool:
         return False
     there = content.split(b"\n")[start:number]
     return [line.removesuffix(b"\r").decode("utf-8", "replace") for line in there] == lines
+
+
+def is_same_line(before: bytes, after: bytes, number: int) -> bool:
+    """Whether line ``number`` of a file is that line after changes, too, and no other one with the same text.
+
+    False as well where that cannot be told for certain.
+    """
+    old, new = before.split(b"\n"), after.split(b"\n")
+    shorter = min(len(old), len(new))
+    first = next((i for i in range(shorter) if old[i] != new[i]), shorter)
+    if number <= first:
+        return True
+    rest = shorter - first
+    last = next((i for i in range(rest) if old[-1 - i] != new[-1 - i]), rest)
+    if number > len(old) - last:
+        return len(old) == len(new)
+    changed_old, changed_new = old[first : len(old) - last], new[first : len(new) - last]
+    if max(len(changed_old), len(changed_new)) > _MOST_BETWEEN:
+        return False
+    runs = SequenceMatcher(None, changed_old, changed_new, autojunk=False).get_matching_blocks()
+    index = number - 1 - first
+    return any(run.a == run.b and run.size >= _RUN and run.a <= index < run.a + run.size for run in runs)
 
 
 def with_suggestion(content: bytes, number: int, suggestion: str) -> bytes:
