@@ -4,7 +4,13 @@ from base64 import b64encode
 
 import pytest
 
-from ingot_web.core.suggestions import has_lines, is_same_line, lines_commented, suggestion_in, with_suggestion
+from ingot_web.core.suggestions import (
+    has_lines,
+    is_same_line,
+    lines_commented,
+    suggestion_in,
+    with_suggestion,
+)
 
 from .forge import ANN_USER, HOME, MOMENT, issue
 from .test_diffs import CHANGED

@@ -11,7 +11,13 @@ from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import WebRequest
 from ingot_web.api.reviews import chosen_style, comments_of
 from ingot_web.clients.forge import at
-from ingot_web.core.suggestions import has_lines, is_same_line, lines_commented, suggestion_in, with_suggestion
+from ingot_web.core.suggestions import (
+    has_lines,
+    is_same_line,
+    lines_commented,
+    suggestion_in,
+    with_suggestion,
+)
 
 CHANGED = "the line is not what it was when this was suggested"
 EDITED = "the suggestion is not the one that was shown"
