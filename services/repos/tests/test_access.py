@@ -146,7 +146,8 @@ async def test_collaborators_are_listed_checked_and_taken_out(world, ann, bob):
     assert (await bob.get("/repos/ann/app")).json()["permissions"]["push"] is True
     assert (await ann.call("PUT", f"{path}/bob", {"permission": "read"})).status_code == 204
     assert (await bob.get("/repos/ann/app")).json()["permissions"]["push"] is False
-    assert [user["login"] for user in (await ann.call("GET", path)).json()] == ["bob"]
+    listed = (await ann.call("GET", path)).json()
+    assert [(user["login"], user["permission"]) for user in listed] == [("bob", "read")]
     assert (await ann.call("PUT", f"{path}/nobody")).status_code == 422
     assert (await bob.call("DELETE", f"{path}/bob")).status_code == 204
     assert (await bob.get("/repos/ann/app")).status_code == 404

@@ -1,5 +1,7 @@
 """Collaborators: users to whom administrators of a repository gave access to it."""
 
+from typing import cast
+
 import msgspec
 from litestar import Response, delete, get, put
 
@@ -18,6 +20,7 @@ from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core import access, grants
 from ingot_repos.store import collaborations, repositories
 from ingot_repos.store.accounts import AccountRow
+from ingot_repos.store.collaborations import CollaboratorRow
 from ingot_repos.store.states import AccountKind
 
 MODES = ("read", "write", "admin")
@@ -29,6 +32,12 @@ class CollaboratorPermission(msgspec.Struct, kw_only=True):
     permission: Level
     role_name: Level
     user: User
+
+
+class Collaborator(User, frozen=True, kw_only=True):
+    """`permission` is what was given to them here; a team may let them do more."""
+
+    permission: Level
 
 
 class AddCollaborator(msgspec.Struct, kw_only=True):
@@ -53,13 +62,19 @@ async def _user(request: RepositoryRequest, login: str) -> AccountRow:
     operation_id="repoListCollaborators",
     tags=["repository"],
 )
-async def list_collaborators(request: RepositoryRequest) -> Response[list[User]]:
+async def list_collaborators(request: RepositoryRequest) -> Response[list[Collaborator]]:
     """Collaborators in the order of their addition."""
     repository = request.resource
     page = request.page()
     async with request.db.read() as db:
         rows, total = await collaborations.list_accounts(db, repository.id, page)
-    return Response([request.presenter.user(row) for row in rows], headers=request.page_headers(page, total))
+    listed = [_view(request, row) for row in rows]
+    return Response(listed, headers=request.page_headers(page, total))
+
+
+def _view(request: RepositoryRequest, row: CollaboratorRow) -> Collaborator:
+    user = msgspec.structs.asdict(request.presenter.user(row))
+    return Collaborator(**user, permission=cast("Level", row.mode))
 
 
 @get(

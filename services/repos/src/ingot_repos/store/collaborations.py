@@ -14,6 +14,12 @@ from ingot_repos.store.states import AccountKind
 from ingot_repos.store.tables import account, collaboration, team_grant
 
 
+class CollaboratorRow(AccountRow):
+    """``mode`` is what was given to them here."""
+
+    mode: str
+
+
 async def save(db: Executor, repository_id: int, user_id: int, mode: str | None) -> None:
     """Add a collaborator (write without ``mode``), or change the mode of one who is there to ``mode``."""
     values = {
@@ -65,15 +71,17 @@ async def remove(db: Executor, repository_id: int, user_id: int) -> bool:
     return removed.rowcount == 1
 
 
-async def list_accounts(db: Executor, repository_id: int, page: Slice) -> tuple[Sequence[AccountRow], int]:
+async def list_accounts(
+    db: Executor, repository_id: int, page: Slice
+) -> tuple[Sequence[CollaboratorRow], int]:
     """Accounts of the collaborators, in the order of their addition."""
     statement = (
-        select(account)
+        select(account, collaboration.c.mode)
         .select_from(collaboration.join(account, account.c.id == collaboration.c.user_id))
         .where(collaboration.c.repository_id == repository_id)
         .order_by(collaboration.c.created_at, account.c.id)
     )
-    return await fetch_page(db, statement, page, AccountRow)
+    return await fetch_page(db, statement, page, CollaboratorRow)
 
 
 async def grant(db: Executor, repository_id: int, team_id: int) -> None:
