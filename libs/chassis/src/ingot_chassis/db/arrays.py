@@ -1,10 +1,13 @@
-"""A list as one value of a statement: one with an expanding ``IN`` is another statement for each length."""
+"""Conditions that the databases write in ways of their own, such as a list as one value of a statement.
+
+A list with an expanding ``IN`` is another statement for each length.
+"""
 
 import json
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import Boolean, ColumnElement, Dialect, String, TypeDecorator, bindparam
+from sqlalchemy import BindParameter, Boolean, ColumnElement, Dialect, String, TypeDecorator, bindparam
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -30,16 +33,23 @@ class ArrayOf(TypeDecorator[list[Any]]):
         return values if dialect.name == "postgresql" else json.dumps(values)
 
 
-class any_of(FunctionElement[bool]):  # noqa: N801 - written like the functions of SQL
-    """Whether ``column`` is one of the values in the parameter ``name``, a list."""
+class Condition(FunctionElement[bool]):
+    """A condition with a ``compiles`` for each database; its clauses say which one it is."""
 
-    inherit_cache = True
-    name = "any_of"
     _is_implicitly_boolean = True  # SQLite would compare with 1, and use no index
     type = Boolean()
 
-    def __init__(self, column: ColumnElement[Any], name: str) -> None:
-        super().__init__(column, bindparam(name, type_=ArrayOf(column.type)))
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.inherit_cache = True  # SQLAlchemy asks each class itself
+
+
+class any_of(Condition):  # noqa: N801 - written like the functions of SQL
+    """Whether ``column`` is one of ``values``: a parameter with a list, or the name of one."""
+
+    def __init__(self, column: ColumnElement[Any], values: str | BindParameter[Any]) -> None:
+        named = bindparam(values, type_=ArrayOf(column.type)) if isinstance(values, str) else values
+        super().__init__(column, named)
 
 
 @compiles(any_of, "postgresql")

@@ -7,10 +7,9 @@ issues from the newest on. As one constant they cost nothing to plan, and are ha
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, ColumnElement, Dialect, String, TypeDecorator, bindparam
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy import ColumnElement, Dialect, String, TypeDecorator, bindparam
+
+from ingot_chassis.db.arrays import any_of
 
 
 class _Ids(TypeDecorator[Collection[int]]):
@@ -24,27 +23,6 @@ class _Ids(TypeDecorator[Collection[int]]):
         return f"{{{text}}}" if dialect.name == "postgresql" else f"[{text}]"
 
 
-class is_among(FunctionElement[bool]):  # noqa: N801 - written like the functions of SQL
+def is_among(column: ColumnElement[Any], ids: Collection[int]) -> any_of:
     """Whether ``column`` is one of ``ids``."""
-
-    inherit_cache = True
-    name = "is_among"
-    _is_implicitly_boolean = True  # SQLite would compare with 1, and use no index
-    type = Boolean()
-
-    def __init__(self, column: ColumnElement[Any], ids: Collection[int]) -> None:
-        super().__init__(
-            column, bindparam(None, ids, type_=_Ids(BigInteger), unique=True, literal_execute=True)
-        )
-
-
-@compiles(is_among, "postgresql")
-def _on_postgresql(element: is_among, compiler: SQLCompiler, **options: Any) -> str:
-    column, ids = (compiler.process(clause, **options) for clause in element.clauses)
-    return f"{column} = ANY (CAST({ids} AS BIGINT[]))"
-
-
-@compiles(is_among, "sqlite")
-def _on_sqlite(element: is_among, compiler: SQLCompiler, **options: Any) -> str:
-    column, ids = (compiler.process(clause, **options) for clause in element.clauses)
-    return f"{column} IN (SELECT value FROM json_each({ids}))"  # noqa: S608 - both are compiled SQL
+    return any_of(column, bindparam(None, ids, type_=_Ids(), unique=True, literal_execute=True))

@@ -10,7 +10,6 @@ from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import (
-    Boolean,
     ColumnElement,
     String,
     bindparam,
@@ -22,8 +21,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import FunctionElement
 
+from ingot_chassis.db.arrays import Condition
 from ingot_issues.store.comments import CommentKind
 from ingot_issues.store.repository_ids import is_among
 from ingot_issues.store.tables import comment, issue
@@ -36,13 +35,8 @@ _ESCAPE = "/"
 _TRIGRAM = 3
 
 
-class may_match(FunctionElement[bool]):  # noqa: N801 - written like the functions of SQL
+class may_match(Condition):  # noqa: N801 - written like the functions of SQL
     """Whether the index ``table`` of SQLite's has the text in the row ``id_column``; true elsewhere."""
-
-    inherit_cache = True
-    name = "may_match"
-    _is_implicitly_boolean = True
-    type = Boolean()
 
     def __init__(self, id_column: ColumnElement[int], table: str, text: str) -> None:
         phrase = bindparam(None, '"' + text.replace('"', '""') + '"', type_=String, unique=True)
@@ -60,16 +54,11 @@ def _on_sqlite(element: may_match, compiler: SQLCompiler, **options: Any) -> str
     return f"{id_column} IN (SELECT rowid FROM {table} WHERE {table} MATCH {phrase})"  # noqa: S608
 
 
-class is_match(FunctionElement[bool]):  # noqa: N801
+class is_match(Condition):  # noqa: N801
     """Whether ``id_column`` is one of the ids of a statement. On PostgreSQL they are an array, whose rows are looked up.
 
     Else the planner may walk all issues, and look for each among the ids.
     """
-
-    inherit_cache = True
-    name = "is_match"
-    _is_implicitly_boolean = True
-    type = Boolean()
 
 
 @compiles(is_match)
