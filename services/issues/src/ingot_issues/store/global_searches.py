@@ -43,20 +43,8 @@ class PersonalFilter(msgspec.Struct, frozen=True, kw_only=True):
     reviewed: bool = False
 
 
-class SearchedRepository(msgspec.Struct, frozen=True, gc=False):
+class SearchedRepository(TypedRow):
     """A repository with issues, and how many. ``owner_id`` and what it has are None where there is no copy of it."""
-
-    id: int
-    owner_id: int | None
-    has_issues: bool | None
-    has_pulls: bool | None
-    issues: int
-    open_issues: int
-    open_pulls: int
-
-
-class _SearchedRow(TypedRow):
-    """As the database has a ``SearchedRepository``."""
 
     id: int
     owner_id: int | None
@@ -93,24 +81,13 @@ _LATEST = PreparedQuery(
     .where(counter.c.last_number > literal_column("0"), counter.c.gone.is_(False))
     .order_by(counter.c.repository_id.desc())
     .limit(bindparam("limit", type_=Integer)),
-    _SearchedRow,
+    SearchedRepository,
 )
 
 
-async def list_repositories(db: Executor, limit: int) -> list[SearchedRepository]:
+async def list_repositories(db: Executor, limit: int) -> Sequence[SearchedRepository]:
     """Repositories that have issues, the latest first."""
-    return [
-        SearchedRepository(
-            row.id,
-            row.owner_id,
-            row.has_issues,
-            row.has_pulls,
-            row.issues,
-            row.open_issues,
-            row.open_pulls,
-        )
-        for row in await _LATEST.all(db, limit=limit)
-    ]
+    return await _LATEST.all(db, limit=limit)
 
 
 async def list_page(
