@@ -9,6 +9,7 @@ from ingot_chassis.jobs.jobs import Jobs
 from ingot_issues.clients.identity import HttpIdentity
 from ingot_issues.clients.repos import HttpRepos
 from ingot_issues.core.attachments import AttachmentEditor
+from ingot_issues.core.rendered_texts import RenderedTexts
 
 MOST_COPIED_ACCOUNTS = 10_000
 MARKDOWN_AT_ONCE = 2
@@ -29,4 +30,5 @@ class Components:
     attachments: AttachmentEditor | None = None
     """None where no storage is set."""
     copied_accounts: LRUCache[int, bool] = field(default_factory=_copied_accounts)
+    rendered_texts: RenderedTexts = field(default_factory=RenderedTexts)
     markdown_limiter: ConcurrencyLimiter = field(default_factory=lambda: ConcurrencyLimiter(MARKDOWN_AT_ONCE))

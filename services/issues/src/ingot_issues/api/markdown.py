@@ -1,7 +1,6 @@
 """Markdown to HTML for anyone."""
 
 from dataclasses import replace
-from functools import partial
 from html import escape
 
 import msgspec
@@ -13,7 +12,7 @@ from ingot_chassis.telemetry import client_address
 from ingot_contracts.issues import RenderedTexts, RenderTexts
 from ingot_contracts.limits import Description, Name
 from ingot_issues.api.request import IssuesRequest
-from ingot_issues.core.markdown import LARGEST, LinkContext, render, run_without_blocking
+from ingot_issues.core.markdown import LARGEST, LinkContext
 
 MOST_BYTES = 1_000_000
 LARGEST_BODY = 10_000_000
@@ -67,7 +66,7 @@ async def _answer(request: IssuesRequest, text: str, linking: LinkContext | None
         raise TooLarge(f"the text has more than {largest} characters{hint}")
     caller = f"user {principal.id}" if principal.signed_in else client_address()
     with request.components.markdown_limiter.slot(caller):
-        html = await run_without_blocking(partial(render, context=linking), text)
+        html = await request.components.rendered_texts.html(text, linking)
     return Response(html, media_type="text/html")
 
 
@@ -84,12 +83,13 @@ async def render_texts(request: IssuesRequest, data: RenderTexts) -> RenderedTex
     linking = LinkContext.of(root, data.context, wiki=False)
     if data.images:
         linking = replace(linking, images=LinkContext.of(root, data.images, wiki=False).base)
-    work = partial(_page_html, context=linking)
-    return RenderedTexts(html=[await run_without_blocking(work, text) for text in data.texts])
-
-
-def _page_html(text: str, context: LinkContext) -> str:
-    return render(text, context) if len(text) <= LARGEST else f"<pre>{escape(text)}</pre>"
+    rendered = request.components.rendered_texts
+    return RenderedTexts(
+        html=[
+            await rendered.html(text, linking) if len(text) <= LARGEST else f"<pre>{escape(text)}</pre>"
+            for text in data.texts
+        ]
+    )
 
 
 routes = [render_markdown, render_markdown_raw, render_texts]

@@ -24,6 +24,7 @@ from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
 from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
+from ingot_issues.core.html_cache import HtmlCache
 from ingot_issues.core.markdown_limits import OpenTags, limit_work
 
 LARGEST = 128 * 1024
@@ -112,11 +113,14 @@ async def run_without_blocking(work: Callable[[str], _Result], text: str) -> _Re
     return await asyncio.get_running_loop().run_in_executor(_THREADS, work, text)
 
 
-def render(text: str, context: LinkContext | None = None) -> str:
-    """HTML for ``text``; with a context, references become links. Empty for empty text."""
+def render(text: str, context: LinkContext | None = None, blocks: HtmlCache | None = None) -> str:
+    """HTML for ``text``; with a context, references become links. Empty for empty text.
+
+    ``blocks`` has highlighted blocks of code, of other texts as well.
+    """
     if not text.strip():
         return ""
-    env: dict[str, Any] = {"context": context} if context else {}
+    env: dict[str, Any] = {"context": context, "blocks": blocks}
     return _sanitise(PARSER.render(text, env))
 
 
@@ -186,6 +190,9 @@ class _OutOfTime(Exception):
 
 def _highlight(env: Any, code: str, language: str, _attributes: str) -> str:
     """HTML of a code block; empty, so that the block stays plain, for an unknown language, a long block and after the time."""
+    blocks: HtmlCache | None = env.get("blocks")
+    if blocks is not None and (html := blocks.get(code, language)) is not None:
+        return html
     spent = env.setdefault("highlight_seconds", 0.0)
     if not language or len(code) > HIGHLIGHTED or spent >= HIGHLIGHT_SECONDS:
         return ""
@@ -193,11 +200,14 @@ def _highlight(env: Any, code: str, language: str, _attributes: str) -> str:
     try:
         lexer = get_lexer_by_name(language)
         tokens = _within_time(begun + HIGHLIGHT_SECONDS - spent, lexer.get_tokens(code))
-        return str(pygments.format(tokens, _FORMATTER))
+        html = str(pygments.format(tokens, _FORMATTER))
     except (ClassNotFound, _OutOfTime):
         return ""
     finally:
         env["highlight_seconds"] = spent + time.thread_time() - begun
+    if blocks is not None:
+        blocks.put(html, code, language)
+    return html
 
 
 def _within_time(moment: float, tokens: Iterable[Any]) -> Iterable[Any]:
