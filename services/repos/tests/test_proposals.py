@@ -8,11 +8,13 @@ import zlib
 import pytest
 
 from ingot_chassis.testing.service import emitted_types
-from ingot_repos.core.proposals import read_options
+from ingot_repos.core.proposals import announce, plan, read_options, take_back
+from ingot_repos.core.protections import Actor
 from ingot_repos.git.errors import BodyRefused
 from ingot_repos.git.push_reports import PushReport
 from ingot_repos.git.push_requests import read_push_commands
-from ingot_repos.git.refs import ZERO_OID
+from ingot_repos.git.refs import ZERO_OID, RefChange
+from ingot_repos.store import repositories
 
 from .ssh_world import Client, Key, ssh_before
 from .world import commit, git
@@ -288,3 +290,53 @@ async def test_a_report_without_side_band_is_rewritten_as_well():
     assert report.accepted() == {"refs/scratch/proposals/12"}
     said = report.packets({"refs/scratch/proposals/12": "refs/for/x"}, {}, ["unseen"])
     assert said == b"000eunpack ok\n0012ok refs/for/x\n0000"
+
+
+async def test_pushes_to_one_topic_at_once_are_one_proposal(world, bob, base, url, work, tmp_path):
+    """Git lets one of them move the ref; the others hear why not, or that theirs is no continuation."""
+    works = []
+    for number in range(3):
+        await git("clone", "-q", "--shared", str(work), f"mine{number}", cwd=tmp_path)
+        await commit(tmp_path / f"mine{number}", f"{number}.txt")
+        works.append(tmp_path / f"mine{number}")
+    pushes = [git("push", url, "HEAD:refs/for/master/t", cwd=one, person=bob, check=False) for one in works]
+    answers = await asyncio.gather(*pushes)
+    assert sorted(code for code, _ in answers) == [0, 1, 1], answers
+    [event] = await proposals(world)
+    assert event["head"] == "t:1"
+    path = world.components.storage.path(base)
+    stored = await git("for-each-ref", "--format=%(objectname) %(refname)", "refs/scratch", cwd=path)
+    assert stored == f"{event['after']} refs/scratch/proposals/1\n"
+    assert [row.topic for row in await world.rows("proposal")] == ["t"]
+
+
+@pytest.mark.parametrize("is_announced", [False, True])
+async def test_a_push_that_is_taken_back_takes_no_other_of_its_topic_along(
+    world, ann, base, work, is_announced
+):
+    """Two pushes have the same topic. One finds nothing to propose; the other is announced before that, or after."""
+    storage = world.components.storage
+    tip = (await git("rev-parse", "HEAD", cwd=work)).strip()
+    await git("push", "-q", str(storage.path(base)), "HEAD:refs/heads/mine", cwd=work)
+    async with world.database.read() as db:
+        row = await repositories.get_unfiltered(db, base)
+    assert row is not None
+    ref, actor = RefChange("refs/for/master/t", ZERO_OID, tip), Actor(1, level="owner")
+    first, second = [
+        (await plan(world.database, storage, row, actor, [ref], read_options([]))).proposals for _ in range(2)
+    ]
+    assert first == second
+
+    async def announce_second():
+        options = read_options([])
+        names = {"repository_id": base, "account_id": 1, "restricted": False}
+        return await announce(world.database, storage, world.components.presenter, second, options, **names)
+
+    if is_announced:
+        assert await announce_second() == {}
+    await take_back(world.database, storage, first, [], repository_id=base)
+    if not is_announced:
+        [reason] = (await announce_second()).values()
+        assert reason == "was taken back with another push of its topic; push again"
+    heads = [event["head"] for event in await proposals(world)]
+    assert (heads, len(await world.rows("proposal"))) == ((["t:1"], 1) if is_announced else ([], 0))

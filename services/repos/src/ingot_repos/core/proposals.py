@@ -160,7 +160,9 @@ async def announce(
         for proposal in proposed:
             if row is None or proposal.id not in messages:
                 continue
-            await proposals.record(tx, repository_id, proposal.id, compared_sha="")
+            if not await proposals.record(tx, repository_id, proposal.id, compared_sha=ZERO_OID):
+                reasons[proposal.ref] = "was taken back with another push of its topic; push again"
+                continue
             event = CommitsProposed(
                 repository=presenter.repository(row),
                 pusher=as_user(account) if account else GHOST,

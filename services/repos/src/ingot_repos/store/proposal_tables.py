@@ -13,7 +13,8 @@ proposal = Table(
     Column("account_id", BigInteger, nullable=False),
     Column("base_branch", String(255), nullable=False),
     Column("topic", String(200), nullable=False),
-    # The pull request that issues opened last, and its head when issues last compared it; 0 and empty before.
+    # The pull request that issues opened last, and its head when issues last compared it; 0 and 40 zeros before, and
+    # an empty text as long as nothing was announced.
     Column("number", BigInteger, nullable=False, default=0),
     Column("compared_sha", String(40), nullable=False, default=""),
     UniqueConstraint("repository_id", "account_id", "base_branch", "topic"),

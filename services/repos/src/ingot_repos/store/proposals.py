@@ -11,7 +11,10 @@ from ingot_repos.store.proposal_tables import proposal
 
 
 class ProposalRow(TypedRow):
-    """``number`` is 0 before there is a pull request; it had the head ``compared_sha`` when issues compared it last."""
+    """``number`` is 0 before there is a pull request; it had the head ``compared_sha`` when issues compared it last.
+
+    That is 40 zeros when it was announced and not compared since, and empty when it was never announced.
+    """
 
     id: int
     number: int
@@ -47,8 +50,9 @@ async def take(
 
 
 async def forget(tx: Tx, proposal_ids: Collection[int]) -> None:
-    """Remove those of the proposals that are no pull requests."""
-    await tx.execute(delete(proposal).where(proposal.c.id.in_(proposal_ids), proposal.c.number == 0))
+    """Remove those of the proposals that are no pull requests, and that no other push has announced meanwhile."""
+    unused = proposal.c.number == 0, proposal.c.compared_sha == ""
+    await tx.execute(delete(proposal).where(proposal.c.id.in_(proposal_ids), *unused))
 
 
 async def get(db: Executor, proposal_id: int) -> ProposalRow | None:
@@ -57,12 +61,12 @@ async def get(db: Executor, proposal_id: int) -> ProposalRow | None:
 
 async def record(
     tx: Tx, repository_id: int, proposal_id: int, *, compared_sha: str, number: int | None = None
-) -> None:
-    """Note which head issues has compared, and the pull request unless it is None."""
+) -> bool:
+    """Note which head issues has compared, and the pull request unless it is None; whether there is such a proposal."""
     values: dict[str, str | int] = {"compared_sha": compared_sha}
     if number is not None:
         values["number"] = number
     statement = update(proposal).where(
         proposal.c.id == proposal_id, proposal.c.repository_id == repository_id
     )
-    await tx.execute(statement.values(values))
+    return (await tx.execute(statement.values(values))).rowcount == 1
