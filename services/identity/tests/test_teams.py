@@ -21,6 +21,7 @@ async def test_an_edit_of_a_team_leaves_what_is_absent(world, acme):
         "units_map": {"repo.code": "write"},
         "includes_all_repositories": False,
         "can_create_org_repo": False,
+        "visibility": "limited",
         "organization": None,
     }
     as_peers_know_it = (await world.get_as_peer(f"/internal{path}")).json()
@@ -47,6 +48,13 @@ async def test_another_permission_of_a_team_revokes_the_principals_of_its_member
         ({"description": "x" * 256}, "description"),
         ({"units": ["repo.nothing"]}, "units"),
         ({"units": ["code"]}, "units"),
+        ({"units_map": {"repo.code": "read", "repo.issues": "write"}}, "units_map"),
+        ({"units_map": {"repo.code": "owner"}}, "units_map"),
+        ({"units_map": {"repo.code": "none"}}, "units_map"),
+        ({"units_map": {"repo.nothing": "read"}}, "units"),
+        ({"includes_all_repositories": True}, "includes_all_repositories"),
+        ({"can_create_org_repo": True}, "can_create_org_repo"),
+        ({"visibility": "private"}, "visibility"),
     ],
 )
 async def test_a_bad_edit_of_a_team_names_the_field(world, acme, body, field):
@@ -54,7 +62,38 @@ async def test_a_bad_edit_of_a_team_names_the_field(world, acme, body, field):
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
 
 
-@pytest.mark.parametrize("body", [{"name": "x"}, {"permission": "read"}, {"units": ["repo.code"]}])
+@pytest.mark.parametrize(
+    ("body", "permission", "units"),
+    [
+        ({"units_map": {"repo.code": "write", "repo.pulls": "write"}}, "write", ["repo.code", "repo.pulls"]),
+        (
+            {"units_map": {"repo.code": "read", "repo.wiki": "none"}, "permission": "write"},
+            "read",
+            ["repo.code"],
+        ),
+        ({"units_map": {"repo.code": "read"}, "permission": "admin"}, "admin", None),
+        ({"units_map": {}, "permission": "write", "units": ["repo.code"]}, "write", ["repo.code"]),
+        ({"includes_all_repositories": False, "can_create_org_repo": False, "visibility": ""}, "read", None),
+        ({"visibility": "limited"}, "read", None),
+    ],
+)
+async def test_a_team_has_the_permission_that_all_its_units_have(world, acme, body, permission, units):
+    created = (await world.call("POST", "/orgs/acme/teams", {"name": "ops"} | body, as_="ann")).json()
+    shown = units or [f"repo.{unit}" for unit in teams.UNITS]
+    assert (created["permission"], created["units"]) == (permission, shown)
+    assert created["units_map"] == dict.fromkeys(shown, permission)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"name": "x"},
+        {"permission": "read"},
+        {"units": ["repo.code"]},
+        {"units_map": {"repo.code": "owner"}},
+        {"includes_all_repositories": False},
+    ],
+)
 async def test_the_team_owners_stays_what_it_is(world, acme, body):
     assert (await world.call("PATCH", f"/teams/{acme[0]}", body, as_="ann")).status_code == 422
     assert (await world.call("DELETE", f"/teams/{acme[0]}", as_="ann")).status_code == 422

@@ -21,15 +21,30 @@ from ingot_identity.store import teams as store
 from ingot_identity.store.tables import TeamPermission, TeamRow
 
 Units = Annotated[list[Name], msgspec.Meta(max_length=100)]
+UnitsMap = Annotated[dict[Name, Name], msgspec.Meta(max_length=100)]
 
 
 class CreateTeam(msgspec.Struct, kw_only=True):
-    """`permission` is read, write or admin; anything else counts as read. No `units` means all."""
+    """`permission` is read, write or admin; anything else counts as read. No `units` means all.
+
+    `units_map` names the permission for each unit, and counts instead of `permission` below admin and of `units`. It is
+    the same one for all units: 422 otherwise. `includes_all_repositories` and `can_create_org_repo` can only be false,
+    and `visibility` only limited.
+    """
 
     name: Name
     description: Name = ""
     permission: Name = "read"
     units: Units = []
+    units_map: UnitsMap = {}
+    includes_all_repositories: bool = False
+    can_create_org_repo: bool = False
+    visibility: Name = ""
+
+    def columns(self) -> dict[str, Any]:
+        """As the use case takes them. Raises Invalid."""
+        columns = teams.columns_of(set_fields(self), is_owners=False)
+        return {"description": self.description, "permission": "read", "units": "", **columns}
 
 
 class EditTeam(msgspec.Struct, kw_only=True):
@@ -37,19 +52,21 @@ class EditTeam(msgspec.Struct, kw_only=True):
     description: Name | UnsetType = UNSET
     permission: Name | UnsetType = UNSET
     units: Units | UnsetType = UNSET
+    units_map: UnitsMap | UnsetType = UNSET
+    includes_all_repositories: bool | UnsetType = UNSET
+    can_create_org_repo: bool | UnsetType = UNSET
+    visibility: Name | UnsetType = UNSET
 
-    def columns(self) -> dict[str, Any]:
+    def columns(self, team: TeamRow) -> dict[str, Any]:
         """The changes, as the use case takes them. Raises Invalid."""
-        changes = set_fields(self)
-        if "units" in changes:
-            changes["units"] = teams.checked(changes["units"])
-        return changes
+        return teams.columns_of(set_fields(self), is_owners=team.permission == TeamPermission.OWNER)
 
 
 class Team(msgspec.Struct, kw_only=True):
     """`organization` is there where the teams of several organizations are listed.
 
-    Only the team Owners has all repositories of the organization and creates more.
+    Only the team Owners has all repositories of the organization and creates more. `units` are what a team is for: its
+    permission is for a repository as a whole.
     """
 
     id: int
@@ -60,6 +77,7 @@ class Team(msgspec.Struct, kw_only=True):
     units_map: dict[str, str]
     includes_all_repositories: bool
     can_create_org_repo: bool
+    visibility: str = teams.VISIBILITY
     organization: Organization | None = None
 
 
@@ -144,18 +162,12 @@ async def list_own_teams(request: IdentityRequest) -> Response[list[Team]]:
 )
 async def create_team(request: IdentityRequest, data: CreateTeam) -> Team:
     """Create a team."""
-    organization_id = request.organization.id
+    organization_id, columns = request.organization.id, data.columns()
     async with request.db.transaction() as tx:
         await access.require_owner(tx, request.principal, organization_id)
-        row = await teams.create(
-            tx,
-            organization_id,
-            name=data.name,
-            description=data.description,
-            permission=data.permission,
-            units=data.units,
-        )
-        await request.audit(tx, "team.create", _subject(row), permission=row.permission, units=data.units)
+        row = await teams.create(tx, organization_id, **columns)
+        units = row.units.split(",") if row.units else []
+        await request.audit(tx, "team.create", _subject(row), permission=row.permission, units=units)
     return present_team(row)
 
 
@@ -178,7 +190,7 @@ async def get_team(request: IdentityRequest) -> Team:
 )
 async def edit_team(request: IdentityRequest, team_id: int, data: EditTeam) -> Team:
     """Change a team; what is absent stays. Owners keeps its name, permission and units."""
-    changes = data.columns()
+    changes = data.columns(request.team)
     async with request.db.transaction() as tx:
         await access.require_team_owner(tx, request.principal, request.team)
         row = await teams.edit(tx, team_id, changes)

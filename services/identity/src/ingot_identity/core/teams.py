@@ -1,6 +1,6 @@
 """Teams of an organization. The team Owners is created with the organization, and cannot be renamed or deleted."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ingot_chassis.db.transaction import Tx
@@ -24,14 +24,16 @@ UNITS = (
     "packages",
     "actions",
 )
+VISIBILITY = "limited"
+"""Teams are seen by the members of their organization."""
 MOST_TEAMS = 1_000
 """The limit for one member in one organization: an event and a principal list all teams of a member."""
 
 
 async def create(
-    tx: Tx, organization_id: int, *, name: str, description: str, permission: str, units: Sequence[str]
+    tx: Tx, organization_id: int, *, name: str, description: str, permission: str, units: str
 ) -> TeamRow:
-    """Create a team; an unknown permission counts as read. Raises Invalid."""
+    """Create a team of ``columns_of``; an unknown permission counts as read. Raises Invalid."""
     names.check_team(name)
     await lock_for_update(tx, organization_id)
     team_id = await store.add(
@@ -40,7 +42,7 @@ async def create(
         name,
         description=description,
         permission=granted(permission),
-        units=checked(units),
+        units=units,
     )
     if team_id is None:
         raise Invalid.field("name", "taken", f"there is a team {name!r}")
@@ -96,6 +98,40 @@ async def remove_member(tx: Tx, team_id: int, user_id: int) -> None:
         await members.require_another_owner(tx, team.organization_id, user_id)
     await store.remove_member(tx, team_id, user_id)
     await members.announce(tx, team.organization_id, user_id)
+
+
+def columns_of(fields: Mapping[str, Any], *, is_owners: bool) -> dict[str, Any]:
+    """The columns for the ``fields`` of a request. Raises Invalid, also for what no team can be."""
+    fixed = {
+        "includes_all_repositories": (is_owners, "only the team Owners has all repositories"),
+        "can_create_org_repo": (is_owners, "only the team Owners creates repositories of the organization"),
+        "visibility": (VISIBILITY, f"is always {VISIBILITY}: the members of the organization see its teams"),
+    }
+    for field, (value, words) in fixed.items():
+        if fields.get(field, value) not in (value, ""):
+            raise Invalid.field(field, "unsupported", words)
+    columns = {field: value for field, value in fields.items() if field not in (*fixed, "units_map")}
+    if fields.get("units_map"):
+        columns |= _columns_of_map(fields["units_map"], fields.get("permission"), is_owners=is_owners)
+    if "units" in columns:
+        columns["units"] = checked(columns["units"])
+    return columns
+
+
+def _columns_of_map(
+    units_map: Mapping[str, str], permission: str | None, *, is_owners: bool
+) -> dict[str, Any]:
+    """The permission and the units of a map from each to what it permits. Raises Invalid."""
+    units = [unit for unit, permitted in units_map.items() if permitted != "none"]
+    checked(units)
+    if permission == TeamPermission.ADMIN:
+        return {"units": []}
+    permissions = {units_map[unit] for unit in units}
+    known = (TeamPermission.OWNER,) if is_owners else PERMISSIONS
+    if len(permissions) != 1 or not permissions <= {*known}:
+        words = "needs the same permission for all units: read, write or admin"
+        raise Invalid.field("units_map", "unsupported", words)
+    return {"permission": permissions.pop(), "units": units}
 
 
 def granted(permission: str) -> TeamPermission:
