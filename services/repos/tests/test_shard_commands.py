@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from ingot_chassis.errors import CannotStart
+from ingot_repos.clients import shards
 from ingot_repos.core.rebalancing import Load, Network, plan, total_of, weight
 from ingot_repos.workers.shard_commands import ShardCommands
 
@@ -49,6 +50,10 @@ async def test_a_shard_is_filled_drained_and_removed(worlds):
     table = await said(commands.list_all())
     assert [line.split()[0] for line in table] == ["SHARD", "a", "b"]
     assert table[1].split()[1::3] == ["2", "active"]
+    assert await said(commands.rebalance(dry_run=True)) == ["nothing has to move"]
+    for repository_id in ids.values():
+        a.components.loads.count(repository_id)
+    await a.components.loads.write()
     assert len(await said(commands.rebalance(dry_run=True))) == 1
     assert await shard_of(a, ids["one"]) == "a"
     lines = await said(commands.rebalance(dry_run=False), b)
@@ -76,7 +81,7 @@ async def test_a_shard_is_filled_drained_and_removed(worlds):
     assert await refusal(commands.drain("b")) == "there is no other shard that takes repositories"
 
 
-async def test_a_shard_that_was_added_by_its_url_is_reached(worlds):
+async def test_a_shard_that_was_added_by_its_url_is_reached(worlds, monkeypatch):
     a, b, urls = worlds
     ann = a.user(1, "ann")
     await ann.create("app", auto_init=True)
@@ -87,16 +92,23 @@ async def test_a_shard_that_was_added_by_its_url_is_reached(worlds):
     assert await refusal(commands.add("a", "")) == "a is not in INGOT_REPOS_SHARDS, so it needs --url"
     assert await said(commands.add("a", urls[0])) == ["a takes repositories"]
     assert (await there.get("/repos/ann/app/branches")).status_code == 200
+    # Another address is found within seconds, without a restart.
+    await said(commands.add("a", "http://127.0.0.1:1"))
+    assert (await there.get("/repos/ann/app/branches")).status_code == 200
+    monkeypatch.setattr(shards, "URL_SECONDS", 0.0)
+    assert (await there.get("/repos/ann/app/branches")).status_code == 503
+    await said(commands.add("a", urls[0]))
+    assert (await there.get("/repos/ann/app/branches")).status_code == 200
 
 
-def network(number, size, changed=0):
-    return Network(number, f"ann/{number}", 1, Load(size, changed))
+def network(number, size, requests=0):
+    return Network(number, f"ann/{number}", 1, Load(size, requests))
 
 
 def test_a_plan_narrows_the_gaps_and_ends():
     networks = {"a": [network(n, 10 * n, n % 2) for n in range(1, 30)], "b": [network(40, 100)], "c": []}
     loads = {
-        name: Load(sum(one.load.bytes for one in has), sum(one.load.changed for one in has))
+        name: Load(sum(one.load.bytes for one in has), sum(one.load.requests for one in has))
         for name, has in networks.items()
     }
     planned = plan(loads, networks)

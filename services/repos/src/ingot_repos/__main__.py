@@ -18,6 +18,12 @@ def add_shard_commands(parser: ArgumentParser) -> None:
     move = commands.add_parser("move", help="move a repository, with its parents and forks, to another shard")
     move.add_argument("repository", metavar="OWNER/REPO")
     move.add_argument("--to", required=True, metavar="NAME")
+    cancel = commands.add_parser(
+        "cancel", help="end moves that wait or run; the repositories stay where they are"
+    )
+    which = cancel.add_mutually_exclusive_group(required=True)
+    which.add_argument("repository", metavar="OWNER/REPO", nargs="?", default="")
+    which.add_argument("--all", action="store_true", help="all moves")
     rebalance = commands.add_parser("rebalance", help="move repositories until shards have about the same")
     rebalance.add_argument("--dry-run", action="store_true", help="only say what would move")
     for name, purpose in (

@@ -90,6 +90,7 @@ from ingot_repos.core import lfs_objects
 from ingot_repos.core.accounts import AccountCopies
 from ingot_repos.core.job_kinds import on_shard
 from ingot_repos.core.lfs_objects import LfsLimits, LfsObjects
+from ingot_repos.core.loads import RepositoryLoads
 from ingot_repos.core.placements import OnAnotherShard
 from ingot_repos.core.presenter import Presenter
 from ingot_repos.core.pushes import Pushes
@@ -210,6 +211,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
 
     parts.examinations += [examine, upkeep.examine]
     parts.start.append(trim_archives)
+    parts.listeners.append(("repos writes loads", components.loads.write_for_ever))
     parts.tasks += [
         *workers.tasks(),
         *components.pushes.tasks(),
@@ -258,6 +260,8 @@ async def run_shard_command(settings: Settings, options: Namespace) -> None:
             lines = commands.add(options.name, options.url)
         case "move":
             lines = commands.move(options.repository, options.to)
+        case "cancel":
+            lines = commands.cancel(options.repository)
         case "rebalance":
             lines = commands.rebalance(dry_run=options.dry_run)
         case "drain":
@@ -303,7 +307,8 @@ def _components(settings: Settings, parts: ServiceParts) -> Components:
 
     shards = Shards(
         origins(settings, settings.shards),
-        partial(_added_origin, settings, database),
+        partial(_added_url, database),
+        partial(_connected, settings),
         ServiceIdentity("repos", SigningKey.read(settings.private_key)),
     )
 
@@ -325,6 +330,7 @@ def _components(settings: Settings, parts: ServiceParts) -> Components:
         lfs_files=StoredFiles(database, objects, lfs_objects.OBJECTS, lfs_objects_store.existing_uuids),
         reads=ReadCache(),
         pushes=pushes,
+        loads=RepositoryLoads(database),
         jobs=jobs,
         # Apart from each other, so that a slow remote delays neither a fork nor another mirror.
         workers=workers(
@@ -349,11 +355,15 @@ def _components(settings: Settings, parts: ServiceParts) -> Components:
     )
 
 
-async def _added_origin(settings: Settings, database: Database, shard: str) -> Origin | None:
-    """Of a shard that an operator added with a URL."""
+async def _added_url(database: Database, shard: str) -> str:
+    """Of a shard that an operator added; empty without one."""
     async with database.read() as db:
         row = await shards_store.get(db, shard)
-    return None if row is None or not row.url else origins(settings, {shard: row.url})[shard]
+    return "" if row is None else row.url
+
+
+def _connected(settings: Settings, url: str) -> Origin:
+    return origins(settings, {"shard": url})["shard"]
 
 
 def _require_files_of_remotes(settings: Settings) -> None:

@@ -13,6 +13,7 @@ from ingot_repos.clients.shards import Shards
 from ingot_repos.clients.socks_proxy import SocksProxy
 from ingot_repos.core.accounts import AccountCopies
 from ingot_repos.core.lfs_objects import LfsObjects
+from ingot_repos.core.loads import RepositoryLoads
 from ingot_repos.core.presenter import Presenter
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.core.release_assets import AssetEditor
@@ -39,6 +40,7 @@ class Components:
     lfs_files: StoredFiles
     reads: ReadCache
     pushes: Pushes
+    loads: RepositoryLoads
     jobs: Jobs
     workers: Workers
     import_workers: Workers

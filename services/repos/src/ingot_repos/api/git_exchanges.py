@@ -368,6 +368,7 @@ async def _forward(
 
     In a session the client waits for each chunk before it goes on, so none is held back to be the last.
     """
+    exchange.request.components.loads.count(repository.id)
     chunk_to_write: bytes | None = None
     async with contextlib.aclosing(stream):
         try:

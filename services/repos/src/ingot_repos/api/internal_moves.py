@@ -8,13 +8,13 @@ from typing import Any
 from litestar import Response, get, post
 from litestar.response import Stream
 
-from ingot_chassis.errors import BadRequest, NotFound
+from ingot_chassis.errors import BadRequest, Conflict, NotFound
 from ingot_chassis.http.policy import services
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.clients.shards import FileList
 from ingot_repos.core import lfs_objects, release_assets
 from ingot_repos.git.copies import Contents, is_object_file, read_contents, read_files
-from ingot_repos.git.errors import RepositoryNotFound
+from ingot_repos.git.errors import RepositoryDamaged, RepositoryNotFound
 
 SHARDS = services("repos")
 BINARY = "application/octet-stream"
@@ -28,6 +28,8 @@ async def contents(request: RepositoryRequest, repository_id: int) -> Contents:
         return await asyncio.to_thread(read_contents, request.storage.path(repository_id))
     except RepositoryNotFound:
         raise NotFound from None
+    except RepositoryDamaged as error:
+        raise Conflict("its refs cannot be read") from error
 
 
 @post("/internal/moves/{repository_id:int}/files", policy=SHARDS, include_in_schema=False, status_code=200)

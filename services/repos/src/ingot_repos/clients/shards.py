@@ -1,5 +1,6 @@
 """Connections to the processes that serve the other shards, and what a move asks of them."""
 
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import TypeVar
 
@@ -11,8 +12,22 @@ from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
 
 _T = TypeVar("_T")
 
-FindOrigin = Callable[[str], Awaitable[Origin | None]]
-"""The origin of a shard that is not in the settings; None: nobody added it."""
+FindUrl = Callable[[str], Awaitable[str]]
+"""The URL of a shard that is not in the settings; empty: nobody added it."""
+URL_SECONDS = 5.0
+"""For how long it is remembered."""
+
+
+class AddedShard(msgspec.Struct, frozen=True):
+    """A shard that an operator added, as it was found ``at`` that time of the clock."""
+
+    url: str
+    origin: Origin
+    at: float
+
+
+class UnreadableRefs(Exception):
+    """The repository is damaged on the shard that has it."""
 
 
 class FileList(msgspec.Struct, frozen=True):
@@ -24,8 +39,15 @@ class FileList(msgspec.Struct, frozen=True):
 class Shards:
     """The other shards by name."""
 
-    def __init__(self, origins: dict[str, Origin], find: FindOrigin, identity: ServiceIdentity) -> None:
-        self._origins, self._find, self._identity = origins, find, identity
+    def __init__(
+        self,
+        origins: dict[str, Origin],
+        find: FindUrl,
+        connect: Callable[[str], Origin],
+        identity: ServiceIdentity,
+    ) -> None:
+        self._origins, self._find, self._connect, self._identity = origins, find, connect, identity
+        self._added = dict[str, AddedShard]()
 
     @property
     def names(self) -> Sequence[str]:
@@ -34,15 +56,29 @@ class Shards:
 
     async def origin(self, name: str) -> Origin:
         """Raises Unavailable for a shard that is neither in the settings nor added."""
-        if name not in self._origins:
-            origin = await self._find(name)
-            if origin is None:
-                raise Unavailable(f"the shard {name} is not in INGOT_REPOS_SHARDS, and was not added")
-            self._origins[name] = origin
-        return self._origins[name]
+        if name in self._origins:
+            return self._origins[name]
+        known = self._added.get(name)
+        if known is None or time.monotonic() > known.at + URL_SECONDS:
+            known = await self._look_up(name)
+        return known.origin
+
+    async def _look_up(self, name: str) -> AddedShard:
+        """Requests that are under way to another URL go on there."""
+        url = await self._find(name)
+        before = self._added.pop(name, None)
+        is_same = before is not None and before.url == url
+        if url:
+            origin = before.origin if before is not None and is_same else self._connect(url)
+            self._added[name] = AddedShard(url, origin, time.monotonic())
+        if before is not None and not is_same:
+            await before.origin.close()
+        if not url:
+            raise Unavailable(f"the shard {name} is not in INGOT_REPOS_SHARDS, and was not added")
+        return self._added[name]
 
     async def contents(self, shard: str, repository_id: int, answer: type[_T]) -> _T:
-        """What a repository consists of. Raises NotFound without files, Unavailable, ConnectionError."""
+        """What a repository consists of. Raises NotFound without files, UnreadableRefs, Unavailable, ConnectionError."""
         async with await self._ask(shard, "GET", f"{repository_id}") as sent:
             return msgspec.json.decode(await sent.whole(), type=answer)
 
@@ -71,10 +107,12 @@ class Shards:
             return answer
         async with answer:
             await answer.whole()
+        if answer.status == 409:
+            raise UnreadableRefs
         raise NotFound if answer.status == 404 else Unavailable(f"the shard {shard} answered {answer.status}")
 
     async def close(self) -> None:
-        for origin in self._origins.values():
+        for origin in (*self._origins.values(), *(one.origin for one in self._added.values())):
             await origin.close()
 
 

@@ -12,6 +12,7 @@ import msgspec
 from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.jobs.jobs import Job, Jobs
+from ingot_chassis.jobs.workers import GiveUp
 from ingot_repos.core.job_kinds import job_kind
 from ingot_repos.core.mirrors import SYNC
 from ingot_repos.core.placements import LOCK_MARGIN
@@ -24,15 +25,22 @@ GRACE = timedelta(minutes=10)
 """Whoever began to read before a move reads the old files; they are removed later, and never while git reads them."""
 
 
+MOST_LOCKS = 5
+"""How often a move locks the repositories in vain, before it is given up."""
+MOST_MEMBERS = 10_000
+"""Repositories that move together at most: a move looks at each of them while all are locked."""
+
+
 class NotNow(Exception):
     """The repositories are being changed; the move is tried again soon."""
 
 
 class Move(msgspec.Struct, frozen=True):
-    """The job that takes a network over, as far as it is on ``source``."""
+    """The job that takes a network over, as far as it is on ``source``; or removes its copy, if it ``is_cancelled``."""
 
     repository_id: int
     source: str
+    is_cancelled: bool = False
 
 
 class Discard(msgspec.Struct, frozen=True):
@@ -46,11 +54,12 @@ class Discard(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a move is."""
+    """How far a move is; ``locks`` in vain, in which what came meanwhile took too long."""
 
     phase: str
     copied_bytes: int
     repositories: int
+    locks: int = 0
 
 
 async def request_move(tx: Tx, jobs: Jobs, network: Sequence[MemberRow], source: str, target: str) -> str:
@@ -58,6 +67,19 @@ async def request_move(tx: Tx, jobs: Jobs, network: Sequence[MemberRow], source:
     first = min(row.id for row in network)
     await jobs.add(tx, job_kind(MOVE, target), first, Move(first, source))
     return str(first)
+
+
+async def cancel_move(tx: Tx, kind: str, key: str, payload: bytes) -> bool:
+    """Let the shard that gets the repositories end the move and remove its copy; False when the move has ended."""
+    cancelled = msgspec.structs.replace(msgspec.json.decode(payload, type=Move), is_cancelled=True)
+    return await shards.replace_payload(tx, kind, key, msgspec.json.encode(cancelled))
+
+
+async def require_wanted(tx: Tx, job: Job) -> None:
+    """Raises GiveUp when the move was cancelled; it cannot be any more until the transaction ends."""
+    payload = await shards.payload_of(tx, job)
+    if payload and msgspec.json.decode(payload, type=Move).is_cancelled:
+        raise GiveUp("cancelled")
 
 
 async def change_shard(
@@ -73,8 +95,9 @@ async def change_shard(
 ) -> None:
     """Put repositories that are locked and copied on another shard, with what depends on that, and end the job.
 
-    ``copied_assets`` are the files of releases that the target has on its own, by repository. Raises NotNow when the lock is over, or something has come that was not copied; LeaseLost.
+    ``copied_assets`` are the files of releases that the target has on its own, by repository. Raises NotNow when the lock is over, or something has come that was not copied; GiveUp, LeaseLost.
     """
+    await require_wanted(tx, job)
     ids = [row.id for row in members]
     if not await shards.change(tx, ids, source, target, until, now() + timedelta(seconds=LOCK_MARGIN)):
         raise NotNow("the lock is over, or a repository was deleted")

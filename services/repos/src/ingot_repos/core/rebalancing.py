@@ -1,4 +1,4 @@
-"""What has to move so that shards have about the same: half of it counts in bytes, half in repositories that change."""
+"""What has to move so that shards have about the same: half of it counts in bytes, half in requests of git clients."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,10 +10,10 @@ ENOUGH = 0.05
 
 
 class Load(msgspec.Struct, frozen=True):
-    """What a shard, or a network, has. ``changed``: repositories that changed in the last day."""
+    """What a shard, or a network, has; ``requests`` of git clients, of today and yesterday."""
 
     bytes: int = 0
-    changed: int = 0
+    requests: int = 0
 
 
 class Network(msgspec.Struct, frozen=True):
@@ -34,11 +34,11 @@ class PlannedMove(msgspec.Struct, frozen=True):
 def weight(load: Load, total: Load) -> float:
     """The part of the total that this is."""
     in_bytes = load.bytes / total.bytes if total.bytes else 0.0
-    return (in_bytes + (load.changed / total.changed if total.changed else in_bytes)) / 2
+    return (in_bytes + (load.requests / total.requests if total.requests else in_bytes)) / 2
 
 
 def total_of(loads: Mapping[str, Load]) -> Load:
-    return Load(sum(load.bytes for load in loads.values()), sum(load.changed for load in loads.values()))
+    return Load(sum(load.bytes for load in loads.values()), sum(load.requests for load in loads.values()))
 
 
 def plan(loads: Mapping[str, Load], networks: Mapping[str, Sequence[Network]]) -> list[PlannedMove]:

@@ -1,10 +1,10 @@
 """SQL for shards: where repositories are, what each shard has, and how repositories change from one to another."""
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, bindparam, case, delete, func, or_, select, union_all, update
+from sqlalchemy import Select, bindparam, delete, func, or_, select, union_all, update
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
@@ -13,11 +13,11 @@ from ingot_chassis.db.tables import BigId, now
 from ingot_chassis.db.transaction import Tx, insert
 from ingot_chassis.jobs.jobs import Job, JobState
 from ingot_repos.store.lfs_tables import lfs_link, lfs_object
+from ingot_repos.store.load_tables import repository_load
+from ingot_repos.store.loads import recent_requests
 from ingot_repos.store.shard_tables import shard
 from ingot_repos.store.states import RepositoryState, ShardState
 from ingot_repos.store.tables import account, metadata, push, push_mirror, repository, tombstone
-
-CHANGED_WITHIN = timedelta(days=1)
 
 
 class PlaceRow(TypedRow):
@@ -32,16 +32,19 @@ class ShardRow(TypedRow):
 
 
 class UsageRow(TypedRow):
-    """What a shard has; ``changed``: repositories that were pushed to, or changed otherwise, in the last day."""
+    """What a shard has; ``requests`` of git clients, of today and yesterday."""
 
     shard: str
     repositories: int
     bytes: int
-    changed: int
+    requests: int
 
 
 class MemberRow(TypedRow):
-    """A repository among its forks and their parents; ``owner_login`` is None while the account has no copy."""
+    """A repository among its forks and their parents; ``owner_login`` is None while the account has no copy.
+
+    ``requests`` of git clients, of today and yesterday.
+    """
 
     id: int
     name: str
@@ -51,7 +54,7 @@ class MemberRow(TypedRow):
     state: RepositoryState
     default_branch: str
     size: int
-    updated_at: datetime
+    requests: int
 
 
 _PLACE = select(repository.c.shard, repository.c.locked_until).where(
@@ -117,17 +120,21 @@ async def has_pushes(db: Executor, ids: Collection[int]) -> bool:
     ).first() is not None
 
 
-_MEMBERS = select(
-    repository.c.id,
-    repository.c.name,
-    account.c.login.label("owner_login"),
-    repository.c.fork_of,
-    repository.c.shard,
-    repository.c.state,
-    repository.c.default_branch,
-    repository.c.size,
-    repository.c.updated_at,
-).select_from(repository.outerjoin(account, account.c.id == repository.c.owner_id))
+_WITH_LOAD = repository.outerjoin(repository_load, repository_load.c.repository_id == repository.c.id)
+
+
+def _members() -> Select[Any]:
+    return select(
+        repository.c.id,
+        repository.c.name,
+        account.c.login.label("owner_login"),
+        repository.c.fork_of,
+        repository.c.shard,
+        repository.c.state,
+        repository.c.default_branch,
+        repository.c.size,
+        recent_requests().label("requests"),
+    ).select_from(_WITH_LOAD.outerjoin(account, account.c.id == repository.c.owner_id))
 
 
 async def network(db: Executor, repository_id: int) -> Sequence[MemberRow]:
@@ -135,7 +142,7 @@ async def network(db: Executor, repository_id: int) -> Sequence[MemberRow]:
     members: dict[int, MemberRow] = {}
     visited, frontier = set[int](), {repository_id}
     while frontier:
-        statement = _MEMBERS.where(or_(repository.c.id.in_(frontier), repository.c.fork_of.in_(frontier)))
+        statement = _members().where(or_(repository.c.id.in_(frontier), repository.c.fork_of.in_(frontier)))
         rows = [row for row in await fetch_all(db, statement, MemberRow) if row.id not in members]
         members |= {row.id: row for row in rows}
         visited |= frontier
@@ -166,15 +173,25 @@ async def list_largest_on(db: Executor, name: str, *, most: int) -> Sequence[int
     return (await db.execute(statement.order_by(repository.c.size.desc()).limit(most))).scalars().all()
 
 
+async def list_busiest_on(db: Executor, name: str, *, most: int) -> Sequence[int]:
+    """Those of which git clients asked most, today and yesterday."""
+    statement = select(repository.c.id).select_from(_WITH_LOAD).where(repository.c.shard == name)
+    statement = statement.where(recent_requests() > 0).order_by(recent_requests().desc()).limit(most)
+    return (await db.execute(statement)).scalars().all()
+
+
 async def usage(db: Executor) -> dict[str, UsageRow]:
     """What each shard has that has anything."""
-    changed = case((repository.c.updated_at > now() - CHANGED_WITHIN, 1), else_=0)
-    statement = select(
-        repository.c.shard,
-        func.count().label("repositories"),
-        func.coalesce(func.sum(repository.c.size), 0).label("bytes"),
-        func.coalesce(func.sum(changed), 0).label("changed"),
-    ).group_by(repository.c.shard)
+    statement = (
+        select(
+            repository.c.shard,
+            func.count().label("repositories"),
+            func.coalesce(func.sum(repository.c.size), 0).label("bytes"),
+            func.coalesce(func.sum(recent_requests()), 0).label("requests"),
+        )
+        .select_from(_WITH_LOAD)
+        .group_by(repository.c.shard)
+    )
     return {row.shard: row for row in await fetch_all(db, statement, UsageRow)}
 
 
@@ -246,10 +263,11 @@ async def push_mirror_ids(db: Executor, ids: Collection[int]) -> Sequence[int]:
 
 
 class JobStateRow(TypedRow):
-    """How a job is getting on; ``progress`` is JSON."""
+    """How a job is getting on; ``progress`` is JSON, as the payload."""
 
     kind: str
     key: str
+    payload: bytes
     state: JobState
     progress: str | None
     last_error: str | None
@@ -274,6 +292,18 @@ async def report(tx: Executor, job: Job, progress: str) -> None:
     await tx.execute(
         update(_JOB).where(_JOB.c.id == job.id, _JOB.c.fence == job.fence).values(progress=progress)
     )
+
+
+async def payload_of(tx: Executor, job: Job) -> bytes:
+    """The payload of a job as it is now, which stays until the transaction ends."""
+    statement = select(_JOB.c.payload).where(_JOB.c.id == job.id).with_for_update()
+    return (await tx.execute(statement)).scalar() or b""
+
+
+async def replace_payload(tx: Executor, kind: str, key: str, payload: bytes) -> bool:
+    """Give a job that waits or runs another payload, due now; False when it has ended."""
+    statement = update(_JOB).where(_JOB.c.kind == kind, _JOB.c.key == key, _UNDER_WAY)
+    return (await tx.execute(statement.values(payload=payload, run_at=now()))).rowcount == 1
 
 
 async def get_job(db: Executor, kind: str, key: str) -> JobStateRow | None:

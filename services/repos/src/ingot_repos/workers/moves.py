@@ -15,7 +15,7 @@ from ingot_chassis.jobs.workers import GiveUp, Work
 from ingot_chassis.objects.store import ObjectStore
 from ingot_repos.clients.shards import Shards
 from ingot_repos.core import moves
-from ingot_repos.core.moves import DISCARD, GRACE, MOVE, Discard, Move, NotNow
+from ingot_repos.core.moves import DISCARD, GRACE, MOST_LOCKS, MOST_MEMBERS, MOVE, Discard, Move, NotNow
 from ingot_repos.core.placements import LOCK_MARGIN, MOST_LOCKED
 from ingot_repos.core.release_assets import object_key
 from ingot_repos.core.waits import looks
@@ -33,6 +33,8 @@ PUSH_SECONDS = 5.0
 """How long a move waits for pushes that run, while others wait for the move."""
 LAST_SECONDS = 4.0
 """Of the lock, for the last transaction."""
+REST_SECONDS = MOST_LOCKED.total_seconds() - LOCK_MARGIN - LAST_SECONDS
+"""Of the lock, for what has come while the repositories were copied."""
 
 
 class MoveJobs:
@@ -46,9 +48,11 @@ class MoveJobs:
         objects: ObjectStore,
         peers: Shards,
         shard: str,
+        *,
+        rest_seconds: float = REST_SECONDS,
     ) -> None:
         self._jobs, self._db, self._storage, self._archives = jobs, jobs.database, storage, archives
-        self._objects, self._peers, self._shard = objects, peers, shard
+        self._objects, self._peers, self._shard, self._rest_seconds = objects, peers, shard, rest_seconds
 
     def work(self) -> dict[str, Work]:
         return {MOVE: self.move, DISCARD: self.discard}
@@ -66,8 +70,8 @@ class MoveJobs:
         if not members:
             await self._abandon([row.id for row in network if row.shard != self._shard])
             return
-        if any(row.state in (RepositoryState.CREATING, RepositoryState.FORKING) for row in members):
-            raise NotNow("a repository is not ready yet")
+        if len(members) > MOST_MEMBERS:
+            raise GiveUp(f"{len(members)} repositories fetch from each other; {MOST_MEMBERS} move at most")
         copy = NetworkCopy(
             self._db,
             self._storage,
@@ -78,6 +82,9 @@ class MoveJobs:
             target=self._shard,
         )
         try:
+            await copy.report("copying")
+            if any(row.state in (RepositoryState.CREATING, RepositoryState.FORKING) for row in members):
+                raise NotNow("a repository is not ready yet")
             for row in filter(has_files, members):
                 # Of a move that ended between its last two steps, or from when the repository was here before.
                 if await asyncio.to_thread(is_in_use, self._storage.path(row.id)):
@@ -89,7 +96,9 @@ class MoveJobs:
             await copy.report("changing")
             await self._change(job, copy, members, payload.source, is_shared=await copy.is_shared_store())
         except GiveUp:
-            await self._abandon([row.id for row in members], copy.asset_keys)
+            ids = [row.id for row in members]
+            await self._abandon(ids)
+            await self._objects.delete(await copy.asset_keys(ids))
             raise
         for row in members:
             await asyncio.to_thread(self._storage.clear, row.id)
@@ -137,7 +146,7 @@ class MoveJobs:
             if not await shards.lock(tx, ids, source, until):
                 raise NotNow("a repository was deleted")
         try:
-            async with asyncio.timeout(MOST_LOCKED.total_seconds() - LOCK_MARGIN - LAST_SECONDS):
+            async with asyncio.timeout(self._rest_seconds):
                 await self._wait_for_pushes(ids)
                 tips, copied_assets = dict[int, dict[str, str]](), dict[int, list[str]]()
                 for row in filter(has_files, members):
@@ -165,8 +174,19 @@ class MoveJobs:
         except BaseException as error:
             await asyncio.shield(self._take_back(ids, until))
             if isinstance(error, TimeoutError):
-                raise NotNow("the rest took too long") from error
+                await self._note_vain_lock(copy, len(members))
+                raise NotNow("what has come meanwhile took too long") from error
             raise
+
+    async def _note_vain_lock(self, copy: NetworkCopy, repositories: int) -> None:
+        """Raises GiveUp the last time: each one lets pushes wait."""
+        copy.locks += 1
+        if copy.locks >= MOST_LOCKS:
+            raise GiveUp(
+                f"{repositories} repositories were locked {MOST_LOCKS} times for {self._rest_seconds:.0f} s, which was "
+                "not enough for what had come meanwhile; nothing has moved"
+            )
+        await copy.report("waits after a lock in vain")
 
     async def _wait_for_pushes(self, ids: Sequence[int]) -> None:
         """Raises NotNow while one runs for longer."""
@@ -195,10 +215,9 @@ class MoveJobs:
         for repository_id in ids:
             await self._remove_published(repository_id)
 
-    async def _abandon(self, ids: Sequence[int], asset_keys: Sequence[str] = ()) -> None:
+    async def _abandon(self, ids: Sequence[int]) -> None:
         """Remove what was copied of repositories that are on other shards."""
         async with self._db.transaction() as tx:
             await shards.unlink_objects(tx, ids, self._shard)
         for repository_id in ids:
             await asyncio.to_thread(self._storage.clear, repository_id)
-        await self._objects.delete(asset_keys)

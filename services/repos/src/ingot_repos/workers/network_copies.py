@@ -10,16 +10,17 @@ import msgspec
 import structlog
 
 from ingot_chassis.db.database import Database
-from ingot_chassis.errors import NotFound
+from ingot_chassis.errors import NotFound, Unavailable
 from ingot_chassis.jobs.jobs import Job
 from ingot_chassis.jobs.workers import GiveUp
 from ingot_chassis.objects.store import ObjectStore
-from ingot_repos.clients.shards import Shards
+from ingot_repos.clients.shards import Shards, UnreadableRefs
 from ingot_repos.core import lfs_objects as lfs
 from ingot_repos.core import release_assets as assets
-from ingot_repos.core.moves import NotNow, Progress
+from ingot_repos.core.moves import NotNow, Progress, require_wanted
 from ingot_repos.git import copies
 from ingot_repos.git.copies import Contents, IncomingFile, ObjectFile, is_object_file
+from ingot_repos.git.errors import RepositoryDamaged
 from ingot_repos.git.storage import Storage
 from ingot_repos.store import lfs_objects, release_assets, shards
 from ingot_repos.store.shards import MemberRow
@@ -51,8 +52,9 @@ class NetworkCopy:
         self._job, self._source, self._target = job, source, target
         self._shared = dict[tuple[int, str], Path]()
         self._copied, self._repositories, self._reported = 0, 0, 0.0
-        self.asset_keys = list[str]()
-        """Of the files of releases that were copied."""
+        self.locks = msgspec.json.decode(job.progress, type=Progress).locks if job.progress else 0
+        """How often the repositories were locked in vain."""
+        self._asset_keys = list[str]()
 
     async def repository(self, row: MemberRow) -> None:
         """Copy a repository, and let git look whether all is there; it may change meanwhile. Raises NotNow, GiveUp."""
@@ -68,7 +70,7 @@ class NetworkCopy:
         raise GiveUp(f"{row.owner_login}/{row.name} is damaged: {damage}")
 
     async def rest(self, row: MemberRow) -> dict[str, str]:
-        """Copy what has come since, while nothing changes; its branches and tags. Raises NotNow."""
+        """Copy what has come since, while nothing changes; its branches and tags. Raises NotNow, GiveUp."""
         contents, path = await self._pass(row)
         damage = await asyncio.to_thread(copies.check_new_refs, path, contents.refs)
         await asyncio.to_thread(copies.write_refs, path, contents.refs)
@@ -106,8 +108,22 @@ class NetworkCopy:
             key = assets.object_key(row.id, one.uuid)
             if await self._objects.size(key) != one.size:
                 await self._store(row, key, key, one.size, one.sha256)
-                self.asset_keys.append(key)
+                self._asset_keys.append(key)
         return [one.uuid for one in rows]
+
+    async def asset_keys(self, ids: Sequence[int]) -> list[str]:
+        """Of the copies of files of releases: also of an earlier worker, if the source says that it has its own."""
+        try:
+            if await self.is_shared_store():
+                return []
+        except (OSError, Unavailable):
+            return self._asset_keys
+        keys = []
+        for repository_id in ids:
+            async with self._db.read() as db:
+                rows = await release_assets.list_of_repository(db, repository_id)
+            keys += [assets.object_key(repository_id, one.uuid) for one in rows]
+        return keys
 
     async def is_shared_store(self) -> bool:
         """Whether both shards store such files in one place: what one of them stores the other one has."""
@@ -123,16 +139,28 @@ class NetworkCopy:
         return True
 
     async def report(self, phase: str) -> None:
-        """Note how far it is, for `ingot-repos shards`."""
-        progress = Progress(phase, self._copied, self._repositories)
+        """Note how far it is, for `ingot-repos shards`. Raises GiveUp when the move was cancelled."""
+        progress = Progress(phase, self._copied, self._repositories, self.locks)
         async with self._db.transaction() as tx:
+            await require_wanted(tx, self._job)
             await shards.report(tx, self._job, msgspec.json.encode(progress).decode())
         self._reported = time.monotonic()
 
+    async def _count(self, copied: int) -> None:
+        """So many bytes more. Raises as ``report``."""
+        self._copied += copied
+        if time.monotonic() - self._reported > REPORT_SECONDS:
+            await self.report("copying")
+
     async def _pass(self, row: MemberRow) -> tuple[Contents, Path]:
-        """Fetch the files that the copy has not. Raises NotNow."""
+        """Fetch the files that the copy has not. Raises NotNow, GiveUp."""
         for _ in range(TRIES):
-            contents = await self._peers.contents(self._source, row.id, Contents)
+            try:
+                contents = await self._peers.contents(self._source, row.id, Contents)
+            except UnreadableRefs:
+                raise GiveUp(
+                    f"{row.owner_login}/{row.name} is damaged: the shard {self._source} cannot read its refs"
+                ) from None
             if not all(is_object_file(file.path) and file.size >= 0 for file in contents.files):
                 raise GiveUp(
                     f"{row.owner_login}/{row.name}: the other shard names what is no file of objects"
@@ -146,6 +174,8 @@ class NetworkCopy:
             except ConnectionError as error:  # git has packed some of them, or the other shard starts again
                 log.info("a copy goes on with another look", repository=row.id, error=repr(error))
                 continue
+            except RepositoryDamaged as error:
+                raise GiveUp(f"{row.owner_login}/{row.name} is damaged: {error}") from error
             return contents, path
         raise NotNow("the other shard does not give all files")
 
@@ -159,12 +189,11 @@ class NetworkCopy:
                     incoming = await asyncio.to_thread(IncomingFile, path, next(remaining))
                 part = rest[: incoming.missing]
                 await asyncio.to_thread(incoming.write, part)
-                rest, self._copied = rest[len(part) :], self._copied + len(part)
+                rest = rest[len(part) :]
                 if not incoming.missing:
                     await asyncio.to_thread(incoming.place)
                     incoming = None
-            if time.monotonic() - self._reported > REPORT_SECONDS:
-                await self.report("copying")
+            await self._count(len(chunk))
         left = list(remaining)
         if incoming is not None or any(file.size for file in left):
             raise ConnectionError("the other shard sent too little")
@@ -173,12 +202,16 @@ class NetworkCopy:
             await asyncio.to_thread(incoming.place)
 
     async def _store(self, row: MemberRow, key: str, source_key: str, size: int, sha256: str) -> None:
-        chunks = self._peers.stored_object(self._source, source_key)
         try:
+            chunks = self._chunks_of(source_key)
             await self._objects.put(key, chunks, max_bytes=size, length=size, sha256=sha256)
         except NotFound:
             raise GiveUp(f"{row.owner_login}/{row.name}: the file {source_key} is lost") from None
-        self._copied += size
+
+    async def _chunks_of(self, source_key: str) -> AsyncGenerator[bytes, None]:
+        async for chunk in self._peers.stored_object(self._source, source_key):
+            await self._count(len(chunk))
+            yield chunk
 
 
 def has_files(row: MemberRow) -> bool:

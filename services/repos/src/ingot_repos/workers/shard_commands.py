@@ -5,21 +5,20 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 
 import msgspec
 
-from ingot_chassis.db.tables import now
 from ingot_chassis.errors import CannotStart
 from ingot_chassis.jobs.jobs import Jobs, JobState
 from ingot_repos.core.job_kinds import job_kind
-from ingot_repos.core.moves import MOVE, Progress, request_move
+from ingot_repos.core.moves import MOVE, Move, Progress, cancel_move, request_move
 from ingot_repos.core.rebalancing import Load, Network, PlannedMove, plan, total_of, weight
 from ingot_repos.store import shards
-from ingot_repos.store.shards import CHANGED_WITHIN, JobStateRow, MemberRow, ShardRow, UsageRow
+from ingot_repos.store.shards import JobStateRow, MemberRow, ShardRow, UsageRow
 from ingot_repos.store.states import ShardState
 
 POLL_SECONDS = 1.0
 AT_ONCE = 8
 """Moves that a drain asks for; each shard does one of them at a time."""
-MOST_NETWORKS = 1000
-"""Of a shard, the largest, that are looked at for a balance."""
+MOST_NETWORKS = 500
+"""Of the largest of a shard, and of the busiest, that are looked at for a balance."""
 
 
 class ShardCommands:
@@ -33,10 +32,10 @@ class ShardCommands:
         added, usage = await self._state()
         async with self._db.read() as db:
             running = await shards.list_jobs(db, before=f"{MOVE}@")
-        rows = [("SHARD", "REPOSITORIES", "BYTES", "CHANGED IN A DAY", "STATE")]
+        rows = [("SHARD", "REPOSITORIES", "BYTES", "GIT REQUESTS OF TWO DAYS", "STATE")]
         for name in self._all(added, usage):
             has, row = usage.get(name), added.get(name)
-            counts = (str(has.repositories), str(has.bytes), str(has.changed)) if has else ("0", "0", "0")
+            counts = (str(has.repositories), str(has.bytes), str(has.requests)) if has else ("0", "0", "0")
             rows.append((name, *counts, row.state if row else ShardState.ACTIVE))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for columns in rows:
@@ -69,6 +68,36 @@ class ShardCommands:
             planned = PlannedMove(_network([row for row in network if row.shard == source]), source, target)
             async for line in self._done([planned]):
                 yield line
+
+    async def cancel(self, full_name: str) -> AsyncGenerator[str, None]:
+        """End the moves of a repository, or without a name all of them; what they were about stays where it is."""
+        owner, _, name = full_name.partition("/")
+        async with self._db.read() as db:
+            jobs = await shards.list_jobs(db, before=f"{MOVE}@")
+            if full_name:
+                repository_id = await shards.find(db, owner, name)
+                network = await shards.network(db, repository_id) if repository_id else []
+                keys = {str(row.id) for row in network}
+                jobs = [job for job in jobs if job.key in keys]
+        cancelled = []
+        for job in jobs:
+            async with self._db.transaction() as tx:
+                if await cancel_move(tx, job.kind, job.key, job.payload):
+                    cancelled.append(job)
+        if not cancelled:
+            raise CannotStart(
+                f"no move of {full_name} waits or runs" if full_name else "no move waits or runs"
+            )
+        for job in cancelled:
+            label = f"network {job.key} to {job.kind.partition('@')[2]}"
+            yield f"{label}: is cancelled, and ends when that shard has removed its copy"
+            while True:
+                async with self._db.read() as db:
+                    now_is = await shards.get_job(db, job.kind, job.key)
+                if now_is is None or now_is.state not in (JobState.WAITING, JobState.RUNNING):
+                    break
+                await asyncio.sleep(self._poll)
+            yield f"{label}: {'moved before' if now_is is None else _outcome(now_is)}"
 
     async def rebalance(self, *, dry_run: bool) -> AsyncGenerator[str, None]:
         """Move what makes shards about equal; with ``dry_run`` only say what that is."""
@@ -183,8 +212,9 @@ class ShardCommands:
 
     async def _networks(self, name: str) -> list[Network]:
         async with self._db.read() as db:
-            ids = await shards.list_largest_on(db, name, most=MOST_NETWORKS)
-        return await self._networks_of(ids, name)
+            largest = await shards.list_largest_on(db, name, most=MOST_NETWORKS)
+            busiest = await shards.list_busiest_on(db, name, most=MOST_NETWORKS)
+        return await self._networks_of([*largest, *busiest], name)
 
     async def _networks_of(self, ids: Sequence[int], name: str) -> list[Network]:
         """The networks of these repositories, each once, as far as they are on the shard."""
@@ -202,18 +232,23 @@ class ShardCommands:
 
 def _network(members: Sequence[MemberRow]) -> Network:
     first = members[0]
-    changed = sum(row.updated_at > now() - CHANGED_WITHIN for row in members)
-    load = Load(sum(row.size for row in members), changed)
+    load = Load(sum(row.size for row in members), sum(row.requests for row in members))
     return Network(first.id, f"{first.owner_login}/{first.name}", len(members), load)
 
 
 def _load(usage: UsageRow | None) -> Load:
-    return Load(int(usage.bytes), int(usage.changed)) if usage is not None else Load()
+    return Load(int(usage.bytes), int(usage.requests)) if usage is not None else Load()
+
+
+def _outcome(job: JobStateRow) -> str:
+    return "moved before" if job.state == JobState.DONE else f"ended: {job.last_error}"
 
 
 def _progress(job: JobStateRow) -> str:
     if job.state == JobState.FAILED:
         return f"failed: {job.last_error}"
+    if msgspec.json.decode(job.payload, type=Move).is_cancelled:
+        return "is cancelled, and ends soon"
     if job.progress is None:
         return f"waits, after {job.last_error}" if job.last_error else "waits"
     progress = msgspec.json.decode(job.progress, type=Progress)
