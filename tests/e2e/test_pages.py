@@ -361,7 +361,13 @@ async def test_people_administer_what_is_theirs_on_pages(scene):
     for part in ("", "/members", "/teams", "/labels", "/hooks"):
         await stranger.page(f"{base}{part}", status=403)
         await scene.nobody.page(f"{base}{part}", status=401)
-    rules = await ann.send(f"{scene.open}/settings/branches", {"rule_name": "v/*", "approvals": "2"})
+    rules = await ann.submit(
+        f"{scene.open}/settings/branches/edit",
+        "Make the rule",
+        to="/branches/edit",
+        rule_name="v/*",
+        required_approvals="2",
+    )
     assert "2 approvals" in rules.text
     registered = await ann.send("user/settings/oauth2", {"name": "app", "redirect_uris": "http://127.0.0.1/"})
     assert "shown only now" in registered.text

@@ -46,6 +46,8 @@ class FakeForge:
         self.answers = {HOME: _repository(), f"{HOME}/issues/1": issue()}
         self.failures: dict[str, int] = {}
         """Path to the status with which it fails."""
+        self.refusals: dict[str, tuple[int, bytes]] = {}
+        """Path to the status and the answer with which changes are refused."""
         self.read_paths: list[str] = []
         """Paths of all GET, in order."""
         self.sent: list[tuple[str, str, object]] = []
@@ -95,6 +97,8 @@ class FakeForge:
             self.sent.append((call.method, path, msgspec.json.decode(call.body) if is_json else call.body))
         if (ref := f"{path}?ref={parameter_of(call, 'ref')}") in {**self.answers, **self.failures}:
             path = ref
+        if path in self.refusals and call.method != "GET":
+            return *self.refusals[path], 0
         if path in self.failures:
             return self.failures[path], {"message": "refused", "url": ""}, 0
         answer = self.answers.get(path if call.method == "GET" else f"{call.method} {path}", [])

@@ -1,4 +1,4 @@
-"""More settings of a repository: teams, rules for branches and tags, mirrors, and handing it to another owner."""
+"""More settings of a repository: teams, mirrors, and handing it to another owner."""
 
 from typing import Any
 
@@ -8,18 +8,19 @@ from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.repository_settings import load_own
-from ingot_web.api.request import Form, WebRequest, whole_number
+from ingot_web.api.request import Form, WebRequest
 from ingot_web.clients.forge import at
 
 SHOWN = 50
 SHARED = "/{owner:str}/{repo:str}/settings"
 
 
-def _render(
-    frame: RepositoryFrame, part: str, title: str, problem: ApiError | None, **values: Any
+def render_part(
+    frame: RepositoryFrame, part: str, title: str, problem: ApiError | None, *, page: str = "", **values: Any
 ) -> Response[str]:
+    """A page of settings, by the template ``page`` or the one of the part's name."""
     return frame.render(
-        f"settings/{part}.html",
+        f"settings/{page or part}.html",
         tab="settings",
         title=title,
         part=part,
@@ -38,7 +39,7 @@ async def teams(request: WebRequest) -> Response[str]:
 
 async def _teams_page(frame: RepositoryFrame, problem: ApiError | None = None) -> Response[str]:
     (listing,) = await load_own(frame, frame.forge.listing_if_there("repos", frame.api("teams"), limit=SHOWN))
-    return _render(frame, "teams", "Teams", problem, listing=listing)
+    return render_part(frame, "teams", "Teams", problem, listing=listing)
 
 
 @post(f"{SHARED}/teams", policy=anyone(), include_in_schema=False)
@@ -53,66 +54,6 @@ async def change_teams(request: WebRequest) -> Response[Any]:
     return frame.redirect("/settings/teams")
 
 
-@get(f"{SHARED}/branches", policy=anyone(), include_in_schema=False)
-async def protections(request: WebRequest) -> Response[str]:
-    """Rules for branches and tags."""
-    request.require_signed_in()
-    return await _protections_page(RepositoryFrame(request), Form([("enable_push", "1")]))
-
-
-async def _protections_page(
-    frame: RepositoryFrame, form: Form, problem: ApiError | None = None
-) -> Response[str]:
-    rules, tags = await load_own(
-        frame,
-        frame.forge.listing("repos", frame.api("branch_protections"), limit=SHOWN),
-        frame.forge.listing("repos", frame.api("tag_protections"), limit=SHOWN),
-    )
-    return _render(frame, "branches", "Protection", problem, rules=rules.rows, tags=tags.rows, form=form)
-
-
-@post(f"{SHARED}/branches", policy=anyone(), include_in_schema=False)
-async def change_protections(request: WebRequest) -> Response[Any]:
-    """Make a rule, or remove one."""
-    form, frame = await request.sent_form(), RepositoryFrame(request)
-    try:
-        match form.text("do"):
-            case "remove":
-                path = frame.api("branch_protections", form.text("name"))
-                await frame.forge.send("DELETE", "repos", path)
-            case "remove tag":
-                path = frame.api("tag_protections", form.text("name"))
-                await frame.forge.send("DELETE", "repos", path)
-            case "tag":
-                body = {
-                    "name_pattern": form.text("pattern"),
-                    "whitelist_usernames": form.text("people").split(),
-                }
-                await frame.forge.send("POST", "repos", frame.api("tag_protections"), body)
-            case _:
-                await frame.forge.send("POST", "repos", frame.api("branch_protections"), _rule(form))
-    except ApiError as error:
-        return await _protections_page(frame, form, error)
-    return frame.redirect("/settings/branches")
-
-
-def _rule(form: Form) -> dict[str, Any]:
-    contexts = [context.strip() for context in form.lines("contexts").split("\n") if context.strip()]
-    people = form.text("people").split()
-    return {
-        "rule_name": form.text("rule_name"),
-        "enable_push": form.has("enable_push") or bool(people),
-        "enable_push_whitelist": bool(people),
-        "push_whitelist_usernames": people,
-        "required_approvals": whole_number(form.text("approvals")) or 0,
-        "enable_status_check": bool(contexts),
-        "status_check_contexts": contexts,
-        "block_on_rejected_reviews": form.has("rejected"),
-        "dismiss_stale_approvals": form.has("stale"),
-        "block_on_outdated_branch": form.has("outdated"),
-    }
-
-
 @get(f"{SHARED}/mirrors", policy=anyone(), include_in_schema=False)
 async def mirrors(request: WebRequest) -> Response[str]:
     """Where the repository comes from, and where it is pushed to."""
@@ -124,7 +65,7 @@ async def _mirrors_page(frame: RepositoryFrame, form: Form, problem: ApiError | 
     (listing,) = await load_own(
         frame, frame.forge.listing_if_there("repos", frame.api("push_mirrors"), limit=SHOWN)
     )
-    return _render(frame, "mirrors", "Mirrors", problem, listing=listing, form=form)
+    return render_part(frame, "mirrors", "Mirrors", problem, listing=listing, form=form)
 
 
 @post(f"{SHARED}/mirrors", policy=anyone(), include_in_schema=False)
@@ -161,7 +102,7 @@ async def transfer(request: WebRequest) -> Response[str]:
 
 async def _transfer_page(frame: RepositoryFrame, problem: ApiError | None = None) -> Response[str]:
     await load_own(frame)
-    return _render(frame, "transfer", "Transfer", problem)
+    return render_part(frame, "transfer", "Transfer", problem)
 
 
 @post(f"{SHARED}/transfer", policy=anyone(), include_in_schema=False)
@@ -199,5 +140,5 @@ async def answer(request: WebRequest, owner: str, repo: str) -> Response[bytes]:
 
 
 routes = [
-    teams, change_teams, protections, change_protections, mirrors, change_mirrors, transfer, begin_transfer, offer, answer,
+    teams, change_teams, mirrors, change_mirrors, transfer, begin_transfer, offer, answer,
 ]  # fmt: skip

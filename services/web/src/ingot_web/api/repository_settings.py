@@ -1,6 +1,5 @@
 """Settings of a repository: its facts and name, collaborators, deploy keys; archiving and deleting it."""
 
-from asyncio import gather
 from typing import Any
 
 from litestar import Response, get, post
@@ -11,8 +10,6 @@ from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import Form, WebRequest
 
 SHOWN = 50
-PEOPLE = 20
-"""Collaborators on one page: each is asked for what they may do."""
 LEVELS = (("read", "Read"), ("write", "Read and write"), ("admin", "Administer"))
 SWITCHES = (
     ("has_issues", "Issues"),
@@ -97,13 +94,7 @@ async def collaborators(request: WebRequest) -> Response[str]:
 async def _collaborators_page(frame: RepositoryFrame, problem: ApiError | None = None) -> Response[str]:
     (listing,) = await load_own(
         frame,
-        frame.forge.listing("repos", frame.api("collaborators"), page=frame.request.number, limit=PEOPLE),
-    )
-    permissions = await gather(
-        *(
-            frame.forge.get_if_there("repos", frame.api("collaborators", one["login"], "permission"))
-            for one in listing.rows
-        )
+        frame.forge.listing("repos", frame.api("collaborators"), page=frame.request.number, limit=SHOWN),
     )
     return frame.render(
         "settings/collaborators.html",
@@ -113,9 +104,8 @@ async def _collaborators_page(frame: RepositoryFrame, problem: ApiError | None =
         status=problem.status if problem else 200,
         problem=problem.message if problem else "",
         listing=listing,
-        permissions=[one["permission"] if one else "" for one in permissions],
         levels=LEVELS,
-        pages=frame.request.pages_of(listing.total, PEOPLE),
+        pages=frame.request.pages_of(listing.total, SHOWN),
     )
 
 
