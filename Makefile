@@ -87,6 +87,16 @@ soak: .venv/.dev ## Kill and stop processes and servers under load, many times, 
 	@INGOT_SAFETY=whole $(PYTEST) -q -s tests/safety $(ARGS)
 	@INGOT_FUZZ=$${INGOT_FUZZ:-50} $(PYTEST) -q -s tests/e2e/test_schema.py $(ARGS)
 	@INGOT_BOMBS=whole $(PYTEST) -q services/repos/tests/test_bombs.py $(ARGS)
+	@$(MAKE) fuzz SECONDS_EACH=600
+
+.PHONY: fuzz
+fuzz: .venv/.dev ## Install atheris and let coverage guide the inputs of parsers, SECONDS_EACH=60; Linux alone
+	@tools/uv pip install --quiet --target .tools/fuzz --python $(BIN)/python "atheris==3.0.0"
+	@for parser in push token upload; do \
+	    echo "trying to break the parser of $$parser …"; \
+	    PYTHONPATH=.tools/fuzz $(BIN)/python tests/safety/guided_inputs.py $$parser -artifact_prefix=.tools/fuzz/ \
+	        -max_total_time=$${SECONDS_EACH:-60} -verbosity=0 -print_final_stats=1 || exit 1; \
+	done
 
 .PHONY: deployable
 deployable: .venv/.dev ## Test the images' folders and check everything in deploy/

@@ -1,0 +1,122 @@
+"""Inputs that are guided by what the parser did with the ones before: `make fuzz`, with atheris (libFuzzer).
+
+``python tests/safety/guided_inputs.py push|token|upload -max_total_time=SECONDS`` ends with a code other than 0 and
+shows the input when a parser raises what it does not promise. Test_parsers.py tries the same parsers in the gate,
+without guidance.
+"""
+
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+
+import atheris
+
+with atheris.instrument_imports(include=["ingot_chassis", "ingot_repos", "jwt", "multipart"]):
+    from litestar import Litestar, Response, post
+
+    from ingot_chassis.errors import BadRequest, Unauthenticated
+    from ingot_chassis.http.request import ApiRequest
+    from ingot_chassis.http.uploads import uploaded_file
+    from ingot_chassis.security.keys import Jwks, SigningKey
+    from ingot_chassis.security.principal import ANONYMOUS, PrincipalVerifier, sign_principal
+    from ingot_repos.git.errors import BodyRefused, InvalidName
+    from ingot_repos.git.push_requests import read_push_commands
+
+EVENT_LOOP = asyncio.new_event_loop()
+
+
+def parts(data: bytes, length: int) -> list[bytes]:
+    """The bytes as a client may send them: cut into parts of one length."""
+    return [data[start : start + length] for start in range(0, len(data), length)]
+
+
+def push(data: bytes) -> None:
+    """pkt-lines: what was read is given on unchanged."""
+
+    async def body():
+        for part in parts(data[1:], data[0] + 1):
+            yield part
+
+    async def read() -> bytes:
+        request = await read_push_commands(body())
+        return b"".join([part async for part in request.body])
+
+    if data:
+        try:
+            given_on = EVENT_LOOP.run_until_complete(read())
+        except (BodyRefused, InvalidName):
+            return
+        assert given_on == data[1:]
+
+
+KEY = SigningKey.generate()
+TOKEN_PARTS = sign_principal(ANONYMOUS, KEY, audience=["repos"]).split(".")
+
+
+async def fetch_keys() -> Jwks:
+    return Jwks(keys=[KEY.jwk()])
+
+
+def token(data: bytes) -> None:
+    """A token of a principal with one of its three parts replaced: nobody but identity can make one."""
+    verifier = PrincipalVerifier("repos", fetch_keys)
+    replaced = list(TOKEN_PARTS)
+    replaced[data[0] % 3 if data else 0] = data[1:].decode("latin-1")
+    if replaced == TOKEN_PARTS:
+        return
+    try:
+        EVENT_LOOP.run_until_complete(verifier.verify(".".join(replaced)))
+    except Unauthenticated:
+        return
+    raise AssertionError("a token that identity did not make was accepted")
+
+
+@post("/", request_class=ApiRequest)
+async def read_file(request: ApiRequest) -> None:
+    file = await uploaded_file(request, "attachment")
+    async for _ in file.chunks:
+        pass
+
+
+UPLOADS = Litestar(
+    [read_file], exception_handlers={BadRequest: lambda _, __: Response(None, status_code=400)}
+)
+FORM = {
+    "type": "http",
+    "method": "POST",
+    "path": "/",
+    "raw_path": b"/",
+    "query_string": b"",
+    "headers": [(b"content-type", b"multipart/form-data; boundary=x")],
+}
+
+
+def upload(data: bytes) -> None:
+    """A form with a file: read, or refused as a bad request."""
+    bodies = parts(data[1:], data[0] + 1) if data else []
+    statuses = []
+
+    async def receive():
+        body = bodies.pop(0) if bodies else b""
+        return {"type": "http.request", "body": body, "more_body": bool(bodies)}
+
+    async def send(message):
+        statuses.append(message.get("status"))
+
+    EVENT_LOOP.run_until_complete(UPLOADS(dict(FORM), receive, send))
+    assert statuses[0] in (201, 400), statuses
+
+
+BEGINNINGS = {
+    push: b"\x10" + b"0" * 4 + b"0" * 40 + b" " + b"1" * 40 + b" refs/heads/a\0report-status\n0000",
+    token: b"\x00" + TOKEN_PARTS[0].encode(),
+    upload: b'\x10--x\r\nContent-Disposition: form-data; name="attachment"; filename="a"\r\n\r\nabc\r\n--x--\r\n',
+}
+
+if __name__ == "__main__":
+    target = {function.__name__: function for function in BEGINNINGS}[sys.argv.pop(1)]
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "beginning").write_bytes(BEGINNINGS[target])
+        atheris.Setup([*sys.argv, folder], target)
+        atheris.Fuzz()
