@@ -21,6 +21,16 @@ async def test_a_test_reaches_an_inactive_hook(world, receiver):
     assert json.loads(request.body)["sender"]["login"] == "ann"
 
 
+async def test_a_test_names_the_branch_that_was_asked_for(world, receiver):
+    hook_id = await world.create_hook(receiver.url)
+    world.repos.branches[7, "next"] = "b" * 40
+    for ref, status in (("next", 204), ("refs/heads/next", 204), ("none", 404), ("refs/tags/next", 404)):
+        assert (await world.call("POST", f"{HOOKS}/{hook_id}/tests?ref={ref}")).status_code == status
+    await world.worker.step()
+    bodies = [json.loads(request.body) for request in receiver.requests]
+    assert [(body["ref"], body["after"]) for body in bodies] == [("refs/heads/next", "b" * 40)] * 2
+
+
 async def test_a_delivery_in_a_final_state_can_be_sent_again(world, receiver):
     hook_id = await world.create_hook(receiver.url)
     await world.deliver(push())

@@ -146,6 +146,15 @@ async def test_an_edit_changes_the_events_that_it_names(world, edit, events):
     assert (edited.status_code, edited.json()["events"]) == (200, events)
 
 
+async def test_a_hook_has_a_name_for_people(world):
+    created = (await world.call("POST", HOOKS, hook(name="deploy"))).json()
+    path = f"{HOOKS}/{created['id']}"
+    assert created["name"] == "deploy"
+    for edit, name in (({}, "deploy"), ({"name": "build"}, "build"), ({"name": ""}, "")):
+        assert (await world.call("PATCH", path, edit)).json()["name"] == name
+    assert (await world.call("POST", HOOKS, hook())).json()["name"] == ""
+
+
 async def test_a_secret_can_be_replaced_and_removed(world):
     created = (await world.call("POST", HOOKS, hook(config=config(secret="one")))).json()
     for secret in ("two", ""):

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 from litestar import Response, delete, get, patch, post
+from litestar.params import QueryParameter
 from msgspec import UNSET, UnsetType
 
 from ingot_chassis.db.audit import Detail
@@ -60,8 +61,10 @@ class CreateHook(msgspec.Struct, kw_only=True):
     """`config` needs `url` and `content_type` (json or form).
 
     `secret` and `authorization_header` are optional and never shown again; the latter is sent as `Authorization`.
+    `name` is for people.
     """
 
+    name: Name = ""
     type: Name
     config: HookConfig
     events: Names = []
@@ -81,6 +84,7 @@ class EditHook(msgspec.Struct, kw_only=True):
     `config.url` changes and none is given.
     """
 
+    name: Name | UnsetType = UNSET
     config: HookConfig = HookConfig()
     events: Names | UnsetType = UNSET
     active: bool | UnsetType = UNSET
@@ -92,6 +96,7 @@ class Hook(msgspec.Struct, kw_only=True):
     """`disabled_reason` says why the server switched the hook off, and is empty otherwise."""
 
     id: int
+    name: str
     type: str
     config: dict[str, str]
     events: list[str]
@@ -106,6 +111,7 @@ def present(row: HookRow) -> Hook:
     chat_settings = json.loads(row.settings) if row.type == HookType.SLACK else {}
     return Hook(
         id=row.id,
+        name=row.name,
         type=row.type,
         config={"url": row.url, "content_type": row.content_type, **chat_settings},
         events=json.loads(row.events),
@@ -141,6 +147,7 @@ async def _create(request: HooksRequest, data: CreateHook, owner: Owner) -> Hook
             request.components.seal,
             request.principal,
             owner,
+            name=data.name,
             type_=data.type,
             config=set_fields(data.config),
             events=data.events,
@@ -166,9 +173,11 @@ def _boolean(field: str, value: str | bool) -> bool:
     return text in ("true", "1", "t")
 
 
-async def list_server_hooks(request: HooksRequest) -> Response[list[Hook]]:
-    """Hooks of the system, default hooks, or all of both, in the order of their creation."""
-    kind = request.query_params.get("type") or "system"
+async def list_server_hooks(
+    request: HooksRequest, of_type: Annotated[str, QueryParameter(name="type")] = ""
+) -> Response[list[Hook]]:
+    """Hooks of the system, or with `type` default hooks or all of both, in the order of their creation."""
+    kind = of_type or "system"
     if kind not in SERVER_HOOKS_BY_TYPE:
         raise Invalid.field("type", "unsupported", f"is not one of {', '.join(SERVER_HOOKS_BY_TYPE)}")
     return await _list(request, SERVER_HOOKS_BY_TYPE[kind])
@@ -219,27 +228,34 @@ def _shown(row: HookRow) -> dict[str, Detail]:
     return {"type": row.type, "host": urlsplit(row.url).hostname or "", "active": row.active}
 
 
-async def try_hook(request: HooksRequest, hook_id: int) -> None:
-    """Send a push that did not happen, also to an inactive hook.
+async def try_repository_hook(request: HooksRequest, hook_id: int, ref: str = "") -> None:
+    """Send a push that did not happen, also to an inactive hook: the branch `ref`, or the default branch, stays where it is."""
+    await _try(request, hook_id, ref.strip().removeprefix(notices.BRANCHES))
 
-    The default branch of the repository stays where it is. The test of any other hook names a repository that does not
-    exist.
-    """
+
+async def try_hook(request: HooksRequest, hook_id: int) -> None:
+    """Send a push that did not happen, also to an inactive hook; of a repository that does not exist."""
+    await _try(request, hook_id)
+
+
+async def _try(request: HooksRequest, hook_id: int, branch: str = "") -> None:
+    """Raises NotFound, also for a branch that is named and does not exist."""
     row = await request.hook(hook_id)
-    notice = await _test_notice(request)
+    notice = await _test_notice(request, branch)
     async with request.db.transaction() as tx:
         await fanout.queue_deliveries(tx, [row], notice, event_id=str(uuid.uuid4()), manual=True)
     request.components.delivery_wakeup.notify()
 
 
-async def _test_notice(request: HooksRequest) -> Notice:
+async def _test_notice(request: HooksRequest, branch: str) -> Notice:
     sender = (await request.components.identity.account(request.principal.id)).user()
     owner = request.resource
     if isinstance(owner, Repository):
-        return notices.notice_of_test(owner, sender, await _default_branch_tip(request, owner))
+        tip = await _tip(request, owner, branch) if branch else await _default_branch_tip(request, owner)
+        return notices.notice_of_test(owner, sender, branch or owner.default_branch, tip)
     example_owner = owner.user() if isinstance(owner, Account) else sender
     example = notices.example_repository(example_owner, request.public_url, now())
-    return notices.notice_of_test(example, sender, NO_COMMIT)
+    return notices.notice_of_test(example, sender, example.default_branch, NO_COMMIT)
 
 
 async def _default_branch_tip(request: HooksRequest, repository: Repository) -> str:
@@ -247,11 +263,14 @@ async def _default_branch_tip(request: HooksRequest, repository: Repository) -> 
     if not repository.default_branch:
         return NO_COMMIT
     try:
-        return await request.components.repos.branch_tip(
-            repository.id, repository.default_branch, request.principal_token
-        )
+        return await _tip(request, repository, repository.default_branch)
     except NotFound:
         return NO_COMMIT
+
+
+async def _tip(request: HooksRequest, repository: Repository, branch: str) -> str:
+    """Raises NotFound."""
+    return await request.components.repos.branch_tip(repository.id, branch, request.principal_token)
 
 
 SERVER_HOOKS_BY_TYPE = {"system": SYSTEM_HOOKS, "default": DEFAULT_HOOKS, "all": SERVER_HOOKS}
@@ -265,7 +284,7 @@ repository_routes = [
     get(HOOK, policy=READ, operation_id="repoGetHook")(get_hook),
     patch(HOOK, policy=WRITE, operation_id="repoEditHook")(edit_hook),
     delete(HOOK, policy=WRITE, operation_id="repoDeleteHook")(delete_hook),
-    post(HOOK + "/tests", policy=WRITE, operation_id="repoTestHook", status_code=204)(try_hook),
+    post(HOOK + "/tests", policy=WRITE, operation_id="repoTestHook", status_code=204)(try_repository_hook),
 ]
 
 MEMBER_READ, MEMBER_WRITE = in_organization("member", "read:hook"), in_organization("member", "write:hook")

@@ -35,6 +35,7 @@ async def create(
     principal: Principal,
     owner: Owner,
     *,
+    name: str,
     type_: str,
     config: Mapping[str, str],
     events: Sequence[str],
@@ -56,6 +57,7 @@ async def create(
         tx,
         owner,
         **_url_columns(config["url"]),
+        name=name,
         type=hook_type,
         content_type=_valid_content_type(config["content_type"]),
         settings=json.dumps(_chat_settings(hook_type, config)),
@@ -93,8 +95,7 @@ async def edit(
         columns["events"] = json.dumps(_valid_events(fields["events"]))
     url_changed = columns.get("url", hook.url) != hook.url
     columns |= _authorization_columns(seal, fields.get("authorization_header"), url_changed=url_changed)
-    if "branch_filter" in fields:
-        columns["branch_filter"] = fields["branch_filter"]
+    columns |= {field: fields[field] for field in ("name", "branch_filter") if field in fields}
     active = fields.get("active")
     if active is not None:
         columns["active"] = active

@@ -260,11 +260,11 @@ def example_repository(owner: User, public_url: str, at: datetime) -> Repository
     )
 
 
-def notice_of_test(repository: Repository, sender: User, sha: str) -> Notice:
-    """A push that did not happen: the default branch is at ``sha`` before and after it."""
+def notice_of_test(repository: Repository, sender: User, branch: str, sha: str) -> Notice:
+    """A push that did not happen: the branch is at ``sha`` before and after it."""
     payload = PushPayload(
         secret="",
-        ref=BRANCHES + repository.default_branch,
+        ref=BRANCHES + branch,
         before=sha,
         after=sha,
         compare_url="",

@@ -43,6 +43,7 @@ class HookRow(RecipientRow):
 
     repository_id: int | None
     organization_id: int | None
+    name: str
     url: str
     content_type: ContentType
     sealed_secret: bytes | None

@@ -77,6 +77,7 @@ hook = Table(
     Column("repository_id", BigInteger, index=True),
     # The account whose repositories it is for, an organization or a user; or SYSTEM or DEFAULT.
     Column("organization_id", BigInteger, index=True),
+    Column("name", String(255), nullable=False, default="", server_default=""),
     Column("type", String(20), nullable=False),
     Column("url", Text, nullable=False),
     Column("endpoint", String(300), nullable=False),
