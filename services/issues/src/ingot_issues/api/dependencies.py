@@ -58,7 +58,10 @@ async def _list_page(request: IssuesRequest, index: int, *, blocked: bool) -> Re
     """Issues of other repositories are only for readers of these."""
     issue, page = await issue_of(request, index), request.page()
     async with request.db.read() as db:
-        others = set(await store.list_repositories(db, issue.id, blocked=blocked)) - {request.repository_id}
+        involved = set(await store.list_repositories(db, issue.id, blocked=blocked))
+    if not involved:
+        return Response([], headers=request.page_headers(page, 0))
+    others = involved - {request.repository_id}
     readable = await request.components.repos.readable(others, request.principal_token)
     async with request.db.read() as db:
         within = readable | {request.repository_id}

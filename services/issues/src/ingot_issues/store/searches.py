@@ -6,12 +6,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import ColumnElement, Integer, ScalarSelect, Select, bindparam, func, select, true
+from sqlalchemy import ColumnElement, Integer, Select, bindparam, func, select, true
 
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
-from ingot_chassis.db.rows import Slice, fetch_all, fetch_count
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_count
 from ingot_chassis.db.tables import BigId
 from ingot_issues.store import milestones
 from ingot_issues.store.issues import DETAILS, DetailsRow, IssueDetails, details_of
@@ -57,15 +57,26 @@ class _List(NamedTuple):
 
     ids: Select[Any]
     details: PreparedQuery[DetailsRow]
+    is_counted: bool
+    """Whether each row has the total of the list."""
+
+
+class _FoundRow(TypedRow):
+    """An issue of a list, and how many the list has."""
+
+    id: int
+    total: int
 
 
 _NUMBER_OF_ALL = counter.c.last_number - counter.c.deleted_issues
-_COUNTED_TOTAL: dict[StateFilter, Select[int]] = {
-    state: select(number).where(counter.c.repository_id == bindparam("repository_id", type_=BigId))
-    for state, number in {
-        StateFilter.OPEN: counter.c.open_issues + counter.c.open_pulls,
-        StateFilter.CLOSED: _NUMBER_OF_ALL - counter.c.open_issues - counter.c.open_pulls,
-        StateFilter.ALL: _NUMBER_OF_ALL,
+_COUNTED_TOTAL: dict[tuple[bool | None, StateFilter], Select[int]] = {
+    which: select(number).where(counter.c.repository_id == bindparam("repository_id", type_=BigId))
+    for which, number in {
+        (None, StateFilter.OPEN): counter.c.open_issues + counter.c.open_pulls,
+        (None, StateFilter.CLOSED): _NUMBER_OF_ALL - counter.c.open_issues - counter.c.open_pulls,
+        (None, StateFilter.ALL): _NUMBER_OF_ALL,
+        (False, StateFilter.OPEN): counter.c.open_issues,
+        (True, StateFilter.OPEN): counter.c.open_pulls,
     }.items()
 }
 """The totals that the counter of the repository has: every number is an issue, unless that is deleted."""
@@ -87,9 +98,11 @@ def _list(is_pull: bool | None, state: StateFilter, sort: str) -> _List:
         where.append(issue.c.state == bindparam("state"))
     ids = select(issue.c.id).where(*where).order_by(*SORTS[sort])
     page = ids.limit(bindparam("limit", type_=Integer)).offset(bindparam("offset", type_=BigId))
-    total: ScalarSelect[int] = _COUNTED_TOTAL[state].scalar_subquery()
-    details = DETAILS.add_columns(total.label("total")).where(issue.c.id.in_(page)).order_by(*SORTS[sort])
-    return _List(page, PreparedQuery(details, DetailsRow))
+    details = DETAILS.where(issue.c.id.in_(page)).order_by(*SORTS[sort])
+    counted = _COUNTED_TOTAL.get((is_pull, state))
+    if counted is not None:
+        details = details.add_columns(counted.scalar_subquery().label("total"))
+    return _List(page, PreparedQuery(details, DetailsRow), is_counted=counted is not None)
 
 
 async def list_page(
@@ -107,17 +120,29 @@ async def list_page(
     sort = filters.sort if filters.sort in SORTS else "newest"
     statements = _list(filters.is_pull, filters.state, sort)
     if where:
-        filtered = DETAILS.where(issue.c.id.in_(statements.ids.where(*where))).order_by(*SORTS[sort])
-        rows = await fetch_all(db, filtered, DetailsRow, **parameters)
-    else:
-        rows = await statements.details.all(db, **parameters)
+        return await _list_filtered(db, statements.ids.where(*where), page, parameters)
+    rows = await statements.details.all(db, **parameters)
     issues = [details_of(row) for row in rows]
-    if where or filters.is_pull is not None:
-        return issues, await fetch_count(db, _matching(repository_id, filters, where))
-    if issues:
+    if issues and statements.is_counted:
         return issues, issues[0].total
-    total = await db.execute(_COUNTED_TOTAL[filters.state], {"repository_id": repository_id})
+    counted = _COUNTED_TOTAL.get((filters.is_pull, filters.state))
+    if counted is None:
+        return issues, await fetch_count(db, _matching(repository_id, filters))
+    total = await db.execute(counted, {"repository_id": repository_id})
     return issues, total.scalar() or 0
+
+
+async def _list_filtered(
+    db: Executor, ids: Select[Any], page: Slice, parameters: dict[str, Any]
+) -> tuple[list[IssueDetails], int]:
+    """The page of a list with conditions, and how many there are: both are found in one walk."""
+    rows = await fetch_all(db, ids.add_columns(func.count().over().label("total")), _FoundRow, **parameters)
+    issues = await list_details(db, [row.id for row in rows])
+    if rows or not page.offset:
+        return issues, rows[0].total if rows else 0
+    every = ids.order_by(None).limit(None).offset(None).subquery()
+    total = await db.execute(select(func.count()).select_from(every), parameters)
+    return issues, int(total.scalar_one())
 
 
 async def list_details(db: Executor, ids: Sequence[int]) -> list[IssueDetails]:
@@ -129,8 +154,8 @@ async def list_details(db: Executor, ids: Sequence[int]) -> list[IssueDetails]:
     return [by_id[issue_id] for issue_id in ids if issue_id in by_id]
 
 
-def _matching(repository_id: int, filters: IssueFilter, where: list[ColumnElement[bool]]) -> Select[int]:
-    statement = select(issue.c.id).where(issue.c.repository_id == repository_id, *where)
+def _matching(repository_id: int, filters: IssueFilter) -> Select[int]:
+    statement = select(issue.c.id).where(issue.c.repository_id == repository_id)
     if filters.is_pull is not None:
         statement = statement.where(issue.c.is_pull == filters.is_pull)
     return statement if filters.state == StateFilter.ALL else statement.where(issue.c.state == filters.state)
