@@ -187,3 +187,26 @@ async def test_an_issue_is_about_a_branch_until_it_is_about_another(world):
     rows = [row for row in await world.timeline() if row["type"] == "change_issue_ref"]
     assert [(row["old_ref"], row["new_ref"]) for row in rows] == [("main", "stable"), ("stable", "")]
     assert (await world.call("PATCH", "/issues/1", {"ref": "x" * 256})).status_code == 422
+
+
+async def test_an_edit_of_an_older_text_is_refused(world):
+    opened = await world.open_issue(body="one")
+    assert opened["content_version"] == 0
+    for title, body, version in (("a", None, 0), (None, "two", 1), (None, "two", 1), (None, "three", 2)):
+        sent = {"title": title, "body": body, "content_version": (await current(world))["content_version"]}
+        edited = await world.call("PATCH", "/issues/1", sent)
+        assert (edited.status_code, edited.json()["content_version"]) == (201, version)
+    stale = await world.call("PATCH", "/issues/1", {"title": "b", "body": "four", "content_version": 1})
+    assert (stale.status_code, "content_version is 2" in stale.json()["message"]) == (409, True)
+    assert ((await current(world))["title"], (await current(world))["body"]) == ("a", "three")
+
+
+async def current(world):
+    return (await world.call("GET", "/issues/1")).json()
+
+
+async def test_projects_are_refused_in_words(world):
+    for method, path in (("POST", "/issues"), ("PATCH", "/issues/1")):
+        assert (await world.call(method, path, {"title": "x", "projects": []})).status_code == 201
+        refused = await world.call(method, path, {"title": "x", "projects": [1]})
+        assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "projects")

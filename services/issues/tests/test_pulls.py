@@ -218,3 +218,10 @@ async def test_pull_requests_are_listed_by_base_and_author(world):
     }.items():
         answer = await world.call("GET", f"/pulls?{query}")
         assert [pull["number"] for pull in answer.json()] == numbers, query
+
+
+async def test_an_edit_of_an_older_text_of_a_pull_request_is_refused(world):
+    assert (await world.propose())["content_version"] == 0
+    edited = await world.call("PATCH", "/pulls/1", {"body": "two", "content_version": 0})
+    assert (edited.status_code, edited.json()["content_version"]) == (201, 1)
+    assert (await world.call("PATCH", "/pulls/1", {"body": "x", "content_version": 0})).status_code == 409

@@ -80,7 +80,11 @@ class PullRequestMeta(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Issue(msgspec.Struct, frozen=True, kw_only=True):
-    """``number`` counts issues and pull requests of the repository together. ``ref`` is a branch or tag that it is about."""
+    """``number`` counts issues and pull requests of the repository together. ``ref`` is a branch or tag that it is about.
+
+    ``content_version`` rises with each edit of the body. The fields below it are for clients that read them: nothing is
+    imported from elsewhere, and there are neither estimates nor projects.
+    """
 
     id: int
     url: str
@@ -105,10 +109,15 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True):
     pin_order: int = 0
     assets: list[Attachment] = []
     ref: str = ""
+    content_version: int = 0
+    original_author: str = ""
+    original_author_id: int = 0
+    time_estimate: int = 0
+    projects: list[int] = []
 
 
 class Comment(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the two URLs of what it belongs to is filled, the other empty."""
+    """One of the two URLs of what it belongs to is filled, the other empty. None is imported: it has no original author."""
 
     id: int
     html_url: str
@@ -119,6 +128,8 @@ class Comment(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
     updated_at: datetime
     assets: list[Attachment] = []
+    original_author: str = ""
+    original_author_id: int = 0
 
 
 class TrackedTime(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,6 +167,7 @@ class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
     """``additions``, ``deletions`` (lines) and ``changed_files`` are None while they are not counted.
 
     ``allow_maintainer_edit`` is never true: who may write to the base may not write to the head for that.
+    ``content_version`` rises with each edit of the body. ``draft``: its title says that it is work in progress.
     """
 
     id: int
@@ -193,6 +205,8 @@ class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
     additions: int | None = None
     deletions: int | None = None
     changed_files: int | None = None
+    content_version: int = 0
+    draft: bool = False
 
 
 ReviewStateName = Literal["APPROVED", "PENDING", "COMMENT", "REQUEST_CHANGES", "REQUEST_REVIEW"]

@@ -101,6 +101,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     allow_fast_forward_only_merge: bool = True
     allow_merge_update: bool = True
     allow_rebase_update: bool = True
+    allow_manual_merge: bool = False
     default_merge_style: str = "merge"
     default_delete_branch_after_merge: bool = False
     # kept
@@ -109,7 +110,6 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     has_packages: bool = False
     has_actions: bool = False
     projects_mode: str = ""
-    allow_manual_merge: bool = False
     autodetect_manual_merge: bool = False
     default_allow_maintainer_edit: bool = False
     default_update_style: str = "merge"

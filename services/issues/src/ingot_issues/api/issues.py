@@ -17,7 +17,7 @@ from ingot_issues.api.assignees import resolve_assignees
 from ingot_issues.api.policies import in_repository
 from ingot_issues.api.queries import InState
 from ingot_issues.api.request import IssuesRequest
-from ingot_issues.api.texts import Labels, Logins, Markdown
+from ingot_issues.api.texts import Labels, Logins, Markdown, Projects
 from ingot_issues.core import issues
 from ingot_issues.core import labels as label_rules
 from ingot_issues.core.access import may_administer, may_edit_issue, may_write
@@ -30,7 +30,7 @@ from ingot_issues.store.states import State, StateFilter
 
 
 class CreateIssue(msgspec.Struct, kw_only=True):
-    """Fields beside title and body count only with write access."""
+    """Fields beside title and body count only with write access. There are no `projects`: 422 for any."""
 
     title: Name
     body: Markdown = ""
@@ -41,6 +41,7 @@ class CreateIssue(msgspec.Struct, kw_only=True):
     due_date: datetime | None = None
     closed: bool = False
     ref: Name = ""
+    projects: Projects = []
 
     @property
     def logins(self) -> list[str]:
@@ -53,7 +54,10 @@ class CreateIssue(msgspec.Struct, kw_only=True):
 
 
 class EditIssue(msgspec.Struct, kw_only=True):
-    """A field that is absent stays. An empty ``assignee`` and ``milestone`` 0 clear."""
+    """A field that is absent stays. An empty ``assignee`` and ``milestone`` 0 clear.
+
+    With the `content_version` that the caller saw, 409 when the body was edited since. There are no `projects`: 422 for any.
+    """
 
     title: Name | UnsetType = UNSET
     body: Markdown | UnsetType = UNSET
@@ -64,6 +68,8 @@ class EditIssue(msgspec.Struct, kw_only=True):
     due_date: datetime | UnsetType = UNSET
     unset_due_date: bool = False
     ref: Name | UnsetType = UNSET
+    content_version: int | UnsetType = UNSET
+    projects: Projects = []
 
     @property
     def logins(self) -> list[str] | None:
@@ -90,6 +96,7 @@ class EditIssue(msgspec.Struct, kw_only=True):
             body=fields.get("body"),
             ref=fields.get("ref"),
             state=None if not state else State.CLOSED if state == "closed" else State.OPEN,
+            content_version=fields.get("content_version"),
         )
 
 
@@ -108,6 +115,7 @@ async def issue_of(request: IssuesRequest, number: int) -> IssueDetails:
 
 async def new_issue_of(request: IssuesRequest, data: CreateIssue) -> NewIssue:
     """The fields of ``data`` that the caller may set. Raises Invalid."""
+    issues.refuse_projects(data.projects)
     title, body = issues.clean_title(data.title), data.body
     new_issue = NewIssue(
         title=title, body=body, ref=data.ref, references=await issues.references_of(title, body)
@@ -247,6 +255,7 @@ async def allowed_edit(request: IssuesRequest, issue: IssueDetails, data: EditIs
     """The changes in ``data`` that the caller may make. Raises Denied or Invalid."""
     if not await request.allowed(lambda access: may_edit_issue(access, request.principal, issue.author_id)):
         raise Denied("only its author and writers of the repository may edit it")
+    issues.refuse_projects(data.projects)
     edit = data.text_edit()
     if edit.title or edit.body is not None:
         await request.require_unblocked(issue.author_id)

@@ -1,6 +1,6 @@
 """Merging a pull request, now or as soon as it is allowed."""
 
-from typing import cast
+from typing import Literal, cast
 
 import msgspec
 from litestar import Response, delete, get, post
@@ -17,17 +17,22 @@ from ingot_issues.api.pulls import present, pull_of
 from ingot_issues.api.request import IssuesRequest
 from ingot_issues.core.access import may_administer
 from ingot_issues.core.merge_options import MergeOptions
-from ingot_issues.core.merge_saga import merge_pull
+from ingot_issues.core.merge_saga import merge_pull, record_manual_merge
 from ingot_issues.core.merges import MayCome
 from ingot_issues.core.scheduled_merges import cancel, schedule
 from ingot_issues.store import pulls, scheduled_merges
 
 
 class MergePullRequest(msgspec.Struct, kw_only=True):
-    """Everything may be absent. ``head_commit_id`` is the commit that the caller wants to merge."""
+    """Everything may be absent. `head_commit_id` is the commit that the caller wants to merge.
 
-    style: MergeStyle | UnsetType = msgspec.field(name="do", default=UNSET)
+    With `manually-merged` nothing is merged: `merge_commit_id` is the commit by which the base branch has it already.
+    """
+
+    style: MergeStyle | Literal["manually-merged"] | UnsetType = msgspec.field(name="do", default=UNSET)
     head_commit_id: Name = ""
+    merge_commit_id: Name = ""
+    mergecommitid: Name = ""
     merge_title_field: Name = ""
     merge_message_field: Text = ""
     title: Name = msgspec.field(name="mergetitlefield", default="")
@@ -51,7 +56,7 @@ class MergePullRequest(msgspec.Struct, kw_only=True):
         if deletes is UNSET:
             deletes = self.deletebranchaftermerge
         return MergeOptions(
-            style=self.style or cast("MergeStyle", repository.default_merge_style),
+            style=cast("MergeStyle", self.style or repository.default_merge_style),
             head_sha=self.head_commit_id or self.headcommitid,
             title=self.title or self.merge_title_field,
             message=self.message or self.merge_message_field,
@@ -83,12 +88,16 @@ async def is_merged(request: IssuesRequest, index: int) -> Response[None]:
 async def merge(request: IssuesRequest, index: int, data: MergePullRequest) -> Response[bytes]:
     """Merge a pull request; 409 when a branch moved meanwhile.
 
-    405 says why when the repository does not allow the style, open issues block it, or the protection of the base
-    branch demands more; otherwise it has no body. With `merge_when_checks_succeed` the answer is then 201, and the
-    merge follows as soon as it is allowed.
+    405 says why when the repository does not allow the style, the title says that it is work in progress (`WIP:`), open
+    issues block it, or the protection of the base branch demands more; otherwise it has no body. With
+    `merge_when_checks_succeed` the answer is then 201, and the merge follows as soon as it is allowed.
     """
     pull, context = await pull_of(request, index), await request.context()
     repos, principal_token = request.components.repos, request.principal_token
+    if data.style == "manually-merged":
+        sha = (data.merge_commit_id or data.mergecommitid).lower()
+        await record_manual_merge(request.db, repos, context, pull, sha, principal_token)
+        return Response(b"", media_type="text/plain")
     options = data.options(context.repository)
     try:
         await merge_pull(request.db, repos, context, pull, options, principal_token)

@@ -17,3 +17,5 @@ Head = Annotated[str, msgspec.Meta(max_length=2 * NAME_CHARACTERS + 1)]
 Labels = Annotated[list[int | Name], msgspec.Meta(max_length=MOST_ITEMS)]
 """Ids and names."""
 Logins = Annotated[list[Name], msgspec.Meta(max_length=MOST_ITEMS)]
+Projects = Annotated[list[int], msgspec.Meta(max_length=MOST_ITEMS)]
+"""Ids."""

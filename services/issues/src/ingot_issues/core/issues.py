@@ -1,5 +1,6 @@
 """Opening, editing, closing and locking issues; pull requests are edited the same way."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -63,7 +64,7 @@ class NewIssue(msgspec.Struct, kw_only=True):
 class IssueEdit(msgspec.Struct, kw_only=True):
     """The fields to change; a field that is None stays. ``milestone_id`` 0 removes the milestone.
 
-    ``references`` are those of the new title and body.
+    ``references`` are those of the new title and body. ``content_version`` is that of the issue that the editor saw.
     """
 
     title: str | None = None
@@ -75,6 +76,7 @@ class IssueEdit(msgspec.Struct, kw_only=True):
     remove_due_date: bool = False
     ref: str | None = None
     references: list[Reference] = []
+    content_version: int | None = None
 
 
 def clean_title(title: str) -> str:
@@ -83,6 +85,12 @@ def clean_title(title: str) -> str:
     if not title:
         raise Invalid.field("title", "required", "is required")
     return title
+
+
+def refuse_projects(ids: Sequence[int]) -> None:
+    """Raises Invalid for any."""
+    if ids:
+        raise Invalid.field("projects", "unsupported", "there are no projects")
 
 
 def due(moment: datetime | None) -> datetime | None:
@@ -167,6 +175,8 @@ async def edit_issue(tx: Tx, context: RepositoryContext, issue: AnyIssue, edit: 
     before = await issue_rows.get_by_id(tx, issue.id)
     if before is None:
         raise NotFound
+    if edit.content_version not in (None, before.content_version):
+        raise Conflict(f"it was edited meanwhile: its content_version is {before.content_version} now")
     values, actions, changes = await _change_text(tx, context, before, edit)
     actions += await _change_milestone(tx, context, before, edit.milestone_id, values)
     await _change_due_date(tx, context, before, edit, values)
@@ -236,6 +246,7 @@ async def _change_text(
         await context.add_to_timeline(tx, before.id, CommentKind.TITLE, details=details)
     if edit.body is not None and edit.body != before.body:
         values["body"], former["body"] = edit.body, ChangedText(before.body)
+        values["content_version"] = before.content_version + 1
     if not former:
         return values, [], None
     source = Source(repository_id=context.repository.id, issue_id=before.id, is_pull=before.is_pull)

@@ -18,6 +18,7 @@ from ingot_issues.core.dependencies import Blocked, refuse_blocked
 from ingot_issues.core.events import announce
 from ingot_issues.core.issues import count_in_milestone
 from ingot_issues.core.notifications import notify
+from ingot_issues.core.presenter import is_draft
 from ingot_issues.core.references import Reference, Source
 from ingot_issues.core.repository_context import RepositoryContext
 from ingot_issues.core.scheduled_merges import wake_blocked
@@ -65,6 +66,12 @@ def refuse_style(repository: Repository, style: MergeStyle) -> None:
     """Raises MergeRefused for a style that the repository does not allow."""
     if not getattr(repository, MERGE_STYLES[style]):
         raise MergeRefused(f"the repository does not allow the merge style {style}")
+
+
+def refuse_draft(pull: AnyPull) -> None:
+    """Raises MergeRefused for a pull request that is work in progress."""
+    if is_draft(pull.title):
+        raise MergeRefused("the title says that it is work in progress")
 
 
 async def refuse_blocked_merge(db: Executor, pull: AnyPull) -> None:

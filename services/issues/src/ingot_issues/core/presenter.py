@@ -37,6 +37,7 @@ from ingot_issues.store.reviews import ReviewCommentRow, ReviewRow
 from ingot_issues.store.times import TimeRow
 
 NO_TEAMS: Mapping[int, Team] = {}
+DRAFT_PREFIXES = ("wip:", "[wip]")
 
 
 class Presenter:
@@ -187,6 +188,7 @@ class Presenter:
             additions=pull.additions,
             deletions=pull.deletions,
             changed_files=pull.changed_files,
+            draft=is_draft(pull.title),
             requested_reviewers=[
                 self.user(one.person) for one in pull.requested_reviewers if one.team_view is None
             ],
@@ -273,6 +275,7 @@ class Presenter:
             "due_date": whole_seconds(issue.due_date),
             "is_locked": issue.locked,
             "pin_order": issue.pin_order,
+            "content_version": issue.content_version,
         }
 
     def _milestone_of(self, issue: IssueDetails) -> Milestone | None:
@@ -307,6 +310,11 @@ class Presenter:
     def _page(self, row: IssueDetails | AnyComment, repository: Repository) -> str:
         kind = "pulls" if row.is_pull else "issues"
         return f"{self.root}{repository.full_name}/{kind}/{row.number}"
+
+
+def is_draft(title: str) -> bool:
+    """Whether the title of a pull request says that it is work in progress."""
+    return title.lower().startswith(DRAFT_PREFIXES)
 
 
 def whole_seconds(moment: datetime | None) -> datetime | None:

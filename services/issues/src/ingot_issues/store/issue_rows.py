@@ -33,6 +33,7 @@ class IssueRow(TypedRow):
     locked: bool
     due_date: datetime | None
     ref: str
+    content_version: int
 
 
 class PullRow(IssueRow):
@@ -80,7 +81,7 @@ _HAS_NUMBER = (
     issue.c.number == bindparam("number", type_=BigId),
 )
 _BY_NUMBER, _PULL_BY_NUMBER = _ROWS.where(*_HAS_NUMBER), _PULLS.where(*_HAS_NUMBER)
-_BY_ID = _ROWS.where(_HAS_ID)
+_BY_ID = PreparedQuery(_ROWS.where(_HAS_ID), IssueRow)
 _EXISTS = PreparedQuery(select(issue.c.id).where(_HAS_ID), IssueIdRow)
 _PULL_BY_ID = _PULLS.where(_HAS_ID)
 
@@ -90,7 +91,7 @@ async def get(db: Executor, repository_id: int, number: int) -> IssueRow | None:
 
 
 async def get_by_id(db: Executor, issue_id: int) -> IssueRow | None:
-    return await fetch_first(db, _BY_ID, IssueRow, issue_id=issue_id)
+    return await _BY_ID.first(db, issue_id=issue_id)
 
 
 async def exists(db: Executor, issue_id: int) -> bool:

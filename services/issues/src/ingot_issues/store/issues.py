@@ -85,6 +85,7 @@ class IssueDetails(msgspec.Struct, frozen=True, gc=False):
     pin_order: int
     due_date: datetime | None
     ref: str
+    content_version: int
     created_at: datetime
     updated_at: datetime
     pull_id: int | None = None
@@ -391,4 +392,5 @@ async def add(db: Executor, **values: Any) -> IssueDetails:
             "author_email": person.email,
             "author_avatar_url": person.avatar_url,
         }
-    return IssueDetails(**values | {"id": row.id, "comments": 0, "locked": False, "pin_order": 0})
+    fixed = {"id": row.id, "comments": 0, "locked": False, "pin_order": 0, "content_version": 0}
+    return IssueDetails(**values | fixed)

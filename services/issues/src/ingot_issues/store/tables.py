@@ -113,6 +113,7 @@ issue = Table(
     Column("pin_order", Integer, nullable=False, default=0, server_default="0"),
     Column("due_date", UtcDateTime),
     Column("ref", String(255), nullable=False, default="", server_default=""),
+    Column("content_version", Integer, nullable=False, default=0, server_default="0"),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
     Column("closed_at", UtcDateTime),
