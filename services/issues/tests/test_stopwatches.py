@@ -16,7 +16,8 @@ async def started(world, who=1, number=1):
 
 async def test_a_stopwatch_measures_tracked_time(world):
     await world.open_issue()
-    assert (await started(world)).status_code == 201
+    start = await started(world)
+    assert (start.status_code, start.content) == (201, b"")
     assert (await started(world)).status_code == 409
     async with world.db.transaction() as tx:
         await tx.execute(update(tables.stopwatch).values(created_at=now() - timedelta(seconds=3725)))

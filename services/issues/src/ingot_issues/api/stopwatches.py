@@ -3,7 +3,7 @@
 from datetime import datetime
 
 import msgspec
-from litestar import Response, delete, get, post
+from litestar import MediaType, Response, delete, get, post
 
 from ingot_chassis.db.tables import now
 from ingot_chassis.http.policy import signed_in
@@ -50,6 +50,7 @@ def _present(row: StopwatchRow, repository: Repository) -> Stopwatch:
     operation_id="issueStartStopWatch",
     tags=["issue"],
     status_code=201,
+    media_type=MediaType.TEXT,
 )
 async def start_stopwatch(request: IssuesRequest, index: int) -> None:
     """Start a stopwatch of the caller: writers, the author and assignees may."""
@@ -64,6 +65,7 @@ async def start_stopwatch(request: IssuesRequest, index: int) -> None:
     operation_id="issueStopStopWatch",
     tags=["issue"],
     status_code=201,
+    media_type=MediaType.TEXT,
 )
 async def stop_stopwatch(request: IssuesRequest, index: int) -> None:
     """Stop the stopwatch of the caller, and add what it has measured to the tracked times."""

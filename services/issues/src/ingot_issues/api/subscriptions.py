@@ -3,7 +3,7 @@
 from datetime import datetime
 
 import msgspec
-from litestar import Response, delete, get, put
+from litestar import MediaType, Response, delete, get, put
 from litestar.openapi import ResponseSpec
 
 from ingot_chassis.errors import Denied
@@ -105,7 +105,7 @@ async def _save(
         await context.lock(tx, issue.id)
         before = account_id in await store.list_subscriber_ids(tx, issue.id)
         await store.save(tx, issue.id, account_id, subscribed=subscribed)
-    return Response(None, status_code=200 if before == subscribed else 201)
+    return Response(None, status_code=200 if before == subscribed else 201, media_type=MediaType.TEXT)
 
 
 async def _subscriber_id(request: IssuesRequest, login: str) -> int:
