@@ -10,7 +10,8 @@ async def test_a_variable_is_kept_changed_and_deleted(world, acme, path, caller)
 
     owner = (await world.call("GET", path, as_=caller)).json()["id"]
     first = {"owner_id": owner, "repo_id": 0, "name": "FIRST", "data": "1\n ", "description": "d"}
-    assert (await call("POST", "/first", {"value": "1\n ", "description": "d"})).status_code == 201
+    created = await call("POST", "/first", {"value": "1\n ", "description": "d"})
+    assert (created.status_code, created.content) == (201, b"")
     assert (await call("POST", "/FIRST", {"value": "2"})).status_code == 409
     assert (await call("POST", "/second", {"value": "2"})).status_code == 201
     assert (await call("GET", "/First")).json() == first

@@ -1,6 +1,6 @@
 """Variables of Actions of the caller and of organizations, for CI systems outside."""
 
-from litestar import Response, delete, get, post, put
+from litestar import MediaType, Response, delete, get, post, put
 
 from ingot_chassis.errors import NotFound
 from ingot_chassis.http.policy import signed_in
@@ -45,6 +45,7 @@ async def get_own_variable(request: IdentityRequest, name: str) -> ActionVariabl
     operation_id="createUserVariable",
     tags=["user"],
     status_code=201,
+    media_type=MediaType.TEXT,
 )
 async def create_own_variable(request: IdentityRequest, name: str, data: CreateActionVariable) -> None:
     """Give the caller a variable. 409 when there is one of that name."""
@@ -101,6 +102,7 @@ async def get_variable(request: IdentityRequest, name: str) -> ActionVariable:
     operation_id="createOrgVariable",
     tags=["organization"],
     status_code=201,
+    media_type=MediaType.TEXT,
 )
 async def create_variable(request: IdentityRequest, name: str, data: CreateActionVariable) -> None:
     """Give an organization a variable. 409 when there is one of that name."""
