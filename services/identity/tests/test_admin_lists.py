@@ -2,6 +2,7 @@
 
 import pytest
 
+from .test_two_factors import enrol
 from .world import PASSWORD
 
 
@@ -50,6 +51,14 @@ async def test_users_are_filtered_and_sorted(people, query, expected):
     answer = await people.call("GET", f"/admin/users{query}", as_="root")
     assert [user["login"] for user in answer.json()] == expected.split()
     assert answer.headers["x-total-count"] == str(len(expected.split()))
+
+
+async def test_users_are_filtered_by_their_second_factor(people):
+    await enrol(people, "ann")
+    await people.call("POST", "/user/two_factor", as_="root")  # and does not confirm it
+    for query, expected in (("true", ["ann"]), ("false", ["bob", "cy", "root"])):
+        answer = await people.call("GET", f"/admin/users?is_2fa_enabled={query}", as_="root")
+        assert [user["login"] for user in answer.json()] == expected
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,8 @@ async def list_users(
         admin=is_admin,
         active=is_active,
         login_prohibited=is_prohibit_login,
-        nobody=bool(source_id or is_restricted or is_2fa_enabled)
-        or visibility not in ("", AccountVisibility.PUBLIC),
+        two_factor=is_2fa_enabled,
+        nobody=bool(source_id or is_restricted) or visibility not in ("", AccountVisibility.PUBLIC),
     )
     page = request.page()
     async with request.db.read() as db:

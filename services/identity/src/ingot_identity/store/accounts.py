@@ -14,6 +14,7 @@ from ingot_chassis.db.tables import BigId, now
 from ingot_chassis.db.transaction import insert
 from ingot_chassis.security.principal import Principal
 from ingot_identity.store.tables import AccountKind, AccountRow, account, email
+from ingot_identity.store.two_factor_tables import two_factor
 
 
 class LockMode(StrEnum):
@@ -136,6 +137,7 @@ class UserFilter(msgspec.Struct, frozen=True):
     admin: bool | None = None
     active: bool | None = None
     login_prohibited: bool | None = None
+    two_factor: bool | None = None
     nobody: bool = False
     """Looks for users of a kind that there is not."""
 
@@ -165,6 +167,10 @@ async def list_users(
     ):
         if value is not None:
             matches &= column == value
+    if user_filter.two_factor is not None:
+        confirmed = select(two_factor.c.account_id).where(two_factor.c.confirmed_at.is_not(None))
+        has_it = account.c.id.in_(confirmed)
+        matches &= has_it if user_filter.two_factor else ~has_it
     if user_filter.nobody:
         matches &= false()
     column = SORT_COLUMNS[sort]
