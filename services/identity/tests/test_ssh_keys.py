@@ -205,3 +205,10 @@ async def test_a_token_of_an_administrator_deletes_keys_of_others_only_if_it_rea
         body = {"name": "t", "scopes": scopes}
         token = (await world.call("POST", "/users/root/tokens", body, as_="root")).json()["sha1"]
         assert (await world.call("DELETE", path, token=token)).status_code == status
+
+
+async def test_the_key_of_a_person_is_never_read_only(world):
+    refused = await world.call("POST", "/user/keys", {"title": "x", "key": ED, "read_only": True}, as_="root")
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "read_only")
+    added = await world.call("POST", "/user/keys", {"title": "x", "key": ED, "read_only": False}, as_="root")
+    assert (added.json()["read_only"], added.json()["key_type"]) == (False, "user")

@@ -4,6 +4,7 @@ from datetime import datetime
 
 import msgspec
 from litestar import Response, delete, get, post
+from msgspec.structs import asdict
 
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import NotFound
@@ -19,10 +20,11 @@ from ingot_identity.store.key_tables import SshKeyRow
 
 
 class CreateKey(msgspec.Struct):
-    """`key` is one OpenSSH line or an SSH2 block."""
+    """`key` is one OpenSSH line or an SSH2 block. Only deploy keys can be `read_only`: 422 for that of a person."""
 
     title: Name
     key: Text
+    read_only: bool = False
 
 
 class PublicKey(msgspec.Struct, kw_only=True):
@@ -32,6 +34,8 @@ class PublicKey(msgspec.Struct, kw_only=True):
     title: str
     fingerprint: str
     created_at: datetime
+    key_type: str = "user"
+    read_only: bool = False
 
 
 def present_key(request: IdentityRequest, row: SshKeyRow) -> PublicKey:
@@ -72,7 +76,7 @@ async def list_keys(request: IdentityRequest, fingerprint: str = "") -> Response
 async def add_own_key(request: IdentityRequest, data: CreateKey) -> PublicKey:
     """Add an SSH key."""
     async with request.db.transaction() as tx:
-        row = await ssh_keys.add(tx, request.principal.id, title=data.title, key=data.key)
+        row = await ssh_keys.add(tx, request.principal.id, **asdict(data))
         await _audit(request, tx, "ssh_key.add", request.principal.name, row)
     return present_key(request, row)
 
@@ -118,7 +122,7 @@ async def delete_own_key(request: IdentityRequest, key_id: int) -> None:
 async def add_key(request: IdentityRequest, data: CreateKey) -> PublicKey:
     """Add an SSH key to a user."""
     async with request.db.transaction() as tx:
-        row = await ssh_keys.add(tx, request.account.id, title=data.title, key=data.key)
+        row = await ssh_keys.add(tx, request.account.id, **asdict(data))
         await _audit(request, tx, "ssh_key.add", request.account.login, row)
     return present_key(request, row)
 

@@ -8,8 +8,10 @@ from ingot_identity.store import ssh_keys as store
 from ingot_identity.store.key_tables import SshKeyRow
 
 
-async def add(tx: Tx, account_id: int, *, title: str, key: str) -> SshKeyRow:
-    """Add a key to a user; the row. Raises Invalid."""
+async def add(tx: Tx, account_id: int, *, title: str, key: str, read_only: bool) -> SshKeyRow:
+    """Add a key to a user; the row. Raises Invalid, also for one that is to be ``read_only``."""
+    if read_only:
+        raise Invalid.field("read_only", "unsupported", "only deploy keys can be read-only")
     title = title.strip()
     if not title:
         raise Invalid.field("title", "required", "is required")
