@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from ingot_chassis.db.outbox import insert_event
 from ingot_chassis.db.pool import ConnectionPool, Lease
+from ingot_chassis.db.short_reads import ShortReads
 from ingot_chassis.db.sqlite import configure_engine
 from ingot_chassis.db.transaction import Reader, Tx, lock_number
 
@@ -24,10 +25,14 @@ SQLITE_READERS = 12
 class ReadLease(Lease):
     """A block that reads."""
 
-    __slots__ = ()
+    __slots__ = ("_short_reads",)
+
+    def __init__(self, pool: ConnectionPool, short_reads: ShortReads | None) -> None:
+        super().__init__(pool)
+        self._short_reads = short_reads
 
     async def __aenter__(self) -> Reader:  # type: ignore[override]
-        return Reader(await super().__aenter__())
+        return Reader(await super().__aenter__(), self._short_reads)
 
 
 class Database:
@@ -40,6 +45,7 @@ class Database:
         self._insert_event = insert_event(outbox) if outbox is not None else None
         self.committed_events = asyncio.Event()
         self._exclusive: dict[str, asyncio.Lock] = {}
+        self.short_reads: ShortReads | None = None
         if self.is_sqlite:
             # One writing connection: writers queue in this process instead of colliding in the file.
             self.writing = create_async_engine(self.url, pool_size=1, max_overflow=0)
@@ -48,6 +54,8 @@ class Database:
             )
             configure_engine(self.writing, writes=True)
             configure_engine(self.reading, writes=False)
+            if self.url.database:
+                self.short_reads = ShortReads(self.url.database)
         else:
             # Nothing is left on a connection, so the reset on return buys nothing; and transactions are the driver's.
             self.writing, self.reading = (
@@ -72,7 +80,7 @@ class Database:
 
     def read(self) -> "ReadLease":
         """A connection for reading."""
-        return ReadLease(self._readers)
+        return ReadLease(self._readers, self.short_reads)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Tx]:
@@ -110,6 +118,8 @@ class Database:
             yield bool(row.scalar())
 
     async def close(self) -> None:
+        if self.short_reads is not None:
+            self.short_reads.close()
         await self._readers.close()
         await self._writers.close()
         await self.writing.dispose()

@@ -1,10 +1,13 @@
 """What runs a statement: SQLAlchemy, or PostgreSQL's driver directly; the shape of its errors and of its spans."""
 
-from typing import Any, Protocol, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 import asyncpg
 from sqlalchemy import CursorResult, Dialect, Executable, Select
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+
+if TYPE_CHECKING:
+    from ingot_chassis.db.short_reads import ShortReads
 
 Driver: TypeAlias = "asyncpg.Connection[Any]"
 DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
@@ -43,6 +46,9 @@ class Executor(Protocol):
 
     @property
     def repeats(self) -> bool: ...
+
+    @property
+    def short_reads(self) -> "ShortReads | None": ...
 
 
 def as_sqlalchemy_error(error: Exception) -> DBAPIError:

@@ -28,12 +28,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
+from ingot_chassis.db.arrays import ArrayOf
 from ingot_chassis.db.driver import DRIVER_ERRORS, Driver, Executor, as_sqlalchemy_error, statement_summary
 from ingot_chassis.db.rows import TypedRow, check_columns
+from ingot_chassis.db.short_reads import SqliteStatement
 from ingot_chassis.db.tables import UtcDateTime
 from ingot_chassis.telemetry import client_span
 
 _R = TypeVar("_R", bound=TypedRow)
+_B = TypeVar("_B")
 
 _DRIVER_FAILURES = (*DRIVER_ERRORS, OSError)
 """Telling a lost connection from a bad statement is left to SQLAlchemy, which gets what may be run again."""
@@ -41,13 +44,13 @@ _DRIVER_FAILURES = (*DRIVER_ERRORS, OSError)
 UNCONVERTED_TYPES = (Boolean, DateTime, Float, Integer, LargeBinary, String, UtcDateTime)
 
 
-def driver_row(columns: Iterable[str]) -> type[asyncpg.Record]:
+def driver_row(columns: Iterable[str], base: type[_B]) -> type[_B]:
     """A class of rows whose ``columns``, in this order, are attributes, as SQLAlchemy's are.
 
     Reading one by its index costs a fifth of looking it up by its name.
     """
     fields = {name: property(itemgetter(index)) for index, name in enumerate(columns)}
-    return type("DriverRow", (asyncpg.Record,), fields)
+    return type("DriverRow", (base,), {"__slots__": (), **fields})
 
 
 class PreparedQuery(Generic[_R]):
@@ -66,8 +69,10 @@ class PreparedQuery(Generic[_R]):
                 raise ValueError(f"{column} is of a type that the driver does not convert")
             names.append(column.name)
         check_columns(row_type, tuple(names))
-        self._statement, self._row = statement, driver_row(names)
+        self._statement = statement
+        self._row, self._sqlite_row = driver_row(names, asyncpg.Record), driver_row(names, tuple)
         self._sql, self._order = "", list[str]()
+        self._sqlite: SqliteStatement | None = None
 
     async def first(self, db: Executor, **values: Any) -> _R | None:
         """The first row, or None. Raises KeyError for a value that is missing."""
@@ -79,6 +84,8 @@ class PreparedQuery(Generic[_R]):
                 return cast("_R | None", row)
             except _DRIVER_FAILURES as error:
                 _raise_if_final(db, driver, error)
+        elif (rows := self._read_here(db, values, only_first=True)) is not None:
+            return rows[0] if rows else None
         return cast("_R | None", (await db.execute(self._statement, values)).first())
 
     async def all(self, db: Executor, **values: Any) -> Sequence[_R]:
@@ -91,7 +98,25 @@ class PreparedQuery(Generic[_R]):
                 return cast("Sequence[_R]", rows)
             except _DRIVER_FAILURES as error:
                 _raise_if_final(db, driver, error)
+        elif (found := self._read_here(db, values)) is not None:
+            return found
         return cast("Sequence[_R]", (await db.execute(self._statement, values)).all())
+
+    def _read_here(
+        self, db: Executor, values: dict[str, Any], *, only_first: bool = False
+    ) -> Sequence[_R] | None:
+        """Rows that SQLite has at once; None if it is to be asked beside."""
+        here = db.short_reads
+        if here is None:
+            return None
+        if self._sqlite is None:
+            self._sqlite = SqliteStatement(self._statement, db.dialect)
+        statement, row = self._sqlite, self._sqlite_row
+        if not statement.is_whole:
+            return None
+        with client_span(lambda: statement_summary(self._statement)):
+            rows = here.fetch(statement.sql, statement.values(values), only_first=only_first)
+        return None if rows is None else cast("Sequence[_R]", [row(statement.row(one)) for one in rows])
 
     def _call(self, db: Executor, values: dict[str, Any]) -> list[Any]:
         """The SQL, and its values in order."""
@@ -118,7 +143,7 @@ class PreparedWrite:
             if needs_conversion(column["type"]):
                 raise ValueError(f"{column['name']} is of a type that the driver does not convert")
         self._returned = tuple(str(column["name"]) for column in returned)
-        self._row = driver_row(self._returned)
+        self._row = driver_row(self._returned, asyncpg.Record)
         self._statement = statement.inline() if isinstance(statement, Insert) else statement
         self._sql, self._order, self._constants = "", list[str](), dict[str, Any]()
 
@@ -138,6 +163,15 @@ class PreparedWrite:
         with self._driver_call(tx.dialect):
             row = await tx.driver.fetchrow(self._sql, *self._ordered(values), record_class=self._row)
         return cast("_R | None", row)
+
+    async def all(self, tx: Executor, row_type: type[_R], /, **values: Any) -> Sequence[_R]:
+        """Run one with RETURNING; every row that it returns. Raises as ``run`` does."""
+        check_columns(row_type, self._returned)
+        if tx.driver is None:
+            return cast("Sequence[_R]", (await tx.execute(self._statement, values)).all())
+        with self._driver_call(tx.dialect):
+            rows = await tx.driver.fetch(self._sql, *self._ordered(values), record_class=self._row)
+        return cast("Sequence[_R]", rows)
 
     async def each(self, tx: Executor, rows: Sequence[dict[str, Any]]) -> None:
         """Run it for each of ``rows``, in one go. Raises as ``run`` does."""
@@ -168,7 +202,7 @@ class PreparedWrite:
         """Raises ValueError for a value whose type needs conversion, and for a default that is no constant."""
         compiled = self._statement.compile(dialect=dialect)
         for name, bound in compiled.binds.items():
-            if needs_conversion(bound.type):
+            if needs_conversion(bound.type) and not isinstance(bound.type, ArrayOf):
                 raise ValueError(f"{name} is of a type that the driver does not convert")
         self._constants = {name: bound.value for name, bound in compiled.binds.items() if not bound.required}
         for column in compiled.prefetch:

@@ -1,5 +1,6 @@
 """How connections to SQLite are set up."""
 
+import sqlite3
 from typing import Any
 
 from sqlalchemy import event
@@ -20,6 +21,12 @@ def _configure_connection(connection: Any, _record: Any) -> None:
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
     # SQLite's own knows A to Z only, so that nobody would find an Ä in what has one.
+    connection.create_function("lower", 1, _lower, deterministic=True)
+
+
+def configure_short_reads(connection: sqlite3.Connection) -> None:
+    """Set up a connection that only reads."""
+    connection.execute("PRAGMA query_only=ON")
     connection.create_function("lower", 1, _lower, deterministic=True)
 
 

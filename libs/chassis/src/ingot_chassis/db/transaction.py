@@ -12,6 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from ingot_chassis.db.driver import Driver, Executor, as_sqlalchemy_error, is_away, statement_summary
 from ingot_chassis.db.outbox import new_event_row
 from ingot_chassis.db.pool import PooledConnection
+from ingot_chassis.db.short_reads import ShortReads
 from ingot_chassis.telemetry import client_span
 
 LOCK_SPACE = 0x494E474F
@@ -24,8 +25,8 @@ class Reader:
     repeats: ClassVar[bool] = True
     """Whether a statement whose connection was lost is run again over another one."""
 
-    def __init__(self, pooled: PooledConnection) -> None:
-        self._pooled = pooled
+    def __init__(self, pooled: PooledConnection, short_reads: ShortReads | None = None) -> None:
+        self._pooled, self.short_reads = pooled, short_reads
 
     @property
     def driver(self) -> "Driver | None":

@@ -110,7 +110,7 @@ async def _outbox_rows(database: Database) -> list[Any]:
 def count_statements(database: Database) -> Iterator[list[tuple[str, Any]]]:
     """A list that grows with every statement that SQLAlchemy runs inside the block, each with its parameters.
 
-    On PostgreSQL prepared statements go to the driver and are not among them; on SQLite all are.
+    On PostgreSQL prepared statements go to the driver and are not among them; on SQLite all are, as none is run here.
     """
     statements: list[tuple[str, Any]] = []
 
@@ -119,11 +119,13 @@ def count_statements(database: Database) -> Iterator[list[tuple[str, Any]]]:
             statements.append((statement, parameters))
 
     engines = [engine.sync_engine for engine in (database.reading, database.writing)]
+    short_reads, database.short_reads = database.short_reads, None
     for engine in engines:
         event.listen(engine, "before_cursor_execute", record)
     try:
         yield statements
     finally:
+        database.short_reads = short_reads
         for engine in engines:
             event.remove(engine, "before_cursor_execute", record)
 
