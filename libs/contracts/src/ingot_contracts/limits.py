@@ -6,6 +6,7 @@ has the whole. NATS refuses messages above its ``max_payload``, 1 MiB by default
 below ``EVENT_BYTES``, whatever is stored.
 """
 
+import re
 from typing import Annotated
 
 import msgspec
@@ -14,6 +15,9 @@ NAME_CHARACTERS = 255
 DESCRIPTION_CHARACTERS = 2_000
 TEXT_CHARACTERS = 65_536
 BODY_CHARACTERS = 1_000_000
+EMAIL_CHARACTERS = 254
+EMAIL = re.compile(r"[^@\s<>\"(),:;\\\[\]]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
+"""What an address looks like, of an account and of the author of a commit."""
 
 Name = Annotated[str, msgspec.Meta(max_length=NAME_CHARACTERS)]
 """A name, a title, a single line, or a path."""

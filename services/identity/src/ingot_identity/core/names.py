@@ -3,13 +3,12 @@
 import re
 
 from ingot_chassis.errors import Invalid
+from ingot_contracts.limits import EMAIL, EMAIL_CHARACTERS
 
 USERNAME_LENGTH = 35
 TEAM_LENGTH = 30
-EMAIL_LENGTH = 254
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
-_EMAIL = re.compile(r"[^@\s<>\"(),:;\\\[\]]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
 _RESERVED = frozenset(
     [
         ".",
@@ -72,9 +71,9 @@ def check_email(address: str, *, field: str = "email") -> str:
     """``address`` in lower case. Raises Invalid unless it looks like local@domain.tld."""
     # The stored form is measured: some letters are longer in lower case.
     lower = address.lower()
-    if len(lower) > EMAIL_LENGTH:
-        raise Invalid.field(field, "length", f"has more than {EMAIL_LENGTH} characters")
-    if not _EMAIL.fullmatch(address):
+    if len(lower) > EMAIL_CHARACTERS:
+        raise Invalid.field(field, "length", f"has more than {EMAIL_CHARACTERS} characters")
+    if not EMAIL.fullmatch(address):
         raise Invalid.field(field, "format", f"{address!r} is no e-mail address")
     return lower
 

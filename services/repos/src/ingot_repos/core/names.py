@@ -3,14 +3,12 @@
 import re
 
 from ingot_chassis.errors import Invalid
+from ingot_contracts.limits import EMAIL, EMAIL_CHARACTERS
 from ingot_repos.git.refs import is_valid_ref_name
 
 LONGEST = 100
 LONGEST_BRANCH = 255
-LONGEST_EMAIL = 254
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
-_EMAIL = re.compile(r"[^@\s<>\"(),:;\\\[\]]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
-"""As identity takes the addresses of accounts."""
 
 
 def check_repository(name: str) -> str:
@@ -44,8 +42,8 @@ def check_branch(name: str, *, field: str = "default_branch") -> str:
 
 def check_email(address: str, *, field: str) -> str:
     """``address``, if an author may have it. Raises Invalid unless it looks like local@domain.tld."""
-    if len(address) > LONGEST_EMAIL:
-        raise Invalid.field(field, "length", f"has more than {LONGEST_EMAIL} characters")
-    if not _EMAIL.fullmatch(address):
+    if len(address) > EMAIL_CHARACTERS:
+        raise Invalid.field(field, "length", f"has more than {EMAIL_CHARACTERS} characters")
+    if not EMAIL.fullmatch(address):
         raise Invalid.field(field, "format", f"{address!r} is no e-mail address")
     return address
