@@ -1,6 +1,6 @@
 """Variables of Actions of a repository, for CI systems outside: for its administrators."""
 
-from litestar import Response, delete, get, post, put
+from litestar import MediaType, Response, delete, get, post, put
 
 from ingot_chassis.errors import NotFound
 from ingot_contracts.action_variables import (
@@ -59,6 +59,7 @@ async def get_variable(request: RepositoryRequest, name: str) -> ActionVariable:
     operation_id="createRepoVariable",
     tags=["repository"],
     status_code=201,
+    media_type=MediaType.TEXT,  # so there is no body
 )
 async def create_variable(request: RepositoryRequest, name: str, data: CreateActionVariable) -> None:
     """Give a repository a variable. 409 when there is one of that name."""

@@ -4,7 +4,7 @@ import re
 from typing import Any, Literal
 
 import msgspec
-from litestar import Response, Router, get, post, put
+from litestar import MediaType, Response, Router, get, post, put
 from msgspec import UNSET, UnsetType
 
 from ingot_chassis.errors import Conflict, Invalid, NotFound
@@ -108,6 +108,7 @@ async def download(request: RepositoryRequest, oid: str) -> Response[Any]:
     policy=in_lfs("write"),
     include_in_schema=False,
     status_code=200,
+    media_type=MediaType.TEXT,  # so there is no body
     request_max_body_size=None,
 )
 async def upload(request: RepositoryRequest, oid: str, size: str) -> None:
@@ -122,7 +123,13 @@ async def upload(request: RepositoryRequest, oid: str, size: str) -> None:
         await components.lfs.upload(repository, oid, int(size), request.stream())
 
 
-@post(ROOT + "/verify", policy=in_lfs("write"), include_in_schema=False, status_code=200)
+@post(
+    ROOT + "/verify",
+    policy=in_lfs("write"),
+    include_in_schema=False,
+    status_code=200,
+    media_type=MediaType.TEXT,  # as above
+)
 async def verify(request: RepositoryRequest, data: LfsObject) -> None:
     """Whether the repository has an object of this size, after its upload."""
     row = (await request.components.lfs.of_repository(request.resource.row, [data.oid])).get(data.oid)
