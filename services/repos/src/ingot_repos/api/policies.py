@@ -8,6 +8,7 @@ from ingot_chassis.errors import Denied, NotAllowed, NotFound, Unavailable
 from ingot_chassis.http.policy import Connection, Policy, resource
 from ingot_chassis.security.principal import Principal
 from ingot_contracts.identity import Team, User
+from ingot_contracts.repos import reaches
 from ingot_repos.api.former_names import by_another_name
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository, TeamRepository, WaitingTransfer
 from ingot_repos.core import access, accounts
@@ -178,10 +179,11 @@ async def _team(request: RepositoryRequest) -> Team:
     return team
 
 
-def waiting_transfer(scope: str) -> Policy:
+def waiting_transfer(scope: str, *, for_giver: bool = False) -> Policy:
     """For the answer to a transfer: the new owner, owners of that organization, site administrators.
 
-    They need no access to the repository. ``request.waiting_transfer`` is what they answer.
+    They need no access to the repository. ``request.waiting_transfer`` is what they answer. With ``for_giver`` also for
+    who may transfer the repository.
     """
 
     async def decide(connection: Connection, _level: str) -> WaitingTransfer:
@@ -197,10 +199,13 @@ def waiting_transfer(scope: str) -> Policy:
             resolved = ResolvedRepository(row, access.level(row, request.principal))
             _require_present_name(request, resolved)
             return WaitingTransfer(resolved, waiting)
-        _require_present_name(request, await require_level(request, row, "signed-in"))
+        resolved = await require_level(request, row, "signed-in")
+        _require_present_name(request, resolved)
         access.require_unrestricted(request.principal)
         if waiting is None:
             raise NotFound("no transfer waits for an answer")
+        if for_giver and reaches(resolved.level, "owner"):
+            return WaitingTransfer(resolved, waiting)
         raise Denied("only for the new owner")
 
     return resource("signed-in", scope, decide)

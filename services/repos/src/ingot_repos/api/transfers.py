@@ -44,7 +44,7 @@ class TransferRepository(msgspec.Struct, kw_only=True):
 async def transfer_repository(request: RepositoryRequest, data: TransferRepository) -> Repository:
     """Transfer a repository: at once to oneself or an organization that one owns, else when the new owner accepts.
 
-    Administrators of the site transfer to anybody at once.
+    Administrators of the site transfer to anybody at once. While an offer waits, another one is refused (409).
     """
     access.require_unrestricted(request.principal)
     row = request.resource.row
@@ -82,13 +82,13 @@ async def accept_transfer(request: RepositoryRequest) -> Repository:
 
 @post(
     "/api/v1/repos/{owner:str}/{repo:str}/transfer/reject",
-    policy=waiting_transfer("write:repository"),
+    policy=waiting_transfer("write:repository", for_giver=True),
     operation_id="rejectRepoTransfer",
     tags=["repository"],
     status_code=200,
 )
 async def reject_transfer(request: RepositoryRequest) -> Repository:
-    """Refuse a repository that somebody transfers to the caller, or to an organization that the caller owns."""
+    """End a transfer that waits: as the new owner, or an owner of that organization, or who may transfer the repository."""
     async with request.db.transaction() as tx:
         await transfers.end(tx, request.waiting_transfer.row)
         subject = request.waiting_transfer.repository.audit_subject

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ingot_chassis.db.transaction import Tx
-from ingot_chassis.errors import Invalid, NotFound
+from ingot_chassis.errors import Conflict, Invalid, NotFound
 from ingot_contracts.identity import User
 from ingot_repos.core.grants import announce_access
 from ingot_repos.core.limits import require_room
@@ -44,11 +44,12 @@ async def transfer(
 async def offer(
     tx: Tx, row: RepositoryRow, new_owner: AccountRow, sender_id: int, team_ids: Sequence[int]
 ) -> None:
-    """Let the transfer wait until ``new_owner`` accepts; it replaces one that waits already. Raises Invalid."""
+    """Let the transfer wait until ``new_owner`` accepts. Raises Invalid, Conflict when another one waits."""
     _require_other(row, new_owner)
     if await repositories.is_taken(tx, new_owner.id, row.name):
         raise _taken(row, new_owner)
-    await transfers.save(tx, row.id, sender_id=sender_id, recipient_id=new_owner.id, team_ids=team_ids)
+    if not await transfers.add(tx, row.id, sender_id=sender_id, recipient_id=new_owner.id, team_ids=team_ids):
+        raise Conflict("a transfer waits for an answer already; POST …/transfer/reject takes it back")
 
 
 async def end(tx: Tx, waiting: TransferRow) -> None:

@@ -28,10 +28,10 @@ def teams_of(row: TransferRow) -> list[int]:
     return msgspec.json.decode(row.team_ids, type=list[int])
 
 
-async def save(
+async def add(
     db: Executor, repository_id: int, *, sender_id: int, recipient_id: int, team_ids: Sequence[int]
-) -> None:
-    """Note a transfer, in the place of another one."""
+) -> bool:
+    """Note a transfer; False when another one waits."""
     values = {
         "repository_id": repository_id,
         "sender_id": sender_id,
@@ -39,8 +39,8 @@ async def save(
         "team_ids": msgspec.json.encode(team_ids).decode(),
         "created_at": now(),
     }
-    statement = insert(db, transfer).values(values)
-    await db.execute(statement.on_conflict_do_update(index_elements=["repository_id"], set_=values))
+    added = await db.execute(insert(db, transfer).values(values).on_conflict_do_nothing())
+    return added.rowcount == 1
 
 
 async def get(db: Executor, repository_id: int) -> TransferRow | None:
