@@ -1,6 +1,7 @@
 """Commits by the API: lists with filters, single ones, and their texts."""
 
 import pytest
+from pygit2.enums import FileMode
 
 from ingot_chassis.testing.service import count_statements
 from ingot_repos.git.history import HistoryFilter, history_page
@@ -237,3 +238,25 @@ async def test_files_of_a_merge_are_those_against_its_first_parent(world, ann, a
     set_branches(repo, same=empty)
     one = (await ann.get(f"{ONE}/same")).json()
     assert (one["files"], one["stats"]["total"]) == ([], 0)
+
+
+async def test_a_commit_of_very_many_files_is_listed_without_them(world, ann, app):
+    repo = opened(world, app["id"])
+    entry, mode = repo.create_blob(b"boom\n"), FileMode.BLOB
+    for _ in range(10):
+        folder = repo.TreeBuilder()
+        for name in "abcdefghij":
+            folder.insert(name, entry, mode)
+        entry, mode = folder.write(), FileMode.TREE
+    who = repo[app["third"]].author
+    boom = str(repo.create_commit(None, who, who, "boom\n", entry, [app["third"]]))
+    calm = commit(repo, {"a": b"1\n"}, [boom], "calm\n")
+    last = commit(repo, {"a": b"2\n"}, [calm], "last\n")
+    set_branches(repo, boom=last)
+    for _ in range(2):
+        commits = (await ann.get(f"{L}?sha=boom")).json()
+        shown = {one["sha"]: (one["files"], one["stats"]) for one in commits}
+        assert shown[boom] == shown[calm] == (None, None)
+        assert shown[last][0] == [{"filename": "a", "status": "modified"}]
+        assert shown[app["third"]][1] == {"total": 2, "additions": 2, "deletions": 0}
+    assert (await ann.get(f"{ONE}/{boom}")).json()["files"] is None

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 from litestar import Response, get
+from litestar.params import Parameter
 
 from ingot_chassis.errors import Conflict, Invalid, NotFound, Unavailable
 from ingot_repos.api.code_views import (
@@ -61,8 +62,8 @@ async def full_commits(
     """Commits of the repository in the path, with accounts and changes."""
     changes = {}
     if parts.stats or parts.files:
-        path = request.storage.path(request.resource.id)
-        changes = await files_of(path, infos, request.components.reads.file_changes)
+        cache = request.components.reads.file_changes
+        changes = await files_of(request.storage, request.resource.id, infos, cache)
     users = await users_of(request, infos)
     verifications = await verifications_of(request, infos, signatures) if parts.verification else {}
     presenter = CodePresenter.of(request)
@@ -94,6 +95,7 @@ async def list_commits(
     stat: str = "",
     files: str = "",
     verification: str = "",
+    hidden: Annotated[str, Parameter(query="not")] = "",
 ) -> Response[list[FullCommit]]:
     """The history of a branch, tag or commit, newest first; of a `path` only what changed it.
 
@@ -108,7 +110,7 @@ async def list_commits(
             repository.id,
             history.named_history,
             named_or_default(request, sha),
-            request.query_params.get("not", "").strip(),
+            hidden.strip(),
             history_filter,
             offset=page.offset,
             limit=page.limit,

@@ -197,8 +197,8 @@ async def list_commits(
         )
     async with request.db.read() as db:
         logins = await accounts.logins_by_email(db, author_addresses(*infos))
-    path, cache = request.storage.path(repository_id), request.components.reads.file_changes
-    changed = await files_of(path, infos, cache) if changes else {}
+    cache = request.components.reads.file_changes
+    changed = await files_of(request.storage, repository_id, infos, cache) if changes else {}
     commits = [_history_commit(info, logins, changed.get(info.oid)) for info in infos]
     return History(commits=commits, total=total)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pygit2
 
-from ingot_repos.git.commits import CommitInfo, describe, walk
+from ingot_repos.git.commits import CommitInfo, describe, find_commit, walk
 from ingot_repos.git.refs import ZERO_OID
 
 LONGEST_PATH = 4096
@@ -102,6 +102,30 @@ def commits_between(
         budget.count_commit(info)
         commits.append(_with_changes(repo, commit, info, budget))
     return commits
+
+
+def changed_paths(
+    repo: pygit2.Repository, before: pygit2.Oid | None, after: pygit2.Oid, most: int
+) -> list[str] | None:
+    """The files that differ between two trees, None for ``before`` being the empty one.
+
+    None if their paths take more than ``most`` bytes, or if as many entries of folders were read.
+    """
+    budget = ReadBudget(lambda path: len(path.encode()), texts=most + 1, paths=most, entries=most)
+    comparison = _TreeComparison(repo, budget)
+    comparison.run(before, after)
+    return None if comparison.omitted else [*comparison.added, *comparison.modified, *comparison.removed]
+
+
+def changed_entries(repo: pygit2.Repository, info: CommitInfo, most: int) -> int:
+    """How many entries of folders are read to compare a commit with its first parent; from ``most`` on it is given up."""
+    before, after = None, find_commit(repo, info.oid).tree_id
+    if info.parents:
+        parent: object = repo.get(info.parents[0])
+        before = parent.tree_id if isinstance(parent, pygit2.Commit) else None
+    budget = ReadBudget(len, texts=1, paths=0, entries=most)
+    _TreeComparison(repo, budget).run(before, after)
+    return most - budget.entries
 
 
 def _with_changes(

@@ -1,19 +1,24 @@
 """Which files commits change against their first parent, and how many lines; read by git, remembered by commit."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
 
 import msgspec
+import pygit2
 
+from ingot_repos.git.changes import changed_entries
 from ingot_repos.git.command import MIB, GitArgs, git_async
 from ingot_repos.git.commits import CommitInfo
 from ingot_repos.git.errors import GitFailed, GitTimedOut, OutputTooLarge
 from ingot_repos.git.read_cache import SharedCache
 from ingot_repos.git.refs import is_object_id
+from ingot_repos.git.storage import Storage
 
 MOST_FILES = 1_000
 """Files of one commit that are listed; its lines are counted in all of them."""
+MOST_ENTRIES = 100_000
+"""Entries of folders that are looked at to know whether git may read the files of a commit."""
+_MOST_ENTRIES_OF_ALL = 4 * MOST_ENTRIES
 _SECONDS = 20.0
 _STATUS: dict[str, Literal["added", "removed"]] = {"A": "added", "D": "removed"}
 
@@ -26,21 +31,55 @@ class AffectedFile(msgspec.Struct, frozen=True):
 
 
 class CommitFiles(msgspec.Struct, frozen=True):
-    """The files that a commit changes. Lines are not counted in binary files."""
+    """The files that a commit changes. Lines are not counted in binary files. Not ``whole``: too many to be read."""
 
     files: tuple[AffectedFile, ...] = ()
     additions: int = 0
     deletions: int = 0
+    whole: bool = True
 
 
 async def files_of(
-    path: Path, commits: Sequence[CommitInfo], cache: SharedCache[CommitFiles]
+    storage: Storage, repository_id: int, commits: Sequence[CommitInfo], cache: SharedCache[CommitFiles]
 ) -> dict[str, CommitFiles]:
     """The files of each commit, by its id; a commit is left out if they are too many to be read."""
     files = {info.oid: cached for info in commits if (cached := cache.get(info.oid)) is not None}
     unread = [info for info in commits if info.oid not in files]
+    if unread:
+        files |= await _read(storage, repository_id, unread, cache)
+    return {oid: changes for oid, changes in files.items() if changes.whole}
+
+
+def readable(
+    repo: pygit2.Repository, commits: Sequence[CommitInfo]
+) -> tuple[list[CommitInfo], list[CommitInfo]]:
+    """The commits that git can read in little time, and those with too many files; the rest is not known.
+
+    A few trees can stand for billions of files, and git looks at each of them.
+    """
+    few, many = [], []
+    entries = _MOST_ENTRIES_OF_ALL
+    for info in commits:
+        if entries <= 0:
+            break
+        most = min(entries, MOST_ENTRIES)
+        read = changed_entries(repo, info, most)
+        entries -= read
+        if read < most:
+            few.append(info)
+        elif most == MOST_ENTRIES:
+            many.append(info)
+    return few, many
+
+
+async def _read(
+    storage: Storage, repository_id: int, commits: Sequence[CommitInfo], cache: SharedCache[CommitFiles]
+) -> dict[str, CommitFiles]:
+    unread, many = await storage.call(repository_id, readable, commits)
+    for info in many:
+        cache.put(info.oid, CommitFiles(whole=False))
     if not unread:
-        return files
+        return {}
     lines = (" ".join((info.oid, *info.parents[:1])) for info in unread)
     options = (
         "--stdin", "-z", "-r", "--raw", "--numstat", "--root", "--no-renames", "--no-ext-diff", "--no-textconv",
@@ -48,17 +87,17 @@ async def files_of(
     try:
         output = await git_async(
             GitArgs("diff-tree", options),
-            git_dir=path,
+            git_dir=storage.path(repository_id),
             stdin="".join(f"{line}\n" for line in lines).encode(),
             time_limit=_SECONDS,
             max_output=16 * MIB,
         )
     except (GitFailed, GitTimedOut, OutputTooLarge):
-        return files
+        return {}
     read = {info.oid: CommitFiles() for info in unread} | _parse(output.decode("utf-8", "replace"))
     for oid, changes in read.items():
         cache.put(oid, changes, size=len(changes.files) + 1)
-    return files | read
+    return read
 
 
 def _parse(output: str) -> dict[str, CommitFiles]:
