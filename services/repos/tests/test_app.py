@@ -51,3 +51,17 @@ async def test_the_description_has_the_operation_ids_that_clients_know(world):
     ids = {operation["operationId"] for methods in paths.values() for operation in methods.values()}
     assert {"repoGet", "repoSearch", "createFork", "repoGetRawFile", "repoAddCollaborator"} <= ids
     assert not [path for path in paths if path.startswith("/internal") or "git-" in path]
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_the_description_names_what_is_read_past_the_parameters(world):
+    paths = openapi_description(world.app)["paths"]
+    assert not [path for path in paths if "{rest}" in path]
+    repository = "/api/v1/repos/{owner}/{repo}"
+    body = paths[f"{repository}/releases/{{release_id}}/assets"]["post"]["requestBody"]
+    assert (body["required"], set(body["content"])) == (
+        True,
+        {"multipart/form-data", "application/octet-stream"},
+    )
+    for path, names in (("commits", {"not", "page"}), ("commits/{ref}/status", {"page", "limit"})):
+        assert names <= {one["name"] for one in paths[f"{repository}/{path}"]["get"]["parameters"]}

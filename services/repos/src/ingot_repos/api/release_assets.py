@@ -12,6 +12,7 @@ from ingot_chassis.http.patch import set_fields
 from ingot_chassis.http.uploads import uploaded_file
 from ingot_contracts.attachments import Attachment
 from ingot_contracts.limits import Name
+from ingot_repos.api.operations import FileUpload
 from ingot_repos.api.policies import in_repository, own_account, writable
 from ingot_repos.api.releases import release_of_path, sees_drafts
 from ingot_repos.api.request import RepositoryRequest
@@ -57,6 +58,7 @@ async def list_assets(request: RepositoryRequest, release_id: int) -> Response[l
     tags=["repository"],
     status_code=201,
     request_max_body_size=None,
+    operation_class=FileUpload,
 )
 async def upload(request: RepositoryRequest, release_id: int, name: str = "") -> Attachment:
     """Add a file to a release: the field `attachment` of a form, or any other body as it is. `name` names it."""
