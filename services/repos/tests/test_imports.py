@@ -272,6 +272,8 @@ async def test_a_taken_name_is_a_conflict(bob, remote):
         ({"auth_username": "a\nb"}, "auth_username"),
         ({"auth_password": "a\rb"}, "auth_password"),
         ({"clone_addr": ""}, "clone_addr"),
+        ({"clone_addr": "https://example.org/x.git", "issues": True}, "issues"),
+        ({"clone_addr": "https://example.org/x.git", "lfs": True}, "lfs"),
         ({"clone_addr": "--upload-pack=id"}, "clone_addr"),
         ({"clone_addr": "-x@host:path"}, "clone_addr"),
         ({"clone_addr": "http://"}, "clone_addr"),

@@ -28,9 +28,22 @@ from ingot_repos.store import repositories
 from ingot_repos.store.accounts import AccountRow
 from ingot_repos.store.states import AccountKind, ImportState, RepositoryState
 
+NOT_IMPORTED = {
+    **dict.fromkeys(
+        ("issues", "labels", "milestones", "pull_requests", "releases", "wiki"),
+        "an import fetches what git has, and nothing else",
+    ),
+    **dict.fromkeys(("lfs", "lfs_endpoint"), "an import fetches no objects of LFS; push them afterwards"),
+    **dict.fromkeys(("aws_access_key_id", "aws_secret_access_key"), "CodeCommit is reached by auth_username"),
+}
+"""Fields that can only be empty, with the reason."""
+
 
 class MigrateRepository(msgspec.Struct, kw_only=True):
-    """``repo_owner`` (a name) or ``uid`` is the owner; without either it is the caller."""
+    """``repo_owner`` (a name) or ``uid`` is the owner; without either it is the caller.
+
+    Only what git has is imported: the switches of the rest can only be off.
+    """
 
     clone_addr: Description
     repo_name: Name
@@ -43,6 +56,17 @@ class MigrateRepository(msgspec.Struct, kw_only=True):
     mirror_interval: Name = ""
     private: bool = False
     description: Name = ""
+    service: Name = ""
+    issues: bool = False
+    labels: bool = False
+    milestones: bool = False
+    pull_requests: bool = False
+    releases: bool = False
+    wiki: bool = False
+    lfs: bool = False
+    lfs_endpoint: Description = ""
+    aws_access_key_id: Secret = ""
+    aws_secret_access_key: Secret = ""
 
 
 class Migration(msgspec.Struct):
@@ -68,6 +92,9 @@ class Migration(msgspec.Struct):
 async def migrate(request: RepositoryRequest, data: MigrateRepository) -> Repository:
     """Import a repository. The answer waits a while for the end; then the commits are still being fetched."""
     access.require_unrestricted(request.principal)
+    for name, reason in NOT_IMPORTED.items():
+        if getattr(data, name):
+            raise Invalid.field(name, "unsupported", reason)
     request.acquire_slot()
     owner = await _owner(request, data)
     remote = await _remote_url(request, data)
