@@ -43,6 +43,7 @@ async def test_a_token_shows_itself_and_deletes_itself(world, scopes):
     secret = token["sha1"]
     shown = (await world.call("GET", "/token", token=secret)).json()
     assert (shown["id"], shown["name"], shown["scopes"]) == (token["id"], "mine", scopes)
+    assert shown["user"] == {"id": user_id, "login": "ann"}
     assert secret not in str(shown)
     assert (await world.call("DELETE", "/token", token=secret)).status_code == 204
     assert (await world.emitted(CredentialsRevoked))[-1].user_id == user_id

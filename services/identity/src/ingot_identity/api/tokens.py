@@ -5,6 +5,7 @@ from typing import Annotated
 
 import msgspec
 from litestar import Response, delete, get, post
+from msgspec.structs import asdict
 
 from ingot_chassis.errors import NotFound
 from ingot_chassis.http.times import in_utc
@@ -35,6 +36,11 @@ class CreateToken(msgspec.Struct):
         return in_utc(self.expires_at, "expires_at") if self.expires_at else None
 
 
+class TokenOwner(msgspec.Struct):
+    id: int
+    login: str
+
+
 class AccessToken(msgspec.Struct, omit_defaults=True):
     """`sha1` is the secret, which only the answer to its creation has; later `token_last_eight` tells tokens apart.
 
@@ -51,6 +57,10 @@ class AccessToken(msgspec.Struct, omit_defaults=True):
     last_used_at: datetime | None = None
     expires_at: datetime | None = None
     repositories: list[str] | None = None
+
+
+class CurrentToken(AccessToken, kw_only=True):
+    user: TokenOwner
 
 
 @post(
@@ -129,14 +139,15 @@ async def delete_token(request: IdentityRequest, token: str) -> None:
 
 
 @get("/api/v1/token", policy=present_token(), operation_id="getCurrentToken", tags=["user"])
-async def get_current_token(request: IdentityRequest) -> AccessToken:
+async def get_current_token(request: IdentityRequest) -> CurrentToken:
     """The access token that the request came with, without its secret."""
     async with request.db.read() as db:
         row = await store.get(db, request.principal.id, request.principal.token_id)
         if row is None:
             raise NotFound
         restricted = await store.repositories_of(db, [row.id], request.principal)
-    return _present_token(row, restricted.get(row.id))
+    shown = asdict(_present_token(row, restricted.get(row.id)))
+    return CurrentToken(**shown, user=TokenOwner(request.principal.id, request.principal.name))
 
 
 @delete("/api/v1/token", policy=present_token(), operation_id="deleteCurrentToken", tags=["user"])
