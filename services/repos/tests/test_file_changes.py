@@ -357,7 +357,7 @@ async def test_a_change_is_judged_again_when_the_branch_moved_meanwhile(world, a
     repo, components = opened(world, app["id"]), world.components
     mover = actor_of(ann.principal, row, "owner")
     updates = InterruptedUpdates(
-        components.storage, components.pushes, row, actor, rules, mover, restricted=False
+        components.storage, components.pushes, row, actor, rules, mover, components.judge, restricted=False
     )
     editor = FileEditor(components.storage, updates)
     updates.tip = commit(repo, {"README.md": b"of a push\n"}, [app["third"]])

@@ -88,6 +88,7 @@ from ingot_repos.components import Components
 from ingot_repos.consumers import EventSubscriptions
 from ingot_repos.core import lfs_objects
 from ingot_repos.core.accounts import AccountCopies
+from ingot_repos.core.branch_contents import ContentJudge
 from ingot_repos.core.job_kinds import on_shard
 from ingot_repos.core.lfs_objects import LfsLimits, LfsObjects
 from ingot_repos.core.loads import RepositoryLoads
@@ -99,6 +100,7 @@ from ingot_repos.core.remote_urls import PORTS
 from ingot_repos.core.storage_checks import examine_storage
 from ingot_repos.git.archive import Archives
 from ingot_repos.git.fetch_cache import FetchCache
+from ingot_repos.git.hook_questions import HookQuestions
 from ingot_repos.git.read_cache import ReadCache
 from ingot_repos.git.storage import Storage
 from ingot_repos.settings import Settings
@@ -210,7 +212,9 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         )
 
     parts.examinations += [examine, upkeep.examine]
-    parts.start.append(trim_archives)
+    questions = HookQuestions(components.storage.root, components.judge.answer)
+    parts.start += [trim_archives, questions.open]
+    parts.close.append(questions.close)
     parts.listeners.append(("repos writes loads", components.loads.write_for_ever))
     parts.tasks += [
         *workers.tasks(),
@@ -234,7 +238,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         routes=[ROUTES],
         request_class=RepositoryRequest,
         translations=failures.TRANSLATIONS,
-        state={"components": components, "upkeep": upkeep},
+        state={"components": components, "upkeep": upkeep, "questions": questions},
     )
 
 
@@ -315,7 +319,7 @@ def _components(settings: Settings, parts: ServiceParts) -> Components:
     def workers(work: dict[str, Work], concurrency: int) -> Workers:
         return Workers("repos", jobs, on_shard(work, settings.shard), concurrency=concurrency)
 
-    identity = HttpIdentity(parts.peers["identity"])
+    identity, reads = HttpIdentity(parts.peers["identity"]), ReadCache()
     return Components(
         identity=identity,
         accounts=AccountCopies(database, identity),
@@ -328,8 +332,9 @@ def _components(settings: Settings, parts: ServiceParts) -> Components:
         asset_files=asset_files,
         lfs=LfsObjects(database, jobs, objects, lfs_limits, settings.shard),
         lfs_files=StoredFiles(database, objects, lfs_objects.OBJECTS, lfs_objects_store.existing_uuids),
-        reads=ReadCache(),
+        reads=reads,
         pushes=pushes,
+        judge=ContentJudge(storage, identity, reads.verdicts),
         loads=RepositoryLoads(database),
         jobs=jobs,
         # Apart from each other, so that a slow remote delays neither a fork nor another mirror.

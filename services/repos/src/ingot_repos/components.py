@@ -12,6 +12,7 @@ from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.clients.shards import Shards
 from ingot_repos.clients.socks_proxy import SocksProxy
 from ingot_repos.core.accounts import AccountCopies
+from ingot_repos.core.branch_contents import ContentJudge
 from ingot_repos.core.lfs_objects import LfsObjects
 from ingot_repos.core.loads import RepositoryLoads
 from ingot_repos.core.presenter import Presenter
@@ -40,6 +41,7 @@ class Components:
     lfs_files: StoredFiles
     reads: ReadCache
     pushes: Pushes
+    judge: ContentJudge
     loads: RepositoryLoads
     jobs: Jobs
     workers: Workers

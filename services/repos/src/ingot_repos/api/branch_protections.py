@@ -13,7 +13,7 @@ from ingot_contracts.limits import Name, Text
 from ingot_repos.api.allow_lists import MOST_NAMES, Names, names_of, team_ids, user_ids
 from ingot_repos.api.policies import in_repository
 from ingot_repos.api.request import RepositoryRequest
-from ingot_repos.core.protections import MOST_RULES, check_pattern
+from ingot_repos.core.protections import MOST_RULES, check_file_patterns, check_pattern
 from ingot_repos.store import protections
 from ingot_repos.store.protections import BranchProtectionRow, BranchRule, read_rule, write_json
 
@@ -31,12 +31,6 @@ TEAMS = (
     "approvals_whitelist_teams",
     "bypass_allowlist_teams",
 )
-UNSUPPORTED = {
-    "require_signed_commits": "is not supported: signatures are shown, and not demanded",
-    "protected_file_patterns": "is not supported: rules protect whole branches",
-    "unprotected_file_patterns": "is not supported: rules protect whole branches",
-}
-"""Fields that can only have one value, with the reason."""
 NamesOf = Annotated[list[Name], msgspec.Meta(max_length=MOST_NAMES)]
 Approvals = Annotated[int, msgspec.Meta(ge=0, le=100)]
 Priority = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
@@ -44,7 +38,7 @@ PATH = "/api/v1/repos/{owner:str}/{repo:str}/branch_protections"
 
 
 class EditBranchProtection(msgspec.Struct, kw_only=True):
-    """What is absent stays as it is. Signatures and patterns of files are not supported: they may only be empty."""
+    """What is absent stays as it is. Patterns of files are parted by semicolons."""
 
     priority: Priority | UnsetType = UNSET
     enable_push: bool | UnsetType = UNSET
@@ -127,9 +121,9 @@ class BranchProtection(msgspec.Struct, kw_only=True):
     enable_bypass_allowlist: bool
     bypass_allowlist_usernames: list[str]
     bypass_allowlist_teams: list[str]
-    require_signed_commits: bool = False
-    protected_file_patterns: str = ""
-    unprotected_file_patterns: str = ""
+    require_signed_commits: bool
+    protected_file_patterns: str
+    unprotected_file_patterns: str
     created_at: datetime
     updated_at: datetime
 
@@ -261,9 +255,9 @@ async def _changes(request: RepositoryRequest, data: EditBranchProtection) -> di
     fields = set_fields(data)
     for name in ("rule_name", "branch_name"):
         fields.pop(name, None)
-    for name, reason in UNSUPPORTED.items():
-        if fields.pop(name, None):
-            raise Invalid.field(name, "unsupported", reason)
+    for name in ("protected_file_patterns", "unprotected_file_patterns"):
+        if name in fields:
+            check_file_patterns(fields[name], name)
     for name in USERS:
         if name in fields:
             fields[name] = await user_ids(request, name, fields[name])

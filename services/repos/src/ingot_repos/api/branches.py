@@ -12,13 +12,13 @@ from ingot_repos.api.policies import in_repository
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core.excerpts import clip_for_list
 from ingot_repos.core.presenter import author_addresses
-from ingot_repos.core.protections import Actor, Rules, actor_of, may_merge
+from ingot_repos.core.protections import Actor, Rules, actor_of, branch_rules_of, may_merge
 from ingot_repos.core.signatures import UNSIGNED
 from ingot_repos.git.branches import branch_with_commit, page_of_branches
 from ingot_repos.git.commits import CommitInfo
 from ingot_repos.git.errors import RefNotFound, RepositoryNotFound
 from ingot_repos.git.signatures import commit_signatures
-from ingot_repos.store import accounts, protections
+from ingot_repos.store import accounts
 from ingot_repos.store.protections import read_rule
 
 
@@ -45,7 +45,7 @@ async def branch_views(
     verifications = await verifications_of(request, infos, signatures)
     async with request.db.read() as db:
         logins = await accounts.logins_by_email(db, author_addresses(*infos))
-        rules = Rules(await protections.list_branch_rules(db, repository.id), ())
+        rules = await branch_rules_of(db, repository.id)
     row = repository.row
     actor = actor_of(request.principal, row, repository.level)
     writes = reaches(repository.level, "write") and not row.archived and not row.mirror

@@ -228,6 +228,7 @@ async def ref_updates_in(request: RepositoryRequest, repository: ResolvedReposit
         await own_account(request),
         rules,
         actor_of(request.principal, repository.row, repository.level),
+        request.components.judge,
         restricted=request.principal.restricted_to is not None,
     )
 

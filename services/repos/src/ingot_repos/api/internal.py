@@ -30,7 +30,7 @@ from ingot_repos.api.repositories import present
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core import access
 from ingot_repos.core.presenter import owner_kind
-from ingot_repos.core.protections import Actor, actor_of, merge_rule, rules_of
+from ingot_repos.core.protections import Actor, actor_of, branch_rules_of, merge_rule, rules_of
 from ingot_repos.git.errors import InvalidName, RefMoved, RefNotFound, RepositoryNotFound
 from ingot_repos.git.refs import BRANCHES, ZERO_OID, RefChange, delete_branch, get_branch
 from ingot_repos.store import collaborations, repositories, repository_lists, stars_and_watches
@@ -126,7 +126,8 @@ async def get_merge_rule(
     repository = await resolve_repository(request, repository_id)
     actor: Actor = actor_of(request.principal, repository.row, repository.level)
     async with request.db.read() as db:
-        return await merge_rule(db, repository.row, actor, branch, head)
+        rules = await branch_rules_of(db, repository.id)
+        return await merge_rule(db, rules, repository.id, actor, branch, head)
 
 
 async def access_by_name(request: RepositoryRequest, owner: str, name: str, user: str) -> RepositoryAccess:

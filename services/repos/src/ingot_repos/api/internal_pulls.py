@@ -37,7 +37,7 @@ from ingot_repos.api.policies import own_account, require_on_disk, resolve_by_id
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core import access, merges
 from ingot_repos.core.presenter import author_addresses
-from ingot_repos.core.protections import actor_of, merge_rule
+from ingot_repos.core.protections import actor_of, branch_rules_of, merge_rule
 from ingot_repos.git import compare
 from ingot_repos.git.commit_files import CommitFiles, files_of
 from ingot_repos.git.commits import CommitInfo, Person
@@ -127,7 +127,8 @@ async def merge_branch(
     account = await own_account(request)
     actor = actor_of(request.principal, repository.row, repository.level)
     async with request.db.read() as db:
-        rule = await merge_rule(db, repository.row, actor, data.base_branch, data.head_sha)
+        rules = await branch_rules_of(db, repository.id)
+        rule = await merge_rule(db, rules, repository.id, actor, data.base_branch, data.head_sha)
     restricted = restricted or request.principal.restricted_to is not None
     with _missing_repository_is_not_found():
         try:
@@ -135,10 +136,12 @@ async def merge_branch(
                 request.storage,
                 request.components.pushes,
                 request.components.lfs,
+                request.components.judge,
                 repository.row,
                 account,
                 data,
                 rule,
+                rules.contents_of(data.base_branch),
                 override=override,
                 restricted=restricted,
             )

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from ingot_chassis.errors import Conflict, NotAllowed, NotFound
 from ingot_contracts.pulls import (
     Comparison,
@@ -18,6 +20,7 @@ from ingot_contracts.pulls import (
     proposal_id,
 )
 from ingot_contracts.repos import MergeRule
+from ingot_repos.core.branch_contents import ContentJudge, ContentRule
 from ingot_repos.core.lfs_objects import LfsObjects
 from ingot_repos.core.proposals import proposal_ref
 from ingot_repos.core.protections import require_merge
@@ -25,6 +28,7 @@ from ingot_repos.core.pushes import Pushes
 from ingot_repos.core.ref_updates import RefUpdates
 from ingot_repos.core.repositories import person
 from ingot_repos.git import compare, merge
+from ingot_repos.git.commits import Person
 from ingot_repos.git.errors import (
     GitFailed,
     InvalidName,
@@ -37,7 +41,7 @@ from ingot_repos.git.errors import (
 from ingot_repos.git.heads import with_head
 from ingot_repos.git.lfs_pointers import pointers_between
 from ingot_repos.git.proposals import with_proposal
-from ingot_repos.git.refs import BRANCHES, RefChange, ref_target
+from ingot_repos.git.refs import BRANCHES, RefChange, move_ref, ref_target
 from ingot_repos.git.storage import Storage
 from ingot_repos.store.accounts import AccountRow
 from ingot_repos.store.repositories import RepositoryRow
@@ -170,18 +174,20 @@ async def merge_pull(
     storage: Storage,
     pushes: Pushes,
     lfs: LfsObjects,
+    judge: ContentJudge,
     row: RepositoryRow,
     actor: AccountRow,
     request: Merge,
     rule: MergeRule,
+    contents: ContentRule | None,
     *,
     override: bool = False,
     restricted: bool = False,
 ) -> Merged:
     """Merge a pull request as ``actor``. Idempotent by its number; one merge at a time in a repository.
 
-    ``rule`` protects the base branch; with ``override`` not from those whom it lets pass. ``restricted``: as for
-    ``PushReceived``.
+    ``rule`` protects the base branch, and ``contents`` says what it may get; with ``override`` not from those whom it
+    lets pass, who bring no unsigned commits all the same. ``restricted``: as for ``PushReceived``.
 
     Raises NotFound, Conflict, NotAllowed.
     """
@@ -189,6 +195,8 @@ async def merge_pull(
         if merged := await pushes.merge_of(row.id, request.number):
             return Merged(sha=merged, already=True)
         require_merge(rule, override=override)
+        if contents is not None and override and rule.may_override:
+            contents = msgspec.structs.replace(contents, protected=())
         base_ref = BRANCHES + request.base_branch
         ground = await _ground(storage, row.id, request, base_ref)
         if ground.head != request.head_sha:
@@ -198,17 +206,7 @@ async def merge_pull(
             row.id, actor.id, [base_ref], merged_pull=request.number, restricted=restricted
         ) as push_id:
             try:
-                sha = await storage.call(
-                    row.id,
-                    merge.merge,
-                    base_ref=base_ref,
-                    expected_base=ground.base,
-                    head=ground.head,
-                    style=request.style,
-                    message=_message(request),
-                    author=person(actor),
-                    committer=person(actor),
-                )
+                sha = await _merge(storage, judge, contents, row.id, person(actor), request, ground)
             except MergeConflict as error:
                 if request.head_branch and not await _fit(storage, row.id, ground):
                     raise NotAllowed("the branches conflict") from error
@@ -221,6 +219,42 @@ async def merge_pull(
                 await asyncio.shield(pushes.settle(push_id))
     already = sha == ground.base
     return Merged(sha=sha, already=already, base_sha=ground.base, merge_base=ground.merge_base or "")
+
+
+async def _merge(
+    storage: Storage,
+    judge: ContentJudge,
+    contents: ContentRule | None,
+    repository_id: int,
+    who: Person,
+    request: Merge,
+    ground: merge.MergeInputs,
+) -> str:
+    """The new tip of the base branch; raises what ``merge.merge`` raises, and NotAllowed for what ``contents`` forbids."""
+    base_ref = BRANCHES + request.base_branch
+    act = partial(
+        merge.merge if contents is None else merge.merged,
+        base_ref=base_ref,
+        expected_base=ground.base,
+        head=ground.head,
+        style=request.style,
+        message=_message(request),
+        author=who,
+        committer=who,
+    )
+    sha = await storage.call(repository_id, act)
+    if contents is None or sha == ground.base:
+        return sha
+    if contents.signed and sha != ground.head:
+        raise NotAllowed(
+            f"the rule {contents.rule_name!r} protects the branch: it takes signed commits only, and the server signs "
+            "none; merge by fast-forward"
+        )
+    change = RefChange(base_ref, ground.base, sha)
+    if reason := await judge.refusal(contents, change):
+        raise NotAllowed(reason)
+    await storage.call(repository_id, move_ref, change)
+    return sha
 
 
 async def _ground(storage: Storage, repository_id: int, request: Merge, base_ref: str) -> merge.MergeInputs:

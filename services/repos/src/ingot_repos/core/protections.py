@@ -5,7 +5,7 @@ several rules that name a branch the first by priority protects it. A tag may be
 it lets pass. Rules hold for owners as well; they may change the rules.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -14,6 +14,7 @@ from ingot_chassis.errors import Denied, Invalid, NotAllowed
 from ingot_chassis.security.principal import Principal
 from ingot_contracts.repos import Level, MergeRule, reaches
 from ingot_repos.core import globs
+from ingot_repos.core.branch_contents import MOST_PATTERNS, ContentRule, read_patterns
 from ingot_repos.core.names import LONGEST_BRANCH
 from ingot_repos.git.refs import BRANCHES, TAGS, ZERO_OID, RefChange, is_valid_ref_name
 from ingot_repos.git.update_hook import RefRefusal
@@ -59,49 +60,56 @@ class Rules(msgspec.Struct, frozen=True):
         return next((row for row in self.branches if globs.matches(row.rule_name, name)), None)
 
     def may_push(self, actor: Actor, name: str, tip: str) -> bool:
-        """Whether ``actor`` may let a branch go on from its commit ``tip``."""
-        refusals = self.refusals(actor, [RefChange(BRANCHES + name, tip, tip)])
-        return all(refusal.forced_only for refusal in refusals)
-
-    def refusals(self, actor: Actor, changes: Iterable[RefChange]) -> list[RefRefusal]:
-        """The changes that ``actor`` may not make."""
-        refusals = (self._refusal(actor, change) for change in changes)
-        return [refusal for refusal in refusals if refusal is not None]
-
-    def require(self, actor: Actor, changes: Iterable[RefChange], *, forced: bool = False) -> None:
-        """Raises Denied, with the reason, unless ``actor`` may make all of these changes."""
-        for refusal in self.refusals(actor, changes):
-            if forced or not refusal.forced_only:
-                raise Denied(refusal.reason)
-
-    def _refusal(self, actor: Actor, change: RefChange) -> RefRefusal | None:
-        for prefix, kind in ((BRANCHES, "branch"), (TAGS, "tag")):
-            if change.name.startswith(prefix):
-                name = change.name.removeprefix(prefix)
-                if change.after != ZERO_OID and not is_valid_ref_name(name):
-                    return RefRefusal(change.name, f"a {kind} cannot have this name: no URL could name it")
-                return (
-                    self._of_branch(actor, name, change)
-                    if kind == "branch"
-                    else self._of_tag(actor, name, change)
-                )
-        return None
-
-    def _of_branch(self, actor: Actor, name: str, change: RefChange) -> RefRefusal | None:
+        """Whether ``actor`` may let a branch go on from its commit ``tip``, with any commits and files that may be in it."""
         row = self.of_branch(name)
+        if row is not None and _refusal_of_push(read_rule(row), actor):
+            return False
+        refusals = self.refusals(actor, [RefChange(BRANCHES + name, tip, tip)])
+        return all(refusal.forced_only or refusal.question for refusal in refusals)
+
+    def contents_of(self, branch: str) -> ContentRule | None:
+        """What the commits and files of a merge into a branch must be like."""
+        row = self.of_branch(branch)
         if row is None:
             return None
+        rule = _content_rule(row, read_rule(row))
+        return rule if rule.signed or rule.protected else None
+
+    def refusals(self, actor: Actor, changes: Iterable[RefChange]) -> list[RefRefusal]:
+        """The changes that ``actor`` may not make; those with a question depend on the commits that come."""
+        return [refusal for change in changes for refusal in self._refusals(actor, change)]
+
+    def require(self, actor: Actor, changes: Iterable[RefChange], *, forced: bool = False) -> None:
+        """Raises Denied, with the reason, unless ``actor`` may make all of these changes, whatever they bring."""
+        for refusal in self.refusals(actor, changes):
+            if not refusal.question and (forced or not refusal.forced_only):
+                raise Denied(refusal.reason)
+
+    def _refusals(self, actor: Actor, change: RefChange) -> Iterator[RefRefusal]:
+        for prefix, kind in ((BRANCHES, "branch"), (TAGS, "tag")):
+            if not change.name.startswith(prefix):
+                continue
+            name = change.name.removeprefix(prefix)
+            if change.after != ZERO_OID and not is_valid_ref_name(name):
+                yield RefRefusal(change.name, f"a {kind} cannot have this name: no URL could name it")
+            elif kind == "branch":
+                yield from self._of_branch(actor, name, change)
+            else:
+                yield from self._of_tag(actor, name, change)
+
+    def _of_branch(self, actor: Actor, name: str, change: RefChange) -> Iterator[RefRefusal]:
+        row = self.of_branch(name)
+        if row is None:
+            return
         rule, text = read_rule(row), f"the rule {row.rule_name!r} protects the branch {name!r}"
         if change.after == ZERO_OID:
-            return RefRefusal(change.name, f"{text}: it is not deleted")
-        if not rule.enable_push:
-            return RefRefusal(change.name, f"{text}: it changes by pull requests only")
-        if rule.enable_push_whitelist and not actor.is_among(
-            rule.push_whitelist_usernames,
-            rule.push_whitelist_teams,
-            deploy_keys=rule.push_whitelist_deploy_keys,
-        ):
-            return RefRefusal(change.name, f"{text}: you are not among those who may push to it")
+            yield RefRefusal(change.name, f"{text}: it is not deleted")
+            return
+        refusal = _refusal_of_push(rule, actor)
+        contents = _content_rule(row, rule, refusal)
+        if refusal and not contents.unprotected:
+            yield RefRefusal(change.name, f"{text}: {refusal}")
+            return
         may_force = rule.enable_force_push and (
             not rule.enable_force_push_allowlist
             or actor.is_among(
@@ -110,15 +118,15 @@ class Rules(msgspec.Struct, frozen=True):
                 deploy_keys=rule.force_push_allowlist_deploy_keys,
             )
         )
-        if may_force or change.before == ZERO_OID:
-            return None
-        return RefRefusal(change.name, f"{text}: its history is not replaced", forced_only=True)
+        if not may_force and change.before != ZERO_OID:
+            yield RefRefusal(change.name, f"{text}: its history is not replaced", forced_only=True)
+        if contents.signed or contents.protected or contents.refusal:
+            yield RefRefusal(change.name, "", question=contents.question())
 
-    def _of_tag(self, actor: Actor, name: str, change: RefChange) -> RefRefusal | None:
+    def _of_tag(self, actor: Actor, name: str, change: RefChange) -> Iterator[RefRefusal]:
         rows = [row for row in self.tags if globs.matches(row.name_pattern, name)]
-        if not rows or any(actor.is_among(read_ids(row.user_ids), read_ids(row.team_ids)) for row in rows):
-            return None
-        return RefRefusal(change.name, f"the rule {rows[0].name_pattern!r} protects the tag {name!r}")
+        if rows and not any(actor.is_among(read_ids(row.user_ids), read_ids(row.team_ids)) for row in rows):
+            yield RefRefusal(change.name, f"the rule {rows[0].name_pattern!r} protects the tag {name!r}")
 
 
 def actor_of(principal: Principal, row: RepositoryRow, level: Level) -> Actor:
@@ -135,6 +143,11 @@ async def rules_of(db: Executor, repository_id: int) -> Rules:
     )
 
 
+async def branch_rules_of(db: Executor, repository_id: int) -> Rules:
+    """Those for branches alone."""
+    return Rules(await protections.list_branch_rules(db, repository_id), ())
+
+
 def may_merge(rule: BranchRule, actor: Actor) -> bool:
     """Whether ``actor`` is among those who may merge into the branches of a rule."""
     return not rule.enable_merge_whitelist or actor.is_among(
@@ -142,15 +155,17 @@ def may_merge(rule: BranchRule, actor: Actor) -> bool:
     )
 
 
-async def merge_rule(db: Executor, row: RepositoryRow, actor: Actor, branch: str, head_sha: str) -> MergeRule:
+async def merge_rule(
+    db: Executor, rules: Rules, repository_id: int, actor: Actor, branch: str, head_sha: str
+) -> MergeRule:
     """What the protection of ``branch`` demands of a merge of ``head_sha`` by ``actor``."""
-    protection = Rules(await protections.list_branch_rules(db, row.id), ()).of_branch(branch)
+    protection = rules.of_branch(branch)
     if protection is None:
         return MergeRule()
     rule = read_rule(protection)
     missing: list[str] = []
     if rule.enable_status_check:
-        missing = await _missing_checks(db, row.id, rule, head_sha)
+        missing = await _missing_checks(db, repository_id, rule, head_sha)
     bypasses = rule.enable_bypass_allowlist and actor.is_among(
         rule.bypass_allowlist_usernames, rule.bypass_allowlist_teams
     )
@@ -194,6 +209,40 @@ def check_pattern(pattern: str, field: str) -> str:
     except globs.InvalidPattern as error:
         raise Invalid.field(field, "format", str(error)) from None
     return pattern
+
+
+def check_file_patterns(text: str, field: str) -> str:
+    """``text``, if it is patterns of files that semicolons part. Raises Invalid."""
+    patterns = read_patterns(text)
+    if len(patterns) > MOST_PATTERNS:
+        raise Invalid.field(field, "limit", f"has more than {MOST_PATTERNS} patterns")
+    for pattern in patterns:
+        check_pattern(pattern, field)
+    return text
+
+
+def _refusal_of_push(rule: BranchRule, actor: Actor) -> str:
+    """Why ``actor`` may not push to the branches of a rule; nothing if they may."""
+    if not rule.enable_push:
+        return "it changes by pull requests only"
+    if rule.enable_push_whitelist and not actor.is_among(
+        rule.push_whitelist_usernames,
+        rule.push_whitelist_teams,
+        deploy_keys=rule.push_whitelist_deploy_keys,
+    ):
+        return "you are not among those who may push to it"
+    return ""
+
+
+def _content_rule(row: BranchProtectionRow, rule: BranchRule, refusal: str = "") -> ContentRule:
+    return ContentRule(
+        repository_id=row.repository_id,
+        rule_name=row.rule_name,
+        signed=rule.require_signed_commits,
+        protected=read_patterns(rule.protected_file_patterns),
+        unprotected=read_patterns(rule.unprotected_file_patterns),
+        refusal=refusal,
+    )
 
 
 async def _missing_checks(db: Executor, repository_id: int, rule: BranchRule, head_sha: str) -> list[str]:

@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager
 
 from ingot_chassis.errors import Denied
 from ingot_repos.core import access
+from ingot_repos.core.branch_contents import ContentJudge
 from ingot_repos.core.protections import Actor, Rules
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.git.branches import is_fast_forward
@@ -36,9 +37,11 @@ class RefUpdates:
         actor: AccountRow,
         rules: Rules,
         mover: Actor,
+        judge: ContentJudge,
         *,
         restricted: bool,
     ) -> None:
+        self._judge = judge
         self._storage, self._pushes, self._rules, self._mover = storage, pushes, rules, mover
         self.row, self.actor, self._restricted = row, actor, restricted
 
@@ -51,6 +54,7 @@ class RefUpdates:
         """
         require_changeable(self.row)
         self._rules.require(self._mover, changes, forced=await self._is_forced(changes))
+        await self._judge.require(self._rules.refusals(self._mover, changes), changes)
         names = [change.name for change in changes]
         async with self._pushes.journaled(
             self.row.id, self.actor.id, names, restricted=self._restricted, small=True

@@ -86,7 +86,35 @@ def merge(
     """Merge `head` into `base_ref` and return the new target of the ref. Blocks.
 
     If the base contains the head already, nothing changes and the base is returned. So a merge is idempotent: it can
-    be repeated if its answer was lost.
+    be repeated if its answer was lost. Arguments and errors are those of `merged`.
+    """
+    new = merged(
+        repo,
+        base_ref=base_ref,
+        expected_base=expected_base,
+        head=head,
+        style=style,
+        message=message,
+        author=author,
+        committer=committer,
+    )
+    if new != expected_base:
+        move_ref(repo, RefChange(base_ref, expected_base, new))
+    return new
+
+
+def merged(
+    repo: pygit2.Repository,
+    *,
+    base_ref: str,
+    expected_base: str,
+    head: str,
+    style: MergeStyle,
+    message: str,
+    author: Person,
+    committer: Person,
+) -> str:
+    """Make the commit to which `base_ref` has to move to have `head`. Blocks; moves nothing.
 
     Args:
         repo: the bare repository.
@@ -110,9 +138,7 @@ def merge(
     if _contains(repo, base, tip):
         return expected_base
     who = (signature(author), signature(committer))
-    new = _merge_commit(repo, base, tip, style, message, who)
-    move_ref(repo, RefChange(base_ref, expected_base, new))
-    return new
+    return _merge_commit(repo, base, tip, style, message, who)
 
 
 def update(

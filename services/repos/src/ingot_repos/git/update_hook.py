@@ -14,27 +14,41 @@ from pathlib import Path
 import msgspec
 
 from ingot_repos.git.configuration import PROPOSALS
+from ingot_repos.git.hook_questions import process_name
 
 REFUSALS = "INGOT_REFUSALS"
+ASKED = "INGOT_ASKED"
 MAX_FILE_BYTES = "INGOT_MAX_FILE_BYTES"
 LONGEST = 64 * 1024
 """Bytes; Linux takes variables of at most 128 KiB."""
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 _UPDATE = r"""#!/bin/sh
-# $1 is the ref, $2 its id, $3 its new id. A line of INGOT_REFUSALS: ref or * for all, always or forced, reason, with tabs.
+# $1 is the ref, $2 its id, $3 its new id. A line of INGOT_REFUSALS: ref or * for all, when, reason, with tabs; when is
+# always, forced, or asked: then a question stands for the reason, and the process INGOT_ASKED answers it.
 tab=$(printf '\t')
+folder=$(dirname "$0")/../questions/$INGOT_ASKED
+ask() {
+    [ -p "$folder/asked" ] && own=$(mktemp -d "$folder/XXXXXXXX") && mkfifo -m 600 "$own/answer" || return
+    exec 3<>"$own/answer" || return
+    printf '%s\n' "$@" >"$own/question" && printf '%s\n' "${own##*/}" 1<>"$folder/asked" && IFS= read -r answer <&3
+    rm -rf "$own"
+}
 printf '%s\n' "$INGOT_REFUSALS" | {
     while IFS="$tab" read -r ref when reason; do
         [ "$ref" = "$1" ] || [ "$ref" = "*" ] || continue
         if [ "$when" = forced ] && git merge-base --is-ancestor "$2" "$3" 2>/dev/null; then continue; fi
+        if [ "$when" = asked ]; then
+            answer="-UNKNOWN"
+            ask "$1" "$2" "$3" "$reason"
+            [ "$answer" != "+" ] || continue
+            reason=${answer#-}
+        fi
         printf '%s\n' "$reason" >&2
         exit 1
     done
     exit 0
 }
-"""
-
-
+""".replace("UNKNOWN", "what the push brings could not be looked at; push again")
 _PRE_RECEIVE = r"""#!/bin/sh
 # Lines of old id, new id, ref. The new objects are looked through to the end, or the push is refused.
 updates=$(cat)
@@ -71,11 +85,20 @@ exit 1
 
 
 class RefRefusal(msgspec.Struct, frozen=True):
-    """Why a ref may not move; with ``forced_only`` only when the new commit does not continue the old one."""
+    """Why a ref may not move; with ``forced_only`` only when the new commit does not continue the old one.
+
+    With ``question`` the ref may move, unless the answer of ``HookQuestions`` is a reason.
+    """
 
     ref: str
     reason: str
     forced_only: bool = False
+    question: str = ""
+
+    def line(self) -> str:
+        """As the hook reads it."""
+        when = "asked" if self.question else "forced" if self.forced_only else "always"
+        return f"{self.ref}\t{when}\t{_CONTROL.sub('?', self.question or self.reason)}"
 
 
 def hooks_folder(root: Path, *, refuses_refs: bool = True) -> Path:
@@ -98,11 +121,8 @@ def hooks_folder(root: Path, *, refuses_refs: bool = True) -> Path:
 
 def hook_environment(refusals: Sequence[RefRefusal], max_file_bytes: int = 0) -> dict[str, str]:
     """What the hooks read. If the refusals are too long for a variable, every ref of the push is refused."""
-    text = "\n".join(
-        f"{one.ref}\t{'forced' if one.forced_only else 'always'}\t{_CONTROL.sub('?', one.reason)}"
-        for one in refusals
-        if not _CONTROL.search(one.ref)  # git takes no such ref
-    )
+    # git takes no ref with such characters
+    text = "\n".join(one.line() for one in refusals if not _CONTROL.search(one.ref))
     if len(text.encode(errors="surrogateescape")) > LONGEST:
         text = f"*\talways\t{len(refusals)} of these refs may not be pushed; push the others without them"
-    return {REFUSALS: text, MAX_FILE_BYTES: str(max_file_bytes)}
+    return {REFUSALS: text, ASKED: process_name(), MAX_FILE_BYTES: str(max_file_bytes)}

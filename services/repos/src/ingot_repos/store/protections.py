@@ -46,6 +46,9 @@ class BranchRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     enable_bypass_allowlist: bool = False
     bypass_allowlist_usernames: list[int] = []
     bypass_allowlist_teams: list[int] = []
+    require_signed_commits: bool = False
+    protected_file_patterns: str = ""
+    unprotected_file_patterns: str = ""
 
 
 class BranchProtectionRow(TypedRow):

@@ -1,0 +1,117 @@
+"""What a rule demands of the commits and files that a branch gets: signatures, and files that stay as they are.
+
+Pushes, changes by the API and merges are all judged here, before the branch moves.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from functools import partial
+
+import msgspec
+import structlog
+
+from ingot_chassis.errors import Denied
+from ingot_repos.clients.identity import HttpIdentity
+from ingot_repos.core import globs
+from ingot_repos.core.signatures import Signed, verify_all
+from ingot_repos.git.new_contents import MOST_COMMITS, NewCommit, new_contents
+from ingot_repos.git.read_cache import SharedCache
+from ingot_repos.git.refs import BRANCHES, RefChange
+from ingot_repos.git.storage import Storage
+from ingot_repos.git.update_hook import RefRefusal
+
+log = structlog.get_logger()
+
+UNKNOWN = "what the push brings could not be looked at; push again"
+MOST_PATTERNS = 50
+_SHOWN = 12
+
+
+class ContentRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Patterns are of paths, any case of letters. With ``refusal`` nothing but ``unprotected`` files may change: it says why."""
+
+    repository_id: int
+    rule_name: str
+    signed: bool = False
+    protected: tuple[str, ...] = ()
+    unprotected: tuple[str, ...] = ()
+    refusal: str = ""
+
+    def question(self) -> str:
+        """The rule as the hook of a push passes it on to ``ContentJudge.answer``."""
+        return msgspec.json.encode(self).decode()
+
+
+class ContentJudge:
+    """Decides by ``ContentRule``; ``verdicts`` are those of ``verify_all``."""
+
+    def __init__(self, storage: Storage, identity: HttpIdentity, verdicts: SharedCache[bool]) -> None:
+        self._storage, self._identity, self._verdicts = storage, identity, verdicts
+
+    async def answer(self, question: str, change: RefChange) -> str:
+        """Why a push may not make the change; nothing if it may. Never raises: what is not known is refused."""
+        try:
+            return await self.refusal(msgspec.json.decode(question, type=ContentRule), change)
+        except Exception:
+            log.exception("the contents of a push were not judged")
+            return UNKNOWN
+
+    async def require(self, refusals: Sequence[RefRefusal], changes: Sequence[RefChange]) -> None:
+        """Raises Denied, with the reason, if one of the changes is refused for its contents."""
+        by_ref = {change.name: change for change in changes}
+        for refusal in refusals:
+            if refusal.question:
+                rule = msgspec.json.decode(refusal.question, type=ContentRule)
+                if reason := await self.refusal(rule, by_ref[refusal.ref]):
+                    raise Denied(reason)
+
+    async def refusal(self, rule: ContentRule, change: RefChange) -> str:
+        """Why the change may not be made; nothing if it may. One question to identity at most."""
+        contents = await self._storage.call(
+            rule.repository_id,
+            new_contents,
+            change.before,
+            change.after,
+            partial(globs.matches, rule.rule_name),
+            with_commits=rule.signed,
+            with_files=bool(rule.protected or rule.refusal),
+        )
+        text = f"the rule {rule.rule_name!r} protects the branch {change.name.removeprefix(BRANCHES)!r}"
+        if contents.commits is None:
+            return f"{text}: more than {MOST_COMMITS} new commits are not looked at; push them in parts"
+        if unverified := await self._unverified(contents.commits):
+            return f"{text}: the commit {unverified[:_SHOWN]} has no verified signature"
+        if contents.files is None:
+            return f"{text}: more files change than are looked at; push them in parts"
+        files = sorted(contents.files)
+        for file in files:
+            if _match(rule.protected, file):
+                return f"{text}: the file {file!r} does not change"
+        if rule.refusal and not all(_match(rule.unprotected, file) for file in files):
+            return f"{text}: {rule.refusal}"
+        return ""
+
+    async def _unverified(self, commits: Collection[NewCommit]) -> str:
+        """The first commit without a verified signature; nothing if there is none."""
+        signed = {
+            commit.oid: Signed(commit.signature, commit.email)
+            for commit in commits
+            if commit.signature is not None
+        }
+        if len(signed) == len(commits):
+            verifications = await verify_all(self._identity, signed, self._verdicts)
+            signed = {oid: one for oid, one in signed.items() if verifications[oid].verified}
+        return next((commit.oid for commit in commits if commit.oid not in signed), "")
+
+
+def read_patterns(text: str) -> tuple[str, ...]:
+    """The patterns of a field, which semicolons part. A slash before the first folder says nothing."""
+    parts = (part.strip().lower().removeprefix("/") for part in re.split(r"[;\n]", text))
+    return tuple(part for part in parts if part)
+
+
+def _match(patterns: Collection[str], file: str) -> bool:
+    name = file.lower()
+    return name in patterns or any(
+        not globs.is_plain(pattern) and globs.matches(pattern, name) for pattern in patterns
+    )

@@ -1,0 +1,112 @@
+"""Questions of the hook `update` to the process that started git: whether a ref may get the commits that arrived.
+
+The hook makes a folder with its question and a FIFO for the answer, and writes the name of the folder into the FIFO
+of the process, all of them below ``questions`` in the storage. A line is one write, so lines do not mix (pipe(7)).
+"""
+
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+import socket
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import structlog
+
+from ingot_repos.git.refs import RefChange
+
+log = structlog.get_logger()
+
+_ABANDONED_SECONDS = 2 * 3600.0
+_LONGEST_LINE = 2000
+_CONTROL = re.compile("[\x00-\x1f\x7f]")
+
+
+def process_name() -> str:
+    """The folder of this process below ``questions``."""
+    return f"{socket.gethostname()}-{os.getpid()}"
+
+
+class HookQuestions:
+    """``answer(question, change)`` says why a ref may not move, or nothing.
+
+    Args:
+        root: the folder of the storage.
+        answer: see above.
+    """
+
+    def __init__(self, root: Path, answer: Callable[[str, RefChange], Awaitable[str]]) -> None:
+        self._root, self._answer = root / "questions", answer
+        self._fifo = -1
+        self._unread = b""
+        self._tasks = set[asyncio.Task[None]]()
+
+    async def open(self) -> None:
+        """From here on questions are answered. Where there can be no FIFO, the hook finds none, and refuses."""
+        self._clear()
+        folder = self._root / process_name()
+        folder.mkdir(parents=True, exist_ok=True)
+        fifo = folder / "asked"
+        fifo.unlink(missing_ok=True)
+        try:
+            os.mkfifo(fifo, 0o600)
+        except OSError as error:
+            log.warning(
+                "the storage takes no FIFO; pushes by rules about files and signatures are refused",
+                error=repr(error),
+            )
+            return
+        # For writing too: so it never ends, and the hook's write does not wait for a reader.
+        self._fifo = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)
+        asyncio.get_running_loop().add_reader(self._fifo, self._read)
+
+    async def close(self) -> None:
+        if self._fifo < 0:
+            return
+        asyncio.get_running_loop().remove_reader(self._fifo)
+        os.close(self._fifo)
+        self._fifo = -1
+        shutil.rmtree(self._root / process_name(), ignore_errors=True)
+
+    def _clear(self) -> None:
+        """Remove the folders of processes that died."""
+        if not self._root.is_dir():
+            return
+        for folder in self._root.iterdir():
+            with contextlib.suppress(OSError):
+                if folder.stat().st_mtime <= time.time() - _ABANDONED_SECONDS and not _is_read(
+                    folder / "asked"
+                ):
+                    shutil.rmtree(folder, ignore_errors=True)
+
+    def _read(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            self._unread += os.read(self._fifo, 64 * 1024)
+        *names, self._unread = self._unread.split(b"\n")
+        for name in names:
+            task = asyncio.create_task(self._reply(self._root / process_name() / os.fsdecode(name)))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _reply(self, folder: Path) -> None:
+        """Answer the question in a folder: a line of ``+`` alone, or of ``-`` and the reason."""
+        with contextlib.suppress(OSError):  # the hook was killed
+            ref, before, after, question = (folder / "question").read_bytes().decode().split("\n")[:4]
+            reason = await self._answer(question, RefChange(ref, before, after))
+            line = f"-{_CONTROL.sub('?', reason)}".encode()[:_LONGEST_LINE] if reason else b"+"
+            descriptor = os.open(folder / "answer", os.O_WRONLY | os.O_NONBLOCK)
+            try:
+                os.write(descriptor, line + b"\n")
+            finally:
+                os.close(descriptor)
+
+
+def _is_read(fifo: Path) -> bool:
+    try:
+        os.close(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,207 @@
+"""Rules about the commits and files of a branch: for pushes, changes by the API and merges."""
+
+import asyncio
+import os
+from asyncio.subprocess import PIPE
+
+import pytest
+
+from ingot_repos.core.branch_contents import UNKNOWN
+from ingot_repos.git.update_hook import RefRefusal, hook_environment, hooks_folder
+
+from .code_world import opened
+from .test_protections import merge, protect, push, tip_of
+from .test_signatures import SshKey, register
+from .test_signatures import commit as signed_commit
+from .world import commit, git
+
+FILES = "/repos/ann/app/contents"
+PULL = {"base_branch": "master", "head_branch": "topic", "number": 1}
+
+
+@pytest.fixture
+async def questions(world):
+    """Those of the hooks are answered, as in a process that has started."""
+    await world.app.state.questions.open()
+    yield world.app.state.questions
+    await world.app.state.questions.close()
+
+
+@pytest.fixture
+async def work(base, ann, bob, git_url, questions, tmp_path):
+    """The work tree of ann/app, at master; topic is one commit ahead, which adds b.txt."""
+    await ann.call("PUT", "/api/v1/repos/ann/app/collaborators/bob", {"permission": "write"})
+    await git("checkout", "-q", "master", cwd=tmp_path / "work")
+    return tmp_path / "work"
+
+
+async def run_hook(folder, question):
+    """Exit code and output of the hook `update`."""
+    environment = hook_environment([RefRefusal("refs/heads/master", "", question=question)])
+    process = await asyncio.create_subprocess_exec(
+        hooks_folder(folder) / "update", "refs/heads/master", "0" * 40, "1" * 40,
+        env=environment | {"PATH": os.environ["PATH"]}, stderr=PIPE,
+    )  # fmt: skip
+    _, output = await process.communicate()
+    return process.returncode, output.decode().strip()
+
+
+@pytest.mark.parametrize(
+    ("patterns", "name", "is_protected"),
+    [
+        ("*.lock;/CI/**", "ci/build.yml", True),
+        ("*.lock ; ci/**", "yarn.LOCK", True),
+        ("*.lock;ci/**", "sub/yarn.lock", False),
+        ("makefile", "Makefile", True),
+        (";", "Makefile", False),
+    ],
+)
+async def test_a_push_changes_no_protected_file(ann, git_url, work, patterns, name, is_protected):
+    await protect(ann, "mas*", enable_push=True, protected_file_patterns=patterns)
+    before = await tip_of(ann)
+    await commit(work, "free.txt")
+    new = await commit(work, name)
+    code, output = await push(ann, git_url, work, "master", "master:other")
+    reason = f"remote: the rule 'mas*' protects the branch 'master': the file {name!r} does not change"
+    assert (code != 0, reason in output) == (is_protected, is_protected), output
+    assert await tip_of(ann) == (before if is_protected else new)
+    assert await tip_of(ann, "other") == new
+
+
+async def test_what_a_push_takes_back_again_has_not_changed(ann, git_url, work):
+    await protect(ann, "master", enable_push=True, protected_file_patterns="a.txt")
+    await commit(work, "a.txt", "two\n")
+    await commit(work, "a.txt", "one\n")
+    assert (await push(ann, git_url, work, "master"))[0] == 0
+
+
+async def test_a_forced_push_that_drops_a_protected_file_is_refused(ann, git_url, work):
+    await protect(ann, "topic", enable_push=True, enable_force_push=True, protected_file_patterns="b.txt")
+    code, output = await push(ann, git_url, work, "+master:topic")
+    assert (code, "the file 'b.txt' does not change" in output) == (1, True)
+
+
+async def test_a_new_branch_is_compared_with_what_it_goes_on_from(ann, git_url, work):
+    await protect(ann, "release/*", enable_push=True, protected_file_patterns="*.lock")
+    assert (await push(ann, git_url, work, "master:release/1"))[0] == 0
+    await commit(work, "yarn.lock")
+    assert (await push(ann, git_url, work, "master:release/2"))[0] == 1
+    assert (await push(ann, git_url, work, "master"))[0] == 0
+    await git("checkout", "-q", "topic", cwd=work)
+    await git("merge", "-q", "master", "-m", "both", cwd=work)
+    assert (await push(ann, git_url, work, "topic:release/2", "topic:release/3"))[0] == 0
+    await commit(work, "yarn.lock")
+    code, output = await push(ann, git_url, work, "topic:release/4")
+    assert (code, "'yarn.lock'" in output) == (1, True)
+
+
+async def test_unprotected_files_are_pushed_by_those_who_may_not_push(ann, bob, git_url, work):
+    await protect(
+        ann, "master", unprotected_file_patterns="docs/**;*.md", protected_file_patterns="docs/law.md"
+    )
+    for name, refusal in (
+        ("docs/a/b.txt", ""),
+        ("readme.md", ""),
+        ("a.txt", "it changes by pull requests only"),
+        ("docs/law.md", "the file 'docs/law.md' does not change"),
+    ):
+        await commit(work, name)
+        code, output = await push(bob, git_url, work, "master")
+        assert (code, refusal in output) == (1 if refusal else 0, True), output
+        if refusal:
+            await git("reset", "-q", "--hard", "HEAD~1", cwd=work)
+    await git("reset", "-q", "--hard", "HEAD~1", cwd=work)
+    code, output = await push(bob, git_url, work, "+master")
+    assert (code, "its history is not replaced" in output) == (1, True)
+    assert not (await bob.get("/repos/ann/app/branches/master")).json()["user_can_push"]
+
+
+async def test_the_api_changes_files_as_a_push_does(ann, bob, work):
+    rule = {"protected_file_patterns": "*.lock", "unprotected_file_patterns": "*.md"}
+    await protect(ann, "master", **rule)
+    await protect(ann, "topic", enable_push=True, **rule)
+    for branch, name, status, reason in (
+        ("master", "a.md", 201, ""),
+        ("master", "a.rs", 403, "it changes by pull requests only"),
+        ("master", "a.lock", 403, "the file 'a.lock' does not change"),
+        ("topic", "a.rs", 201, ""),
+        ("topic", "a.lock", 403, "the file 'a.lock' does not change"),
+    ):
+        body = {"content": "b25l", "message": "one", "branch": branch}
+        answer = await bob.post(f"{FILES}/{name}", body)
+        assert (answer.status_code, reason in answer.text) == (status, True), answer.text
+
+
+async def test_a_merge_changes_no_protected_file_unless_who_may_overrides(ann, bob, work):
+    await protect(ann, "master", protected_file_patterns="b.*")
+    for person, override, status in (
+        (bob, False, 405),
+        (bob, True, 405),
+        (ann, False, 405),
+        (ann, True, 200),
+    ):
+        answer = await merge(person, override=override)
+        assert answer.status_code == status
+        assert status == 200 or "the file 'b.txt' does not change" in answer.json()["message"]
+
+
+async def test_unsigned_commits_are_refused_wherever_they_come_from(ann, git_url, work):
+    await protect(ann, "master", enable_push=True, require_signed_commits=True)
+    before, new = await tip_of(ann), await commit(work)
+    code, output = await push(ann, git_url, work, "master", "master:other")
+    assert (code, f"the commit {new[:12]} has no verified signature" in output) == (1, True)
+    answer = await ann.post(f"{FILES}/one.txt", {"content": "b25l", "branch": "master"})
+    assert (answer.status_code, "has no verified signature" in answer.text) == (403, True)
+    for override in (False, True):
+        answer = await merge(ann, override=override)
+        assert (answer.status_code, "merge by fast-forward" in answer.text) == (405, True)
+    body = PULL | {
+        "head_sha": await tip_of(ann, "topic"),
+        "head_repository_id": 1,
+        "style": "fast-forward-only",
+    }
+    answer = await ann.internal("POST", "1/merge", body)
+    assert (answer.status_code, "has no verified signature" in answer.text) == (405, True)
+    assert await tip_of(ann) == before
+
+
+async def test_commits_that_are_signed_by_their_committers_are_pushed_and_merged(
+    world, ann, base, git_url, work
+):
+    await protect(ann, "master", enable_push=True, require_signed_commits=True)
+    key, other = SshKey(), SshKey()
+    register(world, key)
+    register(world, other, "bob@example.org")
+    repo, parent = opened(world, base), await tip_of(ann)
+    for number, (signer, code) in enumerate(((other, 1), (key, 0))):
+        oid = signed_commit(repo, f"commit {number}", signer.sign, parent)
+        repo.references.create(f"refs/heads/signed-{number}", oid)
+        await git("fetch", "-q", f"{git_url}/ann/app.git", f"signed-{number}", cwd=work, person=ann)
+        refused, output = await push(ann, git_url, work, "FETCH_HEAD:refs/heads/master")
+        assert refused == code, output
+    head = signed_commit(repo, "to merge", key.sign, oid)
+    repo.references.create("refs/heads/topic", head, force=True)
+    body = PULL | {"head_sha": head, "head_repository_id": base, "style": "fast-forward-only"}
+    answer = await ann.internal("POST", f"{base}/merge", body)
+    assert (answer.status_code, answer.json().get("sha")) == (200, head), answer.text
+
+
+async def test_a_push_that_nobody_judges_is_refused(tmp_path):
+    assert await run_hook(tmp_path, "{}") == (1, UNKNOWN)
+
+
+async def test_a_question_without_an_answer_refuses_the_push(world, questions):
+    root = world.components.storage.root
+    assert await run_hook(root, '{"repository_id": 1}') == (1, UNKNOWN)
+    assert [file.name for file in root.glob("questions/*/*")] == ["asked"]
+    await questions.close()
+    assert not list((root / "questions").iterdir())
+
+
+@pytest.mark.parametrize("field", ["protected_file_patterns", "unprotected_file_patterns"])
+async def test_patterns_that_mean_nothing_are_refused(ann, base, field):
+    for patterns in ("a;[b", "a\x01", ";".join(map(str, range(51))), "{a,b"):
+        answer = await ann.post("/repos/ann/app/branch_protections", {"rule_name": "x", field: patterns})
+        assert (answer.status_code, field in answer.text) == (422, True)
+    rule = await protect(ann, "x", **{field: "a;b/**"})
+    assert rule[field] == "a;b/**"
