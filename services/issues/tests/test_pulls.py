@@ -28,6 +28,8 @@ async def test_a_pull_request_has_the_declared_shape(world):
     assert (await world.call("GET", "/issues/2")).json()["pull_request"] == {
         "merged": False,
         "merged_at": None,
+        "draft": False,
+        "html_url": pull["html_url"],
     }
     assert (await world.call("GET", "/pulls/1")).status_code == 404
     assert [pull["number"] for pull in (await world.call("GET", "/pulls")).json()] == [2]

@@ -77,6 +77,8 @@ class RepositoryMeta(msgspec.Struct, frozen=True, kw_only=True):
 class PullRequestMeta(msgspec.Struct, frozen=True, kw_only=True):
     merged: bool = False
     merged_at: datetime | None = None
+    draft: bool = False
+    html_url: str = ""
 
 
 class Issue(msgspec.Struct, frozen=True, kw_only=True):

@@ -141,13 +141,18 @@ class Presenter:
 
     def issue(self, issue: IssueDetails, repository: Repository) -> Issue:
         """An issue, or a pull request presented as an issue."""
-        merge = None
+        page, merge = self._page(issue, repository), None
         if isinstance(issue, PullDetails):
-            merge = PullRequestMeta(merged=issue.merged, merged_at=whole_seconds(issue.merged_at))
+            merge = PullRequestMeta(
+                merged=issue.merged,
+                merged_at=whole_seconds(issue.merged_at),
+                draft=is_draft(issue.title),
+                html_url=page,
+            )
         return Issue(
             number=issue.number,
             url=f"{self.root}api/v1/repos/{repository.full_name}/issues/{issue.number}",
-            html_url=self._page(issue, repository),
+            html_url=page,
             pull_request=merge,
             id=issue.id,
             created_at=issue.created_at.replace(microsecond=0),
