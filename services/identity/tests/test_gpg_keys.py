@@ -95,6 +95,7 @@ async def test_a_key_of_gnupg_is_shown_with_its_subkey_and_addresses(world):
         "can_certify": True,
         "created_at": "2024-01-02T03:04:05Z",
         "expires_at": "0001-01-01T00:00:00Z",
+        "verified": False,
     }
     assert base64.b64decode(key["public_key"])[0] & 0x80
     shown = {name: subkey[name] for name in subkey if name not in ("id", "public_key", "expires_at")}
@@ -108,6 +109,7 @@ async def test_a_key_of_gnupg_is_shown_with_its_subkey_and_addresses(world):
         "can_encrypt_storage": True,
         "can_certify": False,
         "created_at": "2024-01-02T03:04:05Z",
+        "verified": False,
     }
     assert subkey["expires_at"] > "2050"
 

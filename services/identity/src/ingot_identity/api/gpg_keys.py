@@ -38,7 +38,7 @@ class GPGKeyEmail(msgspec.Struct):
 class GPGKey(msgspec.Struct, kw_only=True):
     """`emails` are addresses of the owner; empty for others if the owner hides them.
 
-    `expires_at` is in the year 1 for a key that never does.
+    `expires_at` is in the year 1 for a key that never does. `verified` is false: nobody is asked to sign something with it.
     """
 
     id: int
@@ -53,6 +53,7 @@ class GPGKey(msgspec.Struct, kw_only=True):
     can_certify: bool
     created_at: datetime
     expires_at: datetime
+    verified: bool = False
 
 
 @get(
