@@ -1,4 +1,4 @@
-"""``ingot-repos serve|work|migrate|replay|doctor|ssh|fsck|shards``."""
+"""``ingot-repos serve|work|migrate|replay|doctor|ssh|fsck|shards|backup|restore``."""
 
 from argparse import ArgumentParser
 
@@ -6,6 +6,7 @@ from ingot_chassis.command import CommandGroup, service_main
 from ingot_repos.app import SCRIPTS, create_app, fsck, run_shard_command
 from ingot_repos.settings import Settings
 from ingot_repos.ssh import process
+from ingot_repos.workers import backups
 
 
 def add_shard_commands(parser: ArgumentParser) -> None:
@@ -42,7 +43,16 @@ def main() -> None:
     shards = CommandGroup(
         "list, add, balance and remove shards, and move repositories", add_shard_commands, run_shard_command
     )
-    service_main("repos", Settings, create_app, scripts=SCRIPTS, more=more, groups={"shards": shards})
+    groups = {
+        "shards": shards,
+        "backup": CommandGroup(
+            "copy the files of the shard, and end", backups.add_backup_options, backups.back_up
+        ),
+        "restore": CommandGroup(
+            "put a backup into an empty shard", backups.add_restore_options, backups.restore
+        ),
+    }
+    service_main("repos", Settings, create_app, scripts=SCRIPTS, more=more, groups=groups)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,135 @@
+"""Copies of folders of repositories and of uploads, made while they are used.
+
+A backup is a folder that is named by its time, and is whole from the moment in which it has that name. Files that never change
+(objects of git, uploads) are links to the same files in the backup before, so each backup takes the room of what is new.
+Everything here blocks.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+UNFINISHED = ".unfinished"
+TIME = "%Y-%m-%dT%H-%M-%S-%fZ"
+PASSES_OVER_OBJECTS = 100
+LOOSE = "[0-9a-f][0-9a-f]"
+PACKED = ("*.pack", "*.rev", "*.idx")
+
+
+def name_of_now() -> str:
+    """The name of a backup that is made now."""
+    return datetime.now(UTC).strftime(TIME)
+
+
+def list_whole(to: Path) -> list[Path]:
+    """The whole backups below ``to``, the oldest first."""
+    return sorted(path for path in to.glob("[0-9]*Z") if path.is_dir())
+
+
+def newest(to: Path) -> Path | None:
+    """The last of them."""
+    return max(list_whole(to), default=None)
+
+
+@contextlib.contextmanager
+def alone(to: Path) -> Iterator[None]:
+    """Make the folder and lock it for the block. Raises OSError, also when another backup is being made."""
+    to.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (to / ".lock").open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OSError(f"another backup to {to} is being made") from None
+        yield
+
+
+class FolderCopy:
+    """Copies a folder into the one of a backup; what the backup before has is linked."""
+
+    def __init__(self, source: Path, target: Path, before: Path | None) -> None:
+        self._source, self._target, self._before = source, target, before
+
+    def repositories(self) -> None:
+        """One pass over a folder of storage. A repository that was removed since the pass before stays as it was then."""
+        for repository in sorted(self._source.glob("repositories/*/*/*.git")):
+            with contextlib.suppress(FileNotFoundError):  # it was deleted meanwhile
+                self._repository(repository)
+
+    def files(self) -> None:
+        """One pass over a folder of uploads; what was removed since the pass before stays."""
+        for path in self._files_below(self._source):
+            with contextlib.suppress(FileNotFoundError):
+                self._immutable(path)
+
+    def _repository(self, repository: Path) -> None:
+        """Refs before objects, so that each ref has its objects; loose refs before packed ones, which they turn into."""
+        target = self._at(repository)
+        staged = target.with_name(f"{target.name}.staged")
+        shutil.rmtree(staged, ignore_errors=True)
+
+        def stage(path: Path) -> None:
+            copied = staged / path.relative_to(repository)
+            copied.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, copied)
+
+        (staged / "refs").mkdir(parents=True)
+        self._each(lambda: self._files_below(repository / "refs"), stage)
+        self._each(lambda: (path for path in repository.glob("[!.]*") if _is_setting(path)), stage)
+        if not (repository / "HEAD").exists():  # it is being deleted
+            shutil.rmtree(staged)
+            return
+        for folder in ("pack", "info"):
+            (target / "objects" / folder).mkdir(parents=True, exist_ok=True)
+        self._each(lambda: (repository / "objects").glob(f"{LOOSE}/[0-9a-f]*"), self._immutable)
+        self._each(lambda: self._packs(repository / "objects" / "pack"), self._immutable)
+        for entry in target.iterdir():
+            if entry.name != "objects":
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        for entry in staged.iterdir():
+            entry.rename(target / entry.name)
+        staged.rmdir()
+
+    def _packs(self, folder: Path) -> Iterator[Path]:
+        for pattern in PACKED:
+            yield from folder.glob(pattern)
+
+    def _each(self, paths: Callable[[], Iterator[Path]], copy: Callable[[Path], None]) -> None:
+        """Copy all ``paths``; look again when one went away, for git has then put it into another file."""
+        for _ in range(PASSES_OVER_OBJECTS):
+            try:
+                for path in paths():
+                    copy(path)
+            except FileNotFoundError:
+                continue
+            return
+        raise OSError(f"files of {self._source} do not hold still")
+
+    def _files_below(self, folder: Path) -> Iterator[Path]:
+        for top, _, names in os.walk(folder):
+            yield from (Path(top, name) for name in names if not name.endswith(".lock"))
+
+    def _at(self, path: Path) -> Path:
+        return self._target / path.relative_to(self._source)
+
+    def _immutable(self, path: Path) -> None:
+        target = self._at(path)
+        if target.exists():
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        earlier = self._before and self._before / path.relative_to(self._source)
+        if earlier and earlier.exists() and earlier.stat().st_size == path.stat().st_size:
+            with contextlib.suppress(OSError):  # a file system without links
+                target.hardlink_to(earlier)
+                return
+        copied = target.with_name(f"{target.name}.copy")
+        shutil.copy2(path, copied)
+        copied.rename(target)
+
+
+def _is_setting(path: Path) -> bool:
+    """HEAD, config, packed-refs and the like."""
+    return path.is_file() and path.suffix != ".lock"

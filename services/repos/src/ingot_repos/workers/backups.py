@@ -1,0 +1,91 @@
+"""`ingot-repos backup` and `restore`: the files of one shard, beside what was made of the databases before.
+
+The databases are copied first, by whoever starts this: what a row needs is there. Uploads come last. Refs that moved in between
+are announced by `ingot-repos doctor --repair` after a restoration.
+"""
+
+import asyncio
+import os
+import shutil
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from ingot_chassis.errors import CannotStart
+from ingot_repos.git.backups import UNFINISHED, FolderCopy, alone, list_whole, name_of_now, newest
+from ingot_repos.settings import Settings
+
+REPOSITORIES, FILES = "repositories", "files"
+
+
+def add_backup_options(parser: ArgumentParser) -> None:
+    """Of `backup`."""
+    parser.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="where backups are")
+    parser.add_argument("--keep", type=int, default=0, metavar="N", help="remove all but the last N; 0: none")
+
+
+def add_restore_options(parser: ArgumentParser) -> None:
+    """Of `restore`."""
+    parser.add_argument(
+        "--from",
+        dest="source",
+        type=Path,
+        required=True,
+        metavar="FOLDER",
+        help="a backup, or the folder of them: the newest",
+    )
+
+
+async def back_up(settings: Settings, options: Namespace) -> None:
+    """Copy what the shard has, also while it is used, and print where. Raises CannotStart."""
+    print(await asyncio.to_thread(_back_up, settings, options.to.absolute(), options.keep))  # noqa: T201 - asked for
+
+
+async def restore(settings: Settings, options: Namespace) -> None:
+    """Put a backup in the place of a shard that has nothing, and print which. Raises CannotStart."""
+    print(await asyncio.to_thread(_restore, settings, options.source.absolute()))  # noqa: T201 - asked for
+
+
+def _back_up(settings: Settings, to: Path, keep: int) -> Path:
+    try:
+        with alone(to):
+            new, before = to / UNFINISHED, newest(to)
+            # The copies of the databases were put there just before, if anybody made them.
+            for name in (REPOSITORIES, FILES):
+                shutil.rmtree(new / name, ignore_errors=True)
+            new.mkdir(mode=0o700, exist_ok=True)
+            for name, folder in _folders(settings).items():
+                copy = FolderCopy(folder, new / name, before and before / name)
+                copy.repositories() if name == REPOSITORIES else copy.files()
+            os.sync()
+            whole = to / name_of_now()
+            new.rename(whole)
+            for old in list_whole(to)[:-keep] if keep > 0 else ():
+                shutil.rmtree(old)
+    except OSError as error:
+        raise CannotStart(f"no backup was made: {error}") from error
+    return whole
+
+
+def _restore(settings: Settings, source: Path) -> Path:
+    backup = source if (source / REPOSITORIES).is_dir() else newest(source)
+    if backup is None or not (backup / REPOSITORIES).is_dir():
+        raise CannotStart(f"{source} is no backup and has none in it")
+    folders = _folders(settings)
+    if any(folders[REPOSITORIES].glob("repositories/*/*/*.git")):
+        raise CannotStart(f"{folders[REPOSITORIES]} has repositories; a backup is restored to an empty shard")
+    try:
+        for name, folder in folders.items():
+            if (backup / name).is_dir():
+                shutil.copytree(backup / name, folder, dirs_exist_ok=True)
+        os.sync()
+    except OSError as error:
+        raise CannotStart(f"cannot restore {backup}: {error}") from error
+    return backup
+
+
+def _folders(settings: Settings) -> dict[str, Path]:
+    """What belongs to the shard: git, and uploads unless those are in S3-compatible storage."""
+    root = Path(settings.storage_root)
+    url = urlsplit(settings.objects_url or (root / "files").as_uri())
+    return {REPOSITORIES: root} | ({FILES: Path(unquote(url.path))} if url.scheme == "file" else {})

@@ -1,0 +1,71 @@
+"""Backups of one shard: whole or not there, linked to the one before, and restored to a shard that has nothing."""
+
+from argparse import Namespace
+
+import pytest
+
+from ingot_chassis.errors import CannotStart
+from ingot_repos.git.backups import UNFINISHED, alone, list_whole
+from ingot_repos.settings import Settings
+from ingot_repos.workers.backups import back_up, restore
+
+from .lfs_client import FILE
+from .test_moves import fsck, upload
+from .world import commit, git, work_tree
+
+
+async def backup(world, to, keep=0):
+    await back_up(world.settings, Namespace(to=to, keep=keep))
+    return list_whole(to)[-1]
+
+
+def all_files(folder):
+    return {file.relative_to(folder): file.stat().st_ino for file in folder.rglob("*") if file.is_file()}
+
+
+async def test_a_shard_is_restored_with_its_refs_and_uploads(world, ann, tmp_path):
+    app = await ann.create("app", auto_init=True)
+    await upload(ann)
+    databases = tmp_path / "to" / UNFINISHED / "databases"
+    databases.mkdir(parents=True)
+    (databases / "repos.dump").write_text("of the databases")
+    made = await backup(world, tmp_path / "to")
+    assert (made / "databases" / "repos.dump").read_text() == "of the databases"
+
+    restored = Settings(storage_root=str(tmp_path / "new" / "storage"))
+    await restore(restored, Namespace(source=tmp_path / "to"))
+    expected = fsck(world, app["id"])
+    path = world.components.storage.path(app["id"]).relative_to(world.components.storage.root)
+    refs = await git(
+        "for-each-ref", "--format=%(refname) %(objectname)", cwd=tmp_path / "new" / "storage" / path
+    )
+    assert dict(line.split() for line in refs.splitlines()) == expected
+    stored = [file for file in (tmp_path / "new" / "storage" / "files").rglob("*") if file.is_file()]
+    assert [file.read_bytes() for file in stored] == [FILE]
+    with pytest.raises(CannotStart, match="has repositories"):
+        await restore(restored, Namespace(source=made))
+
+
+async def test_a_second_backup_takes_the_room_of_what_is_new(world, ann, tmp_path, git_url):
+    await ann.create("app", auto_init=True)
+    first = all_files(await backup(world, tmp_path / "to"))
+    work = await work_tree(tmp_path)
+    await git("pull", "-q", f"{git_url}/ann/app.git", "master", cwd=work, person=ann)
+    await commit(work)
+    await git("push", "-q", f"{git_url}/ann/app.git", "master", cwd=work, person=ann)
+    second = all_files(await backup(world, tmp_path / "to"))
+    objects = {path for path in first if "objects" in path.parts}
+    assert objects
+    assert all(second[path] == first[path] for path in objects)
+    assert len({path for path in second if "objects" in path.parts} - objects) == 3
+
+
+async def test_old_backups_are_removed_and_two_are_not_made_at_once(world, ann, tmp_path):
+    await ann.create("app", auto_init=True)
+    to = tmp_path / "to"
+    made = [await backup(world, to, keep=2) for _ in range(3)]
+    assert list_whole(to) == made[1:]
+    with alone(to), pytest.raises(CannotStart, match="another backup"):
+        await backup(world, to)
+    with pytest.raises(CannotStart, match="is no backup"):
+        await restore(world.settings, Namespace(source=tmp_path / "none"))
