@@ -1,6 +1,6 @@
 """Writes the Helm chart in deploy/helm/ingot from the Kustomize bases, which are the one source: `python tools/helm_chart.py`.
 
-What it renders is overlays/dev without its patches: the bases, and the bundled servers. Where an operator may want another value,
+What it renders is overlays/dev without its patches, with backups: the bases, and the bundled servers. Where an operator may want another value,
 it puts an expression into the objects. It needs kustomize or kubectl. tests/deploy/test_helm.py holds both against each other.
 """
 
@@ -17,7 +17,7 @@ import yaml
 
 ROOT = Path(__file__).parent.parent
 CHART = ROOT / "deploy" / "helm" / "ingot"
-SHARD = re.compile(r"\b(repos|shard)-0\b")
+SHARD = re.compile(r"\b(repos|shard|backup|restore|restore-databases)-0\b")
 BUNDLED = ("postgresql", "nats", "redis")
 PROGRAMS = ("identity", "repos", "ssh", "issues", "hooks", "web", "gateway")
 HEADER = "# Written by tools/helm_chart.py from deploy/k8s; change it there.\n"
@@ -34,6 +34,7 @@ def source() -> list[Object]:
         kustomization = yaml.safe_load(file.read_text())
         for part in ("namespace", "images", "patches", "secretGenerator", "generatorOptions"):
             kustomization.pop(part, None)
+        kustomization["components"] = ["../../components/backup"]
         file.write_text(yaml.safe_dump(kustomization))
         built = ROOT / ".tools" / "kustomize"
         kustomize = shutil.which("kustomize") or (str(built) if built.exists() else "")
@@ -63,18 +64,26 @@ class Expressions:
 
 
 def pod_of(one: Object) -> Object | None:
+    if one["kind"] == "CronJob":
+        return one["spec"]["jobTemplate"]["spec"]["template"]
     return one["spec"]["template"] if one["kind"] in ("Deployment", "StatefulSet", "Job") else None
+
+
+def containers_of(pod: Object) -> list[Object]:
+    return [*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"]]
 
 
 def service_of(one: Object) -> str:
     """The service, or the bundled server, that an object belongs to; `platform` for what is of all."""
     labels = one["metadata"].get("labels", {})
     name = str(labels.get("app.kubernetes.io/name") or one["metadata"]["name"].split("-")[0])
+    if one["metadata"]["name"].startswith("backup"):
+        return "backup"
     if one["metadata"]["name"].endswith("-db-rw") or name == "databases":
         return "postgresql"
     if one["metadata"]["name"].startswith("to-"):
         return str(one["metadata"]["name"]).removeprefix("to-")
-    return name if name in (*BUNDLED, *PROGRAMS) else "platform"
+    return name if name in (*BUNDLED, *PROGRAMS, "backup") else "platform"
 
 
 def parametrize(one: Object, expressions: Expressions) -> None:
@@ -83,11 +92,13 @@ def parametrize(one: Object, expressions: Expressions) -> None:
     if pod is not None:
         if service not in BUNDLED:
             pod["spec"]["imagePullSecrets"] = expressions.of("{{ toJson $.Values.image.pullSecrets }}")
-        if one["kind"] != "Job":
+        if one["kind"] not in ("Job", "CronJob"):
             settings = '{{ include (print $.Template.BasePath "/settings.yaml") $ | sha256sum }}'
             pod["metadata"].setdefault("annotations", {})["checksum/settings"] = expressions.of(settings)
-        for container in pod["spec"]["containers"]:
+        for container in containers_of(pod):
             _container(service, container, expressions)
+    if one["kind"] == "CronJob" and not one["spec"]["suspend"]:
+        one["spec"]["schedule"] = expressions.of("{{ $.Values.backup.schedule | quote }}")
     if one["kind"] == "HorizontalPodAutoscaler":
         for field in ("minReplicas", "maxReplicas"):
             one["spec"][field] = expressions.of(f"{{{{ $.Values.{service}.{field} }}}}")
@@ -115,12 +126,15 @@ def _settings(one: Object, expressions: Expressions) -> None:
 
 
 def _container(service: str, container: Object, expressions: Expressions) -> None:
-    if service in BUNDLED:
-        container["image"] = expressions.of(f"{{{{ $.Values.{service}.image }}}}")
-        return
     image = container["image"].rpartition(":")[0]
-    tag = "{{ $.Values.image.tag | default $.Chart.AppVersion }}"
-    container["image"] = expressions.of(f"{{{{ $.Values.image.registry }}}}{image}:{tag}")
+    server = service if service in BUNDLED else {"postgres": "postgresql"}.get(image)
+    if server is not None:
+        container["image"] = expressions.of(f"{{{{ $.Values.{server}.image }}}}")
+    else:
+        tag = "{{ $.Values.image.tag | default $.Chart.AppVersion }}"
+        container["image"] = expressions.of(f"{{{{ $.Values.image.registry }}}}{image}:{tag}")
+    if service in BUNDLED:
+        return
     container["resources"] = expressions.of(
         f"{{{{ toJson $.Values.{service}.resources.{container['name']} }}}}"
     )
@@ -140,6 +154,8 @@ def templates(objects: list[Object]) -> Iterator[tuple[str, str]]:
         texts.setdefault(name, []).append(_text(one))
     for name, parts in sorted(texts.items()):
         text = "".join(f"---\n{part}" for part in parts)
+        if name == "backup":
+            text = f"{{{{- if $.Values.backup.enabled }}}}\n{text}{{{{- end }}}}\n"
         if name in BUNDLED:
             text = f"{{{{- if $.Values.{name}.bundled }}}}\n{text}{{{{- end }}}}\n"
         yield f"{name}.yaml", HEADER + text
@@ -176,7 +192,7 @@ def values(objects: list[Object]) -> Object:
         service, pod = service_of(one), pod_of(one)
         if pod is not None and service not in BUNDLED:
             resources = defaults.setdefault(service, {}).setdefault("resources", {})
-            resources |= {c["name"]: c["resources"] for c in pod["spec"]["containers"]}
+            resources |= {c["name"]: c["resources"] for c in containers_of(pod)}
         elif pod is not None:
             defaults.setdefault(service, {})["image"] = pod["spec"]["containers"][0]["image"]
         if one["kind"] == "HorizontalPodAutoscaler":

@@ -66,6 +66,8 @@ def named(manifests: list[Object], kind: str, name: str) -> Object:
 def pods(manifests: list[Object]) -> Iterator[tuple[str, Object]]:
     """The name of each object that makes pods, and the template."""
     for one in manifests:
+        if one["kind"] == "CronJob":
+            yield f"CronJob {one['metadata']['name']}", one["spec"]["jobTemplate"]["spec"]["template"]
         if one["kind"] in ("Deployment", "StatefulSet", "Job"):
             yield f"{one['kind']} {one['metadata']['name']}", one["spec"]["template"]
 

@@ -60,7 +60,7 @@ def test_the_chart_is_what_the_tool_writes():
 
 
 def test_the_chart_renders_to_the_objects_of_the_bases():
-    expected, actual = by_name(helm_chart.source()), by_name(charted())
+    expected, actual = by_name(helm_chart.source()), by_name(charted("backup.enabled=true"))
     for objects in (expected, actual):  # the base names a shard more than it has
         objects["ConfigMap", "repos"]["data"].pop("INGOT_REPOS_SHARDS")
     assert set(actual) == set(expected)
@@ -120,6 +120,18 @@ def test_a_changed_setting_makes_new_pods_and_a_changed_image_a_new_migration():
     assert settings[0] != before[0]
     assert settings[1] == before[1]
     assert image[1] != before[1]
+
+
+def test_backups_are_there_on_request_and_of_each_shard():
+    assert not [one for one in charted() if "backup" in one["metadata"]["name"]]
+    objects = charted("backup.enabled=true", "backup.schedule=30 4 * * *", "repos.shards=2")
+    for n in range(2):
+        spec = named(objects, "CronJob", f"backup-{n}")["spec"]
+        assert spec["schedule"] == "30 4 * * *"
+        volumes = spec["jobTemplate"]["spec"]["template"]["spec"]["volumes"]
+        claims = [v["persistentVolumeClaim"]["claimName"] for v in volumes if "persistentVolumeClaim" in v]
+        assert claims == [f"storage-repos-{n}", f"backup-{n}"]
+        assert named(objects, "CronJob", f"restore-{n}")["spec"]["suspend"] is True
 
 
 def test_the_entrance_is_there_on_request():
