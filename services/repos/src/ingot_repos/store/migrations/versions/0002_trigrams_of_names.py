@@ -20,6 +20,9 @@ INDEX = (
     "CREATE INDEX IF NOT EXISTS ix_repository_lower_name_trigrams ON repository"
     " USING gin (lower_name gin_trgm_ops)"
 )
+# It is not installed, its operators are in a schema that is not searched, or its role may not create it: the classes
+# feature_not_supported, undefined_file, undefined_object and insufficient_privilege of PostgreSQL.
+EXPECTED = ("0A000", "58P01", "42704", "42501")
 
 log = structlog.get_logger()
 
@@ -33,6 +36,8 @@ def upgrade() -> None:
             op.execute(EXTENSION)
             op.execute(INDEX)
     except DBAPIError as error:
+        if getattr(error.orig, "sqlstate", None) not in EXPECTED:
+            raise
         log.warning(
             "the search of repositories will be slow: pg_trgm could not be created; install PostgreSQL's contrib"
             " modules, then run the two statements in the database of repos as its owner",
