@@ -1,12 +1,19 @@
 """What the doctor finds where rows and files differ, and what it repairs."""
 
+import hashlib
 import shutil
 
 import pytest
 
 from ingot_repos.core.storage_checks import examine_storage
+from ingot_repos.git.packs import in_use
+from ingot_repos.store import lfs_objects
+from ingot_repos.store.tables import metadata
 
-from .world import git
+from .lfs_client import FILE, put
+from .shard_world import two_shards
+from .test_moves import request_move
+from .world import git, migrate
 
 
 @pytest.fixture
@@ -75,3 +82,40 @@ async def test_many_repositories_cost_the_same_statements(world, ann, examine):
             await examine()
         costs.append(len(statements))
     assert costs[0] == costs[2]
+
+
+async def test_what_a_move_has_left_on_a_shard_is_found_and_removed(make_database, tmp_path):
+    async with two_shards(make_database("repos", migrate), tmp_path) as (a, b, _):
+        ann = a.user(1, "ann")
+        app, other = [await ann.create(name, auto_init=True) for name in ("app", "other")]
+        await put(ann, FILE)
+        await request_move(a, app["id"], "a", "b")
+        assert await b.components.move_workers.step() == 1
+
+        async def examine(world, *, repair=False):
+            return await examine_storage(
+                world.database, world.components.storage, world.settings.shard, repair=repair
+            )
+
+        assert await examine(a) == []  # a job will remove the old files
+        # Killed between the last two steps, and then the job was lost; and objects that were linked before.
+        shutil.copytree(a.components.storage.path(other["id"]), b.components.storage.path(other["id"]))
+        async with a.database.transaction() as tx:
+            await tx.execute(metadata.tables["job"].delete())
+            oid = (await lfs_objects.get(tx, "b", hashlib.sha256(FILE).hexdigest())).oid
+            assert await lfs_objects.link(tx, other["id"], "b", [oid])
+        assert len(await examine(a)) == 1
+        folder, objects = await examine(b)
+        assert f"is a copy of repository {other['id']}, which is on a" in folder
+        assert objects.startswith(f"repos: objects of LFS are here of repository {other['id']}")
+        await request_move(a, other["id"], "a", "b")
+        assert await examine(b) == []  # a job will take it over
+        async with a.database.transaction() as tx:
+            await tx.execute(metadata.tables["job"].delete())
+        with in_use(b.components.storage.path(other["id"])):
+            assert "it is still read" in (await examine(b, repair=True))[0]
+        for world, missing, present in ((a, app, other), (b, other, app)):
+            await examine(world, repair=True)
+            assert await examine(world) == []
+            assert not world.components.storage.exists(missing["id"])
+            assert world.components.storage.exists(present["id"])

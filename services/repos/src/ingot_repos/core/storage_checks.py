@@ -3,14 +3,18 @@
 It may run beside the service. A repository that is being changed is left alone.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.tables import now
+from ingot_repos.core.job_kinds import job_kind
+from ingot_repos.core.moves import DISCARD, MOVE
 from ingot_repos.git.errors import RepositoryNotFound
+from ingot_repos.git.packs import is_in_use
 from ingot_repos.git.refs import BRANCHES, TAGS, list_refs
 from ingot_repos.git.storage import Storage
-from ingot_repos.store import refs, storage_checks
+from ingot_repos.store import refs, shards, storage_checks
 
 PAGE = 200
 NOBODY = 0
@@ -18,10 +22,14 @@ NOBODY = 0
 
 
 async def examine_storage(database: Database, storage: Storage, shard: str, *, repair: bool) -> list[str]:
-    """One line for each thing that differs. With ``repair`` moved refs are announced and folders of nobody set aside."""
+    """One line for each thing that differs.
+
+    With ``repair`` moved refs are announced, and folders of nobody and copies that moves have left set aside.
+    """
     return [
         *await _repositories(database, storage, shard, repair),
         *await _folders_of_nobody(database, storage, repair),
+        *await _copies_of_moves(database, storage, shard, repair),
     ]
 
 
@@ -88,3 +96,51 @@ async def _folders_of_nobody(database: Database, storage: Storage, repair: bool)
             else:
                 lines.append(f"{line}; `--repair` moves it to the trash")
     return lines
+
+
+async def _copies_of_moves(database: Database, storage: Storage, shard: str, repair: bool) -> list[str]:
+    """What moves that ended have left here of repositories of other shards. What a job will use or remove is not meant."""
+    lines, all_ids = [], list(storage.ids())
+    elsewhere = dict[int, str]()
+    for start in range(0, len(all_ids), PAGE):
+        async with database.read() as db:
+            elsewhere |= await storage_checks.list_elsewhere(db, all_ids[start : start + PAGE], shard)
+    async with database.read() as db:
+        linked = {row.id: row.shard for row in await storage_checks.list_linked_elsewhere(db, shard)}
+    async with database.exclusive(f"moves of {shard}") as is_alone:
+        if not is_alone:  # a move to this shard is going on: the doctor is asked once more
+            return []
+        for repository_id, other in sorted((elsewhere | linked).items()):
+            if await _has_job(database, repository_id, shard):
+                continue
+            name = f"repository {repository_id}, which is on {other}"
+            path = storage.path(repository_id)
+            if repository_id in elsewhere:
+                line = f"repos: {path} is a copy of {name}, that a move has left"
+                if not repair:
+                    lines.append(f"{line}; `--repair` moves it to the trash")
+                elif await asyncio.to_thread(is_in_use, path):
+                    lines.append(f"{line}; it is still read, so it stays: repair it later")
+                else:
+                    storage.move_to_trash(repository_id)
+                    lines.append(f"{line}; it is in the trash, which is emptied after two days")
+            if repository_id in linked:
+                line = f"repos: objects of LFS are here of {name}, that a move has left"
+                if repair:
+                    async with database.transaction() as tx:
+                        await shards.unlink_objects(tx, [repository_id], shard)
+                lines.append(
+                    f"{line}; " + ("they go within an hour" if repair else "`--repair` lets them go")
+                )
+    return lines
+
+
+async def _has_job(database: Database, repository_id: int, shard: str) -> bool:
+    """Whether a job will take the repository over, or remove what it has left. It may have come back, too."""
+    async with database.read() as db:
+        if await shards.shard_with_files(db, repository_id) == shard:
+            return True
+        keys = {str(row.id) for row in await shards.network(db, repository_id)}
+        jobs = await shards.list_jobs(db, after=f"@{shard}")
+    wanted = {(job_kind(DISCARD, shard), str(repository_id)), *((job_kind(MOVE, shard), key) for key in keys)}
+    return any((job.kind, job.key) in wanted for job in jobs)

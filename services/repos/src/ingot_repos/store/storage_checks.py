@@ -6,6 +6,7 @@ from sqlalchemy import exists, select, union
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all
+from ingot_repos.store.lfs_tables import lfs_link, lfs_object
 from ingot_repos.store.states import RepositoryState
 from ingot_repos.store.tables import push, ref, repository, tombstone
 
@@ -15,6 +16,11 @@ class CheckedRow(TypedRow):
 
     id: int
     moves: bool
+
+
+class PlacedRow(TypedRow):
+    id: int
+    shard: str
 
 
 class LedgerRow(TypedRow):
@@ -55,3 +61,20 @@ async def existing_ids(db: Executor, ids: Sequence[int]) -> set[int]:
         select(tombstone.c.repository_id).where(tombstone.c.repository_id.in_(ids)),
     )
     return set((await db.execute(statement)).scalars())
+
+
+async def list_elsewhere(db: Executor, ids: Sequence[int], shard: str) -> Mapping[int, str]:
+    """Those of ``ids`` that are on another shard, and on which."""
+    statement = select(repository.c.id, repository.c.shard).where(
+        repository.c.id.in_(ids), repository.c.shard != shard
+    )
+    return {row.id: row.shard for row in await fetch_all(db, statement, PlacedRow)}
+
+
+async def list_linked_elsewhere(db: Executor, shard: str) -> Sequence[PlacedRow]:
+    """Repositories of other shards that have objects of LFS on this one."""
+    linked = select(lfs_link.c.repository_id).join(lfs_object, lfs_object.c.id == lfs_link.c.object_id)
+    statement = select(repository.c.id, repository.c.shard).where(
+        repository.c.shard != shard, repository.c.id.in_(linked.where(lfs_object.c.shard == shard))
+    )
+    return await fetch_all(db, statement.order_by(repository.c.id), PlacedRow)
