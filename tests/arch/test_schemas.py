@@ -6,9 +6,10 @@ import importlib
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, text
 
-from ingot_chassis.db.migrations import is_compared, pending, upgrade
+from ingot_chassis.db.migrations import is_compared, pending, revisions, upgrade
 
 WITH_DATABASE = ("identity", "repos", "issues", "hooks")
 
@@ -23,6 +24,14 @@ def migrated(request, tmp_path):
     engine = create_engine(f"sqlite:///{tmp_path}/x.db")
     yield importlib.import_module(f"ingot_{request.param}.store.tables").metadata, engine
     engine.dispose()
+
+
+@pytest.mark.parametrize("service", WITH_DATABASE)
+def test_the_name_of_a_migration_begins_with_its_revision(service):
+    """The age of a database is told by these names."""
+    scripts = importlib.import_module(f"ingot_{service}.app").SCRIPTS
+    by_alembic = [script.revision for script in ScriptDirectory(str(scripts)).walk_revisions()]
+    assert revisions(scripts) == by_alembic[::-1]
 
 
 def test_migrations_make_the_declared_tables(migrated):
