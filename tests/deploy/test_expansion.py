@@ -1,0 +1,76 @@
+"""A release may only expand the schema of the one before it, whose processes go on on it (CONTRIBUTING.md, "A migration").
+
+Looked up in the databases themselves: one as the last release made it, and the same after the migrations since.
+"""
+
+import importlib
+from pathlib import Path
+
+import alembic.command
+import pytest
+from alembic.config import Config
+from sqlalchemy import Engine, create_engine, inspect
+
+LAST_RELEASE = {"identity": "0011", "repos": "0018", "issues": "0017", "hooks": "0006"}
+"""The newest revision of each service in the last release; a new release writes its own here."""
+
+
+def migrate(engine: Engine, service: str, revision: str) -> None:
+    scripts: Path = importlib.import_module(f"ingot_{service}.app").SCRIPTS
+    config = Config()
+    config.set_main_option("script_location", str(scripts))
+    with engine.connect() as connection:
+        config.attributes["connection"] = connection
+        alembic.command.upgrade(config, revision)
+        connection.commit()
+
+
+def columns(engine: Engine) -> dict[tuple[str, str], tuple[str, bool, bool]]:
+    """By table and name: type, whether it may be null, and whether a row may be added without it."""
+    looked = inspect(engine)
+    return {
+        (table, column["name"]): (
+            str(column["type"]),
+            column["nullable"],
+            column["nullable"] or column["default"] is not None,
+        )
+        for table in looked.get_table_names()
+        if "_trigrams" not in table
+        for column in looked.get_columns(table)
+    }
+
+
+def demands(engine: Engine, tables: set[str]) -> set[tuple[str, str]]:
+    """What rows of these tables must keep: each constraint, in words."""
+    looked = inspect(engine)
+    found = set()
+    for table in tables:
+        found |= {(table, f"check {one['sqltext']}") for one in looked.get_check_constraints(table)}
+        found |= {(table, f"unique {one['column_names']}") for one in looked.get_unique_constraints(table)}
+        found |= {
+            (table, f"unique {one['column_names']}") for one in looked.get_indexes(table) if one["unique"]
+        }
+        found |= {
+            (table, f"key {one['constrained_columns']} of {one['referred_table']}")
+            for one in looked.get_foreign_keys(table)
+        }
+    return found
+
+
+@pytest.mark.parametrize("service", LAST_RELEASE)
+def test_processes_of_the_last_release_can_go_on_after_the_migration(service):
+    engine = create_engine("sqlite://")
+    migrate(engine, service, LAST_RELEASE[service])
+    before = columns(engine)
+    tables = {table for table, _ in before}
+    demanded = demands(engine, tables)
+    migrate(engine, service, "head")
+    after = columns(engine)
+
+    assert before.keys() <= after.keys(), "the last release reads and writes what was dropped"
+    changed = {name for name, column in before.items() if after[name] != column}
+    assert not changed, "the last release writes these as they were"
+    required = {name for name in after.keys() - before.keys() if name[0] in tables and not after[name][2]}
+    assert not required, "the last release adds rows without these"
+    assert not demands(engine, tables) - demanded, "the last release does not keep these"
+    engine.dispose()
