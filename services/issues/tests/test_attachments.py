@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from ingot_chassis.http.openapi import openapi_description
 from ingot_chassis.jobs.workers import Workers
 from ingot_chassis.objects.files import StoredFiles
 from ingot_issues.core.attachments import OBJECTS, image_type
@@ -239,3 +240,20 @@ class TestWithoutStorage:
         for thing in (issue, comment):
             assert (await send(world, thing)).status_code == 404
             assert (await world.call("GET", below(thing))).status_code == 404
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    ("path", "types"),
+    [
+        ("/repos/{owner}/{repo}/issues/{index}/assets", {"multipart/form-data", "application/octet-stream"}),
+        (
+            "/repos/{owner}/{repo}/issues/comments/{comment_id}/assets",
+            {"multipart/form-data", "application/octet-stream"},
+        ),
+        ("/markdown/raw", {"text/plain"}),
+    ],
+)
+async def test_the_description_names_bodies_that_are_read_as_they_are(world, path, types):
+    body = openapi_description(world.app)["paths"][f"/api/v1{path}"]["post"]["requestBody"]
+    assert (body["required"], set(body["content"])) == (True, types)

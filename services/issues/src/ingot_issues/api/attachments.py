@@ -14,6 +14,7 @@ from ingot_contracts.attachments import Attachment
 from ingot_contracts.limits import Name
 from ingot_issues.api.comments import comment_of
 from ingot_issues.api.issues import issue_of
+from ingot_issues.api.operations import FileUpload
 from ingot_issues.api.policies import in_repository
 from ingot_issues.api.request import IssuesRequest
 from ingot_issues.core.access import may_comment, may_edit_comment, may_edit_issue
@@ -53,6 +54,7 @@ async def list_of_issue(request: IssuesRequest, index: int) -> list[Attachment]:
     tags=["issue"],
     status_code=201,
     request_max_body_size=None,
+    operation_class=FileUpload,
 )
 async def upload_to_issue(request: IssuesRequest, index: int, name: str = "") -> Attachment:
     """Add a file: the field `attachment` of a form, or any other body as it is. The author and writers may."""
@@ -113,6 +115,7 @@ async def list_of_comment(request: IssuesRequest, comment_id: int) -> list[Attac
     tags=["issue"],
     status_code=201,
     request_max_body_size=None,
+    operation_class=FileUpload,
 )
 async def upload_to_comment(request: IssuesRequest, comment_id: int, name: str = "") -> Attachment:
     """Add a file: the field `attachment` of a form, or any other body as it is. Who may edit the comment may."""

@@ -11,6 +11,7 @@ from ingot_chassis.http.policy import anyone, services
 from ingot_chassis.telemetry import client_address
 from ingot_contracts.issues import RenderedTexts, RenderTexts
 from ingot_contracts.limits import Description, Name
+from ingot_issues.api.operations import PlainText
 from ingot_issues.api.request import IssuesRequest
 from ingot_issues.core.markdown import LARGEST, LinkContext
 
@@ -51,6 +52,7 @@ async def render_markdown(request: IssuesRequest, data: RenderMarkdown) -> Respo
     status_code=200,
     media_type="text/html",
     request_max_body_size=MOST_BYTES,
+    operation_class=PlainText,
 )
 async def render_markdown_raw(request: IssuesRequest) -> Response[str]:
     """Render the body, as it is, as HTML."""

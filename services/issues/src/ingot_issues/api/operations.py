@@ -1,0 +1,30 @@
+"""Bodies of requests for the API description that are no parameters of their handlers, since they are read as they are."""
+
+from dataclasses import dataclass
+
+from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
+
+
+@dataclass
+class FileUpload(Operation):
+    """Takes a file: the field ``attachment`` of a form, or the body as it is. For ``operation_class`` of a route."""
+
+    def __post_init__(self) -> None:
+        file = Schema(type=OpenAPIType.STRING, content_media_type="application/octet-stream")
+        form = Schema(type=OpenAPIType.OBJECT, properties={"attachment": file}, required=["attachment"])
+        self.request_body = RequestBody(
+            required=True,
+            content={
+                "multipart/form-data": OpenAPIMediaType(schema=form),
+                "application/octet-stream": OpenAPIMediaType(schema=file),
+            },
+        )
+
+
+@dataclass
+class PlainText(Operation):
+    """Takes a text."""
+
+    def __post_init__(self) -> None:
+        text = OpenAPIMediaType(schema=Schema(type=OpenAPIType.STRING))
+        self.request_body = RequestBody(required=True, content={"text/plain": text})
