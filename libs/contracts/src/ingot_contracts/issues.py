@@ -84,8 +84,7 @@ class PullRequestMeta(msgspec.Struct, frozen=True, kw_only=True):
 class Issue(msgspec.Struct, frozen=True, kw_only=True):
     """``number`` counts issues and pull requests of the repository together. ``ref`` is a branch or tag that it is about.
 
-    ``content_version`` rises with each edit of the body. The fields below it are for clients that read them: nothing is
-    imported from elsewhere, and there are neither estimates nor projects.
+    ``content_version`` rises with each edit of the body. Nothing is imported, and there are neither estimates nor projects.
     """
 
     id: int
@@ -168,8 +167,8 @@ class RequestedTeam(msgspec.Struct, frozen=True, kw_only=True):
 class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
     """``additions``, ``deletions`` (lines) and ``changed_files`` are None while they are not counted.
 
-    ``allow_maintainer_edit`` is never true: who may write to the base may not write to the head for that.
-    ``content_version`` rises with each edit of the body. ``draft``: its title says that it is work in progress.
+    ``allow_maintainer_edit`` is never true: who may write to the base may not write to the head for that. A ``draft`` says
+    in its title that it is work in progress.
     """
 
     id: int
@@ -279,10 +278,7 @@ IssueAction = Literal[
     "label_updated", "label_cleared", "milestoned", "demilestoned", "locked", "unlocked",
 ]  # fmt: skip
 CommentAction = Literal["created", "edited", "deleted"]
-PullRequestAction = Literal[
-    "opened", "edited", "closed", "reopened", "synchronized", "assigned", "unassigned",
-    "label_updated", "label_cleared", "milestoned", "demilestoned", "locked", "unlocked",
-]  # fmt: skip
+PullRequestAction = IssueAction | Literal["synchronized"]
 
 
 class IssueChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.issue.changed.v1"):
