@@ -127,8 +127,8 @@ def _columns_of_map(
     if permission == TeamPermission.ADMIN:
         return {"units": []}
     permissions = {units_map[unit] for unit in units}
-    known = (TeamPermission.OWNER,) if is_owners else PERMISSIONS
-    if len(permissions) != 1 or not permissions <= {*known}:
+    choices = (TeamPermission.OWNER,) if is_owners else PERMISSIONS
+    if len(permissions) != 1 or not permissions <= {*choices}:
         words = "needs the same permission for all units: read, write or admin"
         raise Invalid.field("units_map", "unsupported", words)
     return {"permission": permissions.pop(), "units": units}
