@@ -116,6 +116,12 @@ bench: .venv/.dev ## Measure: requests, git operations, resident memory, webhook
 	@$(BIN)/python benchmarks/forks.py
 	@$(BIN)/python benchmarks/git.py $(filter --check,$(ARGS))
 
+.PHONY: bench-large
+bench-large: .venv/.dev ## Measure requests among 100,000 repositories and 1,000,000 issues, and shards (half an hour; docs/sizing.md)
+	@echo "measuring among many …"
+	@$(BIN)/python benchmarks/large.py $(ARGS)
+	@$(BIN)/python benchmarks/shards.py
+
 ##@ Checks
 
 .PHONY: format

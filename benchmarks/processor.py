@@ -40,6 +40,24 @@ def resident(pids: set[int]) -> int:
     return sum(int(fields[21]) for pid in pids if (fields := _fields(pid))) * os.sysconf("SC_PAGE_SIZE")
 
 
+def proportional(pid: int) -> int:
+    """Resident memory in bytes, in which what several processes share counts in part for each (smaps_rollup)."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) * 1024
+
+
+def memory_by_program(pids: set[int]) -> dict[str, int]:
+    """The same for each program."""
+    sizes: dict[str, int] = {}
+    for pid in pids:
+        program = _program(pid)
+        sizes[program] = sizes.get(program, 0) + proportional(pid)
+    return sizes
+
+
 def _program(pid: int) -> str:
     """The name of a service, or else of the executable."""
     try:

@@ -1,0 +1,26 @@
+"""A cluster with servers of its own, and its files in a folder that is given."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from run import WITH_DATABASE, BackingServers, Cluster, PostgresDatabases, SessionServers, running
+
+
+@contextmanager
+def cluster_in(folder: Path) -> Iterator[Cluster]:
+    """Six services in processes of their own, on a PostgreSQL, a Redis and a NATS for them alone."""
+    servers = SessionServers.open()
+    databases = PostgresDatabases(servers)
+    try:
+        backing = BackingServers(
+            database_urls={service: databases.empty() for service in WITH_DATABASE},
+            nats_url=servers.nats(),
+            redis_url=f"{servers.redis()}/0",
+        )
+        deployment = Cluster(folder, backing)
+        with running(deployment):
+            yield deployment
+    finally:
+        databases.close()
+        servers.close()
