@@ -221,6 +221,8 @@ async def test_a_worker_that_lost_its_lease_is_stopped(database):
         await tx.execute(update(jobs.table).values(fence=99))
     await asyncio.wait_for(stopped.wait(), 5)
     task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 async def test_a_stopped_worker_hands_its_job_back(database):

@@ -3,10 +3,11 @@
 from datetime import datetime
 
 import pytest
-from sqlalchemy import JSON, Column, Integer, MetaData, String, Table, bindparam, func, select, update
+from sqlalchemy import JSON, Column, Integer, MetaData, String, Table, bindparam, func, select, true, update
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import IntegrityError, StatementError
 
+from ingot_chassis.db.arrays import each_of
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow
 from ingot_chassis.db.tables import now
@@ -35,6 +36,20 @@ ADD = PreparedWrite(
 )
 RENAME = PreparedWrite(
     update(outbox).where(outbox.c.key == bindparam("old")).values(key=bindparam("new"), type="renamed")
+)
+SHARED = ("key", "type", "payload", "created_at")
+IDS = each_of("ids", String()).table_valued("value")
+RECEIVE = PreparedWrite(
+    postgresql.insert(outbox)
+    .from_select(
+        ["id", *SHARED],
+        select(
+            IDS.c.value,
+            *(bindparam(name, type_=outbox.c[name].type).label(name) for name in SHARED),
+        ).where(true()),
+    )
+    .on_conflict_do_nothing()
+    .returning(outbox.c.id, outbox.c.created_at)
 )
 
 
@@ -120,3 +135,14 @@ async def test_a_write_refuses_a_row_type_with_a_column_that_it_does_not_return(
     async with database.transaction() as tx:
         with pytest.raises(TypeError, match="identifier"):
             await ADD.first(tx, MisspeltRow, **row("a"))
+
+
+async def test_a_prepared_write_adds_a_row_for_each_value_of_a_list_and_gives_back_the_new_ones(database):
+    async with database.transaction() as tx:
+        await ADD.run(tx, **row("b"))
+        shared = {name: value for name, value in row("").items() if name != "id"}
+        rows = await RECEIVE.all(tx, AddedRow, ids=["a", "b", "c"], **shared)
+        nothing = await RECEIVE.all(tx, AddedRow, ids=[], **shared)
+
+    assert sorted((one.id, one.created_at) for one in rows) == [("a", MOMENT), ("c", MOMENT)]
+    assert not nothing

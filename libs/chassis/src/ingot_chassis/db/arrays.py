@@ -52,6 +52,28 @@ class any_of(Condition):  # noqa: N801 - written like the functions of SQL
         super().__init__(column, named)
 
 
+class each_of(FunctionElement[Any]):  # noqa: N801 - written like the functions of SQL
+    """The values in the parameter ``name``, a list, as rows of one column ``value``: use ``table_valued("value")``."""
+
+    inherit_cache = True
+    name = "each_of"
+
+    def __init__(self, name: str, item_type: TypeEngine[Any]) -> None:
+        super().__init__(bindparam(name, type_=ArrayOf(item_type)))
+
+
+@compiles(each_of, "postgresql")
+def _rows_on_postgresql(element: each_of, compiler: SQLCompiler, **options: Any) -> str:
+    (values,) = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"(SELECT unnest({values}) AS value)"
+
+
+@compiles(each_of, "sqlite")
+def _rows_on_sqlite(element: each_of, compiler: SQLCompiler, **options: Any) -> str:
+    (values,) = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"json_each({values})"
+
+
 @compiles(any_of, "postgresql")
 def _on_postgresql(element: any_of, compiler: SQLCompiler, **options: Any) -> str:
     column, values = (compiler.process(clause, **options) for clause in element.clauses)

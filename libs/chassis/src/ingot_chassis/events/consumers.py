@@ -22,14 +22,16 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 from opentelemetry.trace import SpanKind
 from prometheus_client import Counter
-from sqlalchemy import bindparam, delete, update
+from sqlalchemy import String, Table, bindparam, delete, select, true, update
 from sqlalchemy.dialects import postgresql
 
+from ingot_chassis.db.arrays import each_of
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import is_away
 from ingot_chassis.db.outbox import event_type
 from ingot_chassis.db.pool import DatabaseUnavailable
 from ingot_chassis.db.prepared import PreparedWrite
+from ingot_chassis.db.rows import TypedRow
 from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.events.backlog import Backlog, Delivery
@@ -75,6 +77,25 @@ FORMER_NAME = Counter(
 )
 
 
+_SHARED = ("consumer", "received_at", "error", "envelope")
+"""Columns that are the same for all events that are received together."""
+
+
+class NewRow(TypedRow):
+    """An event that was not recorded before."""
+
+    event_id: str
+
+
+def _receive(inbox: Table) -> PreparedWrite:
+    """Record events as applied; returns those that were not recorded before."""
+    shared = [bindparam(name, type_=inbox.c[name].type) for name in _SHARED]
+    ids = each_of("event_ids", String()).table_valued("value")
+    rows = select(ids.c.value, *(value.label(value.key) for value in shared)).where(true())
+    insertion = postgresql.insert(inbox).from_select(["event_id", *_SHARED], rows)
+    return PreparedWrite(insertion.on_conflict_do_nothing().returning(inbox.c.event_id))
+
+
 class Consumers:
     """The subscriptions of ``service``."""
 
@@ -89,12 +110,7 @@ class Consumers:
     ) -> None:
         self._service, self._db, self._bus, self._give_up = service, database, bus, give_up
         self._inbox = database.metadata.tables["inbox"]
-        columns = ("consumer", "event_id", "received_at", "error", "envelope")
-        self._receive = PreparedWrite(
-            postgresql.insert(self._inbox)
-            .values({name: bindparam(name) for name in columns})
-            .on_conflict_do_nothing()
-        )
+        self._receive = _receive(self._inbox)
         self._handlers = {event_type(cls): (cls, handler) for cls, handler in subscriptions.items()}
         self._emitters: dict[str, list[str]] = defaultdict(list)
         for type_ in self._handlers:
@@ -268,11 +284,10 @@ class Consumers:
         """Record all as applied; return those that were not recorded before, in their order."""
         values = {"consumer": self._service, "received_at": now(), "error": None, "envelope": None, **columns}
         by_id = {envelope.id: envelope for envelope in envelopes}
-        return [
-            envelope
-            for id_, envelope in by_id.items()
-            if await self._receive.run(tx, **values, event_id=id_) == 1
-        ]
+        if not by_id:
+            return []
+        new = {row.event_id for row in await self._receive.all(tx, NewRow, **values, event_ids=list(by_id))}
+        return [envelope for id_, envelope in by_id.items() if id_ in new]
 
     async def _revive(self, tx: Tx, event_id: str) -> bool:
         """Make a dead-lettered event one that was applied; whether it was dead-lettered."""

@@ -11,17 +11,17 @@ import asyncio
 import time
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
 
 import structlog
 from opentelemetry.trace import SpanKind
 from prometheus_client import Counter, Gauge
-from sqlalchemy import case, delete, func, select, update
+from sqlalchemy import Integer, Table, bindparam, case, delete, func, select, update
 
+from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.rows import fetch_all
+from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.tables import now
-from ingot_chassis.db.transaction import Tx, insert
+from ingot_chassis.db.transaction import insert
 from ingot_chassis.events.bus import Bus, BusUnavailable
 from ingot_chassis.events.envelope import EventRow, encode_row, stream_of, subject
 from ingot_chassis.jobs.loops import wait_for
@@ -33,6 +33,8 @@ BATCH = 100
 ENVELOPE_BYTES = 1000
 """What an envelope adds to its event at most."""
 POLL_SECONDS = 1.0
+HOLD_SECONDS = 5.0
+"""How long one holds the lock of the relay while events come, without asking whether it is still held."""
 TURN_SECONDS = 0.05
 """The shortest time between two batches: under load one holds more, and a lone event waits for nothing."""
 KEEP = timedelta(days=7)
@@ -56,42 +58,54 @@ class Relay:
         self._outbox = database.metadata.tables["outbox"]
         self._state = database.metadata.tables["relay"]
         self._steps = 0
+        self._unsent, self._mark = _unsent(self._outbox), _mark(self._outbox)
 
     async def run(self) -> None:
         """Relay until cancelled."""
         while True:
-            turn = time.monotonic() + TURN_SECONDS
             try:
-                sent = await self.step()
+                await self._send_until_quiet()
             except BusUnavailable:
                 self._steps = 0  # the stream may be gone for good: look at once, not at the next turn
                 raise
-            if sent < BATCH:
-                await asyncio.sleep(turn - time.monotonic())
-                await wait_for(self._db.committed_events, POLL_SECONDS)
+            await wait_for(self._db.committed_events, POLL_SECONDS)
 
     async def step(self) -> int:
         """Send one batch; how many events it held. Raises BusUnavailable, and then nothing is marked."""
         async with self._db.exclusive("relay") as mine:
-            if not mine:
-                DEAD_LETTERED.labels(self._service).set(0)  # the relay that holds the lock sets it
-                return 0
-            await self._measure_age()
+            return await self._step() if self._is_mine(mine=mine) else 0
+
+    async def _send_until_quiet(self) -> None:
+        """Send until nothing is left, or the lock should be looked at again. Raises as ``step``."""
+        until = time.monotonic() + HOLD_SECONDS
+        async with self._db.exclusive("relay") as mine:
+            while self._is_mine(mine=mine) and (turn := time.monotonic()) < until:
+                sent = await self._step()
+                if sent == 0:
+                    break
+                if sent < BATCH:
+                    await asyncio.sleep(turn + TURN_SECONDS - time.monotonic())
+
+    def _is_mine(self, *, mine: bool) -> bool:
+        if not mine:
+            DEAD_LETTERED.labels(self._service).set(0)  # the relay that holds the lock sets it
+        return mine
+
+    async def _step(self) -> int:
+        try:
             if self._steps % 30 == 0:
                 await self._rewind_if_lost()
                 DEAD_LETTERED.labels(self._service).set(await count_dead_lettered(self._db))
             self._steps += 1
-            return await self._send_batch()
+            limit = await self._bus.largest_body()
+        except BusUnavailable:
+            await self._unsent_rows(
+                ENVELOPE_BYTES, most=1
+            )  # how old they are matters most while NATS is away
+            raise
+        return await self._send_batch(limit)
 
-    async def _measure_age(self) -> None:
-        """Before NATS is needed: the age matters most while NATS is away."""
-        unsent = select(self._outbox.c.created_at).where(self._outbox.c.sent_at.is_(None))
-        async with self._db.read() as db:
-            oldest = (await db.execute(unsent.order_by(self._outbox.c.seq).limit(1))).scalar()
-        AGE.labels(self._service).set((now() - oldest).total_seconds() if oldest else 0)
-
-    async def _send_batch(self) -> int:
-        limit = await self._bus.largest_body()
+    async def _send_batch(self, limit: int) -> int:
         rows = await self._unsent_rows(limit)
         if not rows:
             return 0
@@ -104,24 +118,20 @@ class Relay:
         await self._mark_sent(rows, limit)
         return len(rows)
 
-    async def _unsent_rows(self, limit: int) -> Sequence[OutboxRow]:
+    async def _unsent_rows(self, limit: int, *, most: int = BATCH) -> Sequence[OutboxRow]:
         """The oldest rows that are not sent; ``payload`` is None where its envelope would exceed ``limit`` bytes."""
-        outbox = self._outbox
-        size = func.length(outbox.c.payload)
-        fits = size + ENVELOPE_BYTES <= limit
-        columns = [column for column in outbox.c if column is not outbox.c.payload]
-        statement = select(*columns, size.label("size"), case((fits, outbox.c.payload)).label("payload"))
         async with self._db.read() as db:
-            return await fetch_all(
-                db, statement.where(outbox.c.sent_at.is_(None)).order_by(outbox.c.seq).limit(BATCH), OutboxRow
-            )
+            rows = await self._unsent.all(db, room=limit - ENVELOPE_BYTES, most=most)
+        AGE.labels(self._service).set((now() - rows[0].created_at).total_seconds() if rows else 0)
+        return rows
 
     async def _mark_sent(self, rows: Sequence[OutboxRow], limit: int) -> None:
         too_large = [row for row in rows if row.payload is None]
         async with self._db.transaction() as tx:
-            await self._set(tx, rows, sent_at=now(), dead_lettered_at=None)
+            await self._mark.run(tx, numbers=[row.seq for row in rows], sent_at=now(), dead_lettered_at=None)
             if too_large:
-                await self._set(tx, too_large, dead_lettered_at=now())
+                numbers = [row.seq for row in too_large]
+                await self._mark.run(tx, numbers=numbers, sent_at=now(), dead_lettered_at=now())
         SENT.labels(self._service).inc(len(rows) - len(too_large))
         for row in too_large:
             log.error(
@@ -130,10 +140,6 @@ class Relay:
             )  # fmt: skip
         if too_large:
             DEAD_LETTERED.labels(self._service).set(await count_dead_lettered(self._db))
-
-    async def _set(self, tx: Tx, rows: Sequence[OutboxRow], **values: Any) -> None:
-        numbers = [row.seq for row in rows]
-        await tx.execute(update(self._outbox).where(self._outbox.c.seq.in_(numbers)).values(**values))
 
     async def _rewind_if_lost(self) -> None:
         """Send everything that is kept once more if the stream is not the one it was sent to."""
@@ -160,6 +166,23 @@ class Relay:
         """Delete events that were sent long ago."""
         async with self._db.transaction() as tx:
             await tx.execute(delete(self._outbox).where(self._outbox.c.sent_at < now() - KEEP))
+
+
+def _unsent(outbox: Table) -> PreparedQuery[OutboxRow]:
+    """The oldest rows that are not sent; ``payload`` is None where it has more than ``room`` bytes."""
+    size = func.length(outbox.c.payload, type_=Integer)
+    fits = size <= bindparam("room", type_=Integer)
+    names = ("seq", "id", "type", "key", "traceparent", "created_at")
+    columns = [*(outbox.c[name] for name in names), case((fits, outbox.c.payload)).label("payload")]
+    unsent = select(*columns, size.label("size")).where(outbox.c.sent_at.is_(None)).order_by(outbox.c.seq)
+    return PreparedQuery(unsent.limit(bindparam("most", type_=Integer)), OutboxRow)
+
+
+def _mark(outbox: Table) -> PreparedWrite:
+    marked = update(outbox).where(any_of(outbox.c.seq, "numbers"))
+    return PreparedWrite(
+        marked.values(sent_at=bindparam("sent_at"), dead_lettered_at=bindparam("dead_lettered_at"))
+    )
 
 
 def _message_id(row: OutboxRow) -> str:

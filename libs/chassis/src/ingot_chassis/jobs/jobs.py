@@ -9,16 +9,32 @@ import os
 import socket
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple, get_type_hints
 
 import msgspec
-from sqlalchemy import and_, delete, func, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    String,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    func,
+    literal_column,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.dialects import postgresql
 
+from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow, fetch_all
-from ingot_chassis.db.tables import now
-from ingot_chassis.db.transaction import Tx, insert
+from ingot_chassis.db.tables import BigId, UtcDateTime, now
+from ingot_chassis.db.transaction import Tx
 from ingot_chassis.telemetry import trace_context
 
 LEASE = timedelta(seconds=10)
@@ -38,9 +54,10 @@ class JobState(StrEnum):
 
 
 class JobRow(TypedRow):
-    """A job that a worker may claim."""
+    """A job that a worker has claimed."""
 
     id: int
+    run_at: datetime
     kind: str
     key: str
     payload: bytes
@@ -55,6 +72,12 @@ class DueKindRow(TypedRow):
 
     kind: str
     since: datetime
+
+
+class JobIdRow(TypedRow):
+    """A job of which nothing else matters."""
+
+    id: int
 
 
 class LeaseLost(Exception):
@@ -74,6 +97,16 @@ class Job(msgspec.Struct, frozen=True):
     traceparent: str | None
 
 
+class _Statements(NamedTuple):
+    """What is run for every job."""
+
+    add: PreparedWrite
+    due: PreparedQuery[JobIdRow]
+    claim: PreparedWrite
+    leased: PreparedQuery[JobIdRow]
+    finish: PreparedWrite
+
+
 class Jobs:
     """The jobs of one service's database."""
 
@@ -82,6 +115,7 @@ class Jobs:
         self.table = database.metadata.tables["job"]
         self.lease = lease
         self.owner = owner or f"{socket.gethostname()}:{os.getpid()}"
+        self._statements = _statements(self.table)
 
     async def add(
         self, tx: Tx, kind: str, key: str | int, payload: msgspec.Struct, *, run_at: datetime | None = None
@@ -92,26 +126,16 @@ class Jobs:
         """
         carrier: dict[str, str] = {}
         trace_context.inject(carrier)
+        moment = now()
         values = {
             "kind": kind,
             "key": str(key),
             "payload": msgspec.json.encode(payload),
-            "state": JobState.WAITING,
-            "run_at": run_at or now(),
-            "attempts": 0,
-            "progress": None,
-            "last_error": None,
+            "run_at": run_at or moment,
             "traceparent": carrier.get("traceparent"),
-            "created_at": now(),
-            "finished_at": None,
+            "created_at": moment,
         }
-        statement = insert(tx, self.table).values(values | {"fence": 0})
-        statement = statement.on_conflict_do_update(
-            index_elements=["kind", "key"],
-            set_=values,
-            where=self.table.c.state.in_((JobState.DONE, JobState.FAILED)),
-        )
-        return (await tx.execute(statement)).rowcount == 1
+        return await self._statements.add.run(tx, **values) == 1
 
     async def reschedule(self, tx: Tx, kind: str, key: str | int, run_at: datetime) -> bool:
         """Let a waiting job run at another time; False when there is none, or it is running now."""
@@ -121,32 +145,18 @@ class Jobs:
 
     async def claim(self, kinds: list[str], limit: int = 1) -> list[Job]:
         """Take up to ``limit`` due jobs: waiting ones, and running ones whose worker is dead."""
-        table = self.table
-        due = or_(
-            and_(table.c.state == JobState.WAITING, table.c.run_at <= now()),
-            and_(table.c.state == JobState.RUNNING, table.c.lease_until < now()),
-        )
-        statement = select(table).where(table.c.kind.in_(kinds), due).order_by(table.c.run_at).limit(limit)
+        moment = now()
         async with self.database.read() as db:
-            if (await db.execute(statement.limit(1))).first() is None:
+            if await self._statements.due.first(db, kinds=kinds, at=moment, most=1) is None:
                 return []
+        until = moment + self.lease
         async with self.database.transaction() as tx:
-            rows = await fetch_all(tx, statement.with_for_update(skip_locked=True), JobRow)
-            for row in rows:
-                await tx.execute(
-                    update(table)
-                    .where(table.c.id == row.id)
-                    .values(
-                        state=JobState.RUNNING,
-                        owner=self.owner,
-                        lease_until=now() + self.lease,
-                        attempts=row.attempts + 1,
-                        fence=row.fence + 1,
-                    )
-                )
+            rows = await self._statements.claim.all(
+                tx, JobRow, kinds=kinds, at=moment, most=limit, owner=self.owner, lease_until=until
+            )
         return [
-            Job(r.id, r.kind, r.key, r.payload, r.attempts + 1, r.fence + 1, r.progress, r.traceparent)
-            for r in rows
+            Job(r.id, r.kind, r.key, r.payload, r.attempts, r.fence, r.progress, r.traceparent)
+            for r in sorted(rows, key=lambda row: (row.run_at, row.id))
         ]
 
     async def extend(self, job: Job) -> bool:
@@ -166,15 +176,13 @@ class Jobs:
 
     async def finish(self, tx: Tx, job: Job, *, again_at: datetime | None = None) -> None:
         """End the job in ``tx``, together with its effect; or have it run again at a time. Raises LeaseLost."""
-        values: dict[str, Any] = {
-            "state": JobState.DONE,
-            "finished_at": now(),
-            "owner": None,
-            "last_error": None,
-        }
-        if again_at is not None:
-            values |= {"state": JobState.WAITING, "run_at": again_at, "attempts": 0, "progress": None}
-        await self._update_leased(tx, job, values)
+        if again_at is None:
+            if not await self._statements.finish.run(tx, job_id=job.id, claim=job.fence, at=now()):
+                raise LeaseLost(f"{job.kind} {job.key}")
+            return
+        ended = {"finished_at": now(), "owner": None, "last_error": None}
+        again = {"state": JobState.WAITING, "run_at": again_at, "attempts": 0, "progress": None}
+        await self._update_leased(tx, job, ended | again)
 
     async def retry(self, job: Job, error: str, *, counts: bool = True) -> None:
         """Hand the job back to run later: after 1 s at first, doubling, 10 min at most. Raises LeaseLost.
@@ -213,11 +221,7 @@ class Jobs:
             return {row.kind: row.since for row in await fetch_all(db, statement, DueKindRow)}
 
     async def is_leased(self, db: Executor, job: Job) -> bool:
-        table = self.table
-        leased = select(table.c.id).where(
-            table.c.id == job.id, table.c.fence == job.fence, table.c.state == JobState.RUNNING
-        )
-        return (await db.execute(leased)).first() is not None
+        return await self._statements.leased.first(db, job_id=job.id, claim=job.fence) is not None
 
     async def _update_leased(self, tx: Tx, job: Job, values: dict[str, Any]) -> None:
         table = self.table
@@ -228,3 +232,71 @@ class Jobs:
         )
         if updated.rowcount != 1:
             raise LeaseLost(f"{job.kind} {job.key}")
+
+
+_ADDED = ("kind", "key", "payload", "run_at", "traceparent", "created_at")
+_FRESH = {
+    "state": JobState.WAITING.value,
+    "attempts": 0,
+    "progress": None,
+    "last_error": None,
+    "finished_at": None,
+}
+"""A job that was never claimed, beside what differs from job to job."""
+
+
+def _constant(state: JobState) -> ColumnElement[str]:
+    """Part of the text of a statement: prepared ones take values by their names alone."""
+    return literal_column(f"'{state}'", String)
+
+
+def _statements(table: Table) -> _Statements:
+    added: dict[str, object] = {name: bindparam(name) for name in _ADDED}
+    insertion = postgresql.insert(table).values(added | _FRESH | {"fence": 0})
+    renewed = {name: insertion.excluded[name] for name in (*_ADDED, *_FRESH)}
+    is_ended = table.c.state.in_([_constant(JobState.DONE), _constant(JobState.FAILED)])
+    waits, runs = _constant(JobState.WAITING), _constant(JobState.RUNNING)
+    at = bindparam("at", type_=UtcDateTime)
+    due = (
+        select(table.c.id)
+        .where(
+            any_of(table.c.kind, "kinds"),
+            or_(
+                and_(table.c.state == waits, table.c.run_at <= at),
+                and_(table.c.state == runs, table.c.lease_until < at),
+            ),
+        )
+        .order_by(table.c.run_at)
+        .limit(bindparam("most", type_=Integer))
+    )
+    # PostgreSQL looks for the jobs once, since it locks them: nobody else gets one of them.
+    chosen = due.with_for_update(skip_locked=True).cte("chosen")
+    is_leased = and_(
+        table.c.id == bindparam("job_id", type_=BigId),
+        table.c.fence == bindparam("claim", type_=Integer),
+        table.c.state == runs,
+    )
+    return _Statements(
+        add=PreparedWrite(
+            insertion.on_conflict_do_update(index_elements=["kind", "key"], set_=renewed, where=is_ended)
+        ),
+        due=PreparedQuery(due, JobIdRow),
+        claim=PreparedWrite(
+            update(table)
+            .where(table.c.id.in_(select(chosen.c.id)))
+            .values(
+                state=runs,
+                owner=bindparam("owner"),
+                lease_until=bindparam("lease_until"),
+                attempts=table.c.attempts + 1,
+                fence=table.c.fence + 1,
+            )
+            .returning(*(table.c[name] for name in get_type_hints(JobRow)))
+        ),
+        leased=PreparedQuery(select(table.c.id).where(is_leased), JobIdRow),
+        finish=PreparedWrite(
+            update(table)
+            .where(is_leased)
+            .values(state=JobState.DONE.value, finished_at=bindparam("at"), owner=None, last_error=None)
+        ),
+    )

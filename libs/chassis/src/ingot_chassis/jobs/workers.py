@@ -98,9 +98,7 @@ class Workers:
         try:
             with continue_span(f"job {job.kind}", job.traceparent):
                 await self._work[job.kind](job)
-                async with self._jobs.database.transaction() as tx:
-                    if await self._jobs.is_leased(tx, job):
-                        await self._jobs.finish(tx, job)
+                await self._finish_if_leased(job)
             DONE.labels(self._service, job.kind, "done").inc()
         except LeaseLost:
             log.warning("lease lost", job=job.kind, key=job.key)
@@ -125,6 +123,14 @@ class Workers:
             )
         finally:
             heartbeat.cancel()
+
+    async def _finish_if_leased(self, job: Job) -> None:
+        """End the job if its work has not done so. Raises LeaseLost."""
+        async with self._jobs.database.read() as db:
+            if not await self._jobs.is_leased(db, job):
+                return
+        async with self._jobs.database.transaction() as tx:
+            await self._jobs.finish(tx, job)
 
     async def _hand_back(self, job: Job, error: str, *, counts: bool) -> None:
         try:
