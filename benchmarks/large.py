@@ -137,24 +137,25 @@ async def report_sizes(side: Side) -> None:
 def check(deployment: Cluster, plan: Plan) -> None:
     """Ask the API about repositories that were added: it must say what it says of one that it made itself."""
     with httpx.Client(base_url=f"{deployment.url}api/v1/", auth=ADMINISTRATOR, timeout=30) as client:
-        made = client.get(f"repos/{LOGIN}/{NAME}").raise_for_status().json()
+        original = client.get(f"repos/{LOGIN}/{NAME}").raise_for_status().json()
         for one in plan.chance.sample(plan.repositories, 10):
             login = plan.login(one.owner_id)
             path = f"repos/{login}/{one.name}"
-            found = client.get(path, headers={"Sudo": login}).raise_for_status().json()
+            answer = client.get(path, headers={"Sudo": login}).raise_for_status().json()
             issues = client.get(f"{path}/issues?state=all").raise_for_status()
             hooks = client.get(f"{path}/hooks").raise_for_status().json()
             searched = client.get(f"repos/search?q={one.name}").raise_for_status().json()["data"]
             facts = {
-                "id": found["id"] == one.id,
-                "fields": found.keys() == made.keys() and found["owner"].keys() == made["owner"].keys(),
-                "owner": found["owner"] == client.get(f"users/{login}").json() | found["owner"],
-                "permissions": found["permissions"] == {"admin": True, "push": True, "pull": True},
-                "count of open issues": found["open_issues_count"] == one.open_issues,
+                "id": answer["id"] == one.id,
+                "fields": answer.keys() == original.keys()
+                and answer["owner"].keys() == original["owner"].keys(),
+                "owner": answer["owner"] == client.get(f"users/{login}").json() | answer["owner"],
+                "permissions": answer["permissions"] == {"admin": True, "push": True, "pull": True},
+                "count of open issues": answer["open_issues_count"] == one.open_issues,
                 "count of issues": int(issues.headers["x-total-count"]) == one.issues,
                 "issue": all(issue["user"]["login"] == login for issue in issues.json()),
                 "repository of an issue": all(
-                    issue["repository"]["full_name"] == found["full_name"] for issue in issues.json()
+                    issue["repository"]["full_name"] == answer["full_name"] for issue in issues.json()
                 ),
                 "hooks": len(hooks) == (one.number < plan.sizes.hooks),
                 "search": [each["id"] for each in searched] == [one.id],

@@ -89,7 +89,12 @@ def make_originals(url: str) -> None:
     with httpx.Client(base_url=f"{url}api/v1/", auth=ADMINISTRATOR, timeout=30) as client:
 
         def send(method: str, path: str, **body: object) -> None:
-            client.request(method, path, json=body).raise_for_status()
+            deadline = time.monotonic() + SECONDS
+            while (answer := client.request(method, path, json=body)).status_code == 503:
+                if time.monotonic() > deadline:
+                    break
+                time.sleep(1)
+            answer.raise_for_status()
 
         for login in (LOGIN, COLLABORATOR):
             person = {
@@ -308,12 +313,12 @@ def _view(plan: Plan, one: Repository, text: str) -> bytes:
 def _issues(plan: Plan, first_number: int, first_id: int) -> Iterator[Row]:
     """All of them without their texts, in the order of their ids: those of the repository of the benchmark first."""
     in_bench = ((1, 1, first_number + number, "open") for number in range(plan.in_bench))
-    elsewhere = (
+    in_others = (
         (one.id, one.owner_id, number + 1, "closed" if number % 3 == 2 else "open")
         for one in plan.repositories
         for number in range(one.issues)
     )
-    for number, (repository_id, author_id, issue_number, state) in enumerate(chain(in_bench, elsewhere)):
+    for number, (repository_id, author_id, issue_number, state) in enumerate(chain(in_bench, in_others)):
         created = plan.time(number / plan.sizes.issues)
         yield {
             "id": first_id + number,

@@ -55,8 +55,8 @@ class World:
         forked: list[int] = []
         for _ in range(repositories):
             if members and chance.random() < FORKS:
-                known = forked and chance.random() < POPULARITY
-                root = chance.choice(forked) if known else chance.randrange(len(members))
+                is_popular = forked and chance.random() < POPULARITY
+                root = chance.choice(forked) if is_popular else chance.randrange(len(members))
                 members[root] += 1
                 forked.append(root)
             else:
@@ -74,14 +74,14 @@ class World:
 
     def largest(self, shard: str) -> list[Network]:
         """The networks of the largest repositories of a shard, as many as the command looks at."""
-        found: list[Network] = []
+        networks: list[Network] = []
         repositories = 0
         for _, network in sorted(self.networks[shard], key=lambda pair: -pair[0]):
             if repositories >= MOST_NETWORKS:
                 break
-            found.append(network)
+            networks.append(network)
             repositories += network.repositories
-        return found
+        return networks
 
     def rebalance(self) -> tuple[int, int, int]:
         """Do what the command plans until it plans nothing: runs, moves and bytes."""
