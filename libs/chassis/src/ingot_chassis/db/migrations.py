@@ -58,10 +58,10 @@ async def pending(url: str, scripts: Path) -> bool:
 
 
 def _is_older(connection: Connection, scripts: Path) -> bool:
-    current, known = _current(connection), revisions(scripts)
-    if current is not None and current not in known:
+    current, all_revisions = _current(connection), revisions(scripts)
+    if current is not None and current not in all_revisions:
         raise DatabaseNewer(f"the database is at revision {current}, which this release does not know")
-    return current != known[-1]
+    return current != all_revisions[-1]
 
 
 def _current(connection: Connection) -> str | None:
