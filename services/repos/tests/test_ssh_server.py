@@ -285,3 +285,33 @@ async def test_the_host_keys_stay_and_a_process_of_its_own_serves_the_same(
     sealed = [row.sealed for row in await world.rows("ssh_host_key")]
     assert len(sealed) == 2
     assert not any(b"PRIVATE" in one for one in sealed)
+
+
+@pytest.mark.parametrize(
+    ("version", "ciphers", "chosen"),
+    [
+        ("OpenSSH_9.2p1", ["aes128-ctr", "aes128-gcm@openssh.com"], "aes128-gcm@openssh.com"),
+        ("OpenSSH_9.2p1", ["aes256-ctr"], "aes256-ctr"),
+        ("libssh2_1.10.0", ["aes256-ctr", "aes256-gcm@openssh.com"], "aes256-ctr"),
+    ],
+)
+async def test_openssh_gets_the_cheap_cipher_and_nobody_is_without_one(
+    world, ann, tmp_path, version, ciphers, chosen
+):
+    key = Key(tmp_path, "ann")
+    world.identity.ssh_keys[key.public.fingerprint] = (1, "laptop")
+    async with (
+        ssh_before(world) as port,
+        asyncssh.connect(
+            "127.0.0.1",
+            port,
+            username="git",
+            client_keys=[str(key.file)],
+            known_hosts=None,
+            client_version=version,
+            encryption_algs=ciphers,
+            config=None,
+        ) as connection,
+    ):
+        assert connection.get_extra_info("send_cipher") == chosen
+        assert connection.get_extra_info("recv_cipher") == chosen

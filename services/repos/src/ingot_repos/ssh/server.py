@@ -19,6 +19,7 @@ from ingot_chassis.errors import ApiError, Unavailable
 from ingot_chassis.telemetry import set_request_id
 from ingot_repos.core.ssh_sessions import KeyHolder
 from ingot_repos.settings import Settings
+from ingot_repos.ssh.cheap_ciphers import prefer_cheap_ciphers
 from ingot_repos.ssh.commands import Command, parse
 from ingot_repos.ssh.ignored_packets import leave_out_ignored_packets
 from ingot_repos.ssh.limits import Counted
@@ -129,6 +130,7 @@ class Connection(asyncssh.SSHServer):
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
         self._connection = conn
         leave_out_ignored_packets(conn)
+        prefer_cheap_ciphers(conn)
         self.address = str(conn.get_extra_info("peername", ("",))[0])
         self._shakes_hands = self.server.handshakes.acquire("")
         self._is_counted = self._shakes_hands and self.server.addresses.acquire(self.address)
