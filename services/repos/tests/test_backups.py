@@ -33,7 +33,7 @@ async def test_a_shard_is_restored_with_its_refs_and_uploads(world, ann, tmp_pat
     assert (made / "databases" / "repos.dump").read_text() == "of the databases"
 
     restored = Settings(storage_root=str(tmp_path / "new" / "storage"))
-    await restore(restored, Namespace(source=tmp_path / "to"))
+    await restore(restored, Namespace(source=tmp_path / "to", replace=False))
     expected = fsck(world, app["id"])
     path = world.components.storage.path(app["id"]).relative_to(world.components.storage.root)
     refs = await git(
@@ -43,7 +43,12 @@ async def test_a_shard_is_restored_with_its_refs_and_uploads(world, ann, tmp_pat
     stored = [file for file in (tmp_path / "new" / "storage" / "files").rglob("*") if file.is_file()]
     assert [file.read_bytes() for file in stored] == [FILE]
     with pytest.raises(CannotStart, match="has repositories"):
-        await restore(restored, Namespace(source=made))
+        await restore(restored, Namespace(source=made, replace=False))
+    changed = tmp_path / "new" / "storage" / path / "HEAD"
+    changed.write_text("something else")
+    await restore(restored, Namespace(source=made, replace=True))
+    assert changed.read_text() == "ref: refs/heads/master\n"
+    assert len(list((tmp_path / "new" / "storage" / "trash").iterdir())) == 1
 
 
 async def test_a_second_backup_takes_the_room_of_what_is_new(world, ann, tmp_path, git_url):
@@ -68,4 +73,4 @@ async def test_old_backups_are_removed_and_two_are_not_made_at_once(world, ann, 
     with alone(to), pytest.raises(CannotStart, match="another backup"):
         await backup(world, to)
     with pytest.raises(CannotStart, match="is no backup"):
-        await restore(world.settings, Namespace(source=tmp_path / "none"))
+        await restore(world.settings, Namespace(source=tmp_path / "none", replace=False))

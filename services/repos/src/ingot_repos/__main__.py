@@ -49,7 +49,9 @@ def main() -> None:
             "copy the files of the shard, and end", backups.add_backup_options, backups.back_up
         ),
         "restore": CommandGroup(
-            "put a backup into an empty shard", backups.add_restore_options, backups.restore
+            "put a backup in the place of what the shard has, and end",
+            backups.add_restore_options,
+            backups.restore,
         ),
     }
     service_main("repos", Settings, create_app, scripts=SCRIPTS, more=more, groups=groups)

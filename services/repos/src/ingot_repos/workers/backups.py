@@ -34,6 +34,9 @@ def add_restore_options(parser: ArgumentParser) -> None:
         metavar="FOLDER",
         help="a backup, or the folder of them: the newest",
     )
+    parser.add_argument(
+        "--replace", action="store_true", help="set repositories that are there aside, for two days"
+    )
 
 
 async def back_up(settings: Settings, options: Namespace) -> None:
@@ -42,8 +45,9 @@ async def back_up(settings: Settings, options: Namespace) -> None:
 
 
 async def restore(settings: Settings, options: Namespace) -> None:
-    """Put a backup in the place of a shard that has nothing, and print which. Raises CannotStart."""
-    print(await asyncio.to_thread(_restore, settings, options.source.absolute()))  # noqa: T201 - asked for
+    """Put a backup in the place of what the shard has, and print which. No process may serve it. Raises CannotStart."""
+    source, replace = options.source.absolute(), options.replace
+    print(await asyncio.to_thread(_restore, settings, source, replace))  # noqa: T201 - asked for
 
 
 def _back_up(settings: Settings, to: Path, keep: int) -> Path:
@@ -67,14 +71,20 @@ def _back_up(settings: Settings, to: Path, keep: int) -> Path:
     return whole
 
 
-def _restore(settings: Settings, source: Path) -> Path:
+def _restore(settings: Settings, source: Path, replace: bool) -> Path:
     backup = source if (source / REPOSITORIES).is_dir() else newest(source)
     if backup is None or not (backup / REPOSITORIES).is_dir():
         raise CannotStart(f"{source} is no backup and has none in it")
     folders = _folders(settings)
-    if any(folders[REPOSITORIES].glob("repositories/*/*/*.git")):
-        raise CannotStart(f"{folders[REPOSITORIES]} has repositories; a backup is restored to an empty shard")
+    present = folders[REPOSITORIES] / "repositories"
+    if any(present.glob("*/*/*.git")) and not replace:
+        raise CannotStart(f"{folders[REPOSITORIES]} has repositories; `--replace` sets them aside")
     try:
+        if present.exists():
+            aside = folders[REPOSITORIES] / "trash" / f"replaced-{name_of_now()}"
+            aside.parent.mkdir(exist_ok=True)
+            present.rename(aside)
+            os.utime(aside)
         for name, folder in folders.items():
             if (backup / name).is_dir():
                 shutil.copytree(backup / name, folder, dirs_exist_ok=True)
