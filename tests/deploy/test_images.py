@@ -21,6 +21,11 @@ from ingot_contracts.topology import SERVICES
 from .assembled import DOCKERFILE, IMPORTS_ALL, ROOT, built, entrypoint
 
 PATIENCE = 60.0
+MOST_MEGABYTES = {"repos": 260}
+"""Of the files of an image; 200 for the others."""
+BASE_MEGABYTES = {"debian": 75, "python": 44, "git": 41}
+"""What is below /app: debian:bookworm-slim; python3 and ca-certificates, with the bytecode that their installation writes; git and
+openssh-client without Perl. Each is what the packages have on Debian 12.11, without what the slim image leaves out."""
 PYTHON = subprocess.run(
     [ROOT / "tools" / "python"], capture_output=True, text=True, check=True
 ).stdout.strip()
@@ -62,6 +67,8 @@ def test_a_service_runs_from_the_folder_of_its_image_alone(service, tmp_path, da
         "ingot_contracts",
         f"ingot_{service}",
     }
+    below = sum(size for name, size in BASE_MEGABYTES.items() if name != "git" or service == "repos")
+    assert below + megabytes(app) < MOST_MEGABYTES.get(service, 200)
     alone = [PYTHON, "-I", "-S", "-c", IMPORTS_ALL, str(app), f"ingot_{service}"]
     imported = subprocess.run(alone, env={}, cwd="/", capture_output=True, text=True, check=False)
     assert imported.returncode == 0, imported.stderr
@@ -95,6 +102,10 @@ def test_a_service_runs_from_the_folder_of_its_image_alone(service, tmp_path, da
         # A page of web asks others, who are not there.
         assert httpx.get(f"{url}/metrics").status_code == (503 if service == "web" else 404)
     assert not _written_to(app), "the root of the image is read-only"
+
+
+def megabytes(folder: Path) -> float:
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file()) / 1_000_000
 
 
 def _with_python(folder: Path) -> str:
