@@ -10,6 +10,7 @@ from ingot_repos.core.branch_contents import UNKNOWN
 from ingot_repos.git.update_hook import RefRefusal, hook_environment, hooks_folder
 
 from .code_world import opened
+from .ssh_world import Client, Key, ssh_before
 from .test_protections import merge, protect, push, tip_of
 from .test_signatures import SshKey, register
 from .test_signatures import commit as signed_commit
@@ -66,6 +67,18 @@ async def test_a_push_changes_no_protected_file(ann, git_url, work, patterns, na
     assert (code != 0, reason in output) == (is_protected, is_protected), output
     assert await tip_of(ann) == (before if is_protected else new)
     assert await tip_of(ann, "other") == new
+
+
+async def test_a_push_over_ssh_is_judged_by_the_same_rules(world, ann, work):
+    await protect(ann, "master", enable_push=True, protected_file_patterns="a.txt")
+    key = Key(work.parent, "ann")
+    world.identity.ssh_keys[key.public.fingerprint] = (1, "laptop")
+    await commit(work, "a.txt", "two\n")
+    async with ssh_before(world) as port:
+        client = Client(work.parent, port, key)
+        code, output = await client.git("push", client.url("ann/app.git"), "master", "HEAD:other", cwd=work)
+    assert (code, "the file 'a.txt' does not change" in output) == (1, True), output
+    assert await tip_of(ann, "other") is not None
 
 
 async def test_what_a_push_takes_back_again_has_not_changed(ann, git_url, work):

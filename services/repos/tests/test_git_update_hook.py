@@ -41,6 +41,8 @@ def test_more_refusals_than_a_variable_takes_refuse_the_whole_push(update):
         code, reason = update(refusals, ref)
         assert code == 1
         assert "5000 of these refs" in reason
+    code, reason = update([RefRefusal("refs/heads/main", "", question="x" * 70_000)], "refs/heads/main")
+    assert (code, "push fewer at once" in reason) == (1, True)
 
 
 @pytest.mark.parametrize("is_protected", [False, True])

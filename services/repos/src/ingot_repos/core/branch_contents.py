@@ -3,6 +3,7 @@
 Pushes, changes by the API and merges are all judged here, before the branch moves.
 """
 
+import asyncio
 import re
 from collections.abc import Collection, Sequence
 from functools import partial
@@ -25,6 +26,12 @@ log = structlog.get_logger()
 UNKNOWN = "what the push brings could not be looked at; push again"
 MOST_PATTERNS = 50
 _SHOWN = 12
+_MOST_COMPARED = 2_000_000
+"""Characters of paths, some seconds of work for the worst patterns."""
+
+
+class _TooMuch(Exception):
+    """The patterns ask for more work than a push may make."""
 
 
 class ContentRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -81,15 +88,14 @@ class ContentJudge:
             return f"{text}: more than {MOST_COMMITS} new commits are not looked at; push them in parts"
         if unverified := await self._unverified(contents.commits):
             return f"{text}: the commit {unverified[:_SHOWN]} has no verified signature"
+        too_many = f"{text}: more files change than are looked at; push them in parts"
         if contents.files is None:
-            return f"{text}: more files change than are looked at; push them in parts"
-        files = sorted(contents.files)
-        for file in files:
-            if _match(rule.protected, file):
-                return f"{text}: the file {file!r} does not change"
-        if rule.refusal and not all(_match(rule.unprotected, file) for file in files):
-            return f"{text}: {rule.refusal}"
-        return ""
+            return too_many
+        try:
+            reason = await asyncio.to_thread(_refusal_of_files, rule, sorted(contents.files))
+        except _TooMuch:
+            return too_many
+        return f"{text}: {reason}" if reason else ""
 
     async def _unverified(self, commits: Collection[NewCommit]) -> str:
         """The first commit without a verified signature; nothing if there is none."""
@@ -110,8 +116,40 @@ def read_patterns(text: str) -> tuple[str, ...]:
     return tuple(part for part in parts if part)
 
 
-def _match(patterns: Collection[str], file: str) -> bool:
-    name = file.lower()
-    return name in patterns or any(
-        not globs.is_plain(pattern) and globs.matches(pattern, name) for pattern in patterns
-    )
+def _refusal_of_files(rule: ContentRule, files: Sequence[str]) -> str:
+    """Why these files may not change; nothing if they may. Raises _TooMuch. Blocks."""
+    protected, unprotected = _Patterns(rule.protected), _Patterns(rule.unprotected)
+    for file in files:
+        if protected.match(file):
+            return f"the file {file!r} does not change"
+    return rule.refusal if rule.refusal and not all(map(unprotected.match, files)) else ""
+
+
+class _Patterns:
+    """Patterns of paths. Few files get as far as a real comparison: how they begin and end is looked at first."""
+
+    def __init__(self, patterns: Collection[str]) -> None:
+        self._names = {pattern for pattern in patterns if globs.is_plain(pattern)}
+        self._others = [(pattern, *_ends(pattern)) for pattern in patterns if not globs.is_plain(pattern)]
+        self._work = 0
+
+    def match(self, file: str) -> bool:
+        """Raises _TooMuch when this was compared too often."""
+        name = file.lower()
+        return name in self._names or any(
+            name.startswith(head) and name.endswith(tail) and self._compare(pattern, name)
+            for pattern, head, tail in self._others
+        )
+
+    def _compare(self, pattern: str, name: str) -> bool:
+        self._work += len(name)
+        if self._work > _MOST_COMPARED:
+            raise _TooMuch
+        return globs.matches(pattern, name)
+
+
+def _ends(pattern: str) -> tuple[str, str]:
+    """What a path must begin and end with, as far as that is plain to see."""
+    if any(char in pattern for char in "[]{}\\"):
+        return "", ""
+    return re.split(r"[*?]", pattern)[0], re.split(r"[*?]", pattern)[-1]

@@ -94,7 +94,7 @@ class HookQuestions:
     async def _reply(self, folder: Path) -> None:
         """Answer the question in a folder: a line of ``+`` alone, or of ``-`` and the reason."""
         with contextlib.suppress(OSError):  # the hook was killed
-            ref, before, after, question = (folder / "question").read_bytes().decode().split("\n")[:4]
+            ref, before, after, question = os.fsdecode((folder / "question").read_bytes()).split("\n")[:4]
             reason = await self._answer(question, RefChange(ref, before, after))
             line = f"-{_CONTROL.sub('?', reason)}".encode()[:_LONGEST_LINE] if reason else b"+"
             descriptor = os.open(folder / "answer", os.O_WRONLY | os.O_NONBLOCK)

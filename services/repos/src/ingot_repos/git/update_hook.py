@@ -124,5 +124,8 @@ def hook_environment(refusals: Sequence[RefRefusal], max_file_bytes: int = 0) ->
     # git takes no ref with such characters
     text = "\n".join(one.line() for one in refusals if not _CONTROL.search(one.ref))
     if len(text.encode(errors="surrogateescape")) > LONGEST:
-        text = f"*\talways\t{len(refusals)} of these refs may not be pushed; push the others without them"
+        reason = f"{len(refusals)} of these refs may not be pushed; push the others without them"
+        if any(one.question for one in refusals):
+            reason = "these are too many refs for the rules that protect them; push fewer at once"
+        text = f"*\talways\t{reason}"
     return {REFUSALS: text, ASKED: process_name(), MAX_FILE_BYTES: str(max_file_bytes)}
