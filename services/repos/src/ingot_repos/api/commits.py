@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from litestar import Response, get
-from litestar.params import Parameter
+from litestar.openapi import ResponseSpec
+from litestar.params import QueryParameter
 
 from ingot_chassis.errors import Conflict, Invalid, NotFound, Unavailable
 from ingot_repos.api.code_views import (
@@ -95,7 +96,7 @@ async def list_commits(
     stat: str = "",
     files: str = "",
     verification: str = "",
-    hidden: Annotated[str, Parameter(query="not")] = "",
+    hidden: Annotated[str, QueryParameter(name="not")] = "",
 ) -> Response[list[FullCommit]]:
     """The history of a branch, tag or commit, newest first; of a `path` only what changed it.
 
@@ -131,6 +132,7 @@ async def list_commits(
     policy=in_repository("read", "read:repository", on_disk=True),
     operation_id="repoGetSingleCommit",
     tags=["repository"],
+    responses={200: ResponseSpec(FullCommit, description="The commit")},
 )
 async def get_commit(
     request: RepositoryRequest,

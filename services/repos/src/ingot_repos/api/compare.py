@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 from litestar import Response, get
+from litestar.openapi import ResponseSpec
 
 from ingot_chassis.errors import Invalid, NotFound, Unavailable
 from ingot_chassis.http.paging import Page
@@ -43,6 +44,8 @@ class Compare(msgspec.Struct):
     policy=in_repository("read", "read:repository", on_disk=True),
     operation_id="repoCompareDiff",
     tags=["repository"],
+    is_paged=True,
+    responses={200: ResponseSpec(Compare, description="What the head has, unless a text is asked for")},
 )
 async def compare_refs_of(
     request: RepositoryRequest,
