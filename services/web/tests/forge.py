@@ -14,7 +14,15 @@ def _repository():
     allowed = ("merge_commits", "rebase", "rebase_explicit", "squash_merge", "fast_forward_only_merge")
     settings = {f"allow_{name}": True for name in allowed}
     counts = dict.fromkeys(
-        ("stars_count", "forks_count", "open_issues_count", "open_pr_counter", "release_counter"), 0
+        (
+            "stars_count",
+            "watchers_count",
+            "forks_count",
+            "open_issues_count",
+            "open_pr_counter",
+            "release_counter",
+        ),
+        0,
     )
     units = dict.fromkeys(("has_issues", "has_pull_requests", "has_releases"), True)
     flags = dict.fromkeys(
@@ -22,7 +30,8 @@ def _repository():
     )
     return {
         "name": "demo", "full_name": "ann/demo", "owner": ANN_USER, "description": "", "default_branch": "main",
-        "default_merge_style": "merge", "permissions": {"admin": True, "push": True, "pull": True},
+        "default_merge_style": "merge", "website": "", "topics": [], "clone_url": "http://forge/ann/demo.git",
+        "ssh_url": "", "permissions": {"admin": True, "push": True, "pull": True},
         **settings, **counts, **units, **flags,
     }  # fmt: skip
 
@@ -48,8 +57,14 @@ class FakeForge:
         """Path to the status with which it fails."""
         self.refusals: dict[str, tuple[int, bytes]] = {}
         """Path to the status and the answer with which changes are refused."""
+        self.refuses = 0
+        """The status with which all changes are refused, if they are."""
+        self.changed: object = []
+        """What changes answer for which there is nothing else."""
         self.read_paths: list[str] = []
         """Paths of all GET, in order."""
+        self.targets: list[str] = []
+        """Service and path of all calls, in order."""
         self.sent: list[tuple[str, str, object]] = []
         self.internal: dict[str, object] = {}
         """What internal routes answer, by method and path."""
@@ -61,6 +76,7 @@ class FakeForge:
         """Answers the others that are internal."""
 
     async def __call__(self, scope, receive, send, *, service=""):
+        self.targets.append(f"{service} {scope['path']}")
         if service in self.down:
             await send({"type": "http.response.start", "status": 503, "headers": []})
             await send({"type": "http.response.body", "body": b'{"message": "down"}'})
@@ -97,11 +113,16 @@ class FakeForge:
             self.sent.append((call.method, path, msgspec.json.decode(call.body) if is_json else call.body))
         if (ref := f"{path}?ref={parameter_of(call, 'ref')}") in {**self.answers, **self.failures}:
             path = ref
+        if self.refuses and call.method != "GET":
+            return self.refuses, {"message": "refused", "url": ""}, 0
         if path in self.refusals and call.method != "GET":
             return *self.refusals[path], 0
         if path in self.failures:
             return self.failures[path], {"message": "refused", "url": ""}, 0
-        answer = self.answers.get(path if call.method == "GET" else f"{call.method} {path}", [])
+        if call.method == "GET":
+            answer = self.answers.get(path, [])
+        else:
+            answer = self.answers.get(f"{call.method} {path}", self.changed)
         if not isinstance(answer, list):
             return 200, answer, 0
         limit = int(parameter_of(call, "limit") or 50)

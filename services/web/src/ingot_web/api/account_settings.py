@@ -198,10 +198,13 @@ async def change_password(request: WebRequest) -> Response[Any]:
 
 
 @post("/user/settings/security", policy=anyone(), include_in_schema=False)
-async def end_session(request: WebRequest) -> Response[bytes]:
+async def end_session(request: WebRequest) -> Response[Any]:
     """Sign out in one of them."""
     form = await request.sent_form()
-    await request.forge.send("DELETE", "identity", at("user", "sessions", form.text("id")))
+    try:
+        await request.forge.send("DELETE", "identity", at("user", "sessions", form.text("id")))
+    except ApiError as error:
+        return await _security_page(request, error)
     return request.redirect("/user/settings/security")
 
 

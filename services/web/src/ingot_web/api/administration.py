@@ -6,7 +6,7 @@ from litestar import Response, get, post
 
 from ingot_chassis.errors import ApiError
 from ingot_chassis.http.policy import anyone
-from ingot_web.api.request import Form, WebRequest
+from ingot_web.api.request import Form, WebRequest, require_typed
 from ingot_web.clients.forge import at
 
 SHOWN = 50
@@ -98,7 +98,8 @@ async def change_person(request: WebRequest, username: str) -> Response[Any]:
                 return request.redirect(f"/admin/users{at(form.text('new_name'))}")
             case "factor":
                 await request.forge.send("DELETE", "identity", f"{path}/two_factor")
-            case "delete" if form.text("typed") == username:
+            case "delete":
+                require_typed(form.text("typed"), username)
                 await request.forge.send("DELETE", "identity", path)
                 return request.redirect("/admin/users")
     except ApiError as error:

@@ -132,11 +132,14 @@ async def create_branch(request: WebRequest) -> Response[Any]:
 
 
 @post("/{owner:str}/{repo:str}/branches/delete", policy=anyone(), include_in_schema=False)
-async def delete_branch(request: WebRequest) -> Response[bytes]:
+async def delete_branch(request: WebRequest) -> Response[Any]:
     """Delete a branch."""
     form = await request.sent_form()
     frame = RepositoryFrame(request)
-    await frame.forge.send("DELETE", "repos", frame.api("branches", *form.text("name").split("/")))
+    try:
+        await frame.forge.send("DELETE", "repos", frame.api("branches", *form.text("name").split("/")))
+    except ApiError as error:
+        return await _branches_page(frame, Form(), error)
     return frame.redirect("/branches")
 
 

@@ -225,14 +225,22 @@ async def comment(request: WebRequest, index: int) -> Response[Any]:
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
         return await preview(frame, form, "Comment")
-    _require_few_files(form)
     problem = None
     if form.lines("body").strip() or form.files:
         body = {"body": form.lines("body").strip() or FILES_ALONE}
-        said = await frame.forge.send("POST", "issues", frame.api("issues", index, "comments"), body)
+        try:
+            _require_few_files(form)
+            said = await frame.forge.send("POST", "issues", frame.api("issues", index, "comments"), body)
+        except ApiError as error:
+            return await preview(frame, form, "Comment", problem=error)
         problem = await _attach(frame, form, frame.api("issues", "comments", said["id"]), said["body"])
+    elif form.get("state") not in ("open", "closed"):
+        return await preview(frame, form, "Comment", problem=Invalid("write something first"))
     if form.get("state") in ("open", "closed"):
-        await frame.forge.send("PATCH", "issues", frame.api("issues", index), {"state": form["state"]})
+        try:
+            await frame.forge.send("PATCH", "issues", frame.api("issues", index), {"state": form["state"]})
+        except ApiError as error:
+            problem = error
     if problem:
         return await _issue_page(frame, index, problem)
     return frame.redirect(f"/issues/{index}")
@@ -245,7 +253,10 @@ async def edit(request: WebRequest, index: int) -> Response[Any]:
     if form.has("preview"):
         return await preview(frame, form, "Save")
     change = {"title": form.text("title"), "body": form.lines("body")}
-    await frame.forge.send("PATCH", "issues", frame.api("issues", index), change)
+    try:
+        await frame.forge.send("PATCH", "issues", frame.api("issues", index), change)
+    except ApiError as error:
+        return await preview(frame, form, "Save", problem=error)
     return frame.redirect(f"/issues/{index}")
 
 
@@ -261,46 +272,6 @@ async def find_comment(request: WebRequest, comment_id: int) -> Response[bytes]:
     url = shown["issue_url"] or shown["pull_request_url"]
     number = url.rsplit("/", 1)[-1]
     return frame.redirect(f"/issues/{number}#issuecomment-{comment_id}")
-
-
-@get("/{owner:str}/{repo:str}/labels", policy=anyone(), include_in_schema=False)
-async def labels(request: WebRequest) -> Response[str]:
-    """The labels of a repository, and the form of a new one."""
-    return await RepositoryFrame(request).list_page(
-        "issues/labels.html", "issues", "labels", size=CHOICES, tab="issues", title="Labels"
-    )
-
-
-@post("/{owner:str}/{repo:str}/labels", policy=anyone(), include_in_schema=False)
-async def create_label(request: WebRequest) -> Response[bytes]:
-    """Make a label."""
-    form, frame = await request.sent_form(), RepositoryFrame(request)
-    label = {name: form.text(name) for name in ("name", "color", "description")}
-    await frame.forge.send("POST", "issues", frame.api("labels"), label)
-    return frame.redirect("/labels")
-
-
-@get("/{owner:str}/{repo:str}/milestones", policy=anyone(), include_in_schema=False)
-async def milestones(request: WebRequest) -> Response[str]:
-    """The milestones of a repository, and the form of a new one."""
-    return await RepositoryFrame(request).list_page(
-        "issues/milestones.html",
-        "issues",
-        "milestones",
-        size=CHOICES,
-        query={"state": "all"},
-        tab="issues",
-        title="Milestones",
-    )
-
-
-@post("/{owner:str}/{repo:str}/milestones", policy=anyone(), include_in_schema=False)
-async def create_milestone(request: WebRequest) -> Response[bytes]:
-    """Make a milestone."""
-    form, frame = await request.sent_form(), RepositoryFrame(request)
-    milestone = {"title": form.text("title"), "description": form.lines("description")}
-    await frame.forge.send("POST", "issues", frame.api("milestones"), milestone)
-    return frame.redirect("/milestones")
 
 
 @get("/{owner:str}/{repo:str}/issues.atom", policy=anyone(), include_in_schema=False)
@@ -337,5 +308,5 @@ async def react(request: WebRequest, index: int) -> Response[bytes]:
 
 
 routes = [
-    issues, feed, new, create, show, comment, edit, react, find_comment, labels, create_label, milestones, create_milestone,
+    issues, feed, new, create, show, comment, edit, react, find_comment,
 ]  # fmt: skip

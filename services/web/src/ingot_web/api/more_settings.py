@@ -4,11 +4,11 @@ from typing import Any
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, Invalid
+from ingot_chassis.errors import ApiError
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.repository_settings import load_own
-from ingot_web.api.request import Form, WebRequest
+from ingot_web.api.request import Form, WebRequest, require_typed
 from ingot_web.clients.forge import at
 
 SHOWN = 50
@@ -111,9 +111,7 @@ async def begin_transfer(request: WebRequest) -> Response[Any]:
     form, frame = await request.sent_form(), RepositoryFrame(request)
     await load_own(frame)
     try:
-        if form.text("name") != frame.repository["full_name"]:
-            message = f"type {frame.repository['full_name']} to hand it over"
-            raise Invalid.field("name", "mismatch", message)
+        require_typed(form.text("name"), frame.repository["full_name"])
         body = {"new_owner": form.text("new_owner")}
         moved = await frame.forge.send("POST", "repos", frame.api("transfer"), body)
     except ApiError as error:

@@ -7,7 +7,7 @@ from litestar import Response, get, post
 from ingot_chassis.errors import ApiError
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.account_settings import send_avatar
-from ingot_web.api.request import Form, WebRequest
+from ingot_web.api.request import Form, WebRequest, require_typed
 from ingot_web.clients.forge import at
 
 SHOWN = 50
@@ -100,7 +100,8 @@ async def edit(request: WebRequest, org: str) -> Response[Any]:
                 body = {"new_name": form.text("new_name")}
                 await pages.forge.send("POST", "identity", pages.api("rename"), body)
                 return request.redirect(f"/org{at(form.text('new_name'))}/settings")
-            case "delete" if form.text("typed") == org:
+            case "delete":
+                require_typed(form.text("typed"), org)
                 await pages.forge.send("DELETE", "identity", pages.api())
                 return request.redirect("/")
             case "save":
@@ -125,19 +126,26 @@ async def change_avatar(request: WebRequest, org: str) -> Response[Any]:
 @get(f"{SETTINGS}/members", policy=anyone(), include_in_schema=False)
 async def members(request: WebRequest, org: str) -> Response[str]:
     """Everybody in it. People become members by a team."""
-    pages = OrganizationPages(request, org)
+    return await _members(OrganizationPages(request, org))
+
+
+async def _members(pages: OrganizationPages, problem: ApiError | None = None) -> Response[str]:
     await pages.forge.get("identity", pages.api("teams"), limit=1)
-    listing = await pages.forge.listing("identity", pages.api("members"), page=request.number, limit=SHOWN)
+    number = pages.request.number
+    listing = await pages.forge.listing("identity", pages.api("members"), page=number, limit=SHOWN)
     return await pages.render(
-        "members", "Members", listing=listing, pages=request.pages_of(listing.total, SHOWN)
+        "members", "Members", problem, listing=listing, pages=pages.request.pages_of(listing.total, SHOWN)
     )
 
 
 @post(f"{SETTINGS}/members", policy=anyone(), include_in_schema=False)
-async def remove_member(request: WebRequest, org: str) -> Response[bytes]:
+async def remove_member(request: WebRequest, org: str) -> Response[Any]:
     """Let somebody go, from all teams."""
     form, pages = await request.sent_form(), OrganizationPages(request, org)
-    await pages.forge.send("DELETE", "identity", pages.api("members", form.text("login")))
+    try:
+        await pages.forge.send("DELETE", "identity", pages.api("members", form.text("login")))
+    except ApiError as error:
+        return await _members(pages, error)
     return pages.redirect("/members")
 
 

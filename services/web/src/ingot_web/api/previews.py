@@ -2,15 +2,18 @@
 
 from litestar import Response
 
+from ingot_chassis.errors import ApiError
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import Form
 
-OWN = ("token", "preview", "title", "body")
+OWN = ("token", "preview", "title", "body", "do")
 """Fields that the page has itself; all others go along as they are."""
 
 
-async def preview(frame: RepositoryFrame, form: Form, *buttons: str) -> Response[str]:
-    """The page of a form whose text is in ``body``. It leads where that form led.
+async def preview(
+    frame: RepositoryFrame, form: Form, *buttons: str, problem: ApiError | None = None
+) -> Response[str]:
+    """The page of a form whose text is in ``body``, also of one that was refused. It leads where that form led.
 
     ``buttons`` send it: a text, and behind a bar the value of ``do`` that the button stands for, if there is one.
     """
@@ -19,7 +22,9 @@ async def preview(frame: RepositoryFrame, form: Form, *buttons: str) -> Response
     return frame.render(
         "preview.html",
         tab="pulls" if "/pulls/" in frame.request.scope["path"] else "issues",
-        title="Preview",
+        title="Not sent" if problem else "Preview",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
         form=form,
         html=html,
         rest=[(name, value) for name, value in form.pairs if name not in OWN],

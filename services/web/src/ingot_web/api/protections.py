@@ -1,5 +1,6 @@
 """Rules for branches and tags of a repository: the list of them, and the forms that make, change and remove one."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -24,6 +25,7 @@ class RuleField(NamedTuple):
     hint: str = ""
 
 
+Groups = Mapping[str, Sequence[RuleField]]
 PEOPLE_HINT = "User names with commas between them."
 TEAMS_HINT = "Teams of the organization that owns the repository, with commas between them."
 _BRANCH_FIELDS = {
@@ -106,7 +108,7 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.replace("\n", ",").split(",") if name.strip()]
 
 
-def _body_of(form: Form, groups: dict[str, tuple[RuleField, ...]]) -> dict[str, Any]:
+def _body_of(form: Form, groups: Groups) -> dict[str, Any]:
     """What a form says, as the API has it."""
     body: dict[str, Any] = {}
     for field in (field for fields in groups.values() for field in fields):
@@ -124,7 +126,7 @@ def _body_of(form: Form, groups: dict[str, tuple[RuleField, ...]]) -> dict[str, 
     return body
 
 
-def _form_of(rule: Any, groups: dict[str, tuple[RuleField, ...]]) -> Form:
+def _form_of(rule: Any, groups: Groups) -> Form:
     """A form as it stands on the page of a rule that is there."""
     pairs = []
     for field in (field for fields in groups.values() for field in fields):

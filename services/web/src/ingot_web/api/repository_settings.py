@@ -4,10 +4,10 @@ from typing import Any
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, Invalid
+from ingot_chassis.errors import ApiError
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
-from ingot_web.api.request import Form, WebRequest
+from ingot_web.api.request import Form, WebRequest, require_typed
 
 SHOWN = 50
 LEVELS = (("read", "Read"), ("write", "Read and write"), ("admin", "Administer"))
@@ -77,10 +77,11 @@ async def delete(request: WebRequest) -> Response[Any]:
     """Delete the repository, if its name was typed."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     await load_own(frame)
-    if form.text("name") != frame.repository["full_name"]:
-        message = f"type {frame.repository['full_name']} to delete it"
-        return await _general_page(frame, Invalid.field("name", "mismatch", message))
-    await frame.forge.send("DELETE", "repos", frame.api())
+    try:
+        require_typed(form.text("name"), frame.repository["full_name"])
+        await frame.forge.send("DELETE", "repos", frame.api())
+    except ApiError as error:
+        return await _general_page(frame, error)
     return request.redirect("/")
 
 

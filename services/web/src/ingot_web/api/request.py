@@ -9,7 +9,7 @@ from litestar import Response
 from litestar.datastructures import UploadFile
 from litestar.exceptions import SerializationException, ValidationException
 
-from ingot_chassis.errors import BadRequest, Denied, Unauthenticated
+from ingot_chassis.errors import BadRequest, Denied, Invalid, Unauthenticated
 from ingot_chassis.http.request import ApiRequest
 from ingot_web.clients.forge import Forge
 from ingot_web.components import Components
@@ -35,6 +35,12 @@ LOCATION = "/%?=&#:@!$'()*+,;~"
 def whole_number(text: str, digits: int = 18) -> int | None:
     """The number that somebody typed; None for any other text, and for one of more digits."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
+
+
+def require_typed(text: str, name: str) -> None:
+    """Raises Invalid if somebody did not type the name of what is to go."""
+    if text != name:
+        raise Invalid(f"type {name} to do that; nothing was done")
 
 
 class SentFile(NamedTuple):

@@ -7,6 +7,7 @@ from typing import Any
 
 from litestar import Response, get, post
 
+from ingot_chassis.errors import ApiError
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.history import diff_text
@@ -138,7 +139,10 @@ async def review(request: WebRequest, index: int) -> Response[Any]:
         await frame.forge.send("DELETE", "issues", frame.api("pulls", index, "reviews", form.text("discard")))
         return frame.redirect(f"/pulls/{index}/files")
     body = {"event": form.get("event", "COMMENT"), "body": form.lines("body")}
-    await frame.forge.send("POST", "issues", frame.api("pulls", index, "reviews"), body)
+    try:
+        await frame.forge.send("POST", "issues", frame.api("pulls", index, "reviews"), body)
+    except ApiError as error:
+        return await preview(frame, form, "Send the review", problem=error)
     return frame.redirect(f"/pulls/{index}")
 
 
@@ -146,15 +150,18 @@ async def review(request: WebRequest, index: int) -> Response[Any]:
 async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
     """Comment on a line, at once or in the review that is being written."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
+    # One that is sent at once would send the review that is being written with it.
+    buttons = ("Add to your review|add", *(() if form.has("pending") else ("Comment now|now",)))
     if form.has("preview"):
-        # One that is sent at once would send the review that is being written with it.
-        buttons = () if form.has("pending") else ("Comment now|now",)
-        return await preview(frame, form, "Add to your review|add", *buttons)
+        return await preview(frame, form, *buttons)
     line = whole_number(form.text("line")) or 0
     position = "old_position" if form.text("side") == "old" else "new_position"
     comment = {"path": form.get("path", ""), "body": form.lines("body"), position: line}
     body = {"event": "COMMENT" if form.text("do") == "now" else "PENDING", "comments": [comment]}
-    await frame.forge.send("POST", "issues", frame.api("pulls", index, "reviews"), body)
+    try:
+        await frame.forge.send("POST", "issues", frame.api("pulls", index, "reviews"), body)
+    except ApiError as error:
+        return await preview(frame, form, *buttons, problem=error)
     return _back(frame, index, form, "files")
 
 
@@ -169,7 +176,10 @@ async def reply(request: WebRequest, index: int, comment_id: int) -> Response[An
     if form.has("preview"):
         return await preview(frame, form, "Reply")
     path = frame.api("pulls", index, "comments", comment_id, "replies")
-    await frame.forge.send("POST", "issues", path, {"body": form.lines("body")})
+    try:
+        await frame.forge.send("POST", "issues", path, {"body": form.lines("body")})
+    except ApiError as error:
+        return await preview(frame, form, "Reply", problem=error)
     return _back(frame, index, form, form.text("back"), comment_id)
 
 

@@ -1,0 +1,156 @@
+"""Labels and milestones of a repository: the lists, and the forms that make, change, close and remove them."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError, Invalid
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.frames import RepositoryFrame
+from ingot_web.api.request import Form, WebRequest
+
+SHOWN = 50
+LABELS, MILESTONES = "/{owner:str}/{repo:str}/labels", "/{owner:str}/{repo:str}/milestones"
+
+
+@get(LABELS, policy=anyone(), include_in_schema=False)
+async def labels(request: WebRequest) -> Response[str]:
+    """The labels, each with the form that changes it, and the form of a new one."""
+    return await _labels_page(RepositoryFrame(request), Form())
+
+
+async def _labels_page(frame: RepositoryFrame, form: Form, problem: ApiError | None = None) -> Response[str]:
+    return await frame.list_page(
+        "issues/labels.html",
+        "issues",
+        "labels",
+        size=SHOWN,
+        tab="issues",
+        title="Labels",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        form=form,
+    )
+
+
+@post([f"{LABELS}/{act}" for act in ("new", "edit", "delete")], policy=anyone(), include_in_schema=False)
+async def change_label(request: WebRequest) -> Response[Any]:
+    """Make a label, change or remove one; what is refused is said above the list."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    body = {name: form.text(name) for name in ("name", "color", "description")}
+    try:
+        match request.scope["path"].rsplit("/", 1)[-1]:
+            case "new":
+                await frame.forge.send("POST", "issues", frame.api("labels"), body)
+            case "edit":
+                await frame.forge.send("PATCH", "issues", frame.api("labels", form.text("id")), body)
+            case _:
+                await frame.forge.send("DELETE", "issues", frame.api("labels", form.text("id")))
+    except ApiError as error:
+        return await _labels_page(frame, form, error)
+    return frame.redirect("/labels")
+
+
+@get(MILESTONES, policy=anyone(), include_in_schema=False)
+async def milestones(request: WebRequest) -> Response[str]:
+    """The milestones, open and closed ones."""
+    return await _milestones_page(RepositoryFrame(request))
+
+
+async def _milestones_page(frame: RepositoryFrame, problem: ApiError | None = None) -> Response[str]:
+    return await frame.list_page(
+        "issues/milestones.html",
+        "issues",
+        "milestones",
+        size=SHOWN,
+        query={"state": "all"},
+        tab="issues",
+        title="Milestones",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+    )
+
+
+async def _milestone_page(
+    frame: RepositoryFrame, form: Form, milestone_id: int | None = None, problem: ApiError | None = None
+) -> Response[str]:
+    """The form of a milestone, of a new one without an id."""
+    await frame.load()
+    return frame.render(
+        "issues/milestone.html",
+        tab="issues",
+        title="New milestone" if milestone_id is None else "Change a milestone",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        form=form,
+        milestone_id=milestone_id,
+    )
+
+
+@get(f"{MILESTONES}/new", policy=anyone(), include_in_schema=False)
+async def new_milestone(request: WebRequest) -> Response[str]:
+    """The form of a new milestone."""
+    request.require_signed_in()
+    return await _milestone_page(RepositoryFrame(request), Form())
+
+
+@get(f"{MILESTONES}/{{milestone_id:int}}/edit", policy=anyone(), include_in_schema=False)
+async def milestone(request: WebRequest, milestone_id: int) -> Response[str]:
+    """The form of a milestone that is there."""
+    request.require_signed_in()
+    frame = RepositoryFrame(request)
+    (shown,) = await frame.load(frame.forge.get("issues", frame.api("milestones", milestone_id)))
+    due = (shown["due_on"] or "")[:10]
+    pairs = [("title", shown["title"]), ("description", shown["description"]), ("due", due)]
+    return await _milestone_page(frame, Form(pairs), milestone_id)
+
+
+@post(
+    [f"{MILESTONES}/new", f"{MILESTONES}/{{milestone_id:int}}/edit"], policy=anyone(), include_in_schema=False
+)
+async def save_milestone(request: WebRequest) -> Response[Any]:
+    """Make a milestone, or change one."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    milestone_id: int | None = request.path_params.get("milestone_id")
+    body = {"title": form.text("title"), "description": form.lines("description")}
+    if due := form.text("due"):
+        body["due_on"] = f"{due}T23:59:59Z"
+    try:
+        if milestone_id is None:
+            await frame.forge.send("POST", "issues", frame.api("milestones"), body)
+        else:
+            await frame.forge.send("PATCH", "issues", frame.api("milestones", milestone_id), body)
+    except ApiError as error:
+        return await _milestone_page(frame, form, milestone_id, error)
+    return frame.redirect("/milestones")
+
+
+@post(f"{MILESTONES}/{{milestone_id:int}}", policy=anyone(), include_in_schema=False)
+async def change_milestone(request: WebRequest, milestone_id: int) -> Response[Any]:
+    """Close it, open it again, or remove it; its issues stay."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    path, act = frame.api("milestones", milestone_id), form.text("do")
+    try:
+        if act == "delete":
+            await frame.forge.send("DELETE", "issues", path)
+        elif act in ("open", "closed"):
+            await frame.forge.send("PATCH", "issues", path, {"state": act})
+        else:
+            raise Invalid.field("do", "unknown", "is open, closed or delete")
+    except ApiError as error:
+        return await _milestones_page(frame, error)
+    return frame.redirect("/milestones")
+
+
+@get("/{owner:str}/{repo:str}/milestone/{milestone_id:int}", policy=anyone(), include_in_schema=False)
+async def issues_of_milestone(request: WebRequest, milestone_id: int) -> Response[bytes]:
+    """To the issues of a milestone."""
+    frame = RepositoryFrame(request)
+    (shown,) = await frame.load(frame.forge.get("issues", frame.api("milestones", milestone_id)))
+    return frame.redirect(f"/issues?{urlencode({'milestone': shown['title'], 'state': 'all'})}")
+
+
+routes = [
+    labels, change_label, milestones, new_milestone, milestone, save_milestone, change_milestone, issues_of_milestone,
+]  # fmt: skip

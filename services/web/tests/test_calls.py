@@ -1,0 +1,126 @@
+"""How often a page calls other services: as often for many rows as for few."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from .forge import ANN_USER, HOME, MOMENT, issue
+from .test_account_webhooks import DELIVERY, HOOK
+from .test_forms import ANSWERS, COMMIT, ORGANIZATION, SUGGESTION
+from .test_protections import ON_THE_LIST
+from .world import ROOT
+
+FEW, MANY = 2, 20
+EVENT = {
+    "type": "review", "review_id": 7, "user": ANN_USER, "body": "words", "created_at": MOMENT, "ref_commit_sha": "",
+    "ref_issue": None,
+}  # fmt: skip
+ACCOUNT = ANN_USER | {"created": MOMENT, "is_admin": False, "permission": "read", "username": "ann"}
+BRANCH = {"protected": False, "commit": {"id": "1" * 40, "message": "x", "timestamp": MOMENT}}
+RELEASE = {
+    "name": "One", "body": "*words*", "draft": False, "prerelease": False, "author": ANN_USER, "published_at": MOMENT,
+    "created_at": MOMENT, "assets": [],
+}  # fmt: skip
+ENTRY = {
+    "type": "file", "size": 3, "last_commit_sha": "1" * 40, "last_commit_message": "x", "last_committer_date": MOMENT,
+}  # fmt: skip
+REVIEW = {
+    "state": "COMMENT", "body": "", "comments_count": 1, "user": ANN_USER, "stale": False, "dismissed": False,
+    "submitted_at": MOMENT,
+}  # fmt: skip
+TEAM = {"name": "crew", "permission": "read", "description": "", "includes_all_repositories": False}
+
+
+def _lists(count):
+    """What the API answers where every list has ``count`` rows."""
+    numbers = range(1, count + 1)
+    repositories = [_repository(number) for number in numbers]
+    issues = [
+        issue(number=number, id=number, comments=0, repository={"full_name": "ann/demo"})
+        for number in numbers
+    ]
+
+    def rows(row, **varied):
+        return [
+            row | {"id": number, **{name: f"{text}{number}" for name, text in varied.items()}}
+            for number in numbers
+        ]
+
+    people = rows(ACCOUNT, login="ann")
+    subject = {"html_url": "http://x/", "title": "t", "type": "Issue"}
+    thread = {"subject": subject, "repository": {"full_name": "ann/demo"}, "updated_at": MOMENT}
+    key = {"title": "k", "fingerprint": "f", "read_only": True}
+    return {
+        "/user/repos": repositories, "/users/ann/repos": repositories, "/repos/search": repositories,
+        f"{HOME}/forks": repositories, "/teams/1/repos": repositories,
+        "/repos/issues/search": issues, f"{HOME}/issues": issues, f"{HOME}/issues/1/dependencies": issues,
+        "/notifications/new": {"new": count}, "/users/ann": ACCOUNT | dict.fromkeys(("description", "location", "website"), ""),
+        "/notifications": rows(thread), "/user/hooks": rows(HOOK), f"{HOME}/hooks": rows(HOOK), "/orgs/crew/hooks": rows(HOOK),
+        **dict.fromkeys(("/users/search", "/admin/users", f"{HOME}/collaborators", f"{HOME}/stargazers", f"{HOME}/subscribers", f"{HOME}/assignees", "/orgs/crew/members", "/teams/1/members", "/users/ann/followers"), people),
+        "/orgs": rows(ORGANIZATION), "/admin/orgs": rows(ORGANIZATION), "/user/orgs": rows(ORGANIZATION),
+        "/users/ann/orgs": rows(ORGANIZATION), "/orgs/crew/teams": rows(TEAM), f"{HOME}/teams": rows(TEAM),
+        "/user/keys": rows(key), f"{HOME}/keys": rows(key), "/users/root/tokens": rows({}, name="t"),
+        "/user/sessions": rows({"user_agent": "x", "address": "1", "created_at": MOMENT, "last_used_at": None, "current": False}),
+        "/user/emails": rows({"email": "a@example.org", "primary": False, "verified": True}),
+        "/user/applications/oauth2": rows({"client_id": "1", "redirect_uris": []}, name="app"),
+        "/user/oauth2_grants": rows({"application": "a", "owner": "o", "scopes": [], "created_at": MOMENT}),
+        **{f"{owner}/hooks/1/deliveries": rows(DELIVERY) for owner in ("/user", "/orgs/crew", HOME)},
+        f"{HOME}/branches": rows(BRANCH, name="b"), f"{HOME}/commits": rows(COMMIT), f"{HOME}/pulls/1/commits": rows(COMMIT),
+        f"{HOME}/tags": rows({"message": "", "commit": {"sha": "1" * 40}}, name="v"),
+        f"{HOME}/releases": rows(RELEASE | {"body": f"{count} words"}, tag_name="v"),
+        f"{HOME}/languages": {}, f"{HOME}/contents-ext": {"dir_contents": rows(ENTRY, name="n", path="n")},
+        f"{HOME}/compare/main...topic": {"commits": rows(COMMIT), "total_commits": count},
+        f"{HOME}/labels": rows({"color": "ff0000", "description": ""}, name="l"),
+        "/orgs/crew/labels": rows({"color": "ff0000", "description": ""}, name="l"),
+        f"{HOME}/milestones": rows({
+            "state": "open", "description": "", "due_on": None, "open_issues": 1, "closed_issues": 0,
+        }, title="m"),
+        f"{HOME}/issues/1/timeline": rows(EVENT | {"body": f"{count} words"}), f"{HOME}/pulls/1/reviews": rows(REVIEW),
+        f"{HOME}/pulls/1/comments": rows(SUGGESTION | {"body": f"{count} remarks"}),
+        f"{HOME}/issues/1/times": rows({"time": 60, "user_id": 1, "created": MOMENT}),
+        f"{HOME}/branch_protections": [ON_THE_LIST | {"rule_name": f"b{number}"} for number in numbers],
+        f"{HOME}/tag_protections": rows({"whitelist_usernames": [], "whitelist_teams": []}, name_pattern="v"),
+        f"{HOME}/push_mirrors": rows({
+            "remote_address": "x", "remote_name": "y", "last_update": None, "sync_on_commit": True, "last_error": "",
+        }),
+    }  # fmt: skip
+
+
+def _repository(number):
+    flags = dict.fromkeys(("private", "fork", "mirror", "archived"), False)
+    return {"name": f"r{number}", "full_name": f"ann/r{number}", "owner": ANN_USER, "description": "", "stars_count": 0,
+            "updated_at": MOMENT, **flags}  # fmt: skip
+
+
+PAGES = (
+    "/", "/issues", "/pulls", "/notifications", "/ann", "/ann?tab=followers", "/explore/repos", "/explore/users",
+    "/explore/organizations", "/explore/issues", "/user/settings/keys", "/user/settings/applications",
+    "/user/settings/security", "/user/settings/emails", "/user/settings/oauth2", "/user/settings/hooks",
+    "/user/settings/hooks/1", "/org/crew/settings/members", "/org/crew/settings/teams", "/org/crew/settings/teams/1",
+    "/org/crew/settings/labels", "/org/crew/settings/hooks", "/org/crew/settings/hooks/1", "/admin/users", "/admin/orgs",
+    "/repo/create",
+    *(f"/ann/demo{page}" for page in (
+        "", "/src/branch/main", "/commits/branch/main", "/branches", "/tags", "/releases", "/compare/main...topic", "/forks",
+        "/stars", "/watchers", "/fork", "/issues", "/issues/new", "/issues/1", "/issues/1/facts", "/labels", "/milestones",
+        "/pulls", "/pulls/1", "/pulls/1/commits", "/pulls/1/files", "/settings/collaboration", "/settings/hooks",
+        "/settings/hooks/1", "/settings/keys", "/settings/branches", "/settings/mirrors", "/settings/teams",
+    )),
+)  # fmt: skip
+"""Every page that has a list."""
+
+
+@pytest.mark.parametrize("page", PAGES)
+async def test_a_page_calls_others_as_often_for_many_rows_as_for_few(pages, forge, page):
+    calls, rows = [], []
+    forge.failures["/orgs/ann"] = 404
+    await pages.get("/explore", ROOT)  # the first request also asks for the public key
+    for count in (FEW, MANY):
+        forge.answers |= ANSWERS | _lists(count)
+        forge.targets.clear()
+        shown = await pages.get(page, ROOT)
+        assert shown.status_code == 200, shown.text
+        calls.append(Counter(forge.targets))
+        rows.append(len(re.findall(r"<(?:li|tr|option|details|label)[ >]", shown.text)))
+    assert calls[0] == calls[1]
+    assert rows[0] < rows[1], "the list is on the page"

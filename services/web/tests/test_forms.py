@@ -1,0 +1,144 @@
+"""Every form: after a change the browser is sent on, and what is refused is a page that says why, with its status."""
+
+import re
+import time
+from base64 import b64encode
+
+import pytest
+
+from .forge import ANN_USER, HOME, MOMENT, issue
+from .test_account_webhooks import DELIVERY, HOOK
+from .test_diffs import CHANGED
+from .test_protections import ON_THE_LIST
+from .test_suggestions import HUNK
+from .world import ANN, ROOT, World
+
+COMMIT = {
+    "sha": "1" * 40, "commit": {"message": "x", "author": {"name": "ann"}, "committer": {"date": MOMENT}},
+    "author": None, "parents": [],
+}  # fmt: skip
+SUGGESTION = {
+    "id": 5, "path": "src/a.py", "position": 4, "original_position": 0, "diff_hunk": HUNK, "user": ANN_USER,
+    "commit_id": "1" * 40, "pull_request_review_id": 7, "resolver": None, "outdated": False, "created_at": MOMENT,
+    "body": "```suggestion\nfive\n```",
+}  # fmt: skip
+HEAD = {
+    "ref": "topic", "sha": "1" * 40, "repo": {"full_name": "ann/demo", "archived": False, "owner": {"login": "ann"}},
+}  # fmt: skip
+CONTENT = b64encode(b"one\ntwo\nthree\nfour\n").decode()
+FILE = {"file_contents": {"type": "file", "sha": "2" * 40, "content": CONTENT}}
+PROFILE = dict.fromkeys(("full_name", "description", "location", "website"), "") | {"hide_email": False}
+ORGANIZATION = PROFILE | {"username": "crew", "avatar_url": "", "visibility": "public"}
+ANSWERS = {
+    "/user": ANN_USER, "/user/settings": PROFILE, "/users/bob": ANN_USER | {"is_admin": False}, "/orgs/crew": ORGANIZATION,
+    "/teams/1": {"id": 1, "name": "crew", "permission": "read", "description": ""},
+    "/user/two_factor": {"enabled": False, "recovery_codes": 0},
+    f"{HOME}/compare/main...topic": {"commits": [COMMIT], "total_commits": 1},
+    f"{HOME}/pulls/1": issue(pull_request={"merged": False}, base={"ref": "main"}, head=HEAD, merged=False, mergeable=True),
+    f"{HOME}/pulls/1/comments": [SUGGESTION], f"{HOME}/pulls/1.diff": CHANGED.encode(),
+    f"{HOME}/contents-ext/src/a.py": FILE, f"{HOME}/branch_protections/main": ON_THE_LIST,
+    f"{HOME}/tag_protections/1": {"id": 1, "name_pattern": "v*", "whitelist_usernames": [], "whitelist_teams": []},
+    **{f"{owner}/hooks/1": HOOK for owner in ("/user", "/orgs/crew", HOME)},
+    **{f"{owner}/hooks/1/deliveries/d1": DELIVERY for owner in ("/user", "/orgs/crew", HOME)},
+}  # fmt: skip
+CHANGED_ANSWER = {
+    "id": 1, "number": 1, "body": "words", "full_name": "ann/demo", "sha1": "secret", "commit": {"sha": "1" * 40},
+    "username": "crew", "name": "app", "client_id": "1", "client_secret": "secret", "secret": "S", "uri": "otpauth://totp/x",
+}  # fmt: skip
+"""What changes answer, with all that any page needs of it."""
+FORM = {
+    **dict.fromkeys(("title", "body", "name", "tag", "login", "new_owner", "username", "key", "email", "pattern"), "words"),
+    "path": "words", "sha": "1", "old_password": "a", "new_password": "b", "repeated": "b", "url": "http://x/",
+    "suggestion": "five", "comment": "", "content": "heart", "style": "merge", "line": "4", "side": "new", "team": "crew",
+}  # fmt: skip
+PLACES = {
+    "owner": "ann", "repo": "demo", "org": "crew", "username": "bob", "index": "1", "hook_id": "1", "delivery_id": "d1",
+    "team": "1", "ref": "main/src/a.py", "basehead": "main...topic", "milestone_id": "1", "rule_id": "1", "comment_id": "5",
+}  # fmt: skip
+OTHERS = ("/internal/", "/admin/tasks", "/admin/events")
+"""Their answers do not come from the public API: see test_operations."""
+FIELDS = {
+    "/ann/demo/settings/delete": {"name": "ann/demo"},
+    "/ann/demo/settings/transfer": {"name": "ann/demo"},
+    "/ann/demo/transfer": {"do": "accept"},
+    "/ann/demo/milestones/1": {"do": "closed"},
+    "/user/settings/two_factor": {"do": "begin"},
+    "/user/settings/avatar": {"remove": "1"},
+    "/org/crew/settings/avatar": {"remove": "1"},
+    "/org/crew/settings": {"do": "save"},
+    "/admin/users/bob": {"do": "save"},
+    **{
+        path: {"do": "off"} for path in (f"{o}/settings/hooks/1" for o in ("/user", "/org/crew", "/ann/demo"))
+    },
+}
+"""What forms need beside FORM, by their address."""
+SHOWN_ONCE = {"/user/settings/applications", "/user/settings/oauth2", "/user/settings/two_factor"}
+"""The page after the change shows a secret, which no address may hold."""
+UPLOAD = "/ann/demo/_upload/main/src/a.py"
+NAMED = re.compile(r"{(\w+)(?::\w+)?}")
+
+
+def _forms() -> list[str]:
+    """The address of every route that takes a form."""
+    world = World()
+    paths = {
+        NAMED.sub(lambda name: PLACES[name[1]], route.path_format)
+        for route in world.app.routes
+        if "POST" in getattr(route, "methods", ()) and not route.path_format.startswith(OTHERS)
+    }
+    return sorted(paths)
+
+
+@pytest.mark.parametrize("path", _forms())
+async def test_after_a_change_the_browser_is_sent_on_and_a_refusal_is_said(pages, forge, path):
+    forge.answers |= ANSWERS
+    forge.changed = CHANGED_ANSWER
+    done = await _send(pages, path)
+    assert done.status_code == (200 if path in SHOWN_ONCE else 303), done.text
+    assert forge.sent
+
+    for status in (409, 422):
+        forge.refuses = status
+        refused = await _send(pages, path)
+        assert refused.status_code == status, refused.text
+        assert "efused" in refused.text
+
+
+async def _send(pages, path):
+    form = FORM | FIELDS.get(path, {}) | {"token": pages.form_token(ROOT, at=time.time())}
+    files = {"files": ("a.txt", b"text")} if path == UPLOAD else None
+    return await pages.client.post(path, data=form, files=files, headers=pages.callers.headers(ROOT))
+
+
+WRITTEN = (
+    "/ann/demo/issues/new", "/ann/demo/issues/1/comments", "/ann/demo/issues/1/edit", "/ann/demo/pulls/1/reviews",
+    "/ann/demo/pulls/1/comments", "/ann/demo/pulls/1/comments/5/replies", "/ann/demo/compare/main...topic",
+    "/ann/demo/releases/new",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("path", WRITTEN)
+async def test_what_somebody_wrote_is_in_the_form_that_was_refused(pages, forge, path):
+    forge.answers |= ANSWERS
+    forge.refuses = 422
+    text = "a long text\r\nof <two> lines"
+    form = {"title": "t", "body": text, "token": pages.form_token(ANN, at=time.time())}
+    refused = await pages.post(path, form, ANN)
+    assert "a long text\nof &lt;two&gt; lines</textarea>" in refused.text.replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("/org/crew/settings", {"do": "delete", "typed": "other"}),
+        ("/admin/users/bob", {"do": "delete", "typed": "other"}),
+        ("/ann/demo/settings/delete", {"name": "demo"}),
+        ("/ann/demo/settings/transfer", {"name": "demo", "new_owner": "bob"}),
+        ("/ann/demo/issues/1/comments", {"body": " "}),
+        ("/ann/demo/milestones/1", {"do": "what"}),
+    ],
+)
+async def test_a_form_that_says_nothing_to_do_is_refused_and_changes_nothing(pages, forge, path, fields):
+    forge.answers |= ANSWERS
+    refused = await pages.post(path, fields | {"token": pages.form_token(ANN, at=time.time())}, ANN)
+    assert (refused.status_code, forge.sent) == (422, [])
