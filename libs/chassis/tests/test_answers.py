@@ -1,11 +1,12 @@
 """How an answer gets to the socket, and what becomes of one that has no good end."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from ingot_chassis.http.answers import AnswerCycle
+from ingot_chassis.http.answers import SHORT_BODY, AnswerCycle
 
 START = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"6")]}
 STREAM = {"type": "http.response.start", "status": 200, "headers": []}
@@ -22,6 +23,9 @@ class Transport:
 
     def write(self, data: bytes) -> None:
         self.writes.append(data)
+
+    def writelines(self, parts: Sequence[bytes]) -> None:
+        self.writes.extend(parts)
 
     def close(self) -> None:
         self.is_closed = True
@@ -93,6 +97,16 @@ async def test_the_head_of_a_stream_waits_for_nothing():
     head, *parts = exchange.transport.writes
     assert head.endswith(b"transfer-encoding: chunked\r\n\r\n")
     assert parts == [b"6\r\na part\r\n", b"6\r\na part\r\n0\r\n\r\n"]
+
+
+async def test_a_large_part_is_written_beside_its_frame():
+    """Without a copy: it is the same object."""
+    body = bytes(SHORT_BODY + 1)
+    exchange = Exchange(sends(STREAM, {**PART, "body": body}, {**WHOLE, "body": body}))
+    await exchange.run()
+    _, *parts = exchange.transport.writes
+    assert parts == [b"10001\r\n", body, b"\r\n", b"10001\r\n", body, b"\r\n", b"0\r\n\r\n"]
+    assert parts[1] is body
 
 
 async def test_a_stream_for_a_client_without_chunks_ends_with_the_connection():

@@ -228,9 +228,19 @@ async def parts(*chunks: bytes) -> AsyncIterator[bytes]:
         yield part
 
 
-@pytest.mark.parametrize("headers", [[], [(b"content-length", b"5")]], ids=["chunked", "of known length"])
-async def test_a_body_in_parts_arrives(headers):
-    expected = b"hello" if headers else b"3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"
+LARGE = b"a" * 65_537
+
+
+@pytest.mark.parametrize(
+    ("headers", "sent", "expected"),
+    [
+        ([], (b"hel", b"lo"), b"3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"),
+        ([], (b"hel", LARGE), b"3\r\nhel\r\n10001\r\n" + LARGE + b"\r\n0\r\n\r\n"),
+        ([(b"content-length", b"5")], (b"hel", b"lo"), b"hello"),
+    ],
+    ids=["chunked", "chunked and large", "of known length"],
+)
+async def test_a_body_in_parts_arrives(headers, sent, expected):
     arrived = b""
 
     async def serve(server: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -240,7 +250,7 @@ async def test_a_body_in_parts_arrives(headers):
         writer.write(OK)
 
     async with serving(serve) as server:
-        assert await exchange(Origin(server.url), "POST", parts(b"hel", b"lo"), headers) == (200, b"ok")
+        assert await exchange(Origin(server.url), "POST", parts(*sent), headers) == (200, b"ok")
 
     assert arrived == expected
 

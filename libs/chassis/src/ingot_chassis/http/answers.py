@@ -142,9 +142,7 @@ class AnswerCycle(RequestResponseCycle):
         if self.scope["method"] == "HEAD":
             body = b""
         elif self.chunked_encoding:
-            body = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
-            if not more:
-                body += b"0\r\n\r\n"
+            body = self._chunk(body) if more else self._chunk(body) + b"0\r\n\r\n"
         elif not self._is_until_close:
             self.expected_content_length -= len(body)
             if self.expected_content_length < 0:
@@ -154,6 +152,13 @@ class AnswerCycle(RequestResponseCycle):
             if self.expected_content_length:
                 raise RuntimeError("the body is shorter than Content-Length")
             self._end()
+
+    def _chunk(self, body: bytes) -> bytes:
+        """A part in its chunk; a large one is written here, since a copy of it would cost more than all else."""
+        if len(body) > SHORT_BODY:
+            self.transport.writelines((b"%x\r\n" % len(body), body, b"\r\n"))
+            return b""
+        return b"%x\r\n%b\r\n" % (len(body), body) if body else b""
 
     def _write(self, data: bytes) -> None:
         head, self._head = self._head, b""

@@ -25,6 +25,8 @@ SILENT_SECONDS = 10
 """After so long without a packet the other machine is asked whether it is there, three times in as long again."""
 MOST_UNREAD = 262_144
 """Bytes of an answer that may wait here for its reader."""
+LARGE_PART = 65_536
+"""Bytes of a part of a body that would cost more to copy into its chunk than to write beside its frame."""
 SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 IDEMPOTENT = SAFE | {"PUT", "DELETE"}
 """RFC 9110, sections 9.2.1 and 9.2.2."""
@@ -247,7 +249,10 @@ class _Connection(asyncio.Protocol):
     async def _send(self, body: AsyncIterator[bytes], chunked: bool) -> None:
         try:
             async for part in body:
-                self._write(b"%x\r\n%b\r\n" % (len(part), part) if chunked else part)
+                if chunked and len(part) > LARGE_PART and not self.ended:
+                    self._open_transport().writelines((b"%x\r\n" % len(part), part, b"\r\n"))
+                else:
+                    self._write(b"%x\r\n%b\r\n" % (len(part), part) if chunked else part)
                 if self._writable is not None:
                     await self._writable
             if chunked:
