@@ -4,7 +4,6 @@ import asyncio
 import signal
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +19,6 @@ from .builders import (
     JOINED,
     NEXT,
     comparison,
-    history_commit,
     push,
     repository,
 )
@@ -335,42 +333,6 @@ async def test_work_in_progress_is_a_draft_and_not_merged(world, title, is_draft
     answer = await world.call("POST", "/pulls/1/merge", {"merge_when_checks_succeed": True})
     assert answer.status_code == (405 if is_draft else 200)
     assert len(world.merges()) == (0 if is_draft else 1)
-
-
-async def merge_manually(world: World, **fields: Any) -> Any:
-    return await world.call("POST", "/pulls/1/merge", {"Do": "manually-merged"} | fields)
-
-
-async def test_a_merge_that_somebody_pushed_is_recorded(world):
-    world.repos.repositories[APP] = repository(allow_manual_merge=True)
-    await world.propose()
-    world.repos.comparison = comparison(base_sha=NEXT)
-    answer = await merge_manually(world, MergeCommitID=JOINED.upper())
-    assert (answer.status_code, answer.content) == (200, b"")
-    pull = (await world.call("GET", "/pulls/1")).json()
-    assert (pull["merged"], pull["state"], pull["merge_commit_sha"]) == (True, "closed", JOINED)
-    assert (world.merges(), world.histories()) == ([], [(NEXT, JOINED)])
-    assert await world.pull_actions() == [("opened", False), ("closed", True)]
-    assert (await merge_manually(world, merge_commit_id=JOINED)).status_code == 405
-
-
-@pytest.mark.parametrize(
-    ("fields", "status"),
-    [({}, 422), ({"merge_commit_id": "main"}, 422), ({"merge_commit_id": JOINED}, 422)],
-)
-async def test_only_a_commit_of_the_base_branch_is_a_merge(world, fields, status):
-    world.repos.repositories[APP] = repository(allow_manual_merge=True)
-    world.repos.commits = [history_commit(JOINED)]
-    await world.propose()
-    refused = await merge_manually(world, **fields)
-    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (status, "merge_commit_id")
-    assert (await world.call("GET", "/pulls/1")).json()["merged"] is False
-
-
-async def test_merges_are_recorded_only_where_the_repository_allows_it(world):
-    await world.propose()
-    refused = await merge_manually(world, merge_commit_id=JOINED)
-    assert (refused.status_code, "manually-merged" in refused.json()["message"]) == (405, True)
 
 
 async def test_the_setting_of_the_repository_decides_about_the_branch_unless_the_caller_does(world):

@@ -16,8 +16,9 @@ from ingot_issues.api.policies import in_repository
 from ingot_issues.api.pulls import present, pull_of
 from ingot_issues.api.request import IssuesRequest
 from ingot_issues.core.access import may_administer
+from ingot_issues.core.manual_merges import record_manual_merge
 from ingot_issues.core.merge_options import MergeOptions
-from ingot_issues.core.merge_saga import merge_pull, record_manual_merge
+from ingot_issues.core.merge_saga import merge_pull
 from ingot_issues.core.merges import MayCome
 from ingot_issues.core.scheduled_merges import cancel, schedule
 from ingot_issues.store import pulls, scheduled_merges

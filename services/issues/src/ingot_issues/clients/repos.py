@@ -19,7 +19,14 @@ from ingot_contracts.pulls import (
     UpdateBranch,
     UpdatedBranch,
 )
-from ingot_contracts.repos import MOST_IDS, MergeRule, ReadableRepositories, RepositoryAccess, Watchers
+from ingot_contracts.repos import (
+    MOST_IDS,
+    BranchTip,
+    MergeRule,
+    ReadableRepositories,
+    RepositoryAccess,
+    Watchers,
+)
 
 GIT_SECONDS = 130.0
 """How long repos may take for git work."""
@@ -137,6 +144,11 @@ class HttpRepos:
         return await self._peer.post(
             path, request, UpdatedBranch, principal=principal_token, timeout=GIT_SECONDS
         )
+
+    async def branch_tip(self, repository_id: int, branch: str, principal_token: str) -> str:
+        """The commit that a branch points to."""
+        path = f"/internal/repositories/{repository_id}/branches/{quote(branch)}"
+        return (await self._peer.get(path, BranchTip, principal=principal_token)).sha
 
     async def delete_branch(
         self, repository_id: int, branch: str, tip: str, principal_token: str | None, *, actor_id: int

@@ -5,13 +5,12 @@ recorded, the event of the push that repos made records it; when it ends before 
 """
 
 import contextlib
-import re
 import uuid
 
 import msgspec
 
 from ingot_chassis.db.database import Database
-from ingot_chassis.errors import ApiError, Conflict, Invalid, NotAllowed, NotFound, Unavailable
+from ingot_chassis.errors import ApiError, Conflict, NotAllowed, NotFound, Unavailable
 from ingot_contracts.pulls import Compare, Comparison, Merge, Merged
 from ingot_issues.clients.repos import HttpRepos
 from ingot_issues.core import merges
@@ -23,8 +22,6 @@ from ingot_issues.core.protections import refuse_unmet
 from ingot_issues.core.repository_context import RepositoryContext
 from ingot_issues.store import issue_rows, pulls
 from ingot_issues.store.issues import PullDetails
-
-FULL_ID = re.compile("[0-9a-f]{40}")
 
 
 async def merge_pull(
@@ -60,41 +57,6 @@ async def merge_pull(
     if takes_branch:
         with contextlib.suppress(Unavailable):  # a job tries again
             await delete_head_branch(db, repos, context, pull.id, principal_token)
-
-
-async def record_manual_merge(
-    db: Database,
-    repos: HttpRepos,
-    context: RepositoryContext,
-    pull: PullDetails,
-    sha: str,
-    principal_token: str,
-) -> None:
-    """Record that somebody merged by git, as the commit ``sha`` of the base branch, and pushed that.
-
-    Raises NotAllowed, Conflict and MergeRefused as ``merge_pull``, and Invalid.
-    """
-    merges.refuse_ended(pull)
-    if not context.repository.allow_manual_merge:
-        raise merges.MergeRefused("the repository does not allow the merge style manually-merged")
-    if not FULL_ID.fullmatch(sha):
-        raise Invalid.field("merge_commit_id", "invalid", "is not the full id of a commit")
-    comparison = await _compare(repos, context, pull, principal_token)
-    if comparison is None:
-        raise NotAllowed("the base branch is deleted")
-    repository_id, base_sha = context.repository.id, comparison.base_sha
-    try:
-        missing = await repos.history(repository_id, base_sha, sha, principal_token, limit=1)
-    except NotFound:
-        missing = None
-    if missing is None or missing.total:
-        raise Invalid.field("merge_commit_id", "unknown", "is no commit of the base branch")
-    async with db.read() as reader:
-        await merges.refuse_blocked_merge(reader, pull)
-    pull_references = await references_of(pull.title, pull.body)
-    async with db.transaction() as tx:
-        await merges.claim_merge(tx, pull, str(uuid.uuid4()), takes_branch=False)
-        await merges.record_merge(tx, context, pull, Merged(sha=sha), pull_references)
 
 
 async def delete_head_branch(

@@ -1,0 +1,47 @@
+"""Recording that somebody merged a pull request by git, in a form that no event of a push tells."""
+
+import re
+import uuid
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.errors import Invalid, NotFound
+from ingot_contracts.pulls import Merged
+from ingot_issues.clients.repos import HttpRepos
+from ingot_issues.core import merges
+from ingot_issues.core.issues import references_of
+from ingot_issues.core.repository_context import RepositoryContext
+from ingot_issues.store.issues import PullDetails
+
+FULL_ID = re.compile("[0-9a-f]{40}")
+
+
+async def record_manual_merge(
+    db: Database,
+    repos: HttpRepos,
+    context: RepositoryContext,
+    pull: PullDetails,
+    sha: str,
+    principal_token: str,
+) -> None:
+    """Record that somebody merged by git, as the commit ``sha`` of the base branch, and pushed that.
+
+    Raises NotAllowed, Conflict and MergeRefused as ``merge_saga.merge_pull``, and Invalid.
+    """
+    merges.refuse_ended(pull)
+    if not context.repository.allow_manual_merge:
+        raise merges.MergeRefused("the repository does not allow the merge style manually-merged")
+    if not FULL_ID.fullmatch(sha):
+        raise Invalid.field("merge_commit_id", "invalid", "is not the full id of a commit")
+    try:
+        base_sha = await repos.branch_tip(context.repository.id, pull.base_branch, principal_token)
+        missing = await repos.history(context.repository.id, base_sha, sha, principal_token, limit=1)
+    except NotFound:
+        missing = None
+    if missing is None or missing.total:
+        raise Invalid.field("merge_commit_id", "unknown", "is no commit of the base branch")
+    async with db.read() as reader:
+        await merges.refuse_blocked_merge(reader, pull)
+    pull_references = await references_of(pull.title, pull.body)
+    async with db.transaction() as tx:
+        await merges.claim_merge(tx, pull, str(uuid.uuid4()), takes_branch=False)
+        await merges.record_merge(tx, context, pull, Merged(sha=sha), pull_references)
