@@ -216,6 +216,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     parts.start += [trim_archives, questions.open]
     parts.close.append(questions.close)
     parts.listeners.append(("repos writes loads", components.loads.write_for_ever))
+    parts.listeners.append(("repos watches reads of repositories", components.storage.watch.run))
     parts.tasks += [
         *workers.tasks(),
         *components.pushes.tasks(),

@@ -45,7 +45,8 @@ def git_failure(exit_code: int, stderr: str) -> GitFailed | StorageFull:
 def check_loose_objects(path: Path) -> None:
     """Inflate each loose object once, because libgit2 up to 1.9.7 never ends on a truncated one.
 
-    This can go when libgit2 has the fix (its pull request 7346). Packs need no check: they have checksums.
+    This can go when libgit2 has the fix (its pull request 7346). Of packs it finds itself what is wrong; should it crash on
+    a damaged index all the same, `read_watch` knows of which repository.
 
     Raises:
         RepositoryDamaged: an object is incomplete; the text has its id.

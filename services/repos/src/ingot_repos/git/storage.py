@@ -25,7 +25,8 @@ from pygit2.enums import ConfigLevel, ObjectType
 
 from ingot_repos.git.command import GitArgs, clean_environment, run_git
 from ingot_repos.git.disk import check_loose_objects, disk_errors
-from ingot_repos.git.errors import InvalidName, RepositoryExists, RepositoryNotFound
+from ingot_repos.git.errors import InvalidName, RepositoryDamaged, RepositoryExists, RepositoryNotFound
+from ingot_repos.git.read_watch import ReadWatch
 from ingot_repos.git.refs import BRANCHES, default_branch, is_valid_ref_name
 from ingot_repos.git.temporary_files import remove_temporary_files
 
@@ -82,6 +83,7 @@ class Storage:
         self._open_per_thread = open_per_thread
         self._local = threading.local()
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="git-call")
+        self.watch = ReadWatch(self.root, threads=threads)
         self._deletions = 0
         self._checked: set[int] = set()
         for folder in (self._staging, self._trash):
@@ -177,6 +179,7 @@ class Storage:
         with contextlib.suppress(FileNotFoundError):
             self.path(repo_id).rename(trash_path)
         self._deletions += 1
+        self.watch.trust(repo_id)
         shutil.rmtree(trash_path, ignore_errors=True)
         self.clear(repo_id)
 
@@ -222,8 +225,10 @@ class Storage:
 
         Raises:
             RepositoryNotFound: there is none.
-            RepositoryDamaged: it has an object on which libgit2 would hang.
+            RepositoryDamaged: it has an object on which libgit2 would hang, or did.
         """
+        if repo_id in self.watch.suspects:
+            raise RepositoryDamaged("a process ended while it was read; git has to find it sound first")
         cache = self._thread_cache()
         path = self.path(repo_id)
         try:
@@ -257,10 +262,22 @@ class Storage:
         """
 
         def act() -> _T:
-            with disk_errors():
+            with disk_errors(), self.watch.reading(repo_id):
                 return function(self.open(repo_id), *args, **kwargs)
 
         return await asyncio.get_running_loop().run_in_executor(self._threads, act)
+
+    def note_check(self, repo_id: int, *, is_sound: bool) -> None:
+        """Read a repository again, now that git has found it sound; or not, if libgit2 would hang on it. Blocks."""
+        if is_sound:
+            self.watch.trust(repo_id)
+            return
+        try:
+            check_loose_objects(self.path(repo_id))
+        except RepositoryDamaged:
+            self.watch.suspect(repo_id)
+        except FileNotFoundError:
+            return
 
     def size(self, repo_id: int) -> int:
         """Bytes of all files of a repository; hard-linked ones count in every fork. Blocks.

@@ -50,6 +50,7 @@ class UpkeepJobs:
     def __init__(self, jobs: Jobs, storage: Storage, shard: str, grace: timedelta) -> None:
         self._jobs, self._db, self._storage = jobs, jobs.database, storage
         self._shard, self._grace = shard, grace
+        self._checked_suspects = frozenset[int]()
 
     def work(self) -> dict[str, Work]:
         return {PACK: self.pack, CHECK: self.check}
@@ -66,8 +67,15 @@ class UpkeepJobs:
         for kind, list_ids in ((PACK, self._to_pack), (CHECK, self._to_check)):
             name = job_kind(kind, self._shard)
             for repository_id in await list_ids() if name not in due else ():
-                async with self._db.transaction() as tx:
-                    await self._jobs.add(tx, name, repository_id, Upkeep(repository_id))
+                await self._add(name, repository_id)
+        suspects = self._storage.watch.suspects
+        for repository_id in sorted(suspects - self._checked_suspects):
+            await self._add(job_kind(CHECK, self._shard), repository_id)
+        self._checked_suspects = suspects  # once: one that is damaged waits for somebody to repair it
+
+    async def _add(self, kind: str, repository_id: int) -> None:
+        async with self._db.transaction() as tx:
+            await self._jobs.add(tx, kind, repository_id, Upkeep(repository_id))
 
     async def measure(self) -> None:
         """Set the metrics."""
@@ -135,6 +143,8 @@ class UpkeepJobs:
             damage = "its files are not there"
         if damage:
             log.error("repository is damaged", repository=repository_id, damage=damage)
+            self._checked_suspects |= {repository_id}
+        await asyncio.to_thread(self._storage.note_check, repository_id, is_sound=not damage)
         await self._save(repository_id, checked_at=now(), damage=damage)
         return damage
 
