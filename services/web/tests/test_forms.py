@@ -25,6 +25,16 @@ SUGGESTION = {
 HEAD = {
     "ref": "topic", "sha": "1" * 40, "repo": {"full_name": "ann/demo", "archived": False, "owner": {"login": "ann"}},
 }  # fmt: skip
+RELEASE = {
+    "id": 1,
+    "name": "One",
+    "tag_name": "v1",
+    "body": "",
+    "draft": False,
+    "prerelease": True,
+    "assets": None,
+}
+COMMENT = {"body": "words", "issue_url": "http://forge/ann/demo/issues/1", "pull_request_url": ""}
 CONTENT = b64encode(b"one\ntwo\nthree\nfour\n").decode()
 FILE = {"file_contents": {"type": "file", "sha": "2" * 40, "content": CONTENT}}
 PROFILE = dict.fromkeys(("full_name", "description", "location", "website"), "") | {"hide_email": False}
@@ -36,6 +46,7 @@ ANSWERS = {
     f"{HOME}/compare/main...topic": {"commits": [COMMIT], "total_commits": 1},
     f"{HOME}/pulls/1": issue(pull_request={"merged": False}, base={"ref": "main"}, head=HEAD, merged=False, mergeable=True),
     f"{HOME}/pulls/1/comments": [SUGGESTION], f"{HOME}/pulls/1.diff": CHANGED.encode(),
+    f"{HOME}/releases/tags/v1": RELEASE, f"{HOME}/issues/comments/5": COMMENT,
     f"{HOME}/contents-ext/src/a.py": FILE, f"{HOME}/branch_protections/main": ON_THE_LIST,
     f"{HOME}/tag_protections/1": {"id": 1, "name_pattern": "v*", "whitelist_usernames": [], "whitelist_teams": []},
     **{f"{owner}/hooks/1": HOOK for owner in ("/user", "/orgs/crew", HOME)},
@@ -54,6 +65,7 @@ FORM = {
 PLACES = {
     "owner": "ann", "repo": "demo", "org": "crew", "username": "bob", "index": "1", "hook_id": "1", "delivery_id": "d1",
     "team": "1", "ref": "main/src/a.py", "basehead": "main...topic", "milestone_id": "1", "rule_id": "1", "comment_id": "5",
+    "tag": "v1",
 }  # fmt: skip
 OTHERS = ("/internal/", "/admin/tasks", "/admin/events")
 """Their answers do not come from the public API: see test_operations."""
@@ -113,7 +125,7 @@ async def _send(pages, path):
 WRITTEN = (
     "/ann/demo/issues/new", "/ann/demo/issues/1/comments", "/ann/demo/issues/1/edit", "/ann/demo/pulls/1/reviews",
     "/ann/demo/pulls/1/comments", "/ann/demo/pulls/1/comments/5/replies", "/ann/demo/compare/main...topic",
-    "/ann/demo/releases/new",
+    "/ann/demo/releases/new", "/ann/demo/releases/edit/v1", "/ann/demo/comments/5",
 )  # fmt: skip
 
 

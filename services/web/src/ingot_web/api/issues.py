@@ -260,20 +260,6 @@ async def edit(request: WebRequest, index: int) -> Response[Any]:
     return frame.redirect(f"/issues/{index}")
 
 
-@get("/{owner:str}/{repo:str}/issues/comments/{comment_id:int}", policy=anyone(), include_in_schema=False)
-async def find_comment(request: WebRequest, comment_id: int) -> Response[bytes]:
-    """To the comment on the page of its issue."""
-    frame = RepositoryFrame(request)
-    (shown,) = await frame.load(
-        frame.forge.get_if_there("issues", frame.api("issues", "comments", comment_id))
-    )
-    if shown is None:
-        raise NotFound
-    url = shown["issue_url"] or shown["pull_request_url"]
-    number = url.rsplit("/", 1)[-1]
-    return frame.redirect(f"/issues/{number}#issuecomment-{comment_id}")
-
-
 @get("/{owner:str}/{repo:str}/issues.atom", policy=anyone(), include_in_schema=False)
 async def feed(request: WebRequest) -> Response[str]:
     """The latest issues as an Atom feed."""
@@ -308,5 +294,5 @@ async def react(request: WebRequest, index: int) -> Response[bytes]:
 
 
 routes = [
-    issues, feed, new, create, show, comment, edit, react, find_comment,
+    issues, feed, new, create, show, comment, edit, react,
 ]  # fmt: skip

@@ -1,13 +1,15 @@
-"""Releases of a repository: the list, one of them by its tag, publishing and removing one."""
+"""Releases of a repository: the list, one of them by its tag, publishing one with files, changing and removing it."""
 
 from typing import Any
+from urllib.parse import quote
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError
+from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import Form, WebRequest
+from ingot_web.clients.forge import at
 
 SHOWN = 10
 
@@ -73,34 +75,97 @@ async def new(request: WebRequest) -> Response[str]:
 
 async def _new_page(frame: RepositoryFrame, form: Form, problem: ApiError | None = None) -> Response[str]:
     (tags,) = await frame.load(frame.forge.listing("repos", frame.api("tags"), limit=50))
+    return _form_page(frame, "new", "New release", form, problem, tags=tags.rows)
+
+
+def _form_page(
+    frame: RepositoryFrame, act: str, title: str, form: Form, problem: ApiError | None, **values: Any
+) -> Response[str]:
+    """The form of a release; ``act`` is the end of its address."""
     return frame.render(
-        "repository/new_release.html",
+        "repository/release_form.html",
         tab="releases",
-        title="New release",
+        title=title,
+        heading=title,
         status=problem.status if problem else 200,
         problem=problem.message if problem else "",
+        act=act,
         form=form,
-        tags=tags.rows,
+        **{"tags": [], "assets": [], **values},
     )
 
 
 @post("/{owner:str}/{repo:str}/releases/new", policy=anyone(), include_in_schema=False)
 async def create(request: WebRequest) -> Response[Any]:
-    """Publish a release, or keep it as a draft."""
+    """Publish a release with its files, or keep it as a draft."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
-    body = {
-        "tag_name": form.text("tag"),
-        "target_commitish": form.text("target"),
+    body = {"tag_name": form.text("tag"), "target_commitish": form.text("target"), **_words(form)}
+    try:
+        release = await frame.forge.send("POST", "repos", frame.api("releases"), body)
+    except ApiError as error:
+        return await _new_page(frame, form, error)
+    return await _with_files(frame, form, release)
+
+
+def _words(form: Form) -> dict[str, Any]:
+    return {
         "name": form.text("name"),
         "body": form.lines("body"),
         "draft": form.has("draft"),
         "prerelease": form.has("prerelease"),
     }
+
+
+async def _with_files(frame: RepositoryFrame, form: Form, release: Any) -> Response[Any]:
+    """Add the files of the form to a release that is there; the page of its form if one of them is refused."""
     try:
-        await frame.forge.send("POST", "repos", frame.api("releases"), body)
+        for file in form.files:
+            path = frame.api("releases", release["id"], "assets")
+            await frame.forge.upload("repos", path, file.name, file.content)
     except ApiError as error:
-        return await _new_page(frame, form, error)
+        problem = Invalid(f"the release is there, but not all of its files: {error.message}")
+        return await _edit_page(frame, release["tag_name"], problem)
     return frame.redirect("/releases")
+
+
+@get("/{owner:str}/{repo:str}/releases/edit/{tag:path}", policy=anyone(), include_in_schema=False)
+async def edit(request: WebRequest) -> Response[str]:
+    """The form of a release that is there, with its files."""
+    request.require_signed_in()
+    return await _edit_page(RepositoryFrame(request), request.rest(4))
+
+
+async def _edit_page(
+    frame: RepositoryFrame, tag: str, problem: ApiError | None = None, form: Form | None = None
+) -> Response[str]:
+    (release,) = await frame.load(frame.forge.get("repos", _tag_path(frame, tag)))
+    pairs = [(name, release[name] or "") for name in ("name", "body")]
+    pairs += [(name, "1") for name in ("draft", "prerelease") if release[name]]
+    title = f"Change {release['name'] or tag}"
+    return _form_page(
+        frame, f"edit/{tag}", title, form or Form(pairs), problem, assets=release["assets"] or []
+    )
+
+
+def _tag_path(frame: RepositoryFrame, tag: str) -> str:
+    return frame.api("releases", "tags", *tag.split("/"))
+
+
+@post("/{owner:str}/{repo:str}/releases/edit/{tag:path}", policy=anyone(), include_in_schema=False)
+async def save(request: WebRequest) -> Response[Any]:
+    """Change a release, add files to it, or remove one."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    tag = request.rest(4)
+    try:
+        release = await frame.forge.get("repos", _tag_path(frame, tag))
+        path = frame.api("releases", release["id"])
+        if form.has("remove"):
+            await frame.forge.send("DELETE", "repos", f"{path}/assets{at(form.text('remove'))}")
+            return frame.redirect(f"/releases/edit/{quote(tag)}")
+        await frame.forge.send("PATCH", "repos", path, _words(form))
+    except ApiError as error:
+        return await _edit_page(frame, tag, error, form)
+    return await _with_files(frame, form, release)
 
 
 @post("/{owner:str}/{repo:str}/releases/delete", policy=anyone(), include_in_schema=False)
@@ -111,4 +176,4 @@ async def delete(request: WebRequest) -> Response[bytes]:
     return frame.redirect("/releases")
 
 
-routes = [releases, feed, by_tag, new, create, delete]
+routes = [releases, feed, by_tag, new, create, edit, save, delete]

@@ -1,0 +1,90 @@
+"""One comment of an issue or pull request: the form that changes or removes it, and the way to it."""
+
+from typing import Any
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError, NotFound
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.frames import RepositoryFrame
+from ingot_web.api.previews import preview
+from ingot_web.api.request import WebRequest
+
+COMMENT = "/{owner:str}/{repo:str}/comments/{comment_id:int}"
+
+
+async def _comment(frame: RepositoryFrame, comment_id: int) -> Any:
+    """Raises NotFound."""
+    (shown,) = await frame.load(
+        frame.forge.get_if_there("issues", frame.api("issues", "comments", comment_id))
+    )
+    if not shown:
+        raise NotFound
+    return shown
+
+
+def _number(comment: Any) -> str:
+    """That of the issue."""
+    return str((comment["issue_url"] or comment["pull_request_url"]).rsplit("/", 1)[-1])
+
+
+@get("/{owner:str}/{repo:str}/issues/comments/{comment_id:int}", policy=anyone(), include_in_schema=False)
+async def find(request: WebRequest, comment_id: int) -> Response[bytes]:
+    """To the comment on the page of its issue."""
+    frame = RepositoryFrame(request)
+    shown = await _comment(frame, comment_id)
+    return frame.redirect(f"/issues/{_number(shown)}#issuecomment-{comment_id}")
+
+
+@get(COMMENT, policy=anyone(), include_in_schema=False)
+async def edit(request: WebRequest, comment_id: int) -> Response[str]:
+    """The form of a comment, which also removes it."""
+    request.require_signed_in()
+    frame = RepositoryFrame(request)
+    shown = await _comment(frame, comment_id)
+    return _page(frame, comment_id, _number(shown), shown["body"])
+
+
+def _page(
+    frame: RepositoryFrame, comment_id: int, number: str, body: str, problem: ApiError | None = None
+) -> Response[str]:
+    return frame.render(
+        "issues/comment.html",
+        tab="issues",
+        title="Change a comment",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        comment_id=comment_id,
+        number=number,
+        body=body,
+    )
+
+
+@post(COMMENT, policy=anyone(), include_in_schema=False)
+async def save(request: WebRequest, comment_id: int) -> Response[Any]:
+    """Change what a comment says."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    if form.has("preview"):
+        return await preview(frame, form, "Save the comment")
+    path = frame.api("issues", "comments", comment_id)
+    try:
+        await frame.forge.send("PATCH", "issues", path, {"body": form.lines("body")})
+    except ApiError as error:
+        return await preview(frame, form, "Save the comment", problem=error)
+    return frame.redirect(f"/issues/comments/{comment_id}")
+
+
+@post(f"{COMMENT}/delete", policy=anyone(), include_in_schema=False)
+async def delete(request: WebRequest, comment_id: int) -> Response[Any]:
+    """Remove a comment."""
+    await request.sent_form()
+    frame = RepositoryFrame(request)
+    shown = await _comment(frame, comment_id)
+    try:
+        await frame.forge.send("DELETE", "issues", frame.api("issues", "comments", comment_id))
+    except ApiError as error:
+        return _page(frame, comment_id, _number(shown), shown["body"], error)
+    return frame.redirect(f"/issues/{_number(shown)}")
+
+
+routes = [find, edit, save, delete]

@@ -1,0 +1,42 @@
+"""Labels and milestones as they are changed on pages."""
+
+import pytest
+
+from .forge import HOME
+from .world import ANN
+
+LABEL = {"id": 3, "name": "bug", "color": "ff0000", "description": "wrong"}
+MILESTONE = {
+    "id": 3, "title": "One & two", "description": "x", "state": "open", "due_on": "2030-01-02T23:59:59Z", "open_issues": 1,
+    "closed_issues": 0,
+}  # fmt: skip
+
+
+async def test_a_label_is_changed_and_removed(pages, forge):
+    forge.answers[f"{HOME}/labels"] = [LABEL]
+    page = "/ann/demo/labels"
+    await pages.submit(page, "Save the label", to="/labels/edit", name="fault")
+    await pages.submit(page, "Delete", to="/labels/delete")
+    body = {"name": "fault", "color": "#ff0000", "description": "wrong"}
+    assert forge.sent == [("PATCH", f"{HOME}/labels/3", body), ("DELETE", f"{HOME}/labels/3", {})]
+
+
+async def test_a_milestone_is_changed_closed_and_removed(pages, forge):
+    path = f"{HOME}/milestones"
+    forge.answers |= {path: [MILESTONE], f"{path}/3": MILESTONE}
+    await pages.submit("/ann/demo/milestones/3/edit", "Save the milestone", to="/3/edit", description="y")
+    for button in ("Close", "Delete"):
+        await pages.submit("/ann/demo/milestones", button, to="/milestones/3")
+    body = {"title": "One & two", "description": "y", "due_on": "2030-01-02T23:59:59Z"}
+    assert forge.sent == [
+        ("PATCH", f"{path}/3", body),
+        ("PATCH", f"{path}/3", {"state": "closed"}),
+        ("DELETE", f"{path}/3", {}),
+    ]
+
+
+@pytest.mark.parametrize("caller", [ANN, None])
+async def test_the_address_of_a_milestone_leads_to_its_issues(pages, forge, caller):
+    forge.answers[f"{HOME}/milestones/3"] = MILESTONE
+    answer = await pages.get("/ann/demo/milestone/3", caller)
+    assert answer.headers["location"] == "/ann/demo/issues?milestone=One+%26+two&state=all"

@@ -1,0 +1,47 @@
+"""Releases as they are published and changed on pages."""
+
+import time
+
+from .forge import HOME
+from .test_forms import RELEASE
+from .world import ANN
+
+NEW, EDIT = "/ann/demo/releases/new", "/ann/demo/releases/edit/v1"
+ASSETS = f"{HOME}/releases/1/assets"
+
+
+async def _send(pages, path, **fields):
+    fields["token"] = pages.form_token(ANN, at=time.time())
+    files = [("files", (f"{name}.zip", name.encode())) for name in "ab"]
+    return await pages.client.post(path, data=fields, files=files, headers=pages.callers.headers(ANN))
+
+
+async def test_a_release_is_published_with_its_files(pages, forge):
+    forge.answers[f"POST {HOME}/releases"] = RELEASE
+    answer = await _send(pages, NEW, tag="v1", target="main", name="One", body="x\r\ny", prerelease="1")
+    assert answer.headers["location"] == "/ann/demo/releases"
+    (_, _, body), *files = forge.sent
+    assert body == {
+        "tag_name": "v1", "target_commitish": "main", "name": "One", "body": "x\ny", "draft": False, "prerelease": True,
+    }  # fmt: skip
+    assert files == [("POST", ASSETS, b"a"), ("POST", ASSETS, b"b")]
+
+
+async def test_a_release_whose_files_are_refused_is_there_and_its_form_is_shown(pages, forge):
+    forge.answers |= {f"POST {HOME}/releases": RELEASE, f"{HOME}/releases/tags/v1": RELEASE}
+    forge.failures[ASSETS] = 413
+    answer = await _send(pages, NEW, tag="v1")
+    assert (answer.status_code, "not all of its files: refused" in answer.text) == (422, True)
+    assert f'action="{EDIT}"' in answer.text
+
+
+async def test_a_release_is_changed_and_loses_a_file(pages, forge):
+    assets = [{"id": 7, "name": "<a>.zip", "size": 3}]
+    forge.answers[f"{HOME}/releases/tags/v1"] = RELEASE | {"assets": assets}
+    shown = (await pages.get(EDIT, ANN)).text
+    assert "&lt;a&gt;.zip" in shown
+    await pages.submit(shown, "Save the release", to=EDIT, name="Two")
+    removed = await pages.submit(shown, "Remove", to=EDIT)
+    assert removed.headers["location"] == EDIT
+    body = {"name": "Two", "body": "", "draft": False, "prerelease": True}
+    assert forge.sent == [("PATCH", f"{HOME}/releases/1", body), ("DELETE", f"{ASSETS}/7", {})]
