@@ -76,6 +76,9 @@ class ReadWatch:
             was_enabled = faulthandler.is_enabled()
             faulthandler.enable(file, all_threads=True)
             faulthandler.register(signal.SIGPROF, file, all_threads=True, chain=True)
+            collection = asyncio.create_task(
+                self._collect_for_ever(every), name="repositories that are left alone"
+            )
             try:
                 while True:
                     signal.setitimer(signal.ITIMER_PROF, most_seconds or most_processor_seconds())
@@ -83,14 +86,20 @@ class ReadWatch:
                         time.monotonic() - began > LONGEST_SECONDS for began in list(self._began.values())
                     ):
                         signal.raise_signal(signal.SIGPROF)
-                    await asyncio.to_thread(self.collect)
                     await asyncio.sleep(every)
             finally:
+                collection.cancel()
                 signal.setitimer(signal.ITIMER_PROF, 0)
                 faulthandler.unregister(signal.SIGPROF)
                 faulthandler.disable()
                 if was_enabled:
                     faulthandler.enable()
+
+    async def _collect_for_ever(self, every: float) -> None:
+        """Apart from the beat, which may not wait for a thread."""
+        while True:
+            await asyncio.to_thread(self.collect)
+            await asyncio.sleep(every)
 
     @contextlib.contextmanager
     def _file(self) -> Iterator[IO[bytes]]:
