@@ -87,6 +87,8 @@ soak: .venv/.dev ## Kill and stop processes and servers under load, many times, 
 	@INGOT_SAFETY=whole $(PYTEST) -q -s tests/safety $(ARGS)
 	@INGOT_FUZZ=$${INGOT_FUZZ:-50} $(PYTEST) -q -s tests/e2e/test_schema.py $(ARGS)
 	@INGOT_BOMBS=whole $(PYTEST) -q services/repos/tests/test_bombs.py $(ARGS)
+	@echo "pushing and cloning at once …"
+	@INGOT_TEST_GIT_EXCHANGES=$${INGOT_TEST_GIT_EXCHANGES:-500} $(PYTEST) -q services/repos/tests/test_mixed_traffic.py $(ARGS)
 	@$(MAKE) fuzz SECONDS_EACH=600
 
 .PHONY: fuzz
