@@ -3,11 +3,13 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import CompoundSelect, select, union
+from sqlalchemy import bindparam, literal_column, select, union
 
+from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_first, fetch_page
-from ingot_chassis.db.tables import now
+from ingot_chassis.db.tables import BigId, now
 from ingot_chassis.db.transaction import insert
 from ingot_issues.store.accounts import PERSON_COLUMNS, PersonRow
 from ingot_issues.store.comments import CommentKind
@@ -21,19 +23,33 @@ class SubscriptionRow(TypedRow):
     created_at: datetime
 
 
-def _participants(issue_id: int) -> CompoundSelect[int]:
-    """The author, the assignees, and who has commented or reviewed."""
-    return union(
-        select(issue.c.author_id.label("account_id")).where(issue.c.id == issue_id),
-        select(assignee.c.account_id).where(assignee.c.issue_id == issue_id),
-        select(comment.c.author_id).where(
-            comment.c.issue_id == issue_id, comment.c.kind == CommentKind.COMMENT
-        ),
-        select(review.c.author_id).where(review.c.issue_id == issue_id, review.c.author_id != 0),
-        select(issue_subscription.c.account_id).where(
-            issue_subscription.c.issue_id == issue_id, issue_subscription.c.subscribed
-        ),
-    )
+class AccountIdRow(TypedRow):
+    """Somebody who hears of an issue."""
+
+    account_id: int
+
+
+_ISSUE = bindparam("issue_id", type_=BigId)
+_PARTICIPANTS = union(
+    select(issue.c.author_id.label("account_id")).where(issue.c.id == _ISSUE),
+    select(assignee.c.account_id).where(assignee.c.issue_id == _ISSUE),
+    select(comment.c.author_id).where(
+        comment.c.issue_id == _ISSUE, comment.c.kind == literal_column(str(CommentKind.COMMENT.value))
+    ),
+    select(review.c.author_id).where(review.c.issue_id == _ISSUE, review.c.author_id != literal_column("0")),
+    select(issue_subscription.c.account_id).where(
+        issue_subscription.c.issue_id == _ISSUE, issue_subscription.c.subscribed
+    ),
+).subquery()
+"""The author, the assignees, who has commented or reviewed, and who said that they want to hear of the issue."""
+
+_REFUSALS = select(issue_subscription.c.account_id).where(
+    issue_subscription.c.issue_id == _ISSUE, issue_subscription.c.subscribed.is_(False)
+)
+_SUBSCRIBERS = PreparedQuery(
+    select(_PARTICIPANTS.c.account_id).where(_PARTICIPANTS.c.account_id.not_in(_REFUSALS)), AccountIdRow
+)
+_UNWILLING = PreparedQuery(_REFUSALS.where(any_of(issue_subscription.c.account_id, "ids")), AccountIdRow)
 
 
 async def get(db: Executor, issue_id: int, account_id: int) -> SubscriptionRow | None:
@@ -52,33 +68,20 @@ async def save(db: Executor, issue_id: int, account_id: int, *, subscribed: bool
 
 async def list_subscriber_ids(db: Executor, issue_id: int) -> set[int]:
     """Everybody who hears of an issue."""
-    refusals = select(issue_subscription.c.account_id).where(
-        issue_subscription.c.issue_id == issue_id, issue_subscription.c.subscribed.is_(False)
-    )
-    people = _participants(issue_id).subquery()
-    statement = select(people.c.account_id).where(people.c.account_id.not_in(refusals))
-    return set((await db.execute(statement)).scalars())
+    return {row.account_id for row in await _SUBSCRIBERS.all(db, issue_id=issue_id)}
 
 
 async def list_page(db: Executor, issue_id: int, page: Slice) -> tuple[Sequence[PersonRow], int]:
     """A page of those who hear of an issue by id, and how many there are. A deleted account is not among them."""
-    refusals = select(issue_subscription.c.account_id).where(
-        issue_subscription.c.issue_id == issue_id, issue_subscription.c.subscribed.is_(False)
-    )
-    people = _participants(issue_id).subquery()
     statement = select(*PERSON_COLUMNS).where(
-        account.c.id.in_(select(people.c.account_id)), account.c.id.not_in(refusals)
+        account.c.id.in_(select(_PARTICIPANTS.c.account_id)), account.c.id.not_in(_REFUSALS)
     )
-    return await fetch_page(db, statement.order_by(account.c.id), page, PersonRow)
+    return await fetch_page(db, statement.order_by(account.c.id).params(issue_id=issue_id), page, PersonRow)
 
 
 async def list_willing_ids(db: Executor, issue_id: int, account_ids: Collection[int]) -> set[int]:
     """These people without those who said that they do not want to hear of the issue."""
     if not account_ids:
         return set()
-    statement = select(issue_subscription.c.account_id).where(
-        issue_subscription.c.issue_id == issue_id,
-        issue_subscription.c.account_id.in_(account_ids),
-        issue_subscription.c.subscribed.is_(False),
-    )
-    return set(account_ids) - set((await db.execute(statement)).scalars())
+    unwilling = await _UNWILLING.all(db, issue_id=issue_id, ids=list(account_ids))
+    return set(account_ids) - {row.account_id for row in unwilling}
