@@ -26,7 +26,7 @@ import httpx  # noqa: E402
 import large_data  # noqa: E402
 import processor  # noqa: E402
 import run  # noqa: E402
-from deployments import ADMINISTRATOR, Cluster  # noqa: E402
+from deployments import Cluster  # noqa: E402
 from large_data import LOGIN, NAME  # noqa: E402
 from large_plan import Plan, Sizes  # noqa: E402
 
@@ -134,14 +134,16 @@ async def report_sizes(side: Side) -> None:
             print(f"{table:<42}{count:>10}{size / 2**20:>8.1f}{indexes / 2**20:>9.1f}{size / count:>30.0f}")
 
 
-def check(deployment: Cluster, plan: Plan) -> None:
+def check(side: Side, plan: Plan) -> None:
     """Ask the API about repositories that were added: it must say what it says of one that it made itself."""
-    with httpx.Client(base_url=f"{deployment.url}api/v1/", auth=ADMINISTRATOR, timeout=30) as client:
+    url, authorization = f"{side.deployment.url}api/v1/", {"Authorization": f"token {side.token}"}
+    with httpx.Client(base_url=url, headers=authorization, timeout=60) as client:
         original = client.get(f"repos/{LOGIN}/{NAME}").raise_for_status().json()
         for one in plan.chance.sample(plan.repositories, 10):
             login = plan.login(one.owner_id)
             path = f"repos/{login}/{one.name}"
             answer = client.get(path, headers={"Sudo": login}).raise_for_status().json()
+            owner = client.get(f"users/{login}").raise_for_status().json()
             issues = client.get(f"{path}/issues?state=all").raise_for_status()
             hooks = client.get(f"{path}/hooks").raise_for_status().json()
             searched = client.get(f"repos/search?q={one.name}").raise_for_status().json()["data"]
@@ -149,7 +151,7 @@ def check(deployment: Cluster, plan: Plan) -> None:
                 "id": answer["id"] == one.id,
                 "fields": answer.keys() == original.keys()
                 and answer["owner"].keys() == original["owner"].keys(),
-                "owner": answer["owner"] == client.get(f"users/{login}").json() | answer["owner"],
+                "owner": all(owner.get(name, value) == value for name, value in answer["owner"].items()),
                 "permissions": answer["permissions"] == {"admin": True, "push": True, "pull": True},
                 "count of open issues": answer["open_issues_count"] == one.open_issues,
                 "count of issues": int(issues.headers["x-total-count"]) == one.issues,
@@ -160,8 +162,7 @@ def check(deployment: Cluster, plan: Plan) -> None:
                 "hooks": len(hooks) == (one.number < plan.sizes.hooks),
                 "search": [each["id"] for each in searched] == [one.id],
                 "branch": client.get(f"{path}/branches/main").status_code == 200,
-                "strangers": httpx.get(f"{deployment.url}api/v1/{path}").status_code
-                == (404 if one.private else 200),
+                "strangers": httpx.get(url + path).status_code == (404 if one.private else 200),
                 "next number": client.post(f"{path}/issues", json={"title": "next"}).json()["number"]
                 == one.issues + 1,
             }
@@ -196,7 +197,7 @@ def main() -> None:
             asyncio.run(large_data.analyze(small.backing_servers.database_urls))
             sizes = ", ".join(f"{count:,} {what}" for what, count in vars(plan.sizes).items())
             print(f"added {sizes} in {time.perf_counter() - began:.0f} s", flush=True)
-            check(large, plan)
+            check(sides[1], plan)
             within = measure(sides, options.requests, options.rounds, options.only)
             report_idle(sides)
             asyncio.run(report_sizes(sides[1]))

@@ -4,6 +4,7 @@ import random
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -56,6 +57,7 @@ class Plan:
         self.in_bench = sizes.issues // 100
         weights = [chance.lognormvariate(0, 1.5) for _ in range(sizes.repositories)]
         total = (sizes.issues - self.in_bench) / sum(weights)
+        ends = [0, *(round(end * total) for end in accumulate(weights))]
         self.repositories = [
             Repository(
                 number,
@@ -63,9 +65,9 @@ class Plan:
                 self.first_user + number % sizes.users,
                 f"{chance.choice(self.words)}-{chance.choice(self.words)}-{number}",
                 number % 10 == 0,
-                int(weight * total),
+                end - start,
             )
-            for number, weight in enumerate(weights)
+            for number, (start, end) in enumerate(pairwise(ends))
         ]
 
     def login(self, user_id: int) -> str:
