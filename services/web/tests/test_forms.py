@@ -154,3 +154,35 @@ async def test_a_form_that_says_nothing_to_do_is_refused_and_changes_nothing(pag
     forge.answers |= ANSWERS
     refused = await pages.post(path, fields | {"token": pages.form_token(ANN, at=time.time())}, ANN)
     assert (refused.status_code, forge.sent) == (422, [])
+
+
+async def test_a_form_that_comes_twice_changes_something_once(pages, forge):
+    forge.answers |= ANSWERS
+    forge.changed = CHANGED_ANSWER
+    path, text = "/ann/demo/issues/1/comments", {"body": "so"}
+
+    def form():
+        return text | {"token": pages.form_token(ANN, at=time.time())}
+
+    first = form()
+    answers = [await pages.post(path, first, ANN) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [303, 409]
+    assert "sent already" in answers[1].text
+    assert len(forge.sent) == 1
+    assert (await pages.post(path, first | {"body": "more"}, ANN)).status_code == 303
+    assert (await pages.post(path, form(), ANN)).status_code == 303
+
+    refused = form()
+    forge.refuses = 422
+    assert (await pages.post(path, refused, ANN)).status_code == 422
+    forge.refuses = 0
+    assert (await pages.post(path, refused | {"preview": "1"}, ANN)).status_code == 200
+    assert (await pages.post(path, refused, ANN)).status_code == 303
+
+
+async def test_a_secret_that_is_shown_once_is_not_made_twice(pages, forge):
+    forge.answers |= ANSWERS
+    forge.changed = CHANGED_ANSWER
+    form = {"name": "app", "redirect_uris": "http://x/", "token": pages.form_token(ANN, at=time.time())}
+    answers = [await pages.post("/user/settings/oauth2", form, ANN) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 409]

@@ -41,6 +41,7 @@ from ingot_web.api.request import WebRequest
 from ingot_web.components import Components
 from ingot_web.core.form_tokens import FormTokens
 from ingot_web.core.rendered_text_cache import RenderedTextCache
+from ingot_web.core.sent_forms import SentForms
 from ingot_web.core.templates import Templates
 from ingot_web.settings import Settings
 
@@ -82,7 +83,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         public_url=settings.public_url,
         root=urlsplit(settings.public_url).path.rstrip("/"),
     )
-    components = Components(templates, FormTokens(settings.private_key), RenderedTextCache())
+    components = Components(templates, FormTokens(settings.private_key), RenderedTextCache(), SentForms())
     return service_app(
         parts,
         routes=ROUTES,

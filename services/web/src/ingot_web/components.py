@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from ingot_web.core.form_tokens import FormTokens
 from ingot_web.core.rendered_text_cache import RenderedTextCache
+from ingot_web.core.sent_forms import SentForms
 from ingot_web.core.templates import Templates
 
 
@@ -14,3 +15,4 @@ class Components:
     templates: Templates
     form_tokens: FormTokens
     rendered_texts: RenderedTextCache
+    sent_forms: SentForms

@@ -9,10 +9,11 @@ from litestar import Response
 from litestar.datastructures import UploadFile
 from litestar.exceptions import SerializationException, ValidationException
 
-from ingot_chassis.errors import BadRequest, Denied, Invalid, Unauthenticated
+from ingot_chassis.errors import BadRequest, Conflict, Denied, Invalid, Unauthenticated
 from ingot_chassis.http.request import ApiRequest
 from ingot_web.clients.forge import Forge
 from ingot_web.components import Components
+from ingot_web.core.sent_forms import digest_of
 
 MOST_FIELDS = 200
 POLICY = (
@@ -68,6 +69,11 @@ class Form(dict[str, str]):
     def all(self, name: str) -> list[str]:
         return [value for key, value in self.pairs if key == name]
 
+    def parts(self) -> list[bytes]:
+        """All that was sent, as bytes."""
+        fields = [text.encode("utf-8", "replace") for pair in self.pairs for text in pair]
+        return [*fields, *(part for file in self.files for part in (file.name.encode(), file.content))]
+
     def ids(self, name: str) -> list[int]:
         """The values of a field that are ids."""
         return [number for value in self.all(name) if (number := whole_number(value)) is not None]
@@ -121,7 +127,10 @@ class WebRequest(ApiRequest):
             raise Unauthenticated("sign in to do that")
 
     async def sent_form(self) -> Form:
-        """The form, sent from a page for this caller. Raises Unauthenticated, Denied and BadRequest."""
+        """The form, sent from a page for this caller, for the first time.
+
+        Raises Unauthenticated, Denied, BadRequest, and Conflict for a form that was sent before and not refused.
+        """
         self.require_signed_in()
         own = urlsplit(self.public_url)
         origin = self.headers.get("origin")
@@ -134,6 +143,11 @@ class WebRequest(ApiRequest):
             raise Denied(
                 "this form is too old, or it is not of this browser; go back and load the page again"
             )
+        if not form.has("preview"):
+            digest = digest_of([self.scope["path"].encode(), *form.parts()])
+            if not self.components.sent_forms.add(digest):
+                raise Conflict("this form was sent already; load the page again to see what came of it")
+            self.scope["state"]["sent_form"] = digest
         return form
 
     async def _read_form(self) -> Form:
@@ -164,6 +178,8 @@ class WebRequest(ApiRequest):
 
     def render(self, template: str, *, status: int = 200, **values: Any) -> Response[str]:
         """A page of a template. ``title`` is among its values."""
+        if status >= 400 and (digest := self.scope["state"].pop("sent_form", None)):
+            self.components.sent_forms.remove(digest)
         principal = self.principal if "principal" in self.scope else None
         viewer = principal if principal is not None and principal.signed_in else None
         html = self.components.templates.render(
