@@ -84,3 +84,30 @@ async def test_a_repository_and_its_forks_show_the_language_of_most_bytes(ann, b
     await git("push", "-q", f"{git_url}/ann/app.git", "master", cwd=work, person=ann)
     assert (await ann.get("/repos/ann/app")).json()["language"] == "Python"
     assert (await bob.post("/repos/ann/app/forks")).json()["language"] == "Python"
+
+
+async def test_a_repository_shows_its_branches_and_licences(ann, bob, git_url, tmp_path):
+    created = await ann.create("app", auto_init=True, license="MIT")
+    assert (created["branch_count"], created["licenses"]) == (1, ["MIT"])
+    work, url = tmp_path / "work", f"{git_url}/ann/app.git"
+    await git("clone", "-q", url, str(work), cwd=tmp_path, person=ann)
+    await git("push", "-q", url, "HEAD:a", "HEAD:b/c", "HEAD:refs/tags/v1", cwd=work, person=ann)
+    shown = (await bob.get("/repos/ann/app")).json()
+    assert (shown["branch_count"], shown["licenses"]) == (3, ["MIT"])
+    forked = (await bob.post("/repos/ann/app/forks")).json()
+    assert (forked["branch_count"], forked["licenses"], forked["parent"]["id"]) == (3, ["MIT"], created["id"])
+    await git("push", "-q", url, ":a", cwd=work, person=ann)
+    sha = (await ann.get("/repos/ann/app/contents/LICENSE")).json()["sha"]
+    await ann.call("DELETE", "/api/v1/repos/ann/app/contents/LICENSE", {"sha": sha})
+    (shown,) = (await ann.get("/users/ann/repos")).json()
+    assert (shown["branch_count"], shown["licenses"]) == (2, [])
+
+
+async def test_a_repository_shows_since_when_it_is_archived(ann):
+    assert (await ann.create("app"))["archived_at"] is None
+    times = []
+    for archived in (True, True, False):
+        answer = await ann.call("PATCH", "/api/v1/repos/ann/app", {"archived": archived, "description": "d"})
+        times.append(answer.json()["archived_at"])
+    assert times[0] == times[1] > "2020"
+    assert times[2] is None

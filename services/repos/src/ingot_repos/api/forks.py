@@ -5,7 +5,6 @@ from litestar import Response, get, post
 
 from ingot_chassis.errors import Conflict, NotFound
 from ingot_contracts.limits import Name
-from ingot_contracts.repos import Repository
 from ingot_repos.api.blocks import require_unblocked
 from ingot_repos.api.listings import page_of
 from ingot_repos.api.policies import in_repository, joined_organization, own_account, sender_of
@@ -13,6 +12,7 @@ from ingot_repos.api.repositories import present
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core import access, forks, names
 from ingot_repos.core import repositories as core
+from ingot_repos.core.presenter import RepositoryAnswer
 from ingot_repos.core.waits import looks
 from ingot_repos.store import repositories, repository_lists
 from ingot_repos.store.repositories import RepositoryRow
@@ -33,7 +33,7 @@ class CreateFork(msgspec.Struct, kw_only=True):
     tags=["repository"],
     status_code=202,
 )
-async def create_fork(request: RepositoryRequest, data: CreateFork) -> Repository:
+async def create_fork(request: RepositoryRequest, data: CreateFork) -> RepositoryAnswer:
     """Fork a repository. The answer waits a while for the commits; then they are still being copied."""
     await require_unblocked(request)
     access.require_unrestricted(request.principal)
@@ -91,7 +91,7 @@ async def _wait(request: RepositoryRequest, fork: RepositoryRow) -> RepositoryRo
     operation_id="listForks",
     tags=["repository"],
 )
-async def list_forks(request: RepositoryRequest) -> Response[list[Repository]]:
+async def list_forks(request: RepositoryRequest) -> Response[list[RepositoryAnswer]]:
     """Direct forks that the caller may see."""
     repository = request.resource
     page = request.page()

@@ -6,10 +6,11 @@ from litestar import post
 from ingot_chassis.db.tables import now
 from ingot_chassis.errors import Denied, Invalid, NotFound
 from ingot_contracts.limits import Name
-from ingot_contracts.repos import Repository, reaches
+from ingot_contracts.repos import reaches
 from ingot_repos.api.policies import in_repository, own_account, owned_organization
 from ingot_repos.api.repositories import create_new
 from ingot_repos.api.request import RepositoryRequest
+from ingot_repos.core.presenter import RepositoryAnswer
 from ingot_repos.core.repositories import NewRepository, TemplateFiles
 from ingot_repos.store import topics
 from ingot_repos.store.accounts import AccountRow
@@ -47,7 +48,7 @@ class GenerateRepository(msgspec.Struct, kw_only=True):
     tags=["repository"],
     status_code=201,
 )
-async def generate(request: RepositoryRequest, data: GenerateRepository) -> Repository:
+async def generate(request: RepositoryRequest, data: GenerateRepository) -> RepositoryAnswer:
     """Create a repository from a template: its newest files as one commit, topics, labels, branch protections."""
     template = request.resource.row
     if not template.template:

@@ -11,7 +11,6 @@ from litestar import delete, get, post
 from ingot_chassis.errors import Denied, Invalid, NotFound
 from ingot_chassis.http.policy import MAX_ID, signed_in
 from ingot_contracts.limits import Description, Name
-from ingot_contracts.repos import Repository
 from ingot_repos.api.policies import in_repository, own_account, owned_organization, sender_of
 from ingot_repos.api.repositories import Secret, present
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
@@ -20,6 +19,7 @@ from ingot_repos.core import access, imports, names
 from ingot_repos.core import repositories as core
 from ingot_repos.core.imports import NewImport, reason_text
 from ingot_repos.core.intervals import read_interval
+from ingot_repos.core.presenter import RepositoryAnswer
 from ingot_repos.core.remote_urls import RemoteUrl, parse_remote_url
 from ingot_repos.core.repositories import record_owner
 from ingot_repos.core.waits import looks
@@ -89,7 +89,7 @@ class Migration(msgspec.Struct):
     tags=["repository"],
     status_code=201,
 )
-async def migrate(request: RepositoryRequest, data: MigrateRepository) -> Repository:
+async def migrate(request: RepositoryRequest, data: MigrateRepository) -> RepositoryAnswer:
     """Import a repository. The answer waits a while for the end; then the commits are still being fetched."""
     access.require_unrestricted(request.principal)
     for name, reason in NOT_IMPORTED.items():

@@ -26,7 +26,7 @@ from ingot_repos.api.policies import (
     resolve_by_id,
     resolve_for_peer,
 )
-from ingot_repos.api.repositories import present
+from ingot_repos.api.repositories import present_to_peer
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core import access
 from ingot_repos.core.presenter import owner_kind
@@ -223,7 +223,7 @@ async def _access(request: RepositoryRequest, repository: ResolvedRepository) ->
         await refresh_memberships(request)
         repository = await resolve_by_id(request, repository.id)
     return RepositoryAccess(
-        repository=await present(request, repository),
+        repository=await present_to_peer(request, repository),
         level=repository.level,
         owner_kind=owner_kind(repository.row),
         issues_enabled=repository.row.issues_enabled,

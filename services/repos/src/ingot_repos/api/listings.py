@@ -5,10 +5,10 @@ from litestar import Response, get
 from ingot_chassis.http.paging import Page
 from ingot_chassis.http.policy import signed_in
 from ingot_contracts.identity import User
-from ingot_contracts.repos import Repository
 from ingot_repos.api.policies import of_organization, of_user
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core import access
+from ingot_repos.core.presenter import RepositoryAnswer
 from ingot_repos.store import repository_lists, stars_and_watches
 from ingot_repos.store.related import get_related
 from ingot_repos.store.repository_lists import RepositoryPage
@@ -17,7 +17,7 @@ from ingot_repos.store.stars_and_watches import Relation
 
 async def page_of(
     request: RepositoryRequest, page: Page, content: RepositoryPage
-) -> Response[list[Repository]]:
+) -> Response[list[RepositoryAnswer]]:
     """A page of repositories as an answer."""
     rows, total = content
     async with request.db.read() as db:
@@ -39,7 +39,7 @@ async def page_of_users(request: RepositoryRequest, relation: Relation) -> Respo
 
 async def page_of_related(
     request: RepositoryRequest, relation: Relation, user_id: int
-) -> Response[list[Repository]]:
+) -> Response[list[RepositoryAnswer]]:
     """A page of the repositories that a user starred or watches; of another user the public ones alone."""
     page, principal = request.page(), request.principal
     async with request.db.read() as db:
@@ -55,7 +55,7 @@ async def page_of_related(
     operation_id="userCurrentListRepos",
     tags=["user"],
 )
-async def list_own(request: RepositoryRequest) -> Response[list[Repository]]:
+async def list_own(request: RepositoryRequest) -> Response[list[RepositoryAnswer]]:
     """The caller's own repositories, then those of others that were shared with them."""
     page = request.page()
     async with request.db.read() as db:
@@ -69,7 +69,7 @@ async def list_own(request: RepositoryRequest) -> Response[list[Repository]]:
     operation_id="userListRepos",
     tags=["user"],
 )
-async def list_of_user(request: RepositoryRequest) -> Response[list[Repository]]:
+async def list_of_user(request: RepositoryRequest) -> Response[list[RepositoryAnswer]]:
     """Repositories of a user, last changed first."""
     return await _list_owned(request)
 
@@ -80,12 +80,12 @@ async def list_of_user(request: RepositoryRequest) -> Response[list[Repository]]
     operation_id="orgListRepos",
     tags=["organization"],
 )
-async def list_of_organization(request: RepositoryRequest) -> Response[list[Repository]]:
+async def list_of_organization(request: RepositoryRequest) -> Response[list[RepositoryAnswer]]:
     """Repositories of an organization, last changed first."""
     return await _list_owned(request)
 
 
-async def _list_owned(request: RepositoryRequest) -> Response[list[Repository]]:
+async def _list_owned(request: RepositoryRequest) -> Response[list[RepositoryAnswer]]:
     page, viewer = request.page(), access.viewer(request.principal)
     async with request.db.read() as db:
         content = await repository_lists.list_owned(db, viewer, request.account.id, page)

@@ -27,12 +27,14 @@ from ingot_repos.api.shards import require_accepting
 from ingot_repos.api.transfer_views import transfer_view
 from ingot_repos.core import access, imports, inert_settings, mirrors, names, repositories, templates
 from ingot_repos.core.intervals import read_interval
+from ingot_repos.core.presenter import RepositoryAnswer
 from ingot_repos.core.repositories import NewRepository, RepositoryCreator
 from ingot_repos.git.errors import RefNotFound
 from ingot_repos.git.refs import get_branch, set_default_branch
 from ingot_repos.store import imports as import_rows
 from ingot_repos.store.accounts import AccountRow
 from ingot_repos.store.related import RelatedRows, get_related
+from ingot_repos.store.repositories import RepositoryRow
 
 UNITS = {
     "has_issues": "issues_enabled",
@@ -140,18 +142,35 @@ class EditRepository(msgspec.Struct, kw_only=True):
         return token or (None if self.mirror_password is UNSET else self.mirror_password)
 
 
-async def present(request: RepositoryRequest, repository: ResolvedRepository) -> Repository:
+async def present(request: RepositoryRequest, repository: ResolvedRepository) -> RepositoryAnswer:
     """One repository as the caller sees it."""
-    related = RelatedRows({}, {})
-    if repository.row.fork_of is not None or repository.row.mirror:
-        async with request.db.read() as db:
-            related = await get_related(db, access.viewer(request.principal), [repository.row])
+    related = await _related(request, repository.row)
     shown = request.presenter.related_repository(repository.row, repository.level, related, request.principal)
     transfer = await transfer_view(request, repository)
     return shown if transfer is None else msgspec.structs.replace(shown, repo_transfer=transfer)
 
 
-async def create_for(request: RepositoryRequest, owner: AccountRow, data: CreateRepository) -> Repository:
+async def present_to_peer(request: RepositoryRequest, repository: ResolvedRepository) -> Repository:
+    """The same as peers know repositories."""
+    related = await _related(request, repository.row)
+    shown = request.presenter.repository_for_peer(
+        repository.row, repository.level, related, request.principal
+    )
+    transfer = await transfer_view(request, repository)
+    return shown if transfer is None else msgspec.structs.replace(shown, repo_transfer=transfer)
+
+
+async def _related(request: RepositoryRequest, row: RepositoryRow) -> RelatedRows:
+    """One statement for a fork and for a mirror, else none."""
+    if row.fork_of is None and not row.mirror:
+        return RelatedRows({}, {})
+    async with request.db.read() as db:
+        return await get_related(db, access.viewer(request.principal), [row])
+
+
+async def create_for(
+    request: RepositoryRequest, owner: AccountRow, data: CreateRepository
+) -> RepositoryAnswer:
     """Create a repository of ``owner`` as the caller. Raises Denied for a restricted token."""
     files = first_files(data, owner.full_name or owner.login)
     new = NewRepository(
@@ -167,7 +186,7 @@ async def create_for(request: RepositoryRequest, owner: AccountRow, data: Create
     return await create_new(request, owner, new)
 
 
-async def create_new(request: RepositoryRequest, owner: AccountRow, new: NewRepository) -> Repository:
+async def create_new(request: RepositoryRequest, owner: AccountRow, new: NewRepository) -> RepositoryAnswer:
     """The same from a request that is checked already."""
     access.require_unrestricted(request.principal)
     creator = await own_account(request)
@@ -178,7 +197,7 @@ async def create_new(request: RepositoryRequest, owner: AccountRow, new: NewRepo
         request.db, components.storage, components.presenter, components.identity, request.settings.shard
     )
     row = await repository_creator.create(owner, creator, new, most=request.max_repositories)
-    return request.presenter.repository(row, "owner")
+    return request.presenter.answer(row, "owner")
 
 
 def first_files(data: CreateRepository, holder: str) -> dict[str, str]:
@@ -203,7 +222,7 @@ def _create_in_organization_id(_handler: Any, _method: Any, path: list[Any]) -> 
     tags=["repository"],
     status_code=201,
 )
-async def create_own(request: RepositoryRequest, data: CreateRepository) -> Repository:
+async def create_own(request: RepositoryRequest, data: CreateRepository) -> RepositoryAnswer:
     """Create a repository of the caller."""
     return await create_for(request, await own_account(request), data)
 
@@ -215,7 +234,7 @@ async def create_own(request: RepositoryRequest, data: CreateRepository) -> Repo
     tags=["organization"],
     status_code=201,
 )
-async def create_in_organization(request: RepositoryRequest, data: CreateRepository) -> Repository:
+async def create_in_organization(request: RepositoryRequest, data: CreateRepository) -> RepositoryAnswer:
     """Create a repository of an organization that the caller owns."""
     return await create_for(request, request.account, data)
 
@@ -227,7 +246,9 @@ async def create_in_organization(request: RepositoryRequest, data: CreateReposit
     tags=["admin"],
     status_code=201,
 )
-async def create_for_user(request: RepositoryRequest, username: str, data: CreateRepository) -> Repository:
+async def create_for_user(
+    request: RepositoryRequest, username: str, data: CreateRepository
+) -> RepositoryAnswer:
     """Create a repository of a user or organization."""
     return await create_for(request, await request.components.accounts.get_by_login(username), data)
 
@@ -238,7 +259,7 @@ async def create_for_user(request: RepositoryRequest, username: str, data: Creat
     operation_id="repoGet",
     tags=["repository"],
 )
-async def get_repository(request: RepositoryRequest) -> Repository:
+async def get_repository(request: RepositoryRequest) -> RepositoryAnswer:
     """A repository."""
     return await present(request, request.resource)
 
@@ -249,7 +270,7 @@ async def get_repository(request: RepositoryRequest) -> Repository:
     operation_id="repoGetByID",
     tags=["repository"],
 )
-async def get_by_id(request: RepositoryRequest) -> Repository:
+async def get_by_id(request: RepositoryRequest) -> RepositoryAnswer:
     """A repository by id."""
     return await present(request, request.resource)
 
@@ -260,7 +281,7 @@ async def get_by_id(request: RepositoryRequest) -> Repository:
     operation_id="repoEdit",
     tags=["repository"],
 )
-async def edit_repository(request: RepositoryRequest, data: EditRepository) -> Repository:
+async def edit_repository(request: RepositoryRequest, data: EditRepository) -> RepositoryAnswer:
     """Change a repository; what is absent stays."""
     repository = request.resource
     for name, reason in ALWAYS_ON.items():

@@ -10,10 +10,10 @@ from litestar.params import QueryParameter
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_chassis.http.policy import MAX_ID, anyone
 from ingot_chassis.security.principal import Principal
-from ingot_contracts.repos import Repository
 from ingot_repos.api.policies import refresh_memberships
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core import access
+from ingot_repos.core.presenter import RepositoryAnswer
 from ingot_repos.store import accounts
 from ingot_repos.store.related import get_related
 from ingot_repos.store.search import Mode, Search, Sort
@@ -27,7 +27,7 @@ StarredBy = Annotated[int, QueryParameter(name="starredBy")]
 
 class SearchResults(msgspec.Struct):
     ok: Literal[True]
-    data: list[Repository]
+    data: list[RepositoryAnswer]
 
 
 @get(

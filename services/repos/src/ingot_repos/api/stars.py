@@ -5,11 +5,11 @@ from litestar import Response, delete, get, put
 from ingot_chassis.errors import NotFound
 from ingot_chassis.http.policy import signed_in
 from ingot_contracts.identity import User
-from ingot_contracts.repos import Repository
 from ingot_repos.api.blocks import require_unblocked
 from ingot_repos.api.listings import page_of_related, page_of_users
 from ingot_repos.api.policies import in_repository, of_user, own_account
 from ingot_repos.api.request import RepositoryRequest
+from ingot_repos.core.presenter import RepositoryAnswer
 from ingot_repos.store import stars_and_watches
 from ingot_repos.store.stars_and_watches import STARS
 
@@ -61,7 +61,7 @@ async def check_star(request: RepositoryRequest) -> None:
     operation_id="userCurrentListStarred",
     tags=["user"],
 )
-async def list_own_stars(request: RepositoryRequest) -> Response[list[Repository]]:
+async def list_own_stars(request: RepositoryRequest) -> Response[list[RepositoryAnswer]]:
     """Repositories that the caller starred."""
     return await page_of_related(request, STARS, request.principal.id)
 
@@ -72,7 +72,7 @@ async def list_own_stars(request: RepositoryRequest) -> Response[list[Repository
     operation_id="userListStarred",
     tags=["user"],
 )
-async def list_stars(request: RepositoryRequest) -> Response[list[Repository]]:
+async def list_stars(request: RepositoryRequest) -> Response[list[RepositoryAnswer]]:
     """Public repositories that a user starred."""
     return await page_of_related(request, STARS, request.account.id)
 

@@ -9,11 +9,12 @@ from litestar.params import QueryParameter
 
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_contracts.limits import Description, Name
-from ingot_contracts.repos import CommitStatus, Repository
+from ingot_contracts.repos import CommitStatus
 from ingot_repos.api.contents import named_commit
 from ingot_repos.api.policies import in_repository, own_account, writable
 from ingot_repos.api.repositories import present
 from ingot_repos.api.request import RepositoryRequest
+from ingot_repos.core.presenter import RepositoryAnswer
 from ingot_repos.core.statuses import add_status
 from ingot_repos.store import statuses
 from ingot_repos.store.statuses import State
@@ -43,7 +44,7 @@ class CombinedStatus(msgspec.Struct):
     sha: str
     total_count: int
     statuses: list[CommitStatus]
-    repository: Repository
+    repository: RepositoryAnswer
     commit_url: str
     url: str
 

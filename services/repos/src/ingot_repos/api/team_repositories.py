@@ -3,13 +3,13 @@
 from litestar import Response, delete, get, put
 
 from ingot_chassis.errors import Invalid, NotFound
-from ingot_contracts.repos import Repository
 from ingot_repos.api.listings import page_of
 from ingot_repos.api.policies import in_team, repository_of_team
 from ingot_repos.api.repositories import present
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core import access, grants
 from ingot_repos.core.access import is_owners
+from ingot_repos.core.presenter import RepositoryAnswer
 from ingot_repos.store import collaborations, repository_lists
 
 
@@ -19,7 +19,7 @@ from ingot_repos.store import collaborations, repository_lists
     operation_id="orgListTeamRepos",
     tags=["organization"],
 )
-async def list_repositories(request: RepositoryRequest) -> Response[list[Repository]]:
+async def list_repositories(request: RepositoryRequest) -> Response[list[RepositoryAnswer]]:
     """Repositories of a team that the caller may see. Owners have all of their organization."""
     team = request.team
     page, viewer = request.page(), access.viewer(request.principal)
@@ -37,7 +37,7 @@ async def list_repositories(request: RepositoryRequest) -> Response[list[Reposit
     operation_id="orgListTeamRepo",
     tags=["organization"],
 )
-async def get_repository(request: RepositoryRequest) -> Repository:
+async def get_repository(request: RepositoryRequest) -> RepositoryAnswer:
     """A repository of a team."""
     team, repository = request.team_repository.team, request.team_repository.repository
     async with request.db.read() as db:

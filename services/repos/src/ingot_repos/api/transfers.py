@@ -10,7 +10,6 @@ from ingot_chassis.errors import ApiError, Invalid, NotFound
 from ingot_chassis.http.policy import MAX_ID
 from ingot_contracts.identity import Ownership
 from ingot_contracts.limits import Name
-from ingot_contracts.repos import Repository
 from ingot_repos.api.policies import (
     acts_for,
     in_repository,
@@ -22,6 +21,7 @@ from ingot_repos.api.policies import (
 from ingot_repos.api.repositories import present
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core import access, transfers
+from ingot_repos.core.presenter import RepositoryAnswer
 from ingot_repos.store import repositories
 from ingot_repos.store.accounts import AccountRow
 from ingot_repos.store.transfers import TransferRow, teams_of
@@ -41,7 +41,7 @@ class TransferRepository(msgspec.Struct, kw_only=True):
     tags=["repository"],
     status_code=202,
 )
-async def transfer_repository(request: RepositoryRequest, data: TransferRepository) -> Repository:
+async def transfer_repository(request: RepositoryRequest, data: TransferRepository) -> RepositoryAnswer:
     """Transfer a repository: at once to oneself or an organization that one owns, else when the new owner accepts.
 
     Administrators of the site transfer to anybody at once. While an offer waits, another one is refused (409).
@@ -69,7 +69,7 @@ async def transfer_repository(request: RepositoryRequest, data: TransferReposito
     tags=["repository"],
     status_code=202,
 )
-async def accept_transfer(request: RepositoryRequest) -> Repository:
+async def accept_transfer(request: RepositoryRequest) -> RepositoryAnswer:
     """Take a repository that somebody transfers to the caller, or to an organization that the caller owns."""
     waiting = request.waiting_transfer.row
     await _require_giver(request, waiting)
@@ -87,7 +87,7 @@ async def accept_transfer(request: RepositoryRequest) -> Repository:
     tags=["repository"],
     status_code=200,
 )
-async def reject_transfer(request: RepositoryRequest) -> Repository:
+async def reject_transfer(request: RepositoryRequest) -> RepositoryAnswer:
     """End a transfer that waits: as the new owner, or an owner of that organization, or who may transfer the repository."""
     async with request.db.transaction() as tx:
         await transfers.end(tx, request.waiting_transfer.row)
@@ -101,7 +101,7 @@ async def _move(
     new_owner: AccountRow,
     team_ids: list[int],
     waiting: TransferRow | None = None,
-) -> Repository:
+) -> RepositoryAnswer:
     """Transfer the repository in the path; ``waiting`` is the transfer that ends by it. Raises Invalid, Denied, NotFound."""
     row = request.waiting_transfer.repository.row if waiting is not None else request.resource.row
     sender = await sender_of(request)

@@ -8,11 +8,11 @@ from litestar import Response, delete, get, put
 from ingot_chassis.errors import NotFound
 from ingot_chassis.http.policy import signed_in
 from ingot_contracts.identity import User
-from ingot_contracts.repos import Repository
 from ingot_repos.api.blocks import require_unblocked
 from ingot_repos.api.listings import page_of_related, page_of_users
 from ingot_repos.api.policies import in_repository, of_user, own_account
 from ingot_repos.api.request import RepositoryRequest
+from ingot_repos.core.presenter import RepositoryAnswer
 from ingot_repos.store import stars_and_watches
 from ingot_repos.store.stars_and_watches import WATCHES
 
@@ -74,7 +74,7 @@ async def check_watch(request: RepositoryRequest) -> WatchInfo:
     operation_id="userCurrentListSubscriptions",
     tags=["user"],
 )
-async def list_own_watches(request: RepositoryRequest) -> Response[list[Repository]]:
+async def list_own_watches(request: RepositoryRequest) -> Response[list[RepositoryAnswer]]:
     """Repositories that the caller watches."""
     return await page_of_related(request, WATCHES, request.principal.id)
 
@@ -85,7 +85,7 @@ async def list_own_watches(request: RepositoryRequest) -> Response[list[Reposito
     operation_id="userListSubscriptions",
     tags=["user"],
 )
-async def list_watches(request: RepositoryRequest) -> Response[list[Repository]]:
+async def list_watches(request: RepositoryRequest) -> Response[list[RepositoryAnswer]]:
     """Public repositories that a user watches."""
     return await page_of_related(request, WATCHES, request.account.id)
 

@@ -53,6 +53,8 @@ async def request(
         empty=parent.empty,
         default_branch=parent.default_branch,
         language=parent.language,
+        licenses=parent.licenses,
+        branch_count=parent.branch_count,
         fork_of=parent.id,
         shard=place.shard,
         state=RepositoryState.FORKING,

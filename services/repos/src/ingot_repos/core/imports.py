@@ -149,6 +149,7 @@ async def complete(
     tips: dict[str, str],
     main: str,
     size: int,
+    licenses: str,
 ) -> bool:
     """The commits are there: make the repository ready, announce it, end the job. False when it was cancelled."""
     ended = await imports.change(
@@ -164,7 +165,13 @@ async def complete(
     if not ended:
         return False
     await repositories.change(
-        tx, row.id, state=RepositoryState.READY, empty=not tips, default_branch=main, size=size
+        tx,
+        row.id,
+        state=RepositoryState.READY,
+        empty=not tips,
+        default_branch=main,
+        size=size,
+        licenses=licenses,
     )
     await refs.record(tx, row.id, dict(tips))
     remote = await imports.get_remote(tx, row.id)

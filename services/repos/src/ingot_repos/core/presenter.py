@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import quote
 
 import msgspec
@@ -33,6 +33,14 @@ from ingot_repos.store.repositories import RepositoryRow
 from ingot_repos.store.stars_and_watches import UserRow
 from ingot_repos.store.states import AccountKind, Visibility
 from ingot_repos.store.statuses import StatusRow
+
+
+class RepositoryAnswer(Repository, frozen=True, kw_only=True):
+    """A repository in answers, with what events do not carry. ``licenses`` are SPDX keys."""
+
+    archived_at: datetime | None
+    branch_count: int
+    licenses: list[str]
 
 
 class Presenter:
@@ -66,8 +74,28 @@ class Presenter:
         mirror: MirrorWithUrlRow | None = None,
     ) -> Repository:
         """A repository as the caller at ``level`` sees it; at "none" without permissions, as in events."""
+        return Repository(**self._fields(row, level), **_related(parent, mirror))
+
+    def answer(
+        self,
+        row: RepositoryRow,
+        level: Level,
+        *,
+        parent: Repository | None = None,
+        mirror: MirrorWithUrlRow | None = None,
+    ) -> RepositoryAnswer:
+        """The same as an answer has it."""
+        return RepositoryAnswer(
+            **self._fields(row, level),
+            **_related(parent, mirror),
+            archived_at=_whole_seconds(row.archived_at),
+            branch_count=row.branch_count,
+            licenses=msgspec.json.decode(row.licenses, type=list[str]),
+        )
+
+    def _fields(self, row: RepositoryRow, level: Level) -> dict[str, Any]:
         full_name = f"{row.owner_login}/{row.name}"
-        return Repository(
+        return dict(
             id=row.id,
             owner=User(
                 id=row.owner_id,
@@ -82,12 +110,7 @@ class Presenter:
             empty=row.empty,
             private=row.private,
             fork=row.fork_of is not None,
-            parent=parent,
             mirror=row.mirror,
-            mirror_interval=write_interval(mirror.interval_seconds) if mirror is not None else "",
-            mirror_updated=_whole_seconds(mirror.last_ok_at) if mirror is not None else None,
-            mirror_last_sync_at=_whole_seconds(mirror.last_ok_at) if mirror is not None else None,
-            original_url=mirror.url if mirror is not None and "://" in mirror.url else "",
             size=row.size // 1024,
             html_url=self.root + full_name,
             ssh_url=f"{self._ssh}{full_name}.git" if self._ssh else "",
@@ -129,7 +152,7 @@ class Presenter:
 
     def repositories(
         self, rows: Sequence[RepositoryRow], related: RelatedRows, principal: Principal
-    ) -> list[Repository]:
+    ) -> list[RepositoryAnswer]:
         """Repositories as ``principal`` sees them; ``related`` are those of ``rows``."""
         return [
             self.related_repository(row, access.level(row, principal), related, principal) for row in rows
@@ -137,15 +160,23 @@ class Presenter:
 
     def related_repository(
         self, row: RepositoryRow, level: Level, related: RelatedRows, principal: Principal
-    ) -> Repository:
+    ) -> RepositoryAnswer:
         """A repository with its parent and its remote, as ``principal`` at ``level`` sees it."""
-        parent = related.parents.get(row.fork_of or 0)
-        return self.repository(
-            row,
-            level,
-            parent=self.repository(parent, access.level(parent, principal)) if parent is not None else None,
-            mirror=related.mirrors.get(row.id),
+        return self.answer(
+            row, level, parent=self._parent(row, related, principal), mirror=related.mirrors.get(row.id)
         )
+
+    def repository_for_peer(
+        self, row: RepositoryRow, level: Level, related: RelatedRows, principal: Principal
+    ) -> Repository:
+        """The same without what only answers have."""
+        return self.repository(
+            row, level, parent=self._parent(row, related, principal), mirror=related.mirrors.get(row.id)
+        )
+
+    def _parent(self, row: RepositoryRow, related: RelatedRows, principal: Principal) -> Repository | None:
+        parent = related.parents.get(row.fork_of or 0)
+        return self.repository(parent, access.level(parent, principal)) if parent is not None else None
 
     def commit(
         self,
@@ -256,6 +287,20 @@ def owner_kind(row: RepositoryRow) -> Literal["user", "organization"]:
 def author_addresses(*infos: CommitInfo) -> set[str]:
     """The addresses for which ``Presenter.commit`` needs logins."""
     return {person.email.lower() for info in infos for person in (info.author, info.committer)}
+
+
+def _related(parent: Repository | None, mirror: MirrorWithUrlRow | None) -> dict[str, Any]:
+    """The fields of a repository that say where it comes from."""
+    if mirror is None:
+        return {"parent": parent}
+    synced_at = _whole_seconds(mirror.last_ok_at)
+    return {
+        "parent": parent,
+        "mirror_interval": write_interval(mirror.interval_seconds),
+        "mirror_updated": synced_at,
+        "mirror_last_sync_at": synced_at,
+        "original_url": mirror.url if "://" in mirror.url else "",
+    }
 
 
 def _whole_seconds(at: datetime | None) -> datetime | None:

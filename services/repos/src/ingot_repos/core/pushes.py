@@ -33,6 +33,7 @@ from ingot_repos.core.repositories import abandon
 from ingot_repos.core.waits import looks
 from ingot_repos.git.errors import RepositoryDamaged, RepositoryNotFound
 from ingot_repos.git.languages import main_language
+from ingot_repos.git.licenses import licenses_column
 from ingot_repos.git.push_changes import MovedRef, PushChanges, read_moved_refs, read_push_changes
 from ingot_repos.git.refs import BRANCHES, TAGS, set_default_branch
 from ingot_repos.git.storage import Storage
@@ -246,15 +247,18 @@ class Pushes:
     async def _read(
         self, entry: PushRow, ledger: dict[str, str], names: list[str]
     ) -> tuple[PushChanges, dict[str, Any]]:
-        """The refs that moved, and the size and language of the repository, if they are measured."""
+        """The refs that moved; licences, if the default branch did; size and language, if they are measured."""
         is_measured = self._is_measured(entry)
 
         def read(repo: Any) -> tuple[PushChanges, dict[str, Any]]:
             result = read_push_changes(repo, ledger, names, entry.default_branch, PUSH_EVENT_BOUNDS)
-            if not is_measured:
-                return result, {}
-            size = self._storage.size(entry.repository_id)
-            return result, {"size": size, "language": main_language(repo, entry.default_branch)}
+            changed: dict[str, Any] = {}
+            if any(moved.change.name == BRANCHES + entry.default_branch for moved in result.moved):
+                changed["licenses"] = licenses_column(repo, entry.default_branch)
+            if is_measured:
+                changed["size"] = self._storage.size(entry.repository_id)
+                changed["language"] = main_language(repo, entry.default_branch)
+            return result, changed
 
         try:
             return await self._storage.call(entry.repository_id, read)
@@ -298,6 +302,7 @@ class Pushes:
                 moved.change.name: None if moved.change.after == NO_COMMIT else moved.change.after
                 for moved in result.moved
             },
+            counts=any(NO_COMMIT in (moved.change.before, moved.change.after) for moved in result.moved),
         )
         row = await repositories.get_unfiltered(tx, entry.repository_id)
         pusher = await accounts.get(tx, entry.user_id)

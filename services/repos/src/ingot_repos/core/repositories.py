@@ -26,6 +26,7 @@ from ingot_repos.core.limits import require_room
 from ingot_repos.core.presenter import Presenter, as_user, owner_kind
 from ingot_repos.git.commits import Person
 from ingot_repos.git.errors import OutputTooLarge, RefNotFound
+from ingot_repos.git.licenses import licenses_column
 from ingot_repos.git.objects import initial_commit
 from ingot_repos.git.refs import BRANCHES
 from ingot_repos.git.storage import Storage
@@ -87,8 +88,11 @@ class RepositoryCreator:
             ownership = Ownership(owner_id=owner.id, name=new.name, private=new.private)
             await self._identity.own(repository_id, ownership)
             tips = await self._create_files(repository_id, creator, new)
+            licenses = "[]"
+            if tips:
+                licenses = await self._storage.call(repository_id, licenses_column, new.default_branch)
             async with self._db.transaction() as tx:
-                row = await self._announce(tx, repository_id, creator, new, tips)
+                row = await self._announce(tx, repository_id, creator, new, tips, licenses)
             ready = True
         finally:
             if not ready:
@@ -148,10 +152,18 @@ class RepositoryCreator:
         return {BRANCHES + new.default_branch: oid}
 
     async def _announce(
-        self, tx: Tx, repository_id: int, creator: AccountRow, new: NewRepository, tips: dict[str, str]
+        self,
+        tx: Tx,
+        repository_id: int,
+        creator: AccountRow,
+        new: NewRepository,
+        tips: dict[str, str],
+        licenses: str,
     ) -> RepositoryRow:
         """Make it ready."""
-        await repositories.change(tx, repository_id, state=RepositoryState.READY, empty=not tips)
+        await repositories.change(
+            tx, repository_id, state=RepositoryState.READY, empty=not tips, licenses=licenses
+        )
         await refs.record(tx, repository_id, dict(tips))
         await stars_and_watches.add(tx, WATCHES, repository_id, creator.id)
         if new.topics:
@@ -196,6 +208,8 @@ async def edit(
     ``inert_settings`` are added to those that are kept already.
     """
     _check_merge_styles(row, changes)
+    if "archived" in changes and changes["archived"] != row.archived:
+        changes["archived_at"] = now() if changes["archived"] else None
     if inert_settings:
         before = msgspec.json.decode(row.inert_settings)
         changes["inert_settings"] = msgspec.json.encode(before | inert_settings).decode()

@@ -1,10 +1,12 @@
 """Which licences the root folder of a commit names, by sentences that only one licence has."""
 
+import json
 import re
 
 import pygit2
 
 from ingot_repos.git.commits import find_commit
+from ingot_repos.git.errors import ObjectNotFound, OutputTooLarge, RefNotFound
 from ingot_repos.git.named_refs import named_ref
 from ingot_repos.git.trees import list_folder
 
@@ -47,6 +49,14 @@ def licenses_of(repo: pygit2.Repository, branch: str) -> list[str]:
             key = license_of(repo.odb.read(entry.oid)[1].decode("utf-8", "replace"))
             keys += [key] if key else []
     return list(dict.fromkeys(keys))
+
+
+def licenses_column(repo: pygit2.Repository, branch: str) -> str:
+    """The same as a JSON list; an empty one where that cannot be read."""
+    try:
+        return json.dumps(licenses_of(repo, branch))
+    except (RefNotFound, ObjectNotFound, OutputTooLarge):
+        return "[]"
 
 
 def license_of(text: str) -> str:

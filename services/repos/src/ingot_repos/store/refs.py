@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import bindparam, delete, func, select, update
+from sqlalchemy import bindparam, delete, func, literal_column, select, update
 from sqlalchemy.dialects import postgresql
 
 from ingot_chassis.db.arrays import any_of
@@ -78,8 +78,21 @@ _SET = PreparedWrite(
 )
 
 
-async def record(db: Executor, repository_id: int, tips: Mapping[str, str | None]) -> None:
-    """Enter where refs point now; None removes a ref."""
+_COUNT = PreparedWrite(
+    update(repository)
+    .where(repository.c.id == _REPOSITORY)
+    .values(
+        branch_count=select(func.count())
+        .where(ref.c.repository_id == _REPOSITORY, ref.c.name.like(literal_column("'refs/heads/%'")))
+        .scalar_subquery()
+    )
+)
+
+
+async def record(
+    db: Executor, repository_id: int, tips: Mapping[str, str | None], *, counts: bool = True
+) -> None:
+    """Enter where refs point now; None removes a ref. Branches are counted, unless none of the refs is new or removed."""
     deleted = [name for name, oid in tips.items() if oid is None]
     for start in range(0, len(deleted), MANY):
         part = deleted[start : start + MANY]
@@ -90,6 +103,8 @@ async def record(db: Executor, repository_id: int, tips: Mapping[str, str | None
         if oid is not None
     ]
     await _SET.each(db, rows)
+    if counts:
+        await _COUNT.run(db, of=repository_id)
 
 
 _ADVANCE = update(repository).where(

@@ -59,6 +59,7 @@ class RepositoryRow(TypedRow):
     private: bool
     empty: bool
     archived: bool
+    archived_at: datetime | None
     mirror: bool
     issues_enabled: bool
     pulls_enabled: bool
@@ -76,6 +77,8 @@ class RepositoryRow(TypedRow):
     inert_settings: str
     topics: str
     language: str
+    licenses: str
+    branch_count: int
     default_branch: str
     fork_of: int | None
     size: int

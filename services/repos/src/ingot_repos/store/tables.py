@@ -59,6 +59,7 @@ repository = Table(
     Column("private", Boolean, nullable=False, default=False),
     Column("empty", Boolean, nullable=False, default=True),
     Column("archived", Boolean, nullable=False, default=False),
+    Column("archived_at", UtcDateTime),
     Column("mirror", Boolean, nullable=False, default=False),
     Column("issues_enabled", Boolean, nullable=False, default=True, server_default=true()),
     Column("pulls_enabled", Boolean, nullable=False, default=True, server_default=true()),
@@ -80,6 +81,9 @@ repository = Table(
     # A JSON list of names.
     Column("topics", Text, nullable=False, default="[]", server_default="[]"),
     Column("language", String(60), nullable=False, default="", server_default=""),
+    # A JSON list of SPDX keys.
+    Column("licenses", Text, nullable=False, default="[]", server_default="[]"),
+    Column("branch_count", Integer, nullable=False, default=0, server_default="0"),
     Column("default_branch", String(255), nullable=False),
     # No foreign key: a fork outlives its parent.
     Column("fork_of", BigInteger, index=True),

@@ -8,6 +8,7 @@ from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work
 from ingot_repos.core import imports
 from ingot_repos.core.presenter import Presenter
+from ingot_repos.git.licenses import licenses_column
 from ingot_repos.git.refs import BRANCHES, TAGS, default_branch, list_refs
 from ingot_repos.git.remote import Reason, RemoteFailed, fetch, list_remote_refs
 from ingot_repos.git.storage import Storage
@@ -62,9 +63,10 @@ class ImportJobs:
         main = await self._storage.call(repository_id, default_branch)
         tips = await self._storage.call(repository_id, list_refs, (BRANCHES, TAGS))
         size = await asyncio.to_thread(self._storage.size, repository_id)
+        licenses = await self._storage.call(repository_id, licenses_column, main)
         async with self._db.transaction() as tx:
             is_ready = await imports.complete(
-                tx, self._jobs, job, self._presenter, row, tips=tips, main=main, size=size
+                tx, self._jobs, job, self._presenter, row, tips=tips, main=main, size=size, licenses=licenses
             )
         if not is_ready:
             await self._stop(job, repository_id)
