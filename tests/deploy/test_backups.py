@@ -41,8 +41,8 @@ def with_backups() -> list[Object]:
 
 def script(name: str) -> str:
     """What the container for the databases of a CronJob runs."""
-    found = [c for pod, c in containers(with_backups()) if pod.startswith(f"CronJob {name}-0 databases")]
-    (container,) = found
+    databases = [c for pod, c in containers(with_backups()) if pod.startswith(f"CronJob {name}-0 databases")]
+    (container,) = databases
     return str(container["args"][0])
 
 

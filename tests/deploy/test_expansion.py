@@ -43,18 +43,20 @@ def columns(engine: Engine) -> dict[tuple[str, str], tuple[str, bool, bool]]:
 def demands(engine: Engine, tables: set[str]) -> set[tuple[str, str]]:
     """What rows of these tables must keep: each constraint, in words."""
     looked = inspect(engine)
-    found = set()
+    constraints = set()
     for table in tables:
-        found |= {(table, f"check {one['sqltext']}") for one in looked.get_check_constraints(table)}
-        found |= {(table, f"unique {one['column_names']}") for one in looked.get_unique_constraints(table)}
-        found |= {
+        constraints |= {(table, f"check {one['sqltext']}") for one in looked.get_check_constraints(table)}
+        constraints |= {
+            (table, f"unique {one['column_names']}") for one in looked.get_unique_constraints(table)
+        }
+        constraints |= {
             (table, f"unique {one['column_names']}") for one in looked.get_indexes(table) if one["unique"]
         }
-        found |= {
+        constraints |= {
             (table, f"key {one['constrained_columns']} of {one['referred_table']}")
             for one in looked.get_foreign_keys(table)
         }
-    return found
+    return constraints
 
 
 @pytest.mark.parametrize("service", LAST_RELEASE)

@@ -29,8 +29,8 @@ async def test_a_shard_is_restored_with_its_refs_and_uploads(world, ann, tmp_pat
     databases = tmp_path / "to" / UNFINISHED / "databases"
     databases.mkdir(parents=True)
     (databases / "repos.dump").write_text("of the databases")
-    made = await backup(world, tmp_path / "to")
-    assert (made / "databases" / "repos.dump").read_text() == "of the databases"
+    whole = await backup(world, tmp_path / "to")
+    assert (whole / "databases" / "repos.dump").read_text() == "of the databases"
 
     restored = Settings(storage_root=str(tmp_path / "new" / "storage"))
     await restore(restored, Namespace(source=tmp_path / "to", replace=False))
@@ -43,10 +43,10 @@ async def test_a_shard_is_restored_with_its_refs_and_uploads(world, ann, tmp_pat
     stored = [file for file in (tmp_path / "new" / "storage" / "files").rglob("*") if file.is_file()]
     assert [file.read_bytes() for file in stored] == [FILE]
     with pytest.raises(CannotStart, match="has repositories"):
-        await restore(restored, Namespace(source=made, replace=False))
+        await restore(restored, Namespace(source=whole, replace=False))
     changed = tmp_path / "new" / "storage" / path / "HEAD"
     changed.write_text("something else")
-    await restore(restored, Namespace(source=made, replace=True))
+    await restore(restored, Namespace(source=whole, replace=True))
     assert changed.read_text() == "ref: refs/heads/master\n"
     assert len(list((tmp_path / "new" / "storage" / "trash").iterdir())) == 1
 
@@ -68,8 +68,8 @@ async def test_a_second_backup_takes_the_room_of_what_is_new(world, ann, tmp_pat
 async def test_old_backups_are_removed_and_two_are_not_made_at_once(world, ann, tmp_path):
     await ann.create("app", auto_init=True)
     to = tmp_path / "to"
-    made = [await backup(world, to, keep=2) for _ in range(3)]
-    assert list_whole(to) == made[1:]
+    whole = [await backup(world, to, keep=2) for _ in range(3)]
+    assert list_whole(to) == whole[1:]
     with alone(to), pytest.raises(CannotStart, match="another backup"):
         await backup(world, to)
     with pytest.raises(CannotStart, match="is no backup"):

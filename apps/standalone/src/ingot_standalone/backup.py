@@ -10,8 +10,9 @@ import shutil
 import sqlite3
 from pathlib import Path
 
+from ingot_chassis.db.tables import now
 from ingot_chassis.errors import CannotStart
-from ingot_repos.git.backups import UNFINISHED, FolderCopy, alone, name_of_now, newest
+from ingot_repos.git.backups import UNFINISHED, FolderCopy, alone, name_of, newest
 from ingot_standalone.data_folder import DataFolder
 
 CONSUMERS_FIRST = ("hooks", "issues", "repos", "identity")
@@ -42,7 +43,7 @@ def _back_up(folder: DataFolder, to: Path) -> Path:
         if (folder.path / name).exists():
             shutil.copy2(folder.path / name, new / name)
     os.sync()
-    whole = to / name_of_now()
+    whole = to / name_of(now())
     new.rename(whole)
     return whole
 
@@ -58,7 +59,7 @@ def _copy_files(source: Path, new: Path, before: Path | None) -> None:
 
 def keep_databases(folder: DataFolder) -> Path:
     """Copy the databases that are there into the data folder itself, before an upgrade; where. Raises CannotStart."""
-    copies = folder.path / "before-upgrade" / name_of_now()
+    copies = folder.path / "before-upgrade" / name_of(now())
     try:
         copies.mkdir(mode=0o700, parents=True)
         copy_databases(folder, copies)

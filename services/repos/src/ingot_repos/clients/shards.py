@@ -58,10 +58,10 @@ class Shards:
         """Raises Unavailable for a shard that is neither in the settings nor added."""
         if name in self._origins:
             return self._origins[name]
-        known = self._added.get(name)
-        if known is None or time.monotonic() > known.at + URL_SECONDS:
-            known = await self._look_up(name)
-        return known.origin
+        shard = self._added.get(name)
+        if shard is None or time.monotonic() > shard.at + URL_SECONDS:
+            shard = await self._look_up(name)
+        return shard.origin
 
     async def _look_up(self, name: str) -> AddedShard:
         """Requests that are under way to another URL go on there."""

@@ -75,7 +75,7 @@ async def cancel_move(tx: Tx, kind: str, key: str, payload: bytes) -> bool:
     return await shards.replace_payload(tx, kind, key, msgspec.json.encode(cancelled))
 
 
-async def require_wanted(tx: Tx, job: Job) -> None:
+async def check_cancellation(tx: Tx, job: Job) -> None:
     """Raises GiveUp when the move was cancelled; it cannot be any more until the transaction ends."""
     payload = await shards.payload_of(tx, job)
     if payload and msgspec.json.decode(payload, type=Move).is_cancelled:
@@ -97,7 +97,7 @@ async def change_shard(
 
     ``copied_assets`` are the files of releases that the target has on its own, by repository. Raises NotNow when the lock is over, or something has come that was not copied; GiveUp, LeaseLost.
     """
-    await require_wanted(tx, job)
+    await check_cancellation(tx, job)
     ids = [row.id for row in members]
     if not await shards.change(tx, ids, source, target, until, now() + timedelta(seconds=LOCK_MARGIN)):
         raise NotNow("the lock is over, or a repository was deleted")

@@ -101,21 +101,23 @@ async def _folders_of_nobody(database: Database, storage: Storage, repair: bool)
 async def _copies_of_moves(database: Database, storage: Storage, shard: str, repair: bool) -> list[str]:
     """What moves that ended have left here of repositories of other shards. What a job will use or remove is not meant."""
     lines, all_ids = [], list(storage.ids())
-    elsewhere = dict[int, str]()
+    other_shards = dict[int, str]()
     for start in range(0, len(all_ids), PAGE):
         async with database.read() as db:
-            elsewhere |= await storage_checks.list_elsewhere(db, all_ids[start : start + PAGE], shard)
+            other_shards |= await storage_checks.list_on_other_shards(
+                db, all_ids[start : start + PAGE], shard
+            )
     async with database.read() as db:
-        linked = {row.id: row.shard for row in await storage_checks.list_linked_elsewhere(db, shard)}
+        linked = {row.id: row.shard for row in await storage_checks.list_links_on_other_shards(db, shard)}
     async with database.exclusive(f"moves of {shard}") as is_alone:
         if not is_alone:  # a move to this shard is going on: the doctor is asked once more
             return []
-        for repository_id, other in sorted((elsewhere | linked).items()):
+        for repository_id, other in sorted((other_shards | linked).items()):
             if await _has_job(database, repository_id, shard):
                 continue
             name = f"repository {repository_id}, which is on {other}"
             path = storage.path(repository_id)
-            if repository_id in elsewhere:
+            if repository_id in other_shards:
                 line = f"repos: {path} is a copy of {name}, that a move has left"
                 if not repair:
                     lines.append(f"{line}; `--repair` moves it to the trash")
@@ -142,5 +144,8 @@ async def _has_job(database: Database, repository_id: int, shard: str) -> bool:
             return True
         keys = {str(row.id) for row in await shards.network(db, repository_id)}
         jobs = await shards.list_jobs(db, after=f"@{shard}")
-    wanted = {(job_kind(DISCARD, shard), str(repository_id)), *((job_kind(MOVE, shard), key) for key in keys)}
-    return any((job.kind, job.key) in wanted for job in jobs)
+    own_jobs = {
+        (job_kind(DISCARD, shard), str(repository_id)),
+        *((job_kind(MOVE, shard), key) for key in keys),
+    }
+    return any((job.kind, job.key) in own_jobs for job in jobs)

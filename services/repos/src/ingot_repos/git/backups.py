@@ -10,7 +10,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 UNFINISHED = ".unfinished"
@@ -20,9 +20,9 @@ LOOSE = "[0-9a-f][0-9a-f]"
 PACKED = ("*.pack", "*.rev", "*.idx")
 
 
-def name_of_now() -> str:
-    """The name of a backup that is made now."""
-    return datetime.now(UTC).strftime(TIME)
+def name_of(moment: datetime) -> str:
+    """The name of a backup that was made at that time, in UTC."""
+    return moment.strftime(TIME)
 
 
 def list_whole(to: Path) -> list[Path]:

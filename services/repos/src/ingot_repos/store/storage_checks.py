@@ -63,7 +63,7 @@ async def existing_ids(db: Executor, ids: Sequence[int]) -> set[int]:
     return set((await db.execute(statement)).scalars())
 
 
-async def list_elsewhere(db: Executor, ids: Sequence[int], shard: str) -> Mapping[int, str]:
+async def list_on_other_shards(db: Executor, ids: Sequence[int], shard: str) -> Mapping[int, str]:
     """Those of ``ids`` that are on another shard, and on which."""
     statement = select(repository.c.id, repository.c.shard).where(
         repository.c.id.in_(ids), repository.c.shard != shard
@@ -71,7 +71,7 @@ async def list_elsewhere(db: Executor, ids: Sequence[int], shard: str) -> Mappin
     return {row.id: row.shard for row in await fetch_all(db, statement, PlacedRow)}
 
 
-async def list_linked_elsewhere(db: Executor, shard: str) -> Sequence[PlacedRow]:
+async def list_links_on_other_shards(db: Executor, shard: str) -> Sequence[PlacedRow]:
     """Repositories of other shards that have objects of LFS on this one."""
     linked = select(lfs_link.c.repository_id).join(lfs_object, lfs_object.c.id == lfs_link.c.object_id)
     statement = select(repository.c.id, repository.c.shard).where(

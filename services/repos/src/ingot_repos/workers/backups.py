@@ -11,8 +11,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from ingot_chassis.db.tables import now
 from ingot_chassis.errors import CannotStart
-from ingot_repos.git.backups import UNFINISHED, FolderCopy, alone, list_whole, name_of_now, newest
+from ingot_repos.git.backups import UNFINISHED, FolderCopy, alone, list_whole, name_of, newest
 from ingot_repos.settings import Settings
 
 REPOSITORIES, FILES = "repositories", "files"
@@ -62,7 +63,7 @@ def _back_up(settings: Settings, to: Path, keep: int) -> Path:
                 copy = FolderCopy(folder, new / name, before and before / name)
                 copy.repositories() if name == REPOSITORIES else copy.files()
             os.sync()
-            whole = to / name_of_now()
+            whole = to / name_of(now())
             new.rename(whole)
             for old in list_whole(to)[:-keep] if keep > 0 else ():
                 shutil.rmtree(old)
@@ -81,10 +82,10 @@ def _restore(settings: Settings, source: Path, replace: bool) -> Path:
         raise CannotStart(f"{folders[REPOSITORIES]} has repositories; `--replace` sets them aside")
     try:
         if present.exists():
-            aside = folders[REPOSITORIES] / "trash" / f"replaced-{name_of_now()}"
-            aside.parent.mkdir(exist_ok=True)
-            present.rename(aside)
-            os.utime(aside)
+            old = folders[REPOSITORIES] / "trash" / f"replaced-{name_of(now())}"
+            old.parent.mkdir(exist_ok=True)
+            present.rename(old)
+            os.utime(old)
         for name, folder in folders.items():
             if (backup / name).is_dir():
                 shutil.copytree(backup / name, folder, dirs_exist_ok=True)

@@ -17,7 +17,7 @@ from ingot_chassis.objects.store import ObjectStore
 from ingot_repos.clients.shards import Shards, UnreadableRefs
 from ingot_repos.core import lfs_objects as lfs
 from ingot_repos.core import release_assets as assets
-from ingot_repos.core.moves import NotNow, Progress, require_wanted
+from ingot_repos.core.moves import NotNow, Progress, check_cancellation
 from ingot_repos.git import copies
 from ingot_repos.git.copies import Contents, IncomingFile, ObjectFile, is_object_file
 from ingot_repos.git.errors import RepositoryDamaged
@@ -142,7 +142,7 @@ class NetworkCopy:
         """Note how far it is, for `ingot-repos shards`. Raises GiveUp when the move was cancelled."""
         progress = Progress(phase, self._copied, self._repositories, self.locks)
         async with self._db.transaction() as tx:
-            await require_wanted(tx, self._job)
+            await check_cancellation(tx, self._job)
             await shards.report(tx, self._job, msgspec.json.encode(progress).decode())
         self._reported = time.monotonic()
 
