@@ -11,6 +11,8 @@ ASSETS = {
     "style.css": ("text/css", (STATIC / "style.css").read_bytes()),
     "icon.svg": ("image/svg+xml", (STATIC / "icon.svg").read_bytes()),
 }
+OTHER_NAMES = {"/user/login": "/login", "/repo/migrate": "/repo/create", "/-/admin": "/admin"}
+"""Addresses of Gitea that old texts have, and ours."""
 ROBOTS = """User-agent: *
 Disallow: /-/
 Disallow: /api/
@@ -53,6 +55,12 @@ async def favicon() -> Response[bytes]:
     return _answer("icon.svg", by_content=False)
 
 
+@get(list(OTHER_NAMES), policy=anyone(), include_in_schema=False)
+async def other_name(request: WebRequest) -> Response[bytes]:
+    """To a page by its name here."""
+    return request.redirect(OTHER_NAMES[request.scope["path"]])
+
+
 @get("/-/styleguide", policy=anyone(), include_in_schema=False)
 async def styleguide(request: WebRequest) -> Response[str]:
     """Every part of which pages are made, once; only where the setting says so."""
@@ -61,4 +69,4 @@ async def styleguide(request: WebRequest) -> Response[str]:
     return request.render("styleguide.html", title="Style guide")
 
 
-routes = [asset, robots, favicon, styleguide]
+routes = [asset, robots, favicon, other_name, styleguide]
