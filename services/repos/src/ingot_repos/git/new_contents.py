@@ -40,7 +40,7 @@ def new_contents(
     repo: pygit2.Repository,
     before: str,
     after: str,
-    is_known: Callable[[str], bool],
+    is_base: Callable[[str], bool],
     *,
     with_commits: bool,
     with_files: bool,
@@ -48,13 +48,13 @@ def new_contents(
     """What a branch gets by moving from one commit (full id) to another. Blocks.
 
     A new branch, with 40 zeros for ``before``, is compared with the default branch and those for whose names
-    ``is_known``: a file is different if it is as in none of the commits from which the new ones go on.
+    ``is_base``: a file is different if it is as in none of the commits from which the new ones go on.
 
     Raises ObjectNotFound for what is no commit.
     """
     is_new = before == ZERO_OID
-    known = _known_tips(repo, is_known) if is_new else [before]
-    commits = _new_commits(repo, known, after) if is_new or with_commits else []
+    tips = _base_tips(repo, is_base) if is_new else [before]
+    commits = _new_commits(repo, tips, after) if is_new or with_commits else []
     if commits is None:
         return NewContents()
     files: frozenset[str] | None = frozenset()
@@ -64,16 +64,16 @@ def new_contents(
     return NewContents(_described(repo, commits) if with_commits else (), files)
 
 
-def _known_tips(repo: pygit2.Repository, is_known: Callable[[str], bool]) -> list[str]:
+def _base_tips(repo: pygit2.Repository, is_base: Callable[[str], bool]) -> list[str]:
     main = default_branch(repo)
     tips = list_refs(repo, (BRANCHES,))
     names = ((name.removeprefix(BRANCHES), oid) for name, oid in tips.items())
-    return list({oid for name, oid in names if name == main or is_known(name)})
+    return list({oid for name, oid in names if name == main or is_base(name)})
 
 
-def _new_commits(repo: pygit2.Repository, known: list[str], after: str) -> list[pygit2.Commit] | None:
+def _new_commits(repo: pygit2.Repository, tips: list[str], after: str) -> list[pygit2.Commit] | None:
     walker = repo.walk(find_commit(repo, after).id)
-    for oid in known:
+    for oid in tips:
         walker.hide(oid)
     commits = [commit for _, commit in zip(range(MOST_COMMITS + 1), walker, strict=False)]
     return None if len(commits) > MOST_COMMITS else commits

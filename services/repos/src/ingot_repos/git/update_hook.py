@@ -17,16 +17,16 @@ from ingot_repos.git.configuration import PROPOSALS
 from ingot_repos.git.hook_questions import process_name
 
 REFUSALS = "INGOT_REFUSALS"
-ASKED = "INGOT_ASKED"
+PROCESS = "INGOT_PROCESS"
 MAX_FILE_BYTES = "INGOT_MAX_FILE_BYTES"
 LONGEST = 64 * 1024
 """Bytes; Linux takes variables of at most 128 KiB."""
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 _UPDATE = r"""#!/bin/sh
 # $1 is the ref, $2 its id, $3 its new id. A line of INGOT_REFUSALS: ref or * for all, when, reason, with tabs; when is
-# always, forced, or asked: then a question stands for the reason, and the process INGOT_ASKED answers it.
+# always, forced, or asked: then a question stands for the reason, and the process INGOT_PROCESS answers it.
 tab=$(printf '\t')
-folder=$(dirname "$0")/../questions/$INGOT_ASKED
+folder=$(dirname "$0")/../questions/$INGOT_PROCESS
 ask() {
     [ -p "$folder/asked" ] && own=$(mktemp -d "$folder/XXXXXXXX") && mkfifo -m 600 "$own/answer" || return
     exec 3<>"$own/answer" || return
@@ -128,4 +128,4 @@ def hook_environment(refusals: Sequence[RefRefusal], max_file_bytes: int = 0) ->
         if any(one.question for one in refusals):
             reason = "these are too many refs for the rules that protect them; push fewer at once"
         text = f"*\talways\t{reason}"
-    return {REFUSALS: text, ASKED: process_name(), MAX_FILE_BYTES: str(max_file_bytes)}
+    return {REFUSALS: text, PROCESS: process_name(), MAX_FILE_BYTES: str(max_file_bytes)}

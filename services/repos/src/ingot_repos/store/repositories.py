@@ -304,12 +304,8 @@ async def move(db: Executor, row: RepositoryRow, *, owner_id: int, name: str) ->
 
 async def is_taken(db: Executor, owner_id: int, name: str) -> bool:
     """Whether the account has a repository of that name in any letter case."""
-    ids = await db.execute(
-        select(repository.c.id).where(
-            repository.c.owner_id == owner_id, repository.c.lower_name == name.lower()
-        )
-    )
-    return ids.scalar() is not None
+    same = and_(repository.c.owner_id == owner_id, repository.c.lower_name == name.lower())
+    return (await db.execute(select(repository.c.id).where(same))).scalar() is not None
 
 
 async def _release_former_name(db: Executor, owner_id: int, lower_name: str) -> None:

@@ -1,0 +1,45 @@
+"""The tables, and migrations that fill what they add."""
+
+import alembic.command
+import pytest
+from alembic.config import Config
+from sqlalchemy import create_engine, text
+
+from ingot_repos.app import SCRIPTS
+
+REQUIRED = {
+    "owner_id": 1, "lower_name": "x", "description": "", "website": "", "private": False, "empty": False,
+    "mirror": False, "default_branch": "main", "size": 0, "stars_count": 0, "forks_count": 0, "watchers_count": 0,
+    "open_issues_count": 0, "state": "ready", "shard": "default", "ref_version": 0,
+    "created_at": "2026-01-01 00:00:00.000000", "updated_at": "2026-01-02 00:00:00.000000",
+}  # fmt: skip
+
+
+def migrate(connection, revision):
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS))
+    config.attributes["connection"] = connection
+    alembic.command.upgrade(config, revision)
+
+
+def add(connection, table, **values):
+    names = ", ".join(values)
+    parameters = ", ".join(f":{name}" for name in values)
+    connection.execute(text(f"INSERT INTO {table} ({names}) VALUES ({parameters})"), values)
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+def test_branches_are_counted_and_archived_repositories_have_a_time(database_backend):
+    engine = create_engine("sqlite://")
+    with engine.connect() as connection:
+        migrate(connection, "0022")
+        for number, archived in ((1, False), (2, True)):
+            add(connection, "repository", **REQUIRED | {"id": number, "name": f"r{number}", "archived": archived,
+                                                        "lower_name": f"r{number}"})  # fmt: skip
+        for name in ("refs/heads/main", "refs/heads/a/b", "refs/tags/v1"):
+            add(connection, "ref", repository_id=2, name=name, oid="1" * 40)
+        migrate(connection, "0023")
+        columns = "id, branch_count, licenses, archived_at = updated_at"
+        rows = connection.execute(text(f"SELECT {columns} FROM repository ORDER BY id")).all()
+        assert [tuple(row) for row in rows] == [(1, 0, "[]", None), (2, 2, "[]", 1)]
+    engine.dispose()
