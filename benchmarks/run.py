@@ -16,9 +16,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -28,6 +29,7 @@ import httpx
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "e2e")]
 
+import calls  # noqa: E402
 import processor  # noqa: E402
 from deployments import (  # noqa: E402
     ADMINISTRATOR,
@@ -135,6 +137,12 @@ CASES = (
         share=0.1,
     ),
 )
+
+CALLS = (
+    (Case("POST a merge, until its answer", "", times=120), calls.merges),
+    (Case("POST a fork, until git gets it", "", times=300), calls.forks),
+)
+"""What is measured call by call."""
 
 
 def calibrate() -> float:
@@ -258,17 +266,29 @@ def measure(case: Case, url: str, token: str, requests: int) -> Figure:
     return sorted(figures, key=lambda figure: figure.processor(case))[ROUNDS // 2]
 
 
+def measure_calls(url: str, token: str, make: Callable[..., Iterator[Callable[[], object]]]) -> Figure:
+    """The figure of calls that are made one by one."""
+    headers = {"Authorization": f"token {token}"}
+    with httpx.Client(base_url=url, headers=headers, timeout=60, trust_env=False) as client:
+        return Figure(*calls.measure(make(client, f"api/v1/repos/{ADMINISTRATOR[0]}/bench")))
+
+
 def measure_all(deployment: Deployment, mode: str, requests: int, only: str) -> bool:
     """Print a table of the rows; whether all are within their bounds."""
     token = create_repository_and_token(deployment.url)
     fill(deployment.url)
     print(f"{mode:<36}{'CPU':>9}{'loops':>8}{'x version':>11}{'x old version':>15}{'bound':>7}{'rate':>10}")
     version, within = 0.0, True
-    for case in CASES:
+    rows: list[tuple[Case, Callable[[], Figure]]] = [
+        (case, partial(measure, case, deployment.url, token, max(CONNECTIONS, int(requests * case.share))))
+        for case in CASES
+    ]
+    rows += [(case, partial(measure_calls, deployment.url, token, make)) for case, make in CALLS]
+    for case, figure_of in rows:
         if case is not CASES[0] and only not in case.name:
             continue
         loops = [calibrate() for _ in range(ROUNDS)]
-        figure = measure(case, deployment.url, token, max(CONNECTIONS, int(requests * case.share)))
+        figure = figure_of()
         loop = statistics.median([*loops, *(calibrate() for _ in range(ROUNDS))])
         spent = figure.processor(case)
         version = version or spent
