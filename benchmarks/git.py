@@ -131,6 +131,7 @@ class Bench:
 
     def push_refs(self) -> float:
         """Seconds of the clock for the request of a push of new refs, without a client, which compares each with all others."""
+        self.git("push", "-q", self.http, "+main")
         tip = subprocess.run(["git", "rev-parse", "main"], cwd=self.work, check=True, capture_output=True)
         nothing = ["git", "pack-objects", "-q", "--stdout"]
         pack = subprocess.run(nothing, cwd=self.work, check=True, capture_output=True, input=b"").stdout
