@@ -68,15 +68,15 @@ def forks(client: httpx.Client, repository: str) -> Iterator[Callable[[], object
 
 def measure(calls: Iterator[Callable[[], object]]) -> tuple[Spent, float]:
     """The CPU of one call by program, without that of an idle deployment; and calls per second."""
-    made = list(calls)
-    for call in made[:WARM_UP]:
+    every = list(calls)
+    for call in every[:WARM_UP]:
         call()
     time.sleep(RESTING)
     pids = processor.descendants(os.getpid())
     with _counted(pids) as idle:
         time.sleep(IDLING)
     total, seconds = Spent(), 0.0
-    for call in made[WARM_UP:]:
+    for call in every[WARM_UP:]:
         began = time.monotonic()
         with _counted(pids) as spent:
             call()
@@ -85,7 +85,7 @@ def measure(calls: Iterator[Callable[[], object]]) -> tuple[Spent, float]:
         for name, one in spent.items():
             total[name] = total.get(name, 0.0) + one - idle.get(name, 0.0) / IDLING * passed
         time.sleep(SETTLING)
-    count = len(made) - WARM_UP
+    count = len(every) - WARM_UP
     return {name: max(one, 0.0) / count for name, one in total.items()}, count / seconds
 
 

@@ -98,8 +98,8 @@ class PreparedQuery(Generic[_R]):
                 return cast("Sequence[_R]", rows)
             except _DRIVER_FAILURES as error:
                 _raise_if_final(db, driver, error)
-        elif (found := self._read_here(db, values)) is not None:
-            return found
+        elif (short := self._read_here(db, values)) is not None:
+            return short
         return cast("Sequence[_R]", (await db.execute(self._statement, values)).all())
 
     def _read_here(

@@ -16,7 +16,7 @@ from ingot_chassis.db.sqlite import configure_short_reads
 TICK = 1000
 """Instructions of SQLite's between two looks at how many there were."""
 MOST_TICKS = 20
-"""Ticks of a read that is short: about a millisecond. A page of 50 issues takes 12."""
+"""Ticks of a read that is short: about a millisecond. A page of 50 rows with all that is shown of them takes 12."""
 
 
 class ShortReads:
@@ -72,20 +72,21 @@ class SqliteStatement:
         """Whether the text is the same for all values; SQLAlchemy writes lists into it."""
         return "POSTCOMPILE" not in self.sql
 
-    def values(self, given: dict[str, Any]) -> list[Any]:
+    def values(self, by_name: dict[str, Any]) -> list[Any]:
         """In the order of the text. Raises KeyError for one that is missing."""
         ordered = []
         for name, constant, convert in self._binds:
-            value = given[name] if constant is None else given.get(name, constant)
+            value = by_name[name] if constant is None else by_name.get(name, constant)
             ordered.append(convert(value) if convert else value)
         return ordered
 
-    def row(self, row: tuple[Any, ...]) -> Sequence[Any]:
+    def row(self, columns: tuple[Any, ...]) -> Sequence[Any]:
         """The values of a row."""
         if not self._converts:
-            return row
+            return columns
         return [
-            convert(value) if convert else value for convert, value in zip(self._columns, row, strict=True)
+            convert(value) if convert else value
+            for convert, value in zip(self._columns, columns, strict=True)
         ]
 
 

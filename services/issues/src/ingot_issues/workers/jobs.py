@@ -237,15 +237,15 @@ class JobHandlers:
 
     async def _watcher_ids(self, task: Notify) -> Sequence[int]:
         """Who watches the repository: one answer does for all that happened before it was asked for."""
-        known = self._watchers.get(task.repository_id)
-        if known is None or known.asked_at < task.at:
+        watchers = self._watchers.get(task.repository_id)
+        if watchers is None or watchers.asked_at < task.at:
             asked_at = now()
             try:
                 ids = await self._repos.watchers(task.repository_id)
             except NotFound:  # repos is of an older release
                 ids = []
-            known = self._watchers[task.repository_id] = _Watchers(asked_at, ids)
-        return known.ids
+            watchers = self._watchers[task.repository_id] = _Watchers(asked_at, ids)
+        return watchers.ids
 
     def _context(
         self, repository: Repository, actor_id: int, *, restricted: bool = False
