@@ -62,7 +62,7 @@ FORM = {
     "path": "words", "sha": "1", "old_password": "a", "new_password": "b", "repeated": "b", "url": "http://x/",
     "suggestion": "five", "comment": "", "content": "heart", "style": "merge", "line": "4", "side": "new", "team": "crew",
 }  # fmt: skip
-PLACES = {
+PARAMETERS = {
     "owner": "ann", "repo": "demo", "org": "crew", "username": "bob", "index": "1", "hook_id": "1", "delivery_id": "d1",
     "team": "1", "ref": "main/src/a.py", "basehead": "main...topic", "milestone_id": "1", "rule_id": "1", "comment_id": "5",
     "tag": "v1",
@@ -94,7 +94,7 @@ def _forms() -> list[str]:
     """The address of every route that takes a form."""
     world = World()
     paths = {
-        NAMED.sub(lambda name: PLACES[name[1]], route.path_format)
+        NAMED.sub(lambda name: PARAMETERS[name[1]], route.path_format)
         for route in world.app.routes
         if "POST" in getattr(route, "methods", ()) and not route.path_format.startswith(OTHERS)
     }

@@ -205,11 +205,11 @@ async def test_a_suggestion_for_another_line_than_is_there_is_refused(pages, for
     ],
 )
 async def test_a_suggestion_for_an_older_commit_is_for_the_same_line_of_it(pages, forge, before, status):
-    seen = "4" * 40
-    comment = _comment(commit_id=seen, diff_hunk="@@ -4 +4 @@\n four")
-    forge.answers |= {f"{PULL}/comments": [comment], f"{FILE}?ref={seen}": _file(before or b"")}
+    older = "4" * 40
+    comment = _comment(commit_id=older, diff_hunk="@@ -4 +4 @@\n four")
+    forge.answers |= {f"{PULL}/comments": [comment], f"{FILE}?ref={older}": _file(before or b"")}
     if before is None:
-        forge.failures[f"{FILE}?ref={seen}"] = 404
+        forge.failures[f"{FILE}?ref={older}"] = 404
     page = (await pages.get("/ann/demo/pulls/1/files", BOB)).text
     answer = await pages.submit(page, "Commit the suggestion", to="/comments/5/apply", caller=BOB)
     assert (answer.status_code, len(forge.sent)) == (status, status == 303)

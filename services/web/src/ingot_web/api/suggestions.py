@@ -58,14 +58,14 @@ def _head(pull: Any, *segments: str) -> str:
 
 async def _change(frame: RepositoryFrame, pull: Any, comment: Any, suggestion: str) -> dict[str, str]:
     """The file with the suggestion, as the API has changes. Raises Conflict, Invalid, TooLarge."""
-    head, seen = pull["head"]["sha"], comment["commit_id"]
+    head, commit = pull["head"]["sha"], comment["commit_id"]
     file, content = await _read(frame, pull, comment["path"], head)
     number, commented = comment["position"], lines_commented(comment["diff_hunk"])
     if comment["outdated"] or not commented or not has_lines(content, number, commented):
         raise Conflict(CHANGED)
-    if seen != head:
+    if commit != head:
         try:
-            _, before = await _read(frame, pull, comment["path"], seen)
+            _, before = await _read(frame, pull, comment["path"], commit)
         except NotFound:
             raise Conflict(CHANGED) from None
         if not has_lines(before, number, commented) or not is_same_line(before, content, number):
