@@ -61,7 +61,7 @@ class _List(NamedTuple):
     """Whether each row has the total of the list."""
 
 
-class _FoundRow(TypedRow):
+class _IdAndTotalRow(TypedRow):
     """An issue of a list, and how many the list has."""
 
     id: int
@@ -136,7 +136,9 @@ async def _list_filtered(
     db: Executor, ids: Select[Any], page: Slice, parameters: dict[str, Any]
 ) -> tuple[list[IssueDetails], int]:
     """The page of a list with conditions, and how many there are: both are found in one walk."""
-    rows = await fetch_all(db, ids.add_columns(func.count().over().label("total")), _FoundRow, **parameters)
+    rows = await fetch_all(
+        db, ids.add_columns(func.count().over().label("total")), _IdAndTotalRow, **parameters
+    )
     issues = await list_details(db, [row.id for row in rows])
     if rows or not page.offset:
         return issues, rows[0].total if rows else 0
