@@ -261,6 +261,13 @@ async def test_a_taken_name_is_a_conflict(bob, remote):
 
 
 @pytest.mark.parametrize(
+    "more", [{"issues": True, "wiki": True}, {"service": "github", "mirror": True, "releases": True}]
+)
+async def test_what_is_beside_git_is_asked_for_in_vain_of_plain_git_and_mirrors(bob, remote, work, more):
+    assert (await migrated(bob, remote.url(), **more)).status_code == 201
+
+
+@pytest.mark.parametrize(
     ("fields", "field"),
     [
         ({"repo_name": "a/b"}, "name"),
@@ -272,7 +279,7 @@ async def test_a_taken_name_is_a_conflict(bob, remote):
         ({"auth_username": "a\nb"}, "auth_username"),
         ({"auth_password": "a\rb"}, "auth_password"),
         ({"clone_addr": ""}, "clone_addr"),
-        ({"clone_addr": "https://example.org/x.git", "issues": True}, "issues"),
+        ({"clone_addr": "https://example.org/x.git", "service": "github", "issues": True}, "issues"),
         ({"clone_addr": "https://example.org/x.git", "lfs": True}, "lfs"),
         ({"clone_addr": "--upload-pack=id"}, "clone_addr"),
         ({"clone_addr": "-x@host:path"}, "clone_addr"),

@@ -28,11 +28,10 @@ from ingot_repos.store import repositories
 from ingot_repos.store.accounts import AccountRow
 from ingot_repos.store.states import AccountKind, ImportState, RepositoryState
 
+OF_A_FORGE = ("issues", "labels", "milestones", "pull_requests", "releases", "wiki")
+"""What is beside git on the server of a ``service``. Gitea reads none of it from plain git, nor for a mirror."""
+PLAIN_GIT = ("", "git")
 NOT_IMPORTED = {
-    **dict.fromkeys(
-        ("issues", "labels", "milestones", "pull_requests", "releases", "wiki"),
-        "an import fetches what git has, and nothing else",
-    ),
     **dict.fromkeys(("lfs", "lfs_endpoint"), "an import fetches no objects of LFS; push them afterwards"),
     **dict.fromkeys(("aws_access_key_id", "aws_secret_access_key"), "CodeCommit is reached by auth_username"),
 }
@@ -42,7 +41,8 @@ NOT_IMPORTED = {
 class MigrateRepository(msgspec.Struct, kw_only=True):
     """``repo_owner`` (a name) or ``uid`` is the owner; without either it is the caller.
 
-    Only what git has is imported: the switches of the rest can only be off.
+    Only what git has is imported. The switches of the rest say nothing for plain git and mirrors, and are refused for a
+    ``service`` that has it.
     """
 
     clone_addr: Description
@@ -92,9 +92,7 @@ class Migration(msgspec.Struct):
 async def migrate(request: RepositoryRequest, data: MigrateRepository) -> RepositoryAnswer:
     """Import a repository. The answer waits a while for the end; then the commits are still being fetched."""
     access.require_unrestricted(request.principal)
-    for name, reason in NOT_IMPORTED.items():
-        if getattr(data, name):
-            raise Invalid.field(name, "unsupported", reason)
+    _require_importable(data)
     request.acquire_slot()
     owner = await _owner(request, data)
     remote = await _remote_url(request, data)
@@ -128,6 +126,18 @@ async def migrate(request: RepositoryRequest, data: MigrateRepository) -> Reposi
     if row is None:
         raise NotFound("it was deleted meanwhile")
     return await present(request, ResolvedRepository(row, "owner"))
+
+
+def _require_importable(data: MigrateRepository) -> None:
+    """Raises Invalid for what would be left out although the client expects it."""
+    for name, reason in NOT_IMPORTED.items():
+        if getattr(data, name):
+            raise Invalid.field(name, "unsupported", reason)
+    if data.mirror or data.service in PLAIN_GIT:
+        return
+    for name in OF_A_FORGE:
+        if getattr(data, name):
+            raise Invalid.field(name, "unsupported", "an import fetches what git has, and nothing else")
 
 
 async def _owner(request: RepositoryRequest, data: MigrateRepository) -> AccountRow:
