@@ -7,7 +7,8 @@ from asyncio.subprocess import PIPE
 import pytest
 
 from ingot_repos.core.branch_contents import UNKNOWN
-from ingot_repos.git.update_hook import RefRefusal, hook_environment, hooks_folder
+from ingot_repos.git.hook_questions import process_name
+from ingot_repos.git.update_hook import ANSWER_SECONDS, RefRefusal, hook_environment, hooks_folder
 
 from .code_world import opened
 from .ssh_world import Client, Key, ssh_before
@@ -36,9 +37,9 @@ async def work(base, ann, bob, git_url, questions, tmp_path):
     return tmp_path / "work"
 
 
-async def run_hook(folder, question):
+async def run_hook(folder, question, **more):
     """Exit code and output of the hook `update`."""
-    environment = hook_environment([RefRefusal("refs/heads/master", "", question=question)])
+    environment = hook_environment([RefRefusal("refs/heads/master", "", question=question)]) | more
     process = await asyncio.create_subprocess_exec(
         hooks_folder(folder) / "update", "refs/heads/master", "0" * 40, "1" * 40,
         env=environment | {"PATH": os.environ["PATH"]}, stderr=PIPE,
@@ -201,6 +202,17 @@ async def test_commits_that_are_signed_by_their_committers_are_pushed_and_merged
 
 async def test_a_push_that_nobody_judges_is_refused(tmp_path):
     assert await run_hook(tmp_path, "{}") == (1, UNKNOWN)
+
+
+async def test_a_push_does_not_wait_for_a_process_that_was_killed(tmp_path):
+    fifo = tmp_path / "questions" / process_name() / "asked"
+    fifo.parent.mkdir(parents=True)
+    os.mkfifo(fifo)
+    descriptor = os.open(fifo, os.O_RDWR)
+    try:
+        assert await run_hook(tmp_path, "{}", **{ANSWER_SECONDS: "0.1"}) == (1, UNKNOWN)
+    finally:
+        os.close(descriptor)
 
 
 async def test_a_question_without_an_answer_refuses_the_push(world, questions):

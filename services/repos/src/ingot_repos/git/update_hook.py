@@ -18,7 +18,10 @@ from ingot_repos.git.hook_questions import process_name
 
 REFUSALS = "INGOT_REFUSALS"
 PROCESS = "INGOT_PROCESS"
+ANSWER_SECONDS = "INGOT_ANSWER_SECONDS"
 MAX_FILE_BYTES = "INGOT_MAX_FILE_BYTES"
+LONGEST_ANSWER = 300.0
+"""Seconds: what a push brings is looked at within limits, so a process that takes longer is gone."""
 LONGEST = 64 * 1024
 """Bytes; Linux takes variables of at most 128 KiB."""
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
@@ -27,10 +30,13 @@ _UPDATE = r"""#!/bin/sh
 # always, forced, or asked: then a question stands for the reason, and the process INGOT_PROCESS answers it.
 tab=$(printf '\t')
 folder=$(dirname "$0")/../questions/$INGOT_PROCESS
+# A process that was killed answers nothing. Where there is no timeout(1), somebody has to end this hook then.
+limit=$(command -v timeout >/dev/null && echo "timeout $INGOT_ANSWER_SECONDS")
 ask() {
     [ -p "$folder/asked" ] && own=$(mktemp -d "$folder/XXXXXXXX") && mkfifo -m 600 "$own/answer" || return
     exec 3<>"$own/answer" || return
-    printf '%s\n' "$@" >"$own/question" && printf '%s\n' "${own##*/}" 1<>"$folder/asked" && IFS= read -r answer <&3
+    printf '%s\n' "$@" >"$own/question" && printf '%s\n' "${own##*/}" 1<>"$folder/asked" &&
+        answered=$($limit head -n 1 <&3) && answer=$answered
     rm -rf "$own"
 }
 printf '%s\n' "$INGOT_REFUSALS" | {
@@ -128,4 +134,9 @@ def hook_environment(refusals: Sequence[RefRefusal], max_file_bytes: int = 0) ->
         if any(one.question for one in refusals):
             reason = "these are too many refs for the rules that protect them; push fewer at once"
         text = f"*\talways\t{reason}"
-    return {REFUSALS: text, PROCESS: process_name(), MAX_FILE_BYTES: str(max_file_bytes)}
+    return {
+        REFUSALS: text,
+        PROCESS: process_name(),
+        ANSWER_SECONDS: str(LONGEST_ANSWER),
+        MAX_FILE_BYTES: str(max_file_bytes),
+    }
