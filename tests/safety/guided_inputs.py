@@ -44,10 +44,10 @@ def push(data: bytes) -> None:
 
     if data:
         try:
-            given_on = EVENT_LOOP.run_until_complete(read())
+            output = EVENT_LOOP.run_until_complete(read())
         except (BodyRefused, InvalidName):
             return
-        assert given_on == data[1:]
+        assert output == data[1:]
 
 
 KEY = SigningKey.generate()
