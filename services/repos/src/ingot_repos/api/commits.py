@@ -8,7 +8,7 @@ from litestar import Response, get
 from litestar.openapi import ResponseSpec
 from litestar.params import QueryParameter
 
-from ingot_chassis.errors import Conflict, Invalid, NotFound, Unavailable
+from ingot_chassis.errors import Conflict, Invalid, NotFound, TooLarge
 from ingot_repos.api.code_views import (
     CodePresenter,
     FullCommit,
@@ -158,7 +158,7 @@ async def get_commit(
 
 
 async def _text(request: RepositoryRequest, info: CommitInfo, form: str) -> bytes:
-    """The changes against the first parent. Raises NotFound, Unavailable."""
+    """The changes against the first parent. Raises NotFound, TooLarge."""
     request.acquire_slot()
     path, before = request.storage.path(request.resource.id), info.parents[0] if info.parents else ""
     try:
@@ -168,7 +168,7 @@ async def _text(request: RepositoryRequest, info: CommitInfo, form: str) -> byte
     except GitFailed:
         raise NotFound from None
     except (OutputTooLarge, GitTimedOut) as error:
-        raise Unavailable("the text is too large") from error
+        raise TooLarge("the text is too large") from error
 
 
 def _seconds(field: str, text: str) -> int | None:

@@ -7,7 +7,7 @@ import msgspec
 from litestar import Response, get
 from litestar.openapi import ResponseSpec
 
-from ingot_chassis.errors import Invalid, NotFound, Unavailable
+from ingot_chassis.errors import Invalid, NotFound, TooLarge, Unavailable
 from ingot_chassis.http.paging import Page
 from ingot_repos.api.code_views import FullCommit
 from ingot_repos.api.commits import CommitParts, full_commits
@@ -141,7 +141,7 @@ async def _related(request: RepositoryRequest, text: str) -> ResolvedRepository:
 async def _text(
     request: RepositoryRequest, compared: RefComparison, output: str, *, is_direct: bool
 ) -> bytes:
-    """The changes as text. Raises NotFound, Unavailable."""
+    """The changes as text. Raises NotFound, TooLarge."""
     path = request.storage.path(request.resource.id)
     before = compared.base if is_direct else compared.merge_base
     write = compare.patch_text if output == "patch" else compare.diff_text
@@ -150,7 +150,7 @@ async def _text(
     except GitFailed:
         raise NotFound from None
     except (OutputTooLarge, GitTimedOut) as error:
-        raise Unavailable("the text is too large") from error
+        raise TooLarge("the text is too large") from error
 
 
 routes = [compare_refs_of]

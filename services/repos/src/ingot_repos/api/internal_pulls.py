@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 from litestar import Response, get, post
 
-from ingot_chassis.errors import BadRequest, Invalid, NotFound, Unavailable
+from ingot_chassis.errors import BadRequest, Invalid, NotFound, TooLarge, Unavailable
 from ingot_contracts.limits import DESCRIPTION_CHARACTERS, TEXT_CHARACTERS
 from ingot_contracts.pulls import (
     MOST_HEADS,
@@ -224,7 +224,7 @@ async def list_files(
         path = request.storage.path(repository_id)
         files = await asyncio.to_thread(compare.changed_files, path, base, head, whitespace=whitespace)
     if files is None:
-        raise Unavailable("the list of files is too large")
+        raise TooLarge("the list of files is too large")
     if skip_to:
         files = tuple(dropwhile(lambda file: file.path != skip_to, files))
     start = max(offset, 0)
@@ -295,13 +295,13 @@ def _missing_repository_is_not_found() -> Iterator[None]:
 
 @contextmanager
 def _unreadable_commits() -> Iterator[None]:
-    """Raises NotFound for what git cannot read, Unavailable for what is too large."""
+    """Raises NotFound for what git cannot read, TooLarge for what has no end."""
     try:
         yield
     except (InvalidName, GitFailed, ObjectNotFound, RepositoryNotFound):
         raise NotFound from None
     except (OutputTooLarge, GitTimedOut) as error:
-        raise Unavailable("the text is too large") from error
+        raise TooLarge("the text is too large") from error
 
 
 def _history_commit(info: CommitInfo, logins: dict[str, str], changes: CommitFiles | None) -> HistoryCommit:
