@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, NotFound, Unavailable
+from ingot_chassis.errors import ApiError, NotFound, TooLarge
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import NamedRef, RepositoryFrame
 from ingot_web.api.request import Form, WebRequest
@@ -93,7 +93,7 @@ async def diff_text(
     """The text of a diff; None if it is too large to be made."""
     try:
         return await frame.forge.text(service, path, **parameters)
-    except Unavailable:
+    except TooLarge:
         return None
 
 
