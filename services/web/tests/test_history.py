@@ -37,3 +37,12 @@ async def test_a_file_that_is_gone_leads_to_the_commit_that_took_it_away(pages, 
         assert f'href="/ann/demo/{address}"' in gone.text
     forge.failures[HOME] = 404
     assert (await pages.get("/ann/demo/src/branch/main/old.txt")).text.count("drop it") == 0
+
+
+@pytest.mark.parametrize(("status", "shown", "says"), [(413, 200, "too many to be shown"), (503, 503, "")])
+async def test_changes_without_an_end_are_told_from_a_service_that_is_away(pages, forge, status, shown, says):
+    commit = DROPPED["commit"] | {"verification": None}
+    forge.answers[f"{HOME}/git/commits/{'1' * 40}"] = DROPPED | {"commit": commit}
+    forge.failures[f"{HOME}/git/commits/{'1' * 40}.diff"] = status
+    answer = await pages.get(f"/ann/demo/commit/{'1' * 40}")
+    assert (answer.status_code, says in answer.text) == (shown, True)
