@@ -115,6 +115,7 @@ class Rig:
                     seal,
                     Principal(id=1, name="ann"),
                     Owner(repository_id=hook.repository_id),
+                    name="",
                     type_="gitea",
                     config={
                         "url": f"http://{hook.host}:{self.port}{hook.path}",
