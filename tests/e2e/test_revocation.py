@@ -181,6 +181,19 @@ async def test_a_member_who_leaves_a_team(ann, bob):
     await require_shut(bob, urls_of(full_name))
 
 
+async def test_a_team_that_has_all_repositories_no_longer(ann, bob):
+    org, name = f"acme-{secrets.token_hex(3)}", await login(bob)
+    assert (await ann.post("api/v1/orgs", json={"username": org})).status_code == 201
+    body = {"name": "all", "permission": "read", "includes_all_repositories": True}
+    team = (await ann.post(f"api/v1/orgs/{org}/teams", json=body)).json()["id"]
+    assert (await ann.put(f"api/v1/teams/{team}/members/{name}")).status_code == 204
+    urls = urls_of(await new_repository(ann, f"orgs/{org}"))
+    await require_open(bob, urls)
+    change = {"includes_all_repositories": False}
+    assert (await ann.patch(f"api/v1/teams/{team}", json=change)).status_code == 200
+    await require_shut(bob, urls)
+
+
 async def test_a_session_that_is_ended(connect, ann):
     name, full_name = await login(ann), await new_repository(ann)
     archive = f"{full_name}/archive/main.zip"

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from ingot_chassis.errors import Conflict
+from ingot_chassis.security.principal import Membership
 from ingot_contracts.identity import (
     Account,
     CredentialsRevoked,
@@ -189,12 +190,17 @@ async def test_a_hook_of_an_organization_needs_a_responsible_member(world, recei
 
 @pytest.mark.parametrize(
     ("organizations", "level", "sent"),
-    [(MEMBER, "none", False), (MEMBER, "read", True), (OWNER, "none", True)],
+    [
+        (MEMBER, "none", False),
+        (MEMBER, "read", True),
+        (OWNER, "none", True),
+        ({50: Membership(everywhere="read")}, "none", True),
+    ],
 )
 async def test_a_hook_of_an_organization_gets_what_its_responsible_user_may_see(
     world, receiver, organizations, level, sent
 ):
-    """An owner gets events of deleted repositories as well, to which nobody has access."""
+    """Who has all repositories gets events of deleted ones as well, to which nobody has access."""
     world.identity.memberships[2] = organizations
     world.repos.add(OF_ACME, {2: level})
     created = await world.call(

@@ -43,6 +43,7 @@ CASES = {
     "signature keys by a wrong type": ("POST", "/internal/signature-keys", {"fingerprints": 5}),
     "public memberships": ("GET", "/internal/accounts/{ann}/organizations?public=true", None),
     "all memberships by name": ("GET", "/internal/accounts/{ann}/organizations?public=false", None),
+    "memberships with everything": ("GET", "/internal/accounts/{zoe}/organizations", None),
     "memberships of a stranger": ("GET", "/internal/accounts/{bob}/organizations", None),
     "memberships of nobody": ("GET", "/internal/accounts/999/organizations", None),
     "memberships of id 0": ("GET", "/internal/accounts/0/organizations", None),
@@ -52,6 +53,12 @@ CASES = {
     "teams by ids": ("GET", "/internal/organizations/{acme}/teams?ids={ops}&ids={team}&ids=999", None),
     "teams by one id": ("GET", "/internal/organizations/{acme}/teams?ids={ops}", None),
     "teams by name and id": ("GET", "/internal/organizations/{acme}/teams?name=Owners&ids={ops}", None),
+    "teams with everything": ("GET", "/internal/organizations/{acme}/teams?everywhere=true", None),
+    "teams with everything, and by id": (
+        "GET",
+        "/internal/organizations/{acme}/teams?everywhere=true&name=&ids={ops}",
+        None,
+    ),
     "teams of another organization": ("GET", "/internal/organizations/{hidden}/teams?ids={ops}", None),
     "teams that nothing asks for": ("GET", "/internal/organizations/{acme}/teams", None),
     "teams of nobody": ("GET", "/internal/organizations/999/teams?name=Owners", None),
@@ -96,6 +103,7 @@ async def filled(world):
     """The real service with two users, an organization and a team; and the ids of each."""
     ids = {name: await world.add_user(name) for name in ("ann", "robert")}
     ids["bob"] = ids.pop("robert")
+    ids["zoe"] = await world.add_user("zoe")
     await world.call("POST", "/admin/users/robert/rename", {"new_username": "bob"}, as_="root")
     await world.call("POST", "/user/keys", {"title": "laptop", "key": KEY.content}, as_="ann")
     for name in ("acme", "hidden"):
@@ -105,6 +113,12 @@ async def filled(world):
     ops = {"name": "ops", "description": "runs it", "units": ["repo.code", "repo.issues"]}
     await world.call("POST", "/orgs/acme/teams", ops, as_="ann")
     await world.call("PUT", "/user/blocks/bob", as_="ann")
+    everything = {"permission": "write", "includes_all_repositories": True, "can_create_org_repo": True}
+    whole = await world.call(
+        "POST", "/orgs/acme/teams", {"name": "whole", "units": ["repo.code"]} | everything, as_="ann"
+    )
+    ids["whole"] = whole.json()["id"]
+    await world.call("PUT", f"/teams/{ids['whole']}/members/zoe", as_="ann")
     teams = (await world.call("GET", "/orgs/acme/teams", as_="ann")).json()
     await world.call("PUT", f"/teams/{teams[1]['id']}/members/bob", as_="root")
     hidden = (await world.call("GET", "/orgs/hidden/teams", as_="ann")).json()
@@ -114,7 +128,7 @@ async def filled(world):
 
 def fake_of(ids):
     fake = FakeIdentity(kid="k", x="x")
-    for name in ("ann", "bob"):
+    for name in ("ann", "bob", "zoe"):
         fake.add_account(
             ids[name], name, email=f"{name}@example.com", avatar_url="http://ingot.test/avatars/1"
         )
@@ -130,6 +144,9 @@ def fake_of(ids):
     fake.add_team(
         ids["ops"], ids["acme"], "read", name="ops", description="runs it", units=["repo.code", "repo.issues"]
     )
+    everything = {"includes_all_repositories": True, "can_create_org_repo": True}
+    fake.add_team(ids["whole"], ids["acme"], "write", name="whole", **everything)
+    fake.join(ids["zoe"], ids["acme"], teams={ids["whole"]: "write"}, everywhere="write", creates=True)
     fake.join(ids["ann"], ids["acme"], owner=True, teams={ids["team"]: "owner"})
     fake.join(ids["bob"], ids["acme"], teams={ids["ops"]: "read"})
     fake.blocks.add((ids["ann"], ids["bob"]))
@@ -217,7 +234,9 @@ async def check_case(world, ids, case):
 async def test_neither_answers_a_request_without_a_service(world, path):
     for app in (
         world.app,
-        fake_of(dict.fromkeys(("ann", "bob", "acme", "hidden", "team", "ops", "hidden_team"), 1)),
+        fake_of(
+            dict.fromkeys(("ann", "bob", "zoe", "acme", "hidden", "team", "ops", "whole", "hidden_team"), 1)
+        ),
     ):
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://identity") as http:
             assert (await http.get(path)).status_code == 404

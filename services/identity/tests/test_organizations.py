@@ -102,6 +102,9 @@ async def test_the_permissions_of_a_member_follow_from_the_teams(world, acme, pe
     answer = (await world.call("GET", "/users/mia/orgs/acme/permissions", as_="mia")).json()
     assert tuple(answer[key] for key in ("is_owner", "is_admin", "can_write", "can_read")) == expected
     assert answer["can_create_repository"] is False
+    await world.call("PATCH", f"/teams/{acme[1]}", {"can_create_org_repo": True}, as_="ann")
+    answer = (await world.call("GET", "/users/mia/orgs/acme/permissions", as_="mia")).json()
+    assert (answer["can_create_repository"], answer["is_owner"]) == (True, False)
 
 
 async def test_permissions_in_an_organization_are_for_those_who_may_know(world, acme):

@@ -76,6 +76,15 @@ async def test_a_user_may_name_the_repositories_that_they_may_see(world_with_rep
     assert {who for who, status in answers.items() if status == 201} == VISIBLE_TO[name]
 
 
+async def test_who_has_all_repositories_of_an_organization_may_name_them(world_with_repositories):
+    world = world_with_repositories
+    path = f"/teams/{(await world.call('GET', '/orgs/acme/teams', as_='ann')).json()[1]['id']}"
+    for flag, statuses in ((True, [201, 422]), (False, [422, 422])):
+        await world.call("PATCH", path, {"includes_all_repositories": flag}, as_="ann")
+        answers = [await ask(world, who, ["acme/inner"]) for who in ("mia", "bob")]
+        assert [answer.status_code for answer in answers] == statuses
+
+
 async def test_the_principal_is_restricted_to_what_the_token_names(world_with_repositories):
     answer = await ask(world_with_repositories, "ann", ["Ann/SECRET", "acme/open", "ann/secret"])
     assert answer.json()["repositories"] == ["acme/open", "ann/secret"]

@@ -7,6 +7,9 @@ from ingot_contracts.identity import MembershipChanged, TeamEdited
 from ingot_contracts.limits import EVENT_BYTES
 from ingot_identity.core import teams
 
+from .test_credentials import principal
+from .world import PASSWORD
+
 
 async def test_an_edit_of_a_team_leaves_what_is_absent(world, acme):
     path = f"/teams/{acme[1]}"
@@ -33,9 +36,76 @@ async def test_an_edit_of_a_team_leaves_what_is_absent(world, acme):
     assert len(await world.emitted(TeamEdited)) == len(events)
 
 
-async def test_another_permission_of_a_team_revokes_the_principals_of_its_members(world, acme):
-    await world.call("PATCH", f"/teams/{acme[1]}", {"permission": "admin"}, as_="ann")
-    assert (await world.emitted_types())[-1] == "identity.credentials.revoked.v1"
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({}, {"permission": "admin"}),
+        ({}, {"includes_all_repositories": True}),
+        ({"includes_all_repositories": True}, {"includes_all_repositories": False}),
+        ({}, {"can_create_org_repo": True}),
+        ({"can_create_org_repo": True}, {"can_create_org_repo": False}),
+    ],
+)
+async def test_what_a_team_may_else_revokes_the_principals_of_its_members(world, acme, before, after):
+    await world.call("PATCH", f"/teams/{acme[1]}", before, as_="ann")
+    count = len(await world.emitted_types())
+    await world.call("PATCH", f"/teams/{acme[1]}", after, as_="ann")
+    assert (await world.emitted_types())[count:] == [
+        "identity.team.edited.v1",
+        "identity.credentials.revoked.v1",
+    ]
+
+
+FLAGS = ("includes_all_repositories", "can_create_org_repo")
+
+
+@pytest.mark.parametrize("flags", [(False, False), (True, False), (False, True), (True, True)])
+async def test_a_team_with_all_repositories_or_that_creates_some_says_so_everywhere(world, acme, flags):
+    body = dict(zip(FLAGS, flags, strict=True))
+    created = await team(world, **body)
+    path = f"/teams/{created['id']}"
+    await world.call("PUT", f"{path}/members/mia", as_="ann")
+    edited = await world.call("PATCH", f"/teams/{acme[1]}", body, as_="ann")
+    listed = (await world.call("GET", "/orgs/acme/teams", as_="mia")).json()[1:]
+    shown = [created, edited.json(), *listed, *(await world.call("GET", "/user/teams", as_="mia")).json()]
+    shown += [
+        (await world.call("GET", path, as_="mia")).json(),
+        (await world.get_as_peer(f"/internal{path}")).json(),
+    ]
+    assert len(shown) == 8
+    assert {tuple(one[flag] for flag in FLAGS) for one in shown} == {flags}
+
+
+@pytest.mark.parametrize(
+    ("teams_of_mia", "everywhere", "creates"),
+    [
+        ([], None, None),
+        ([{"permission": "admin"}], None, None),
+        ([{"includes_all_repositories": True}], "read", None),
+        (
+            [
+                {"includes_all_repositories": True, "permission": "write"},
+                {"includes_all_repositories": True, "permission": "read"},
+                {"permission": "admin", "can_create_org_repo": True},
+            ],
+            "write",
+            True,
+        ),
+    ],
+)
+async def test_a_principal_has_the_most_that_a_team_with_all_repositories_gives(
+    world, acme, teams_of_mia, everywhere, creates
+):
+    for number, body in enumerate(teams_of_mia):
+        added = await team(world, name=f"t{number}", **body)
+        await world.call("PUT", f"/teams/{added['id']}/members/mia", as_="ann")
+    claims = principal(await world.authenticate(name="mia", password=PASSWORD))
+    (membership,) = claims["organizations"].values()
+    assert (membership.get("everywhere"), membership.get("creates")) == (everywhere, creates)
+    left = await world.call("DELETE", "/orgs/acme/members/mia", as_="ann")
+    assert left.status_code == 204
+    claims = principal(await world.authenticate(name="mia", password=PASSWORD))
+    assert "organizations" not in claims
 
 
 @pytest.mark.parametrize(
@@ -52,8 +122,6 @@ async def test_another_permission_of_a_team_revokes_the_principals_of_its_member
         ({"units_map": {"repo.code": "owner"}}, "units_map"),
         ({"units_map": {"repo.code": "none"}}, "units_map"),
         ({"units_map": {"repo.nothing": "read"}}, "units"),
-        ({"includes_all_repositories": True}, "includes_all_repositories"),
-        ({"can_create_org_repo": True}, "can_create_org_repo"),
         ({"visibility": "private"}, "visibility"),
     ],
 )
@@ -92,6 +160,7 @@ async def test_a_team_has_the_permission_that_all_its_units_have(world, acme, bo
         {"units": ["repo.code"]},
         {"units_map": {"repo.code": "owner"}},
         {"includes_all_repositories": False},
+        {"can_create_org_repo": False},
     ],
 )
 async def test_the_team_owners_stays_what_it_is(world, acme, body):

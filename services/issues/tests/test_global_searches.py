@@ -158,6 +158,8 @@ async def test_a_member_searches_what_a_team_was_given(issues):
     world.repos.teams[9] = [31]
     assert await numbers(world, "?owner=ann&team=OPS", as_=2) == ["lib#2", "lib#1"]
     assert await numbers(world, "?owner=ann&team=owners", as_=2) == ["lib#2", "lib#1", "app#3", "app#1"]
+    world.identity.add_team(33, 1, "read", name="whole", includes_all_repositories=True)
+    assert await numbers(world, "?owner=ann&team=whole", as_=2) == ["lib#2", "lib#1", "app#3", "app#1"]
     refused = await world.call("GET", f"{SEARCH}?owner=ann&team=ops", as_=3)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "team")
     assert await numbers(world, "?priority_repo_id=7") == ["app#3", "app#1", "lib#2", "lib#1"]

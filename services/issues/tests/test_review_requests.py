@@ -175,6 +175,18 @@ async def test_only_a_team_that_has_a_private_repository_is_asked_and_only_appro
     assert [one["official"] for one in answer.json()] == [True]
 
 
+async def test_a_team_with_all_repositories_is_asked_of_a_private_one(organized):
+    world = organized
+    await world.propose()
+    world.repos.repositories[APP] = repository(private=True)
+    world.repos.teams[APP] = []
+    for flag, status in ((False, 422), (True, 201)):
+        world.identity.add_team(OPS, 1, name="ops", includes_all_repositories=flag)
+        answer = await world.call("POST", REQUESTS, {"team_reviewers": ["ops"]})
+        assert answer.status_code == status, answer.text
+    assert [one["official"] for one in answer.json()] == [True]
+
+
 async def test_a_team_without_the_repository_is_not_official_and_one_that_is_gone_is_not_asked(
     organized, monkeypatch
 ):

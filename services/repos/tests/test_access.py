@@ -14,6 +14,11 @@ LEVELS = {
     ("team reader", True): "read",
     ("team writer", True): "write",
     ("other team", True): "none",
+    ("reader of all", True): "read",
+    ("writer of all", True): "write",
+    ("admin of all", True): "admin",
+    ("reader of all, team writer", True): "write",
+    ("admin of all of another organization", True): "none",
     ("owner", True): "owner",
     ("site admin", True): "owner",
 }
@@ -22,6 +27,10 @@ MEMBERSHIPS = {
     "team reader": {"teams": {51: "read"}},
     "team writer": {"teams": {52: "write"}},
     "other team": {"teams": {59: "admin"}},
+    "reader of all": {"teams": {53: "read"}, "everywhere": "read"},
+    "writer of all": {"teams": {53: "write"}, "everywhere": "write"},
+    "admin of all": {"teams": {53: "admin"}, "everywhere": "admin"},
+    "reader of all, team writer": {"teams": {52: "write", 53: "read"}, "everywhere": "read"},
 }
 
 
@@ -46,6 +55,9 @@ async def arrange(world, role, private):
     async with world.database.transaction() as tx:
         for team in (51, 52):
             await collaborations.grant(tx, creation.json()["id"], team)
+    if role == "admin of all of another organization":
+        world.organization(8, "other")
+        world.identity.join(7, 8, teams={58: "admin"}, everywhere="admin")
     if role in MEMBERSHIPS:
         world.identity.join(7, 9, **MEMBERSHIPS[role])
     return person.but(admin=role == "site admin"), creation.json()["id"]

@@ -255,6 +255,18 @@ async def test_whose_the_repository_becomes(world, ann, bob, remote):
     ] == "ann"
 
 
+async def test_who_imports_into_an_organization_that_they_do_not_own_administers_the_repository(
+    world, bob, remote, work
+):
+    world.organization(9, "acme")
+    world.identity.join(2, 9, teams={54: "read"}, creates=True)
+    answer = await migrated(bob, remote.url(), repo_owner="acme", private=True)
+    assert (answer.status_code, answer.json()["permissions"]["admin"]) == (201, True)
+    assert [(row.user_id, row.mode) for row in await world.rows("collaboration")] == [(2, "admin")]
+    assert await world.components.import_workers.step() == 1
+    assert await names(bob, "acme/copy") == ["feature/one", "trunk"]
+
+
 async def test_a_taken_name_is_a_conflict(bob, remote):
     await bob.create("copy")
     assert (await migrated(bob, remote.url())).status_code == 409

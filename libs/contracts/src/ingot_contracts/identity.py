@@ -100,6 +100,7 @@ class Team(msgspec.Struct, frozen=True, kw_only=True):
     """GET /internal/teams/{id}, and a list of them from GET /internal/organizations/{id}/teams.
 
     ``permission`` is read, write, admin or owner. ``units`` are named as the API names them: ``repo.code``.
+    Owners has both of the last two.
     """
 
     id: int
@@ -108,6 +109,8 @@ class Team(msgspec.Struct, frozen=True, kw_only=True):
     permission: str
     description: str = ""
     units: list[str] = []
+    includes_all_repositories: bool = False
+    can_create_org_repo: bool = False
 
 
 OWNERS = "Owners"

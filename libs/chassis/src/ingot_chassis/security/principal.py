@@ -25,10 +25,16 @@ CACHED_TOKENS = 10_000
 
 
 class Membership(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a person is in one organization; ``teams`` maps team id to its permission."""
+    """What a person is in one organization; ``teams`` maps team id to its permission.
+
+    ``everywhere`` is the highest permission of those teams that have all repositories of the organization; empty
+    without one. ``creates``: a team lets them create repositories there. Owners need neither.
+    """
 
     owner: bool = False
     teams: dict[int, str] = {}
+    everywhere: str = ""
+    creates: bool = False
 
 
 class Principal(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -23,6 +23,8 @@ class Membership(msgspec.Struct, frozen=True, omit_defaults=True):
 
     owner: bool = False
     teams: dict[int, str] = {}
+    everywhere: str = ""
+    creates: bool = False
 
 
 class FakeIdentity:
@@ -71,8 +73,11 @@ class FakeIdentity:
         name: str = "",
         description: str = "",
         units: Collection[str] = ("repo.code",),
+        includes_all_repositories: bool = False,
+        can_create_org_repo: bool = False,
     ) -> Team:
         """A team; its members are in ``memberships``."""
+        is_owners = permission == "owner"
         team = Team(
             id=team_id,
             organization_id=organization_id,
@@ -80,6 +85,8 @@ class FakeIdentity:
             permission=permission,
             description=description,
             units=list(units),
+            includes_all_repositories=is_owners or includes_all_repositories,
+            can_create_org_repo=is_owners or can_create_org_repo,
         )
         self.teams[team_id] = team
         return team
@@ -92,9 +99,11 @@ class FakeIdentity:
         owner: bool = False,
         teams: dict[int, str] | None = None,
         public: bool = True,
+        **fields: Any,
     ) -> None:
-        """Make a user a member of an organization. ``teams``: team id to permission."""
-        self.memberships.setdefault(user_id, {})[organization_id] = Membership(owner=owner, teams=teams or {})
+        """Make a user a member of an organization. ``teams``: team id to permission; ``fields`` of ``Membership``."""
+        membership = Membership(owner=owner, teams=teams or {}, **fields)
+        self.memberships.setdefault(user_id, {})[organization_id] = membership
         self.concealed.discard((user_id, organization_id))
         if not public:
             self.concealed.add((user_id, organization_id))
@@ -208,24 +217,32 @@ class FakeIdentity:
         }
 
     def _teams(self, organization_id: int, query: dict[str, list[str]]) -> list[Team]:
-        """The team of that name, and those of these ids; Owners first, then by name."""
+        """The team of that name, those of these ids, those with everything; Owners first, then by name."""
         name, ids = query.get("name", [""])[0].lower(), {id_of(one) for one in query.get("ids", [])}
+        everywhere = query.get("everywhere", [""])[0] == "true"
         named = [
             team
             for team in self.teams.values()
-            if team.organization_id == organization_id and (team.name.lower() == name or team.id in ids)
+            if team.organization_id == organization_id
+            and (
+                team.name.lower() == name or team.id in ids or (everywhere and team.includes_all_repositories)
+            )
         ]
         return sorted(named, key=lambda team: (team.permission != "owner", team.name.lower()))
 
     def _members(self, organization_id: int, query: dict[str, list[str]]) -> list[int]:
-        """Owners, and members of these teams; with ``write`` of those that may write."""
+        """Owners, members of teams with everything and of these; with ``write`` of those that may write."""
         ids, write = {id_of(one) for one in query.get("ids", [])}, query.get("write") == ["true"]
         least = ("write", "admin") if write else ("read", "write", "admin")
         return [
             user_id
             for user_id, memberships in sorted(self.memberships.items())
             if (membership := memberships.get(organization_id))
-            and (membership.owner or any(membership.teams.get(one) in least for one in ids))
+            and (
+                membership.owner
+                or membership.everywhere in least
+                or any(membership.teams.get(one) in least for one in ids)
+            )
         ]
 
     def _members_of(self, team_id: int) -> list[int]:

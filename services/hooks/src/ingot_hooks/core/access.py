@@ -92,6 +92,7 @@ def require_administrator(principal: Principal) -> None:
 def sees_all_repositories(account: Account, membership: Membership | None) -> bool:
     """Whether a user gets the events of every repository of an organization, also of deleted ones.
 
-    Members get those of the repositories that they can read.
+    Owners do, and members of teams that have all repositories. Others get those of what they can read.
     """
-    return account.active and (account.admin or (membership is not None and membership.owner))
+    entire = membership is not None and (membership.owner or membership.everywhere != "")
+    return account.active and (account.admin or entire)

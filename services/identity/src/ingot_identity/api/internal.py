@@ -125,11 +125,18 @@ async def team_by_id(request: IdentityRequest, team_id: int) -> Team:
     include_in_schema=False,
 )
 async def teams_of_organization(
-    request: IdentityRequest, organization_id: int, name: str = "", ids: list[int] | None = None
+    request: IdentityRequest,
+    organization_id: int,
+    name: str = "",
+    ids: list[int] | None = None,
+    everywhere: bool = False,
 ) -> list[Team]:
-    """The team of that name, and those of these ids; also to be asked for one of the two. Owners first, then by name."""
+    """The team of that name, those of these ids, and with ``?everywhere=true`` those that have all repositories.
+
+    To be asked for any of the three. Owners first, then by name.
+    """
     async with request.db.read() as db:
-        rows = await teams.list_named(db, organization_id, name, ids or [])
+        rows = await teams.list_named(db, organization_id, name, ids or [], everywhere=everywhere)
     return [present(row) for row in rows]
 
 

@@ -17,7 +17,10 @@ PEERS = services("repos", "issues")
 async def members_of_teams(
     request: IdentityRequest, organization_id: int, ids: list[int] | None = None, write: bool = False
 ) -> list[int]:
-    """The users in the owners' team and in these teams of an organization; with ``?write=true`` of those that may write."""
+    """The users in these teams of an organization, and in those that have all repositories of it, as the owners' team.
+
+    With ``?write=true`` of those that may write.
+    """
     async with request.db.read() as db:
         return await teams.members_of_teams(db, organization_id, ids or [], write=write)
 

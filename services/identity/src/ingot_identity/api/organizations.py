@@ -153,7 +153,7 @@ async def get_permissions(request: IdentityRequest) -> OrganizationPermissions:
         is_admin=is_admin,
         can_write=can_write,
         can_read=can_write or TeamPermission.READ in permissions,
-        can_create_repository=membership.owner,
+        can_create_repository=membership.owner or membership.creates,
     )
 
 

@@ -28,8 +28,9 @@ class CreateTeam(msgspec.Struct, kw_only=True):
     """`permission` is read, write or admin; anything else counts as read. No `units` means all.
 
     `units_map` names the permission for each unit, and counts instead of `permission` below admin and of `units`. It is
-    the same one for all units: 422 otherwise. `includes_all_repositories` and `can_create_org_repo` can only be false,
-    and `visibility` only limited.
+    the same one for all units: 422 otherwise. With `includes_all_repositories` the team has its permission for every
+    repository of the organization, also for later ones; with `can_create_org_repo` its members create some.
+    `visibility` can only be limited.
     """
 
     name: Name
@@ -65,8 +66,8 @@ class EditTeam(msgspec.Struct, kw_only=True):
 class Team(msgspec.Struct, kw_only=True):
     """`organization` is there where the teams of several organizations are listed.
 
-    Only the team Owners has all repositories of the organization and creates more. `units` are what a team is for: its
-    permission is for a repository as a whole.
+    The team Owners always has all repositories of the organization, and creates more. `units` are what a team is for:
+    its permission is for a repository as a whole.
     """
 
     id: int
@@ -88,7 +89,6 @@ class TeamSearchResults(msgspec.Struct):
 
 def present_team(row: TeamRow, organization: Organization | None = None) -> Team:
     units = teams.all_units(row)
-    is_owners = row.permission == TeamPermission.OWNER
     return Team(
         id=row.id,
         name=row.name,
@@ -96,8 +96,8 @@ def present_team(row: TeamRow, organization: Organization | None = None) -> Team
         permission=row.permission,
         units=units,
         units_map=dict.fromkeys(units, row.permission),
-        includes_all_repositories=is_owners,
-        can_create_org_repo=is_owners,
+        includes_all_repositories=teams.has_everything(row),
+        can_create_org_repo=teams.creates(row),
         organization=organization,
     )
 
@@ -167,7 +167,15 @@ async def create_team(request: IdentityRequest, data: CreateTeam) -> Team:
         await access.require_owner(tx, request.principal, organization_id)
         row = await teams.create(tx, organization_id, **columns)
         units = row.units.split(",") if row.units else []
-        await request.audit(tx, "team.create", _subject(row), permission=row.permission, units=units)
+        await request.audit(
+            tx,
+            "team.create",
+            _subject(row),
+            permission=row.permission,
+            units=units,
+            includes_all_repositories=row.includes_all_repositories,
+            can_create_org_repo=row.can_create_org_repo,
+        )
     return present_team(row)
 
 
@@ -195,7 +203,13 @@ async def edit_team(request: IdentityRequest, team_id: int, data: EditTeam) -> T
         await access.require_team_owner(tx, request.principal, request.team)
         row = await teams.edit(tx, team_id, changes)
         await request.audit(
-            tx, "team.edit", _subject(row), permission=row.permission, fields=sorted(set_fields(data))
+            tx,
+            "team.edit",
+            _subject(row),
+            permission=row.permission,
+            includes_all_repositories=teams.has_everything(row),
+            can_create_org_repo=teams.creates(row),
+            fields=sorted(set_fields(data)),
         )
     return present_team(row)
 

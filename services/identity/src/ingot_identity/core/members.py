@@ -1,5 +1,7 @@
 """Who is in an organization, and who of them shows it."""
 
+from collections.abc import Sequence
+
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Denied, Invalid
@@ -64,12 +66,21 @@ async def set_public(
 
 async def memberships_of(db: Executor, user_id: int, *, public_only: bool = False) -> dict[int, Membership]:
     """What a user is in each organization; with ``public_only`` in those where the user shows it."""
-    permissions: dict[int, dict[int, str]] = {}
+    by_organization: dict[int, list[store.MembershipRow]] = {}
     for row in await store.memberships_of(db, user_id, public_only=public_only):
-        by_team = permissions.setdefault(row.organization_id, {})
-        if row.team_id is not None and row.permission is not None:
-            by_team[row.team_id] = row.permission
-    return {
-        organization_id: Membership(owner=TeamPermission.OWNER in by_team.values(), teams=by_team)
-        for organization_id, by_team in permissions.items()
+        by_organization.setdefault(row.organization_id, []).append(row)
+    return {organization_id: _membership(rows) for organization_id, rows in by_organization.items()}
+
+
+def _membership(rows: Sequence[store.MembershipRow]) -> Membership:
+    """What the rows of one organization say."""
+    by_team = {
+        row.team_id: row.permission for row in rows if row.team_id is not None and row.permission is not None
     }
+    everywhere = {row.permission for row in rows if row.includes_all_repositories}
+    return Membership(
+        owner=TeamPermission.OWNER in by_team.values(),
+        teams={**by_team},
+        everywhere=next((one for one in reversed(TeamPermission) if one in everywhere), ""),
+        creates=any(row.can_create_org_repo for row in rows),
+    )

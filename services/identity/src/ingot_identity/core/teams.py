@@ -26,12 +26,22 @@ UNITS = (
 )
 VISIBILITY = "limited"
 """Teams are seen by the members of their organization."""
+GRANTED = ("permission", "includes_all_repositories", "can_create_org_repo")
+"""The columns that a principal rests on."""
 MOST_TEAMS = 1_000
 """The limit for one member in one organization: an event and a principal list all teams of a member."""
 
 
 async def create(
-    tx: Tx, organization_id: int, *, name: str, description: str, permission: str, units: str
+    tx: Tx,
+    organization_id: int,
+    *,
+    name: str,
+    description: str,
+    permission: str,
+    units: str,
+    includes_all_repositories: bool,
+    can_create_org_repo: bool,
 ) -> TeamRow:
     """Create a team of ``columns_of``; an unknown permission counts as read. Raises Invalid."""
     names.check_team(name)
@@ -43,6 +53,8 @@ async def create(
         description=description,
         permission=granted(permission),
         units=units,
+        includes_all_repositories=includes_all_repositories,
+        can_create_org_repo=can_create_org_repo,
     )
     if team_id is None:
         raise Invalid.field("name", "taken", f"there is a team {name!r}")
@@ -65,7 +77,7 @@ async def edit(tx: Tx, team_id: int, changes: dict[str, Any]) -> TeamRow:
     edited = await get_team(tx, team_id)
     if changes:
         tx.emit(TeamEdited(team=present(edited)), key=team.organization_id)
-    if "permission" in changes:
+    if changes.keys() & GRANTED:
         for user_id in await store.member_ids(tx, team_id):
             tx.emit(CredentialsRevoked(user_id=user_id), key=team.organization_id)
     return edited
@@ -102,11 +114,12 @@ async def remove_member(tx: Tx, team_id: int, user_id: int) -> None:
 
 def columns_of(fields: Mapping[str, Any], *, is_owners: bool) -> dict[str, Any]:
     """The columns for the ``fields`` of a request. Raises Invalid, also for what no team can be."""
-    fixed = {
-        "includes_all_repositories": (is_owners, "only the team Owners has all repositories"),
-        "can_create_org_repo": (is_owners, "only the team Owners creates repositories of the organization"),
-        "visibility": (VISIBILITY, f"is always {VISIBILITY}: the members of the organization see its teams"),
+    fixed: dict[str, tuple[Any, str]] = {
+        "visibility": (VISIBILITY, f"is always {VISIBILITY}: the members of the organization see its teams")
     }
+    if is_owners:
+        fixed["includes_all_repositories"] = (True, "is always true for the team Owners")
+        fixed["can_create_org_repo"] = (True, "is always true for the team Owners")
     for field, (value, words) in fixed.items():
         if fields.get(field, value) not in (value, ""):
             raise Invalid.field(field, "unsupported", words)
@@ -148,7 +161,19 @@ def present(row: TeamRow) -> Team:
         permission=row.permission,
         description=row.description,
         units=all_units(row),
+        includes_all_repositories=has_everything(row),
+        can_create_org_repo=creates(row),
     )
+
+
+def has_everything(row: TeamRow) -> bool:
+    """Whether the team has all repositories of its organization."""
+    return row.permission == TeamPermission.OWNER or row.includes_all_repositories
+
+
+def creates(row: TeamRow) -> bool:
+    """Whether its members may create repositories of its organization."""
+    return row.permission == TeamPermission.OWNER or row.can_create_org_repo
 
 
 def all_units(row: TeamRow) -> list[str]:

@@ -16,6 +16,8 @@ class MembershipRow(TypedRow):
     organization_id: int
     team_id: int | None
     permission: TeamPermission | None
+    includes_all_repositories: bool | None
+    can_create_org_repo: bool | None
 
 
 async def add(db: Executor, organization_id: int, user_id: int) -> None:
@@ -95,7 +97,13 @@ async def memberships_of(db: Executor, user_id: int, *, public_only: bool = Fals
     """One row for each organization and team of the user."""
     own = membership.c.user_id == user_id
     statement = (
-        select(membership.c.organization_id, team.c.id.label("team_id"), team.c.permission)
+        select(
+            membership.c.organization_id,
+            team.c.id.label("team_id"),
+            team.c.permission,
+            team.c.includes_all_repositories,
+            team.c.can_create_org_repo,
+        )
         .select_from(membership)
         .outerjoin(
             team_member.join(team, team.c.id == team_member.c.team_id),

@@ -10,7 +10,6 @@ from ingot_chassis.db.transaction import insert
 from ingot_chassis.security.principal import Principal
 from ingot_identity.store.tables import (
     AccountVisibility,
-    TeamPermission,
     account,
     membership,
     owned_repository,
@@ -19,6 +18,7 @@ from ingot_identity.store.tables import (
     team,
     team_member,
 )
+from ingot_identity.store.teams import has_everything
 
 
 class NamedRepositoryRow(TypedRow):
@@ -99,9 +99,7 @@ def visible(principal: Principal) -> ColumnElement[bool]:
     user_id = principal.id
     organizations = select(membership.c.organization_id).where(membership.c.user_id == user_id)
     teams = select(team_member.c.team_id).where(team_member.c.user_id == user_id)
-    owning = select(team.c.organization_id).where(
-        team.c.id.in_(teams), team.c.permission == TeamPermission.OWNER
-    )
+    entire = select(team.c.organization_id).where(team.c.id.in_(teams), has_everything())
     visible_owner = or_(
         account.c.visibility.in_((AccountVisibility.PUBLIC, AccountVisibility.LIMITED)),
         account.c.id == user_id,
@@ -110,7 +108,7 @@ def visible(principal: Principal) -> ColumnElement[bool]:
     return or_(
         and_(~owned_repository.c.private, visible_owner),
         account.c.id == user_id,
-        account.c.id.in_(owning),
+        account.c.id.in_(entire),
         _has_access(repository_collaborator, repository_collaborator.c.user_id == user_id),
         _has_access(repository_team, repository_team.c.team_id.in_(teams)),
     )

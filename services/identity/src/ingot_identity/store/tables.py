@@ -242,6 +242,9 @@ team = Table(
     Column("permission", String(10), nullable=False),
     # Separated by commas; empty means all units.
     Column("units", String(255), nullable=False, default="", server_default=""),
+    # Owners has both without saying so.
+    Column("includes_all_repositories", Boolean, nullable=False, default=False, server_default=false()),
+    Column("can_create_org_repo", Boolean, nullable=False, default=False, server_default=false()),
     UniqueConstraint("organization_id", "lower_name"),
     sqlite_autoincrement=True,
 )
@@ -255,6 +258,8 @@ class TeamRow(TypedRow):
     description: str
     permission: TeamPermission
     units: str
+    includes_all_repositories: bool
+    can_create_org_repo: bool
 
 
 team_member = Table(

@@ -19,6 +19,8 @@ async def add(
     description: str,
     permission: TeamPermission,
     units: str,
+    includes_all_repositories: bool = False,
+    can_create_org_repo: bool = False,
 ) -> int | None:
     """Insert a team; its id, or None when the organization has one of that name in any letter case."""
     statement = (
@@ -30,6 +32,8 @@ async def add(
             description=description,
             permission=permission,
             units=units,
+            includes_all_repositories=includes_all_repositories,
+            can_create_org_repo=can_create_org_repo,
         )
         .on_conflict_do_nothing()
         .returning(team.c.id)
@@ -50,18 +54,26 @@ async def id_by_name(db: Executor, organization_id: int, name: str) -> int | Non
 
 
 async def list_named(
-    db: Executor, organization_id: int, name: str, ids: Collection[int]
+    db: Executor, organization_id: int, name: str, ids: Collection[int], *, everywhere: bool
 ) -> Sequence[TeamRow]:
-    """The team of that name in any letter case, and those of these ids; Owners first, then by name."""
+    """The team of that name in any letter case, those of these ids, with ``everywhere`` those that have all repositories.
+
+    Owners first, then by name.
+    """
+    named = or_(team.c.lower_name == name.lower(), team.c.id.in_(ids))
+    if everywhere:
+        named = or_(named, has_everything())
     statement = (
         select(team)
-        .where(
-            team.c.organization_id == organization_id,
-            or_(team.c.lower_name == name.lower(), team.c.id.in_(ids)),
-        )
+        .where(team.c.organization_id == organization_id, named)
         .order_by(team.c.permission != TeamPermission.OWNER, team.c.lower_name)
     )
     return await fetch_all(db, statement, TeamRow)
+
+
+def has_everything() -> ColumnElement[bool]:
+    """Whether a team has all repositories of its organization."""
+    return or_(team.c.permission == TeamPermission.OWNER, team.c.includes_all_repositories)
 
 
 async def change(db: Executor, team_id: int, **values: Any) -> None:
@@ -186,8 +198,8 @@ async def owner_ids(db: Executor, organization_id: int, *, limit: int) -> list[i
 async def members_of_teams(
     db: Executor, organization_id: int, team_ids: Collection[int], *, write: bool
 ) -> list[int]:
-    """Users in the owners' team and in these teams of an organization; with ``write`` of those that may write."""
-    named: ColumnElement[bool] = team.c.id.in_(team_ids)
+    """Users in these teams of an organization and in those with all repositories; with ``write`` if they may write."""
+    named: ColumnElement[bool] = or_(team.c.id.in_(team_ids), team.c.includes_all_repositories)
     if write:
         named &= team.c.permission.in_((TeamPermission.WRITE, TeamPermission.ADMIN))
     ids = await db.execute(

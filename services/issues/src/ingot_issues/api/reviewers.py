@@ -10,7 +10,7 @@ from ingot_contracts.repos import MergeRule
 from ingot_issues.api.assignees import require_few, resolve_readers
 from ingot_issues.api.request import IssuesRequest
 from ingot_issues.api.texts import Logins
-from ingot_issues.core.access import is_owners, may_administer, may_write
+from ingot_issues.core.access import has_everything, may_administer, may_write
 from ingot_issues.core.protections import is_official, is_official_team
 from ingot_issues.core.reviews import NewRequests
 from ingot_issues.store import teams as team_copies
@@ -109,7 +109,7 @@ async def _ids_with_access(request: IssuesRequest, teams: list[Team]) -> set[int
     if not teams:
         return set()
     team_ids = await request.components.repos.team_ids(request.repository_id)
-    ids_with_access = {team.id for team in teams if is_owners(team) or team.id in team_ids}
+    ids_with_access = {team.id for team in teams if has_everything(team) or team.id in team_ids}
     if request.access.repository.private and len(ids_with_access) < len(teams):
         raise Invalid.field("team_reviewers", "access", "has no access to the repository")
     return ids_with_access

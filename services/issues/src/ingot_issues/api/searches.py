@@ -15,7 +15,7 @@ from ingot_contracts.repos import RepositoryAccess
 from ingot_issues.api import queries
 from ingot_issues.api.queries import InState
 from ingot_issues.api.request import IssuesRequest
-from ingot_issues.core.access import is_owners
+from ingot_issues.core.access import has_everything
 from ingot_issues.store import accounts, global_searches, repositories
 from ingot_issues.store.global_searches import PersonalFilter, SearchedRepository
 from ingot_issues.store.searches import IssueFilter
@@ -163,7 +163,7 @@ async def _team_id(request: IssuesRequest, owner_id: int, name: str) -> int:
     if may_know:
         with contextlib.suppress(NotFound):
             team = await identity.team_by_name(owner_id, name)
-            return 0 if is_owners(team) else team.id
+            return 0 if has_everything(team) else team.id
     raise Invalid.field("team", "unknown", f"{name!r} is no team of the owner")
 
 

@@ -74,9 +74,9 @@ def may_track_time(
     return may_write(access) or principal.id in (author_id, *assignee_ids)
 
 
-def is_owners(team: Team) -> bool:
-    """Whether the team is Owners, which has every repository of its organization."""
-    return team.permission == "owner"
+def has_everything(team: Team) -> bool:
+    """Whether the team has every repository of its organization, as Owners always has."""
+    return team.permission == "owner" or team.includes_all_repositories
 
 
 def may_propose(base: RepositoryAccess, head: RepositoryAccess) -> bool:

@@ -61,6 +61,8 @@ async def team_ids(request: RepositoryRequest, field: str, names: list[str]) -> 
         granted = await collaborations.team_ids(db, repository.id)
     ids = dict.fromkeys([*(membership.teams if membership else ()), *granted])
     teams = await _teams(request, list(ids)[:MOST_TEAMS])
+    if repository.row.owner_kind == AccountKind.ORGANIZATION:
+        teams += await request.components.identity.teams(repository.row.owner_id, everywhere=True)
     by_name = {
         team.name.lower(): team.id for team in teams if team.organization_id == repository.row.owner_id
     }

@@ -7,7 +7,7 @@ from ingot_chassis.db.tables import now
 from ingot_chassis.errors import Denied, Invalid, NotFound
 from ingot_contracts.limits import Name
 from ingot_contracts.repos import reaches
-from ingot_repos.api.policies import in_repository, own_account, owned_organization
+from ingot_repos.api.policies import in_repository, organization_for_new, own_account
 from ingot_repos.api.repositories import create_new
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core.presenter import RepositoryAnswer
@@ -94,7 +94,7 @@ async def _owner(request: RepositoryRequest, login: str) -> AccountRow:
     try:
         owner = await request.components.accounts.get_by_login(login)
         if owner.kind == AccountKind.ORGANIZATION:
-            return await owned_organization(request, login)
+            return await organization_for_new(request, login)
     except NotFound:
         raise Invalid.field("owner", "unknown", "there is no such account") from None
     if not request.principal.admin:

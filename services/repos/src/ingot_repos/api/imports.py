@@ -11,11 +11,11 @@ from litestar import delete, get, post
 from ingot_chassis.errors import Denied, Invalid, NotFound
 from ingot_chassis.http.policy import MAX_ID, signed_in
 from ingot_contracts.limits import Description, Name
-from ingot_repos.api.policies import in_repository, own_account, owned_organization, sender_of
+from ingot_repos.api.policies import in_repository, organization_for_new, own_account, sender_of
 from ingot_repos.api.repositories import Secret, present
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.api.shards import require_accepting
-from ingot_repos.core import access, imports, names
+from ingot_repos.core import access, grants, imports, names
 from ingot_repos.core import repositories as core
 from ingot_repos.core.imports import NewImport, reason_text
 from ingot_repos.core.intervals import read_interval
@@ -117,6 +117,9 @@ async def migrate(request: RepositoryRequest, data: MigrateRepository) -> Reposi
             shard=request.settings.shard,
             most=request.max_repositories,
         )
+        mode = access.mode_of_creator(owner, request.principal)
+        if mode:
+            await grants.add_collaborator(tx, added.id, request.principal.id, mode)
     components = request.components
     await record_owner(request.db, components.identity, components.jobs, request.presenter, added)
     components.import_workers.wake.set()
@@ -125,7 +128,7 @@ async def migrate(request: RepositoryRequest, data: MigrateRepository) -> Reposi
         row = await repositories.get_unfiltered(db, added.id)
     if row is None:
         raise NotFound("it was deleted meanwhile")
-    return await present(request, ResolvedRepository(row, "owner"))
+    return await present(request, ResolvedRepository(row, "admin" if mode else "owner"))
 
 
 def _require_importable(data: MigrateRepository) -> None:
@@ -157,7 +160,7 @@ async def _owner(request: RepositoryRequest, data: MigrateRepository) -> Account
     try:
         owner = await request.components.accounts.get_by_login(login)
         if owner.kind == AccountKind.ORGANIZATION:
-            return await owned_organization(request, login)
+            return await organization_for_new(request, login)
     except NotFound:
         raise Invalid.field(field, "unknown", "there is no such account") from None
     if not request.principal.admin:

@@ -103,7 +103,7 @@ async def list_watchers(request: RepositoryRequest, repository_id: int) -> Watch
 
 @get("/internal/repositories/{repository_id:int}/teams", policy=ISSUES, include_in_schema=False)
 async def list_team_ids(request: RepositoryRequest, repository_id: int) -> list[int]:
-    """The teams that were given a repository; the owners' team, which has every one, is not among them."""
+    """The teams that were given a repository; those that have every one, as the owners' team, are not among them."""
     async with request.db.read() as db:
         return sorted(await collaborations.team_ids(db, repository_id))
 

@@ -221,14 +221,14 @@ async def acts_for(request: RepositoryRequest, account_id: int) -> bool:
     )
 
 
-def in_own_organization(scope: str) -> Policy:
-    """For routes below ``{org}`` that only its owners may call: ``request.account``."""
+def into_organization(scope: str) -> Policy:
+    """For routes below ``{org}`` that only who may create repositories in it may call: ``request.account``."""
 
     async def decide(connection: Connection, _level: str) -> AccountRow:
         request = cast("RepositoryRequest", connection)
         access.require_signed_in(request.principal)
         access.require_unrestricted(request.principal)
-        return await owned_organization(request, connection.path_params["org"])
+        return await organization_for_new(request, connection.path_params["org"])
 
     return resource("owner", scope, decide)
 
@@ -327,22 +327,22 @@ async def visible_account(request: RepositoryRequest, login: str) -> AccountRow:
     return row
 
 
-async def owned_organization(request: RepositoryRequest, login: str) -> AccountRow:
-    """The organization of that name, if the caller owns it. Raises NotFound, Denied."""
-    return await _organization(request, login, must_own=True)
+async def organization_for_new(request: RepositoryRequest, login: str) -> AccountRow:
+    """The organization of that name, if the caller may create repositories in it. Raises NotFound, Denied."""
+    return await _organization(request, login, any_member=False)
 
 
 async def joined_organization(request: RepositoryRequest, login: str) -> AccountRow:
     """The organization of that name, if the caller is a member. Raises NotFound, Denied."""
-    return await _organization(request, login, must_own=False)
+    return await _organization(request, login, any_member=True)
 
 
-async def _organization(request: RepositoryRequest, login: str, *, must_own: bool) -> AccountRow:
+async def _organization(request: RepositoryRequest, login: str, *, any_member: bool) -> AccountRow:
     row = await request.components.accounts.get_by_login(login)
     if row.kind != AccountKind.ORGANIZATION:
         raise NotFound
-    if not access.may_create_in(row, request.principal, must_own=must_own):
-        access.require_may_create_in(row, await refresh_memberships(request), must_own=must_own)
+    if not access.may_create_in(row, request.principal, any_member=any_member):
+        access.require_may_create_in(row, await refresh_memberships(request), any_member=any_member)
     return row
 
 

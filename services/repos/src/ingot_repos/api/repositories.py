@@ -15,8 +15,8 @@ from ingot_contracts.pulls import MergeStyle
 from ingot_contracts.repos import Repository
 from ingot_contracts.trackers import ExternalTracker, ExternalWiki, InternalTracker
 from ingot_repos.api.policies import (
-    in_own_organization,
     in_repository,
+    into_organization,
     own_account,
     repository_by_id,
     require_on_disk,
@@ -196,8 +196,10 @@ async def create_new(request: RepositoryRequest, owner: AccountRow, new: NewRepo
     repository_creator = RepositoryCreator(
         request.db, components.storage, components.presenter, components.identity, request.settings.shard
     )
+    mode = access.mode_of_creator(owner, request.principal)
+    new = msgspec.structs.replace(new, mode_of_creator=mode)
     row = await repository_creator.create(owner, creator, new, most=request.max_repositories)
-    return request.presenter.answer(row, "owner")
+    return request.presenter.answer(row, "admin" if mode else "owner")
 
 
 def first_files(data: CreateRepository, holder: str) -> dict[str, str]:
@@ -229,13 +231,13 @@ async def create_own(request: RepositoryRequest, data: CreateRepository) -> Repo
 
 @post(
     ["/api/v1/org/{org:str}/repos", "/api/v1/orgs/{org:str}/repos"],
-    policy=in_own_organization("write:repository"),
+    policy=into_organization("write:repository"),
     operation_id=_create_in_organization_id,
     tags=["organization"],
     status_code=201,
 )
 async def create_in_organization(request: RepositoryRequest, data: CreateRepository) -> RepositoryAnswer:
-    """Create a repository of an organization that the caller owns."""
+    """Create a repository of an organization: its owners, and members of teams with `can_create_org_repo`."""
     return await create_for(request, request.account, data)
 
 

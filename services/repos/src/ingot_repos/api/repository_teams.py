@@ -4,19 +4,16 @@ import msgspec
 from litestar import Response, delete, get, put
 
 from ingot_chassis.errors import Invalid, NotFound
-from ingot_contracts.identity import OWNERS, Team
+from ingot_contracts.identity import Team
 from ingot_repos.api.policies import named_team_of_repository, teams_of_repository
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core import grants
-from ingot_repos.core.access import is_owners
+from ingot_repos.core.access import creates, has_everything
 from ingot_repos.store import collaborations
-
-ID_OF_OWNERS = 0
-"""Stands for the team Owners, which no grant names."""
 
 
 class RepositoryTeam(msgspec.Struct, kw_only=True):
-    """A team as the routes of organizations show it, too. Owners has all repositories of the organization."""
+    """A team as the routes of organizations show it, too."""
 
     id: int
     name: str
@@ -36,8 +33,8 @@ def present_team(team: Team) -> RepositoryTeam:
         permission=team.permission,
         units=team.units,
         units_map=dict.fromkeys(team.units, team.permission),
-        includes_all_repositories=is_owners(team),
-        can_create_org_repo=is_owners(team),
+        includes_all_repositories=has_everything(team),
+        can_create_org_repo=creates(team),
     )
 
 
@@ -48,13 +45,17 @@ def present_team(team: Team) -> RepositoryTeam:
     tags=["repository"],
 )
 async def list_teams(request: RepositoryRequest) -> Response[list[RepositoryTeam]]:
-    """Teams that have the repository, Owners first. For members of the organization, and for administrators."""
+    """Teams that have the repository, Owners first, then those with all. For members of the organization, and administrators."""
     repository, page = request.resource, request.page()
+    identity, organization_id = request.components.identity, repository.row.owner_id
     async with request.db.read() as db:
-        ids = [ID_OF_OWNERS, *await collaborations.team_ids(db, repository.id)]
+        granted = await collaborations.team_ids(db, repository.id)
+    first = {team.id: team for team in await identity.teams(organization_id, everywhere=True)}
+    ids = [*first, *(id_ for id_ in granted if id_ not in first)]
     shown = ids[page.offset : page.offset + page.limit]
-    name = OWNERS if ID_OF_OWNERS in shown else ""
-    teams = await request.components.identity.teams(repository.row.owner_id, name=name, ids=shown)
+    teams = [first[id_] for id_ in shown if id_ in first]
+    if len(teams) < len(shown):
+        teams += await identity.teams(organization_id, ids=shown[len(teams) :])
     return Response([present_team(team) for team in teams], headers=request.page_headers(page, len(ids)))
 
 
@@ -95,9 +96,9 @@ async def add_team(request: RepositoryRequest) -> None:
     tags=["repository"],
 )
 async def remove_team(request: RepositoryRequest) -> None:
-    """Take the repository from a team that has it; Owners keeps it."""
+    """Take the repository from a team that has it; who has all keeps it."""
     team, repository = request.team_repository.team, request.team_repository.repository
-    if is_owners(team):
+    if has_everything(team):
         raise Invalid.field("team", "owners", f"the team {team.name} has every repository")
     async with request.db.transaction() as tx:
         if not await collaborations.revoke(tx, repository.id, team.id):
@@ -108,7 +109,7 @@ async def remove_team(request: RepositoryRequest) -> None:
 
 async def _has_repository(request: RepositoryRequest) -> bool:
     team, repository = request.team_repository.team, request.team_repository.repository
-    if is_owners(team):
+    if has_everything(team):
         return True
     async with request.db.read() as db:
         return team.id in await collaborations.team_ids(db, repository.id)

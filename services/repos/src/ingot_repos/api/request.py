@@ -87,7 +87,7 @@ class RepositoryRequest(ApiRequest):
 
     @property
     def account(self) -> AccountRow:
-        """The account in the path, of a route with a policy ``of_user``, ``of_organization``, ``in_own_organization``."""
+        """The account in the path, of a route with a policy ``of_user``, ``of_organization``, ``into_organization``."""
         return self.scope["resource"]  # type: ignore[typeddict-item,no-any-return]
 
     @property

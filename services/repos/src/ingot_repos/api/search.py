@@ -10,6 +10,7 @@ from litestar.params import QueryParameter
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_chassis.http.policy import MAX_ID, anyone
 from ingot_chassis.security.principal import Principal
+from ingot_contracts.identity import Team
 from ingot_repos.api.policies import refresh_memberships
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core import access
@@ -83,8 +84,11 @@ async def search(
     if starred_by and starred_by != access.towards_accounts(request.principal).id:
         query = msgspec.structs.replace(query, private=False)
     page = request.page()
-    if (private is False and is_private) or (team_id and not await _knows_team(request, team_id)):
+    team = await _team(request, team_id) if team_id else None
+    if (private is False and is_private) or (team_id and team is None):
         return Response(SearchResults(ok=True, data=[]), headers=request.page_headers(page, 0))
+    if team is not None and access.has_everything(team):
+        query = msgspec.structs.replace(query, team=0, owner=team.organization_id)
     if uid:
         query = await _of_account(request, uid, query)
     async with request.db.read() as db:
@@ -95,14 +99,15 @@ async def search(
     return Response(answer, headers=request.page_headers(page, total))
 
 
-async def _knows_team(request: RepositoryRequest, team_id: int) -> bool:
+async def _team(request: RepositoryRequest, team_id: int) -> Team | None:
+    """The team of that id, if the caller may know of it."""
     try:
         team = await request.components.identity.team(team_id)
     except NotFound:
-        return False
+        return None
     if not access.knows_team(team, request.principal) and request.principal.signed_in:
-        return access.knows_team(team, await refresh_memberships(request))
-    return access.knows_team(team, request.principal)
+        await refresh_memberships(request)
+    return team if access.knows_team(team, request.principal) else None
 
 
 async def _of_account(request: RepositoryRequest, uid: int, query: Search) -> Search:

@@ -8,7 +8,7 @@ from ingot_repos.api.policies import in_team, repository_of_team
 from ingot_repos.api.repositories import present
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core import access, grants
-from ingot_repos.core.access import is_owners
+from ingot_repos.core.access import has_everything
 from ingot_repos.core.presenter import RepositoryAnswer
 from ingot_repos.store import collaborations, repository_lists
 
@@ -20,11 +20,11 @@ from ingot_repos.store import collaborations, repository_lists
     tags=["organization"],
 )
 async def list_repositories(request: RepositoryRequest) -> Response[list[RepositoryAnswer]]:
-    """Repositories of a team that the caller may see. Owners have all of their organization."""
+    """Repositories of a team that the caller may see. Some teams, as Owners, have all of their organization."""
     team = request.team
     page, viewer = request.page(), access.viewer(request.principal)
     async with request.db.read() as db:
-        if is_owners(team):
+        if has_everything(team):
             content = await repository_lists.list_owned(db, viewer, team.organization_id, page)
         else:
             content = await repository_lists.list_granted(db, viewer, team.id, page)
@@ -41,7 +41,7 @@ async def get_repository(request: RepositoryRequest) -> RepositoryAnswer:
     """A repository of a team."""
     team, repository = request.team_repository.team, request.team_repository.repository
     async with request.db.read() as db:
-        if not is_owners(team) and team.id not in await collaborations.team_ids(db, repository.id):
+        if not has_everything(team) and team.id not in await collaborations.team_ids(db, repository.id):
             raise NotFound
     return await present(request, repository)
 
@@ -54,9 +54,9 @@ async def get_repository(request: RepositoryRequest) -> RepositoryAnswer:
     status_code=204,
 )
 async def add_repository(request: RepositoryRequest) -> None:
-    """Give a repository to a team; Owners have every one. For administrators of the repository."""
+    """Give a repository to a team that has not every one. For administrators of the repository."""
     team, repository = request.team_repository.team, request.team_repository.repository
-    if is_owners(team):
+    if has_everything(team):
         return
     async with request.db.transaction() as tx:
         await grants.add_team(tx, repository.id, team.id)
@@ -72,7 +72,7 @@ async def add_repository(request: RepositoryRequest) -> None:
 async def remove_repository(request: RepositoryRequest) -> None:
     """Take a repository from a team. For administrators of the repository."""
     team, repository = request.team_repository.team, request.team_repository.repository
-    if is_owners(team):
+    if has_everything(team):
         raise Invalid.field("team", "owners", f"the team {team.name} has every repository")
     async with request.db.transaction() as tx:
         if await collaborations.revoke(tx, repository.id, team.id):

@@ -48,15 +48,20 @@ class HttpIdentity:
     async def team(self, team_id: int) -> Team:
         return await self._peer.get(f"/internal/teams/{team_id}", Team)
 
-    async def teams(self, organization_id: int, *, name: str = "", ids: Sequence[int] = ()) -> list[Team]:
-        """The team of an organization that has this name, and those of these ids; Owners first, then by name."""
-        query = urlencode({"name": name, "ids": ids}, doseq=True)
+    async def teams(
+        self, organization_id: int, *, name: str = "", ids: Sequence[int] = (), everywhere: bool = False
+    ) -> list[Team]:
+        """The team of an organization that has this name, those of these ids, ``everywhere``: those with all repositories.
+
+        Owners first, then by name.
+        """
+        query = urlencode({"name": name, "ids": ids, "everywhere": str(everywhere).lower()}, doseq=True)
         return await self._peer.get(f"/internal/organizations/{organization_id}/teams?{query}", list[Team])
 
     async def members_of_teams(
         self, organization_id: int, team_ids: Sequence[int], *, write: bool
     ) -> list[int]:
-        """The owners of an organization and the members of these teams; with ``write`` of those that may write."""
+        """Members of these teams, and of those with all repositories, as Owners; with ``write`` of those that may write."""
         query = urlencode({"ids": team_ids, "write": str(write).lower()}, doseq=True)
         return await self._peer.get(
             f"/internal/organizations/{organization_id}/team-members?{query}", list[int]

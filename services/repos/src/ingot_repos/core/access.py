@@ -28,6 +28,8 @@ def level(row: RepositoryRow, principal: Principal) -> Level:
             return "owner"
         if row.mode:
             levels.append(_as_level(row.mode))
+        if membership and membership.everywhere:
+            levels.append(_as_level(membership.everywhere))
         if row.granted and membership:
             granted = {int(team) for team in row.granted.split(",")}
             levels += [_as_level(mode) for team, mode in membership.teams.items() if team in granted]
@@ -87,9 +89,14 @@ def knows_teams_of(row: RepositoryRow, level_: Level, principal: Principal) -> b
     return reaches(level_, "admin") or row.owner_id in principal.organizations
 
 
-def is_owners(team: Team) -> bool:
-    """Whether the team is Owners, which has every repository of its organization."""
-    return team.permission == "owner"
+def has_everything(team: Team) -> bool:
+    """Whether the team has every repository of its organization, as Owners always has."""
+    return team.permission == "owner" or team.includes_all_repositories
+
+
+def creates(team: Team) -> bool:
+    """Whether its members may create repositories of its organization."""
+    return team.permission == "owner" or team.can_create_org_repo
 
 
 def require_unarchived(row: RepositoryRow) -> None:
@@ -98,19 +105,33 @@ def require_unarchived(row: RepositoryRow) -> None:
         raise Denied("the repository is archived")
 
 
-def may_create_in(organization: AccountRow, principal: Principal, *, must_own: bool) -> bool:
-    """Whether ``principal`` may create repositories of an organization: an owner, or with ``must_own`` False a member."""
+def may_create_in(organization: AccountRow, principal: Principal, *, any_member: bool) -> bool:
+    """Whether ``principal`` may create repositories of an organization: its owners, and members of teams that say so.
+
+    With ``any_member`` every member.
+    """
     membership = principal.organizations.get(organization.id)
-    return principal.admin or (membership is not None and (membership.owner or not must_own))
+    if membership is None:
+        return principal.admin
+    return principal.admin or membership.owner or membership.creates or any_member
 
 
-def require_may_create_in(organization: AccountRow, principal: Principal, *, must_own: bool) -> None:
+def mode_of_creator(owner: AccountRow, principal: Principal) -> str:
+    """What who creates a repository of ``owner`` gets as a collaborator; empty when they administer it anyway."""
+    membership = principal.organizations.get(owner.id)
+    if principal.admin or membership is None or membership.owner or membership.everywhere == "admin":
+        return ""
+    return "admin"
+
+
+def require_may_create_in(organization: AccountRow, principal: Principal, *, any_member: bool) -> None:
     """Raises Denied unless they may; NotFound, when the organization is private and they are not in it."""
-    if may_create_in(organization, principal, must_own=must_own):
+    if may_create_in(organization, principal, any_member=any_member):
         return
     if organization.visibility == Visibility.PRIVATE and organization.id not in principal.organizations:
         raise NotFound
-    raise Denied("only for owners of the organization" if must_own else "only for its members")
+    words = "only for owners of the organization, and for members of teams that create repositories"
+    raise Denied("only for its members" if any_member else words)
 
 
 def towards_accounts(principal: Principal) -> Principal:
@@ -138,7 +159,7 @@ def viewer(principal: Principal) -> Viewer:
     return Viewer(
         id=principal.id,
         admin=principal.admin,
-        owned=[id_ for id_, membership in organizations.items() if membership.owner],
+        entire=[id_ for id_, one in organizations.items() if one.owner or one.everywhere],
         inside=list(organizations),
         teams=[team for membership in organizations.values() for team in membership.teams],
         restricted_to=principal.restricted_to,

@@ -21,7 +21,7 @@ from ingot_contracts.repos import (
     RepositoryEdited,
 )
 from ingot_repos.clients.identity import HttpIdentity
-from ingot_repos.core import deletions, names, template_names
+from ingot_repos.core import deletions, grants, names, template_names
 from ingot_repos.core.limits import require_room
 from ingot_repos.core.presenter import Presenter, as_user, owner_kind
 from ingot_repos.git.commits import Person
@@ -50,6 +50,7 @@ class NewRepository(msgspec.Struct, frozen=True, kw_only=True):
     """A request for a repository. Without ``files`` or ``copy`` it begins empty, else with a commit of them.
 
     ``labels_of`` and ``protections_of`` are the templates whose labels and branch protections it gets; 0: none.
+    ``mode_of_creator`` is what its creator gets as a collaborator; empty: nothing.
     """
 
     name: str
@@ -64,6 +65,7 @@ class NewRepository(msgspec.Struct, frozen=True, kw_only=True):
     topics: list[str] = []
     labels_of: int = 0
     protections_of: int = 0
+    mode_of_creator: str = ""
 
 
 class RepositoryCreator:
@@ -181,6 +183,8 @@ class RepositoryCreator:
             ),
             key=repository_id,
         )
+        if new.mode_of_creator:
+            await grants.add_collaborator(tx, repository_id, creator.id, new.mode_of_creator)
         return row
 
     async def _undo(self, repository_id: int) -> None:

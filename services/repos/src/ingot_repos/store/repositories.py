@@ -119,14 +119,14 @@ _CREATED = repository.c.state != literal_column("'creating'")
 
 
 class Viewer(msgspec.Struct, frozen=True):
-    """The caller, as far as SQL must know. ``owned`` are organizations that they own, ``inside`` all they are in.
+    """The caller, as far as SQL must know.
 
-    With ``restricted_to`` they are nobody towards all other repositories.
+    ``inside`` are the organizations they are in, ``entire`` those that they have all repositories of. With ``restricted_to`` they are nobody towards all other repositories.
     """
 
     id: int = 0
     admin: bool = False
-    owned: list[int] = []
+    entire: list[int] = []
     inside: list[int] = []
     teams: list[int] = []
     restricted_to: list[int] | None = None
@@ -249,9 +249,9 @@ def visible(viewer: Viewer) -> ColumnElement[bool]:
 
 
 def accessible(viewer: Viewer) -> ColumnElement[bool]:
-    """Repositories that the viewer, or an organization of theirs, owns, or that were shared with the viewer."""
+    """Repositories that the viewer owns, or has by an organization of theirs, or that were shared with the viewer."""
     ways: list[ColumnElement[bool]] = [
-        repository.c.owner_id.in_([viewer.id, *viewer.owned]),
+        repository.c.owner_id.in_([viewer.id, *viewer.entire]),
         select(collaboration.c.user_id)
         .where(collaboration.c.repository_id == repository.c.id, collaboration.c.user_id == viewer.id)
         .correlate(repository)

@@ -69,10 +69,10 @@ async def list_granted(db: Executor, viewer: Viewer, team_id: int, page: Slice) 
 
 
 async def list_accessible(db: Executor, viewer: Viewer, page: Slice) -> RepositoryPage:
-    """The viewer's own ones first, then those they can reach by collaboration, teams or ownership of theirs."""
+    """The viewer's own ones first, then those they can reach by collaboration, teams or an organization of theirs."""
     # A union of what three indexes find; ``accessible`` would be asked about every repository there is.
     ids = union(
-        select(repository.c.id).where(repository.c.owner_id.in_([viewer.id, *viewer.owned])),
+        select(repository.c.id).where(repository.c.owner_id.in_([viewer.id, *viewer.entire])),
         select(collaboration.c.repository_id).where(collaboration.c.user_id == viewer.id),
         select(team_grant.c.repository_id).where(team_grant.c.team_id.in_(viewer.teams)),
     )

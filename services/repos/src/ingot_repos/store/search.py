@@ -44,6 +44,7 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
     archived: bool | None = None
     starred_by: int = 0
     team: int = 0
+    owner: int = 0
     first_owner: int = 0
     account: Viewer | None = None
     concealed: list[int] = []
@@ -75,6 +76,8 @@ def _condition(query: Search) -> ColumnElement[bool]:
     if query.team:
         granted = select(team_grant.c.repository_id).where(team_grant.c.team_id == query.team)
         conditions.append(repository.c.id.in_(granted))
+    if query.owner:
+        conditions.append(repository.c.owner_id == query.owner)
     if query.account is not None:
         conditions.append(_reached_by(query.account, query))
     match query.mode:
