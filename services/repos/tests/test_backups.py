@@ -5,18 +5,25 @@ from argparse import Namespace
 import pytest
 
 from ingot_chassis.errors import CannotStart
-from ingot_repos.git.backups import UNFINISHED, alone, list_whole
+from ingot_repos.git.backups import alone, list_whole
 from ingot_repos.settings import Settings
-from ingot_repos.workers.backups import back_up, restore
+from ingot_repos.workers.backups import DUMPS, back_up, restore
 
 from .lfs_client import FILE
 from .test_moves import fsck, upload
 from .world import commit, git, work_tree
 
 
-async def backup(world, to, keep=0):
-    await back_up(world.settings, Namespace(to=to, keep=keep))
+async def backup(world, to, keep=0, databases=None):
+    await back_up(world.settings, Namespace(to=to, keep=keep, databases=databases))
     return list_whole(to)[-1]
+
+
+def dumps(folder, text="of the databases"):
+    folder.mkdir(parents=True)
+    for name in DUMPS:
+        (folder / name).write_text(text)
+    return folder
 
 
 def all_files(folder):
@@ -26,11 +33,10 @@ def all_files(folder):
 async def test_a_shard_is_restored_with_its_refs_and_uploads(world, ann, tmp_path):
     app = await ann.create("app", auto_init=True)
     await upload(ann)
-    databases = tmp_path / "to" / UNFINISHED / "databases"
-    databases.mkdir(parents=True)
-    (databases / "repos.dump").write_text("of the databases")
-    whole = await backup(world, tmp_path / "to")
-    assert (whole / "databases" / "repos.dump").read_text() == "of the databases"
+    databases = dumps(tmp_path / "to" / ".databases-1")
+    whole = await backup(world, tmp_path / "to", databases=databases)
+    assert sorted(file.name for file in (whole / "databases").iterdir()) == sorted(DUMPS)
+    assert not databases.exists()
 
     restored = Settings(storage_root=str(tmp_path / "new" / "storage"))
     await restore(restored, Namespace(source=tmp_path / "to", replace=False))
@@ -74,3 +80,25 @@ async def test_old_backups_are_removed_and_two_are_not_made_at_once(world, ann, 
         await backup(world, to)
     with pytest.raises(CannotStart, match="is no backup"):
         await restore(world.settings, Namespace(source=tmp_path / "none", replace=False))
+
+
+async def test_no_backup_is_whole_without_a_dump_of_each_database(world, tmp_path):
+    databases = dumps(tmp_path / "to" / ".databases-1")
+    (databases / "issues.dump").write_text("")
+    with pytest.raises(CannotStart, match=r"issues\.dump is empty"):
+        await backup(world, tmp_path / "to", databases=databases)
+    (databases / "issues.dump").unlink()
+    with pytest.raises(CannotStart, match=r"issues\.dump"):
+        await backup(world, tmp_path / "to", databases=databases)
+    assert not list_whole(tmp_path / "to")
+
+
+async def test_dumps_wait_for_the_lock_and_one_backup_leaves_those_of_another(world, tmp_path):
+    to = tmp_path / "to"
+    first, second = dumps(to / ".databases-1", "first"), dumps(to / ".databases-2", "second")
+    with alone(to), pytest.raises(CannotStart, match="another backup"):
+        await backup(world, to, databases=first)
+    assert len(list(first.iterdir())) == len(DUMPS)
+    whole = await backup(world, to, databases=second)
+    assert (whole / "databases" / "hooks.dump").read_text() == "second"
+    assert len(list(first.iterdir())) == len(DUMPS)

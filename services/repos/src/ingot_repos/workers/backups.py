@@ -1,6 +1,6 @@
 """`ingot-repos backup` and `restore`: the files of one shard, beside what was made of the databases before.
 
-The databases are copied first, by whoever starts this: what a row needs is there. Uploads come last. Refs that moved in between
+The databases are dumped first, by whoever starts this: what a row needs is there. Uploads come last. Refs that moved in between
 are announced by `ingot-repos doctor --repair` after a restoration.
 """
 
@@ -16,12 +16,19 @@ from ingot_chassis.errors import CannotStart
 from ingot_repos.git.backups import UNFINISHED, FolderCopy, alone, list_whole, name_of, newest
 from ingot_repos.settings import Settings
 
-REPOSITORIES, FILES = "repositories", "files"
+DATABASES, REPOSITORIES, FILES = "databases", "repositories", "files"
+DUMPS = tuple(f"{service}.dump" for service in ("identity", "repos", "issues", "hooks"))
 
 
 def add_backup_options(parser: ArgumentParser) -> None:
     """Of `backup`."""
     parser.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="where backups are")
+    parser.add_argument(
+        "--databases",
+        type=Path,
+        metavar="FOLDER",
+        help=f"{', '.join(DUMPS)} of just before, on the same file system: moved into the backup",
+    )
     parser.add_argument("--keep", type=int, default=0, metavar="N", help="remove all but the last N; 0: none")
 
 
@@ -42,7 +49,8 @@ def add_restore_options(parser: ArgumentParser) -> None:
 
 async def back_up(settings: Settings, options: Namespace) -> None:
     """Copy what the shard has, also while it is used, and print where. Raises CannotStart."""
-    print(await asyncio.to_thread(_back_up, settings, options.to.absolute(), options.keep))  # noqa: T201 - asked for
+    to, databases = options.to.absolute(), options.databases
+    print(await asyncio.to_thread(_back_up, settings, to, databases, options.keep))  # noqa: T201 - asked for
 
 
 async def restore(settings: Settings, options: Namespace) -> None:
@@ -51,14 +59,14 @@ async def restore(settings: Settings, options: Namespace) -> None:
     print(await asyncio.to_thread(_restore, settings, source, replace))  # noqa: T201 - asked for
 
 
-def _back_up(settings: Settings, to: Path, keep: int) -> Path:
+def _back_up(settings: Settings, to: Path, databases: Path | None, keep: int) -> Path:
     try:
         with alone(to):
             new, before = to / UNFINISHED, newest(to)
-            # The copies of the databases were put there just before, if anybody made them.
-            for name in (REPOSITORIES, FILES):
-                shutil.rmtree(new / name, ignore_errors=True)
-            new.mkdir(mode=0o700, exist_ok=True)
+            shutil.rmtree(new, ignore_errors=True)
+            new.mkdir(mode=0o700)
+            if databases is not None:
+                _take_dumps(databases, new / DATABASES)
             for name, folder in _folders(settings).items():
                 copy = FolderCopy(folder, new / name, before and before / name)
                 copy.repositories() if name == REPOSITORIES else copy.files()
@@ -70,6 +78,14 @@ def _back_up(settings: Settings, to: Path, keep: int) -> Path:
     except OSError as error:
         raise CannotStart(f"no backup was made: {error}") from error
     return whole
+
+
+def _take_dumps(databases: Path, target: Path) -> None:
+    """Only under the lock: nobody else moves or removes what is in the backup then."""
+    for name in DUMPS:
+        if (databases / name).stat().st_size == 0:
+            raise OSError(f"{databases / name} is empty")
+    databases.rename(target)
 
 
 def _restore(settings: Settings, source: Path, replace: bool) -> Path:
