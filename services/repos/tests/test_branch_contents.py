@@ -130,6 +130,46 @@ async def test_unprotected_files_are_pushed_by_those_who_may_not_push(ann, bob, 
     assert not (await bob.get("/repos/ann/app/branches/master")).json()["user_can_push"]
 
 
+async def test_unprotected_files_let_nobody_make_a_branch_or_replace_its_history(ann, bob, git_url, work):
+    for name in ("release/*", "topic"):
+        await protect(ann, name, enable_force_push=True, unprotected_file_patterns="docs/**")
+    await commit(work, "docs/a.txt")
+    for refs, reason in (
+        ("master~1:refs/heads/release/1", "it changes by pull requests only"),
+        ("master:release/1", "it changes by pull requests only"),
+        ("+master:topic", "its history is not replaced"),
+    ):
+        code, output = await push(bob, git_url, work, refs)
+        assert (code, reason in output) == (1, True), output
+
+
+async def test_no_push_of_unprotected_files_brings_commits_with_others(ann, bob, git_url, work):
+    await protect(ann, "master", unprotected_file_patterns="docs/**")
+    await git("checkout", "-q", "-b", "other", cwd=work)
+    await commit(work, "a.txt", "two\n")
+    await git("checkout", "-q", "master", cwd=work)
+    await git("merge", "-q", "-s", "ours", "-m", "both", "other", cwd=work)
+    await commit(work, "docs/a.txt")
+    await git("checkout", "-q", "other", cwd=work)
+    await git("revert", "--no-edit", "HEAD", cwd=work)
+    await commit(work, "docs/b.txt")
+    for branch in ("master~1", "master", "other"):
+        code, output = await push(bob, git_url, work, f"{branch}:master")
+        assert (code, "it changes by pull requests only" in output) == (1, True), output
+
+
+async def test_unprotected_files_are_pushed_with_a_merge_of_what_the_branch_has(ann, bob, git_url, work):
+    await protect(ann, "master", enable_push=True, enable_push_whitelist=True,
+                  push_whitelist_usernames=["ann"], unprotected_file_patterns="docs/**")  # fmt: skip
+    await commit(work, "a.txt", "two\n")
+    assert (await push(ann, git_url, work, "master"))[0] == 0
+    await git("checkout", "-q", "-b", "other", "HEAD~1", cwd=work)
+    await commit(work, "docs/a.txt")
+    await git("merge", "-q", "-m", "both", "master", cwd=work)
+    code, output = await push(bob, git_url, work, "other:master")
+    assert code == 0, output
+
+
 async def test_the_api_changes_files_as_a_push_does(ann, bob, work):
     rule = {"protected_file_patterns": "*.lock", "unprotected_file_patterns": "*.md"}
     await protect(ann, "master", **rule)

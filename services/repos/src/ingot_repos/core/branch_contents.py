@@ -35,7 +35,10 @@ class _TooMuch(Exception):
 
 
 class ContentRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Patterns are of paths, any case of letters. With ``refusal`` nothing but ``unprotected`` files may change: it says why."""
+    """Patterns are of paths, any case of letters.
+
+    With ``refusal``, which says why, nothing but ``unprotected`` files may change, in no commit that comes, and one must.
+    """
 
     repository_id: int
     rule_name: str
@@ -82,6 +85,8 @@ class ContentJudge:
             partial(globs.matches, rule.rule_name),
             with_commits=rule.signed,
             with_files=bool(rule.protected or rule.refusal),
+            # A branch must not get, by a merge or by what is taken back, what nobody could push alone.
+            of_each_commit=bool(rule.refusal),
         )
         text = f"the rule {rule.rule_name!r} protects the branch {change.name.removeprefix(BRANCHES)!r}"
         if contents.commits is None:
@@ -122,7 +127,8 @@ def _refusal_of_files(rule: ContentRule, files: Sequence[str]) -> str:
     for file in files:
         if protected.match(file):
             return f"the file {file!r} does not change"
-    return rule.refusal if rule.refusal and not all(map(unprotected.match, files)) else ""
+    # A push without files would still let the branch lead to other commits.
+    return rule.refusal if rule.refusal and not (files and all(map(unprotected.match, files))) else ""
 
 
 class _Patterns:

@@ -107,15 +107,19 @@ class Rules(msgspec.Struct, frozen=True):
             return
         refusal = _refusal_of_push(rule, actor)
         contents = _content_rule(row, rule, refusal)
-        if refusal and not contents.unprotected:
+        if refusal and (change.before == ZERO_OID or not contents.unprotected):
             yield RefRefusal(change.name, f"{text}: {refusal}")
             return
-        may_force = rule.enable_force_push and (
-            not rule.enable_force_push_allowlist
-            or actor.is_among(
-                rule.force_push_allowlist_usernames,
-                rule.force_push_allowlist_teams,
-                deploy_keys=rule.force_push_allowlist_deploy_keys,
+        may_force = (
+            not refusal
+            and rule.enable_force_push
+            and (
+                not rule.enable_force_push_allowlist
+                or actor.is_among(
+                    rule.force_push_allowlist_usernames,
+                    rule.force_push_allowlist_teams,
+                    deploy_keys=rule.force_push_allowlist_deploy_keys,
+                )
             )
         )
         if not may_force and change.before != ZERO_OID:

@@ -105,13 +105,12 @@ def commits_between(
 
 
 def changed_paths(
-    repo: pygit2.Repository, before: pygit2.Oid | None, after: pygit2.Oid, most: int
+    repo: pygit2.Repository, before: pygit2.Oid | None, after: pygit2.Oid, budget: ReadBudget
 ) -> list[str] | None:
     """The files that differ between two trees, None for ``before`` being the empty one.
 
-    None if their paths take more than ``most`` bytes, or if as many entries of folders were read.
+    None if ``budget`` does not allow so many paths, or to read so many entries of folders.
     """
-    budget = ReadBudget(lambda path: len(path.encode()), texts=most + 1, paths=most, entries=most)
     comparison = _TreeComparison(repo, budget)
     comparison.run(before, after)
     return None if comparison.omitted else [*comparison.added, *comparison.modified, *comparison.removed]

@@ -1,14 +1,15 @@
 """What a branch gets when it moves: its new commits with their signatures, and the files that are different then.
 
-The work has limits: one walk over the new commits, one comparison of trees for each commit that they continue.
+The work has limits: one walk over the new commits, one comparison of trees for each commit that they continue, and
+one budget for the comparisons of each new commit with its parents.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pygit2
 
-from ingot_repos.git.changes import changed_paths
+from ingot_repos.git.changes import ReadBudget, changed_paths
 from ingot_repos.git.commits import find_commit
 from ingot_repos.git.refs import BRANCHES, ZERO_OID, default_branch, list_refs
 from ingot_repos.git.signatures import CommitSignature, commit_signatures
@@ -44,23 +45,29 @@ def new_contents(
     *,
     with_commits: bool,
     with_files: bool,
+    of_each_commit: bool = False,
 ) -> NewContents:
     """What a branch gets by moving from one commit (full id) to another. Blocks.
 
     A new branch, with 40 zeros for ``before``, is compared with the default branch and those for whose names
     ``is_base``: a file is different if it is as in none of the commits from which the new ones go on.
 
+    With ``of_each_commit`` there are also the files of each new commit that are as in none of its parents, whatever
+    later commits take back.
+
     Raises ObjectNotFound for what is no commit.
     """
     is_new = before == ZERO_OID
     tips = _base_tips(repo, is_base) if is_new else [before]
-    commits = _new_commits(repo, tips, after) if is_new or with_commits else []
+    commits = _new_commits(repo, tips, after) if is_new or with_commits or of_each_commit else []
     if commits is None:
         return NewContents()
     files: frozenset[str] | None = frozenset()
     if with_files:
         bases = _bases(commits) if is_new else [before]
         files = _different(repo, bases, after) if commits or not is_new else frozenset()
+        if files is not None and of_each_commit:
+            files = _with_each(repo, commits, files)
     return NewContents(_described(repo, commits) if with_commits else (), files)
 
 
@@ -86,12 +93,33 @@ def _bases(commits: list[pygit2.Commit]) -> list[str]:
     return list(parents)[:_MOST_BASES] or [ZERO_OID]
 
 
-def _different(repo: pygit2.Repository, bases: list[str], after: str) -> frozenset[str] | None:
+def _budget() -> ReadBudget:
+    most = MOST_PATH_BYTES
+    return ReadBudget(lambda path: len(path.encode()), texts=most + 1, paths=most, entries=most)
+
+
+def _with_each(
+    repo: pygit2.Repository, commits: list[pygit2.Commit], files: frozenset[str]
+) -> frozenset[str] | None:
+    budget = _budget()
+    for commit in commits:
+        parents = [str(id_) for id_ in commit.parent_ids] or [ZERO_OID]
+        own = _different(repo, parents, str(commit.id), budget)
+        if own is None:
+            return None
+        files |= own
+    return files
+
+
+def _different(
+    repo: pygit2.Repository, bases: Sequence[str], after: str, budget: ReadBudget | None = None
+) -> frozenset[str] | None:
+    """The files that are as in none of the bases. Without ``budget`` each comparison has its own."""
     tree = find_commit(repo, after).tree_id
     files: frozenset[str] | None = None
     for base in bases:
         old = None if base == ZERO_OID else find_commit(repo, base).tree_id
-        changed = changed_paths(repo, old, tree, MOST_PATH_BYTES)
+        changed = changed_paths(repo, old, tree, budget or _budget())
         if changed is None:
             return None
         files = frozenset(changed) if files is None else files & frozenset(changed)
