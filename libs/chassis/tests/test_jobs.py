@@ -51,6 +51,20 @@ async def test_a_job_is_claimed_by_one_worker_only(database):
     assert sorted(len(claimed) for claimed in claims) == [0, 0, 0, 0, 1]
 
 
+async def test_a_lease_begins_after_the_wait_for_the_transaction(make_url):
+    database = Database(make_url(), metadata, pool=1)
+    jobs = Jobs(database)
+    await add(jobs)
+    async with database.transaction():
+        claim = asyncio.create_task(jobs.claim(["kind"]))
+        _, waiting = await asyncio.wait([claim], timeout=0.1)
+        assert waiting
+        end_of_wait = now()
+    assert len(await claim) == 1
+    assert (await row(jobs)).lease_until >= end_of_wait + jobs.lease
+    await database.close()
+
+
 async def test_a_job_that_waits_or_runs_is_not_added_twice(database):
     jobs = Jobs(database)
     assert [await add(jobs), await add(jobs)] == [True, False]

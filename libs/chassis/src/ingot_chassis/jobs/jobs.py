@@ -145,12 +145,12 @@ class Jobs:
 
     async def claim(self, kinds: list[str], limit: int = 1) -> list[Job]:
         """Take up to ``limit`` due jobs: waiting ones, and running ones whose worker is dead."""
-        moment = now()
         async with self.database.read() as db:
-            if await self._statements.due.first(db, kinds=kinds, at=moment, most=1) is None:
+            if await self._statements.due.first(db, kinds=kinds, at=now(), most=1) is None:
                 return []
-        until = moment + self.lease
         async with self.database.transaction() as tx:
+            moment = now()  # the lease begins after the wait for the transaction
+            until = moment + self.lease
             rows = await self._statements.claim.all(
                 tx, JobRow, kinds=kinds, at=moment, most=limit, owner=self.owner, lease_until=until
             )
