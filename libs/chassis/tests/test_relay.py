@@ -1,6 +1,7 @@
 """Events that are larger than NATS allows: the others go on, and what was too large is kept, told and sent later."""
 
 import asyncio
+import time
 from contextlib import AsyncExitStack
 from datetime import timedelta
 
@@ -14,7 +15,14 @@ from ingot_chassis.db.tables import now
 from ingot_chassis.events.bus import HEADER_BYTES, Bus, BusUnavailable
 from ingot_chassis.events.consumers import Consumers
 from ingot_chassis.events.doctor import examine
-from ingot_chassis.events.relay import ENVELOPE_BYTES, Relay, count_dead_lettered, count_unsent, send_again
+from ingot_chassis.events.relay import (
+    ENVELOPE_BYTES,
+    TURN_SECONDS,
+    Relay,
+    count_dead_lettered,
+    count_unsent,
+    send_again,
+)
 from ingot_chassis.jobs.loops import running
 
 from .messaging_world import Counted, metadata
@@ -136,3 +144,26 @@ async def test_the_age_of_what_waits_is_told_while_nats_is_down(messaging, own_n
     with pytest.raises(BusUnavailable):
         await messaging.relay.step()
     assert gauge("ingot_outbox_oldest_seconds", service="counter") > 299
+
+
+class CountedLocks(Database):
+    """Counts who asks for a lock."""
+
+    looks = 0
+
+    def exclusive(self, name):
+        self.looks += 1
+        return super().exclusive(name)
+
+
+async def test_a_relay_without_the_lock_does_not_look_at_it_with_every_commit(make_url):
+    database, bus = CountedLocks(make_url(), metadata), Bus("nats://127.0.0.1:1", name="counter")
+    async with database.exclusive("relay") as mine:
+        assert mine
+        began, database.looks = time.monotonic(), 0
+        async with running([("relay", Relay("counter", database, bus).run)]):
+            for number in range(30):
+                await emit(database, "a", number)
+        assert 1 <= database.looks <= 1 + (time.monotonic() - began) / TURN_SECONDS
+    await bus.close()
+    await database.close()

@@ -36,7 +36,8 @@ POLL_SECONDS = 1.0
 HOLD_SECONDS = 5.0
 """How long one holds the lock of the relay while events come, without asking whether it is still held."""
 TURN_SECONDS = 0.05
-"""The shortest time between two batches: under load one holds more, and a lone event waits for nothing."""
+"""The shortest time between two batches, or two looks at the lock: under load a batch holds more, and a lone event waits
+for nothing."""
 KEEP = timedelta(days=7)
 
 SENT = Counter("ingot_outbox_sent_total", "Events handed to JetStream", ["service"])
@@ -85,6 +86,8 @@ class Relay:
                     break
                 if sent < BATCH:
                     await asyncio.sleep(turn + TURN_SECONDS - time.monotonic())
+        if not mine:  # every commit of this process wakes it, and each look costs a transaction
+            await asyncio.sleep(TURN_SECONDS)
 
     def _is_mine(self, *, mine: bool) -> bool:
         if not mine:
