@@ -35,6 +35,10 @@ class NumberRow(TypedRow):
     number: int
 
 
+class PayloadRow(TypedRow):
+    payload: bytes
+
+
 BY_IDS = PreparedQuery(
     select(
         outbox.c.id,
@@ -46,6 +50,7 @@ BY_IDS = PreparedQuery(
     .order_by(outbox.c.seq),
     EventRow,
 )
+PAYLOADS = PreparedQuery(select(outbox.c.payload), PayloadRow)
 NOWHERE = PreparedQuery(select(Table("nowhere", MetaData(), Column("number", Integer)).c.number), NumberRow)
 
 
@@ -127,6 +132,17 @@ async def test_a_long_read_is_run_beside_and_short_ones_stay(database):
             assert (await long.first(db)).number == last
             for _ in range(last // 100):
                 assert (await count_up(2).first(db)).number == 2
+
+    assert len(statements) == 1
+
+
+@on_sqlite
+async def test_a_read_of_bytes_is_run_beside(database):
+    """SQLite does not count the bytes that it copies: rows of megabytes would take one tick."""
+    await add(database, "a")
+    with count_beside(database) as statements:
+        async with database.read() as db:
+            assert (await PAYLOADS.first(db)).payload == b"{}"
 
     assert len(statements) == 1
 

@@ -112,7 +112,7 @@ class PreparedQuery(Generic[_R]):
         if self._sqlite is None:
             self._sqlite = SqliteStatement(self._statement, db.dialect)
         statement, row = self._sqlite, self._sqlite_row
-        if not statement.is_whole:
+        if not statement.may_be_short:
             return None
         with client_span(lambda: statement_summary(self._statement)):
             rows = here.fetch(statement.sql, statement.values(values), only_first=only_first)

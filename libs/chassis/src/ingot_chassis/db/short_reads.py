@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
-from sqlalchemy import Dialect, Select
+from sqlalchemy import Dialect, LargeBinary, Select
 from sqlalchemy.types import TypeEngine
 
 from ingot_chassis.db.sqlite import configure_short_reads
@@ -66,11 +66,12 @@ class SqliteStatement:
         ]
         self._columns = [_from_driver(column.type, dialect) for column in statement.selected_columns]
         self._converts = any(self._columns)
+        self._has_bytes = any(isinstance(column.type, LargeBinary) for column in statement.selected_columns)
 
     @property
-    def is_whole(self) -> bool:
-        """Whether the text is the same for all values; SQLAlchemy writes lists into it."""
-        return "POSTCOMPILE" not in self.sql
+    def may_be_short(self) -> bool:
+        """False where SQLAlchemy writes lists into the text, or rows have bytes: SQLite does not count those it copies."""
+        return "POSTCOMPILE" not in self.sql and not self._has_bytes
 
     def values(self, by_name: dict[str, Any]) -> list[Any]:
         """In the order of the text. Raises KeyError for one that is missing."""
