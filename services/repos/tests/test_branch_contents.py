@@ -109,6 +109,19 @@ async def test_a_new_branch_is_compared_with_what_it_goes_on_from(ann, git_url, 
     assert (code, "'yarn.lock'" in output) == (1, True)
 
 
+@pytest.mark.parametrize("demand", [{"protected_file_patterns": "a.txt"}, {"require_signed_commits": True}])
+async def test_a_new_branch_does_not_go_on_from_what_another_rule_protects(ann, git_url, work, demand):
+    for name in ("wip/**", "wop"):
+        await protect(ann, name, enable_push=True)
+    await protect(ann, "w*/**", enable_push=True, **demand)
+    await protect(ann, "**", enable_push=True, **demand)
+    await commit(work, "a.txt")
+    for refs, code in (("master:wip/x", 0), ("master:wop", 0), ("master:new", 1), ("master:web/new", 1)):
+        ended, output = await push(ann, git_url, work, refs)
+        assert (ended, "protects the branch" in output) == (code, bool(code)), output
+    assert (await push(ann, git_url, work, "topic:new"))[0] == 0
+
+
 async def test_unprotected_files_are_pushed_by_those_who_may_not_push(ann, bob, git_url, work):
     await protect(
         ann, "master", unprotected_file_patterns="docs/**;*.md", protected_file_patterns="docs/law.md"

@@ -5,8 +5,7 @@ Pushes, changes by the API and merges are all judged here, before the branch mov
 
 import asyncio
 import re
-from collections.abc import Collection, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 import structlog
@@ -37,6 +36,8 @@ class _TooMuch(Exception):
 class ContentRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Patterns are of paths, any case of letters.
 
+    ``earlier``, for a new branch, are the names of rules before this one: what they name, this one does not protect.
+
     With ``refusal``, which says why, nothing but ``unprotected`` files may change, in no commit that comes, and one must.
     """
 
@@ -46,6 +47,7 @@ class ContentRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     protected: tuple[str, ...] = ()
     unprotected: tuple[str, ...] = ()
     refusal: str = ""
+    earlier: tuple[str, ...] = ()
 
     def question(self) -> str:
         """The rule as the hook of a push passes it on to ``ContentJudge.answer``."""
@@ -82,7 +84,7 @@ class ContentJudge:
             new_contents,
             change.before,
             change.after,
-            partial(globs.matches, rule.rule_name),
+            _is_of(rule),
             with_commits=rule.signed,
             with_files=bool(rule.protected or rule.refusal),
             # A branch must not get, by a merge or by what is taken back, what nobody could push alone.
@@ -121,27 +123,42 @@ def read_patterns(text: str) -> tuple[str, ...]:
     return tuple(part for part in parts if part)
 
 
+def _is_of(rule: ContentRule) -> Callable[[str], bool]:
+    """Whether the rule protects a branch. Where names are too many to be compared, no more of them are its own."""
+    own, earlier = _Patterns([rule.rule_name]), _Patterns(rule.earlier)
+
+    def protects(name: str) -> bool:
+        try:
+            return own.match(name) and not earlier.match(name)
+        except _TooMuch:  # then rather too many commits of a new branch are new
+            return False
+
+    return protects
+
+
 def _refusal_of_files(rule: ContentRule, files: Sequence[str]) -> str:
     """Why these files may not change; nothing if they may. Raises _TooMuch. Blocks."""
     protected, unprotected = _Patterns(rule.protected), _Patterns(rule.unprotected)
     for file in files:
-        if protected.match(file):
+        if protected.match(file.lower()):
             return f"the file {file!r} does not change"
+    if not rule.refusal:
+        return ""
     # A push without files would still let the branch lead to other commits.
-    return rule.refusal if rule.refusal and not (files and all(map(unprotected.match, files))) else ""
+    may_change = files and all(unprotected.match(file.lower()) for file in files)
+    return "" if may_change else rule.refusal
 
 
 class _Patterns:
-    """Patterns of paths. Few files get as far as a real comparison: how they begin and end is looked at first."""
+    """Patterns of names. Few names get as far as a real comparison: how they begin and end is looked at first."""
 
     def __init__(self, patterns: Collection[str]) -> None:
         self._names = {pattern for pattern in patterns if globs.is_plain(pattern)}
         self._others = [(pattern, *_ends(pattern)) for pattern in patterns if not globs.is_plain(pattern)]
         self._work = 0
 
-    def match(self, file: str) -> bool:
+    def match(self, name: str) -> bool:
         """Raises _TooMuch when this was compared too often."""
-        name = file.lower()
         return name in self._names or any(
             name.startswith(head) and name.endswith(tail) and self._compare(pattern, name)
             for pattern, head, tail in self._others
@@ -155,7 +172,7 @@ class _Patterns:
 
 
 def _ends(pattern: str) -> tuple[str, str]:
-    """What a path must begin and end with, as far as that is plain to see."""
+    """What a name must begin and end with, as far as that is plain to see."""
     if any(char in pattern for char in "[]{}\\"):
         return "", ""
     return re.split(r"[*?]", pattern)[0], re.split(r"[*?]", pattern)[-1]

@@ -6,6 +6,7 @@ it lets pass. Rules hold for owners as well; they may change the rules.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import takewhile
 
 import msgspec
 
@@ -106,7 +107,8 @@ class Rules(msgspec.Struct, frozen=True):
             yield RefRefusal(change.name, f"{text}: it is not deleted")
             return
         refusal = _refusal_of_push(rule, actor)
-        contents = _content_rule(row, rule, refusal)
+        earlier = self._earlier(row) if change.before == ZERO_OID else ()
+        contents = _content_rule(row, rule, refusal, earlier)
         if refusal and (change.before == ZERO_OID or not contents.unprotected):
             yield RefRefusal(change.name, f"{text}: {refusal}")
             return
@@ -126,6 +128,11 @@ class Rules(msgspec.Struct, frozen=True):
             yield RefRefusal(change.name, f"{text}: its history is not replaced", forced_only=True)
         if contents.signed or contents.protected or contents.refusal:
             yield RefRefusal(change.name, "", question=contents.question())
+
+    def _earlier(self, row: BranchProtectionRow) -> tuple[str, ...]:
+        """The patterns of the rules before one, as far as they may name a branch that its own pattern names too."""
+        names = (one.rule_name for one in takewhile(lambda one: one is not row, self.branches))
+        return tuple(name for name in names if not globs.is_plain(name) or globs.matches(row.rule_name, name))
 
     def _of_tag(self, actor: Actor, name: str, change: RefChange) -> Iterator[RefRefusal]:
         rows = [row for row in self.tags if globs.matches(row.name_pattern, name)]
@@ -238,7 +245,9 @@ def _refusal_of_push(rule: BranchRule, actor: Actor) -> str:
     return ""
 
 
-def _content_rule(row: BranchProtectionRow, rule: BranchRule, refusal: str = "") -> ContentRule:
+def _content_rule(
+    row: BranchProtectionRow, rule: BranchRule, refusal: str = "", earlier: tuple[str, ...] = ()
+) -> ContentRule:
     return ContentRule(
         repository_id=row.repository_id,
         rule_name=row.rule_name,
@@ -246,6 +255,7 @@ def _content_rule(row: BranchProtectionRow, rule: BranchRule, refusal: str = "")
         protected=read_patterns(rule.protected_file_patterns),
         unprotected=read_patterns(rule.unprotected_file_patterns),
         refusal=refusal,
+        earlier=earlier,
     )
 
 
