@@ -1,14 +1,20 @@
 """Backups of one shard: whole or not there, linked to the one before, and restored to a shard that has nothing."""
 
+import shutil
+import subprocess
 from argparse import Namespace
 
+import pygit2
 import pytest
 
 from ingot_chassis.errors import CannotStart
-from ingot_repos.git.backups import alone, list_whole
+from ingot_repos.git.backups import FolderCopy, alone, list_whole
+from ingot_repos.git.storage import Storage
 from ingot_repos.settings import Settings
 from ingot_repos.workers.backups import DUMPS, back_up, restore
 
+from .git_builders import commit as commit_to
+from .git_builders import set_branches
 from .lfs_client import FILE
 from .test_moves import fsck, upload
 from .world import commit, git, work_tree
@@ -102,3 +108,52 @@ async def test_dumps_wait_for_the_lock_and_one_backup_leaves_those_of_another(wo
     whole = await backup(world, to, databases=second)
     assert (whole / "databases" / "hooks.dump").read_text() == "second"
     assert len(list(first.iterdir())) == len(DUMPS)
+
+
+def act_after_copies(monkeypatch, suffix, copies, act):
+    """Let ``act`` happen when so many files with this suffix were copied."""
+    copy, count = shutil.copy2, 0
+
+    def copy_and_act(source, target):
+        nonlocal count
+        copy(source, target)
+        count += source.suffix == suffix
+        if count == copies and source.suffix == suffix:
+            act()
+
+    monkeypatch.setattr(shutil, "copy2", copy_and_act)
+
+
+def tip_of(repo):
+    return str(repo.references["refs/heads/main"].target)
+
+
+def run(storage, *command):
+    subprocess.run(["git", "-C", str(storage.path(1)), *command], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("packs_before", [1, 2, 3])
+def test_a_copy_has_all_objects_when_git_joins_packs_meanwhile(tmp_path, monkeypatch, packs_before):
+    storage = Storage(tmp_path / "storage")
+    repo = pygit2.Repository(str(storage.create(1, "main")))
+    for number in range(3):
+        set_branches(repo, main=commit_to(repo, {"a": b"%d" % number}, [] if not number else [tip_of(repo)]))
+        run(storage, "repack", "-d", "-q")
+    assert len(list(storage.path(1).glob("objects/pack/*.pack"))) == 3
+    act_after_copies(
+        monkeypatch, ".pack", packs_before, lambda: run(storage, "repack", "--geometric=2", "-d", "-n", "-q")
+    )
+    FolderCopy(storage.root, tmp_path / "copy", None).repositories()
+    assert len(list(storage.path(1).glob("objects/pack/*.pack"))) == 1
+    copy = Storage(tmp_path / "copy")
+    run(copy, "fsck", "--full")
+    assert tip_of(copy.open(1)) == tip_of(repo)
+
+
+def test_a_repository_that_is_deleted_while_it_is_copied_is_not_in_the_copy(tmp_path, monkeypatch):
+    storage = Storage(tmp_path / "storage")
+    for repository_id in (1, 2):
+        commit_to(pygit2.Repository(str(storage.create(repository_id, "main"))), {"a": b"a"})
+    act_after_copies(monkeypatch, "", 4, lambda: storage.delete(1))
+    FolderCopy(storage.root, tmp_path / "copy", None).repositories()
+    assert [path.name for path in tmp_path.glob("copy/repositories/*/*/*")] == ["2.git"]

@@ -17,7 +17,8 @@ UNFINISHED = ".unfinished"
 TIME = "%Y-%m-%dT%H-%M-%S-%fZ"
 PASSES_OVER_OBJECTS = 100
 LOOSE = "[0-9a-f][0-9a-f]"
-PACKED = ("*.pack", "*.rev", "*.idx")
+PACKED = (".pack", ".rev", ".idx")
+"""Git removes the index of a pack first: a copy of it says that the rest was there before."""
 
 
 def name_of(moment: datetime) -> str:
@@ -54,13 +55,12 @@ class FolderCopy:
         self._source, self._target, self._before = source, target, before
 
     def repositories(self) -> None:
-        """One pass over a folder of storage. A repository that was removed since the pass before stays as it was then."""
+        """Copy a folder of storage. A repository that is deleted, or moves away, meanwhile is not in the copy."""
         for repository in sorted(self._source.glob("repositories/*/*/*.git")):
-            with contextlib.suppress(FileNotFoundError):  # it was deleted meanwhile
-                self._repository(repository)
+            self._repository(repository)
 
     def files(self) -> None:
-        """One pass over a folder of uploads; what was removed since the pass before stays."""
+        """Copy a folder of uploads."""
         for path in self._files_below(self._source):
             with contextlib.suppress(FileNotFoundError):
                 self._immutable(path)
@@ -79,13 +79,14 @@ class FolderCopy:
         (staged / "refs").mkdir(parents=True)
         self._each(lambda: self._files_below(repository / "refs"), stage)
         self._each(lambda: (path for path in repository.glob("[!.]*") if _is_setting(path)), stage)
-        if not (repository / "HEAD").exists():  # it is being deleted
-            shutil.rmtree(staged)
-            return
         for folder in ("pack", "info"):
             (target / "objects" / folder).mkdir(parents=True, exist_ok=True)
         self._each(lambda: (repository / "objects").glob(f"{LOOSE}/[0-9a-f]*"), self._immutable)
-        self._each(lambda: self._packs(repository / "objects" / "pack"), self._immutable)
+        self._packs(repository / "objects" / "pack")
+        if not (repository / "HEAD").exists():  # a folder that is gone looks like an empty one
+            shutil.rmtree(staged)
+            shutil.rmtree(target)
+            return
         for entry in target.iterdir():
             if entry.name != "objects":
                 shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
@@ -93,9 +94,23 @@ class FolderCopy:
             entry.rename(target / entry.name)
         staged.rmdir()
 
-    def _packs(self, folder: Path) -> Iterator[Path]:
-        for pattern in PACKED:
-            yield from folder.glob(pattern)
+    def _packs(self, folder: Path) -> None:
+        """Copy all packs that are there at one time: what git puts together meanwhile goes from one to another."""
+        for _ in range(PASSES_OVER_OBJECTS):
+            before = _packs_in(folder)
+            with contextlib.suppress(FileNotFoundError):
+                for path in before:
+                    self._pack(path)
+                # A list that is read while packs come and go may lack both the old ones and the new one.
+                if _packs_in(folder) == before:
+                    return
+        raise self._restless()
+
+    def _pack(self, index: Path) -> None:
+        for suffix in PACKED:
+            path = index.with_suffix(suffix)
+            if suffix != ".rev" or path.exists():
+                self._immutable(path)
 
     def _each(self, paths: Callable[[], Iterator[Path]], copy: Callable[[Path], None]) -> None:
         """Copy all ``paths``; look again when one went away, for git has then put it into another file."""
@@ -106,7 +121,10 @@ class FolderCopy:
             except FileNotFoundError:
                 continue
             return
-        raise OSError(f"files of {self._source} do not hold still")
+        raise self._restless()
+
+    def _restless(self) -> OSError:
+        return OSError(f"files of {self._source} do not hold still")
 
     def _files_below(self, folder: Path) -> Iterator[Path]:
         for top, _, names in os.walk(folder):
@@ -128,6 +146,11 @@ class FolderCopy:
         copied = target.with_name(f"{target.name}.copy")
         shutil.copy2(path, copied)
         copied.rename(target)
+
+
+def _packs_in(folder: Path) -> list[Path]:
+    """Their indexes, which git writes last."""
+    return sorted(folder.glob("*.idx"))
 
 
 def _is_setting(path: Path) -> bool:
