@@ -1,10 +1,15 @@
 """Merges that somebody made by git: recorded where the repository allows it, and where they are true."""
 
+import asyncio
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
-from .builders import APP, JOINED, NEXT, history_commit, repository
+from ingot_issues.core import mergeability
+from ingot_issues.store import counters
+
+from .builders import APP, JOINED, NEXT, history_commit, push, repository
 from .world import World
 
 
@@ -62,3 +67,18 @@ async def test_merges_are_recorded_only_where_the_repository_allows_it(world):
     await world.propose()
     refused = await merge_manually(world, merge_commit_id=JOINED)
     assert (refused.status_code, "manually-merged" in refused.json()["message"]) == (405, True)
+
+
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+async def test_a_merge_waits_for_other_writers_before_it_takes_the_pull_request(world):
+    """The push arrives meanwhile: its consumer holds the counter, and writes to the pull request."""
+    world.repos.repositories[APP] = repository(allow_manual_merge=True)
+    await world.propose()
+    waits = text("SELECT count(*) FROM pg_locks WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))")
+    async with world.db.transaction() as tx:
+        await counters.lock(tx, APP)
+        merge = asyncio.create_task(merge_manually(world, merge_commit_id=JOINED))
+        while not merge.done() and not (await tx.execute(waits)).scalar_one():
+            pass
+        await mergeability.invalidate(tx, world.components.jobs, push(after=NEXT))
+    assert (await merge).status_code == 200
