@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from ingot_contracts.repos import MergeRule
 from ingot_issues.core import mergeability
 from ingot_issues.store import counters
 
@@ -67,6 +68,31 @@ async def test_merges_are_recorded_only_where_the_repository_allows_it(world):
     await world.propose()
     refused = await merge_manually(world, merge_commit_id=JOINED)
     assert (refused.status_code, "manually-merged" in refused.json()["message"]) == (405, True)
+
+
+async def test_merges_are_recorded_only_for_those_who_may_merge_into_the_branch(world):
+    world.repos.repositories[APP] = repository(allow_manual_merge=True)
+    world.repos.merge_rules[APP, "main"] = MergeRule(rule_name="main", may_merge=False, required_approvals=1)
+    await world.open_issue()
+    await world.propose(body="closes #1")
+    body = {"Do": "manually-merged", "merge_commit_id": JOINED}
+    world.repos.branches[APP, "main"] = NEXT
+    refused = await world.call("POST", "/pulls/2/merge", body, as_=2)
+    assert (refused.status_code, "not among those who may merge" in refused.json()["message"]) == (405, True)
+    assert (await world.call("POST", "/pulls/2/merge", body | {"force_merge": True})).status_code == 405
+    assert await world.issue_states(1, 2) == ["open", "open"]
+    world.repos.merge_rules[APP, "main"] = MergeRule(rule_name="main", required_approvals=1)
+    assert (await world.call("POST", "/pulls/2/merge", body, as_=2)).status_code == 200
+    assert await world.issue_states(1, 2) == ["closed", "closed"]
+
+
+async def test_who_may_override_the_rule_records_a_merge(world):
+    world.repos.repositories[APP] = repository(allow_manual_merge=True)
+    rule = MergeRule(rule_name="main", may_merge=False, may_override=True)
+    world.repos.merge_rules[APP, "main"] = rule
+    await world.propose()
+    assert (await merge_manually(world, merge_commit_id=JOINED)).status_code == 405
+    assert (await merge_manually(world, merge_commit_id=JOINED, force_merge=True)).status_code == 200
 
 
 @pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)

@@ -95,11 +95,13 @@ async def merge(request: IssuesRequest, index: int, data: MergePullRequest) -> R
     """
     pull, context = await pull_of(request, index), await request.context()
     repos, principal_token = request.components.repos, request.principal_token
+    options = data.options(context.repository)
     if data.style == "manually-merged":
         sha = (data.merge_commit_id or data.mergecommitid).lower()
-        await record_manual_merge(request.db, repos, context, pull, sha, principal_token)
+        await record_manual_merge(
+            request.db, repos, context, pull, sha, principal_token, overrides=options.overrides
+        )
         return Response(b"", media_type="text/plain")
-    options = data.options(context.repository)
     try:
         await merge_pull(request.db, repos, context, pull, options, principal_token)
     except NotAllowed:

@@ -9,6 +9,7 @@ from ingot_contracts.pulls import Merged
 from ingot_issues.clients.repos import HttpRepos
 from ingot_issues.core import merges
 from ingot_issues.core.issues import references_of
+from ingot_issues.core.protections import refuse_outsider
 from ingot_issues.core.repository_context import RepositoryContext
 from ingot_issues.store.issues import PullDetails
 
@@ -22,14 +23,23 @@ async def record_manual_merge(
     pull: PullDetails,
     sha: str,
     principal_token: str,
+    *,
+    overrides: bool,
 ) -> None:
     """Record that somebody merged by git, as the commit ``sha`` of the base branch, and pushed that.
 
+    Any commit of the base branch will do: one that was squashed or rebased does not have the head among its parents.
+    Only who may merge into the branch may say that, or with ``overrides`` who may override its rule.
     Raises NotAllowed, Conflict and MergeRefused as ``merge_saga.merge_pull``, and Invalid.
     """
     merges.refuse_ended(pull)
     if not context.repository.allow_manual_merge:
         raise merges.MergeRefused("the repository does not allow the merge style manually-merged")
+    rule = await repos.merge_rule(
+        context.repository.id, pull.base_branch, pull.head_sha, principal_token, actor_id=context.actor_id
+    )
+    if not (overrides and rule.may_override):
+        refuse_outsider(rule)
     if not FULL_ID.fullmatch(sha):
         raise Invalid.field("merge_commit_id", "invalid", "is not the full id of a commit")
     try:

@@ -31,11 +31,9 @@ async def refuse_unmet(db: Executor, rule: MergeRule, pull: AnyPull, *, outdated
 
     ``outdated``: the base has commits that the head lacks. Checks are those of the head that was asked about.
     """
+    refuse_outsider(rule)
     if not rule.rule_name:
         return
-    text = f"the rule {rule.rule_name!r} protects the branch"
-    if not rule.may_merge:
-        raise MergeRefused(f"{text}: you are not among those who may merge into it")
     decisions = await reviews.list_decisions(db, pull.id)
     missing = _missing_reviews(rule, decisions, pull.head_sha)
     if rule.block_on_official_review_requests and await reviews.count_official_requests(db, pull.id):
@@ -45,7 +43,17 @@ async def refuse_unmet(db: Executor, rule: MergeRule, pull: AnyPull, *, outdated
     if rule.missing_checks:
         missing.append(f"these checks have not succeeded: {', '.join(rule.missing_checks)}")
     if missing:
-        raise MayCome(f"{text}: {'; '.join(missing)}")
+        raise MayCome(f"{_words(rule)}: {'; '.join(missing)}")
+
+
+def refuse_outsider(rule: MergeRule) -> None:
+    """Raises MergeRefused for somebody who may not merge into the branch at all."""
+    if rule.rule_name and not rule.may_merge:
+        raise MergeRefused(f"{_words(rule)}: you are not among those who may merge into it")
+
+
+def _words(rule: MergeRule) -> str:
+    return f"the rule {rule.rule_name!r} protects the branch"
 
 
 def _missing_reviews(rule: MergeRule, decisions: Sequence[DecisionRow], head_sha: str) -> list[str]:
