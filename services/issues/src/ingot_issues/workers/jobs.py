@@ -1,15 +1,10 @@
 """The jobs: comparing branches, deleting head branches, references to other repositories, messages of long pushes, notifications."""
 
 import asyncio
-from collections.abc import Sequence
-from datetime import datetime
-from typing import NamedTuple
 
 import msgspec
-from cachetools import LRUCache
 
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.tables import now
 from ingot_chassis.errors import NotFound
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work
@@ -39,17 +34,9 @@ from ingot_issues.store import comments, issue_rows, mentions, repositories
 from ingot_issues.store import notifications as threads
 from ingot_issues.store import scheduled_merges as scheduled_merge_rows
 from ingot_issues.store.issue_rows import PullRow
+from ingot_issues.workers.watchers import Watchers
 
 QUESTIONS_AT_ONCE = 10
-
-
-MOST_WATCHED = 1_000
-"""Repositories whose watchers are remembered, as far as they may be."""
-
-
-class _Watchers(NamedTuple):
-    asked_at: datetime
-    ids: Sequence[int]
 
 
 class JobHandlers:
@@ -57,7 +44,7 @@ class JobHandlers:
 
     def __init__(self, database: Database, jobs: Jobs, repos: HttpRepos, presenter: Presenter) -> None:
         self._db, self._jobs, self._repos, self._presenter = database, jobs, repos, presenter
-        self._watchers: LRUCache[int, _Watchers] = LRUCache(MOST_WATCHED)
+        self._watchers = Watchers(repos)
 
     def handlers(self) -> dict[str, Work]:
         """By kind."""
@@ -208,7 +195,7 @@ class JobHandlers:
     async def notify(self, job: Job) -> None:
         """Tell people what happened to an issue, as far as they may read the repository."""
         task = msgspec.json.decode(job.payload, type=Notify)
-        watcher_ids = await self._watcher_ids(task)
+        watcher_ids = await self._watchers.ids(task.repository_id, task.at)
         async with self._db.read() as db:
             named_ids = await notifications.mentioned_ids(db, task)
             recipient_ids = await notifications.recipients(db, task, watcher_ids, named_ids)
@@ -234,18 +221,6 @@ class JobHandlers:
                 )
                 await mentions.save(tx, task.issue_id, readers & named_ids)
             await self._jobs.finish(tx, job)
-
-    async def _watcher_ids(self, task: Notify) -> Sequence[int]:
-        """Who watches the repository: one answer does for all that happened before it was asked for."""
-        watchers = self._watchers.get(task.repository_id)
-        if watchers is None or watchers.asked_at < task.at:
-            asked_at = now()
-            try:
-                ids = await self._repos.watchers(task.repository_id)
-            except NotFound:  # repos is of an older release
-                ids = []
-            watchers = self._watchers[task.repository_id] = _Watchers(asked_at, ids)
-        return watchers.ids
 
     def _context(
         self, repository: Repository, actor_id: int, *, restricted: bool = False
