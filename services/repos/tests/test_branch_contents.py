@@ -82,6 +82,14 @@ async def test_a_push_over_ssh_is_judged_by_the_same_rules(world, ann, work):
     assert await tip_of(ann, "other") is not None
 
 
+async def test_a_push_whose_files_take_too_long_to_be_compared_is_refused(ann, git_url, work):
+    pattern = f"*{{{','.join('a' * 50)}}}{'**a' * 48}"
+    await protect(ann, "master", enable_push=True, protected_file_patterns=pattern)
+    await commit(work, f"{'a' * 99}/" * 20 + "b")
+    code, output = await push(ann, git_url, work, "master")
+    assert (code, "takes too long; push them in parts" in output) == (1, True), output
+
+
 async def test_what_a_push_takes_back_again_has_not_changed(ann, git_url, work):
     await protect(ann, "master", enable_push=True, protected_file_patterns="a.txt")
     await commit(work, "a.txt", "two\n")

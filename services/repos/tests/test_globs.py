@@ -37,6 +37,22 @@ def test_a_pattern_that_cannot_be_read_is_refused(pattern):
         globs.matches(pattern, "a")
 
 
+@pytest.mark.parametrize(
+    ("pattern", "steps"),
+    [
+        ("main", 1),
+        ("docs/**", 2),
+        ("*.md", 5),
+        ("{a,b}/*x", 6),
+        ("v[0-9]", 3),
+        ("*[ab]", 4),
+        ("*{a,b,c}**d", 15),
+    ],
+)
+def test_the_work_of_a_pattern_is_all_that_follows_its_first_star(pattern, steps):
+    assert globs.steps(pattern) == steps
+
+
 def test_no_pattern_takes_long():
     began = time.process_time()
     for pattern in ("*a" * 120, "**a" * 80, "?*" * 120, "{a*,b*}" * 5 + "*a" * 100):

@@ -25,8 +25,8 @@ log = structlog.get_logger()
 UNKNOWN = "what the push brings could not be looked at; push again"
 MOST_PATTERNS = 50
 _SHOWN = 12
-_MOST_COMPARED = 2_000_000
-"""Characters of paths, some seconds of work for the worst patterns."""
+_MOST_STEPS = 5_000_000
+"""Steps of ``globs``, some seconds of work."""
 
 
 class _TooMuch(Exception):
@@ -95,13 +95,12 @@ class ContentJudge:
             return f"{text}: more than {MOST_COMMITS} new commits are not looked at; push them in parts"
         if unverified := await self._unverified(contents.commits):
             return f"{text}: the commit {unverified[:_SHOWN]} has no verified signature"
-        too_many = f"{text}: more files change than are looked at; push them in parts"
         if contents.files is None:
-            return too_many
+            return f"{text}: more files change than are looked at; push them in parts"
         try:
             reason = await asyncio.to_thread(_refusal_of_files, rule, sorted(contents.files))
         except _TooMuch:
-            return too_many
+            return f"{text}: to compare the files that change with its patterns takes too long; push them in parts"
         return f"{text}: {reason}" if reason else ""
 
     async def _unverified(self, commits: Collection[NewCommit]) -> str:
@@ -155,7 +154,7 @@ class _Patterns:
     def __init__(self, patterns: Collection[str]) -> None:
         self._names = {pattern for pattern in patterns if globs.is_plain(pattern)}
         self._others = [(pattern, *_ends(pattern)) for pattern in patterns if not globs.is_plain(pattern)]
-        self._work = 0
+        self._steps = 0
 
     def match(self, name: str) -> bool:
         """Raises _TooMuch when this was compared too often."""
@@ -165,8 +164,8 @@ class _Patterns:
         )
 
     def _compare(self, pattern: str, name: str) -> bool:
-        self._work += len(name)
-        if self._work > _MOST_COMPARED:
+        self._steps += len(name) * globs.steps(pattern)
+        if self._steps > _MOST_STEPS:
             raise _TooMuch
         return globs.matches(pattern, name)
 

@@ -19,10 +19,11 @@ class InvalidPattern(ValueError):
 
 
 class Token(msgspec.Struct, frozen=True):
-    """One character of a name that ``fits``; with ``repeats`` any number of them, also none."""
+    """One character of a name that ``fits``; with ``repeats`` any number of them, also none. ``steps`` is its work."""
 
     fits: Callable[[str], bool]
     repeats: bool = False
+    steps: int = 1
 
 
 def matches(pattern: str, name: str) -> bool:
@@ -34,6 +35,12 @@ def matches(pattern: str, name: str) -> bool:
 def compile_pattern(pattern: str) -> tuple[tuple[Token, ...], ...]:
     """The pattern without braces, once for each of their words. Raises InvalidPattern."""
     return tuple(_tokens(one) for one in _without_braces(pattern))
+
+
+@lru_cache(maxsize=1000)
+def steps(pattern: str) -> int:
+    """How many comparisons each character of a name takes at most. Raises InvalidPattern."""
+    return sum(_steps(tokens) for tokens in compile_pattern(pattern))
 
 
 def is_plain(pattern: str) -> bool:
@@ -86,7 +93,7 @@ def _tokens(pattern: str) -> tuple[Token, ...]:
                 end = pattern.find("]", position + 1)
                 if end < 0:
                     raise InvalidPattern("a bracket is not closed")
-                tokens.append(Token(_set(pattern[position:end])))
+                tokens.append(Token(_set(pattern[position:end]), steps=end - position))
                 position = end + 1
             case "\\" if position < len(pattern):
                 tokens.append(Token(pattern[position].__eq__))
@@ -124,6 +131,12 @@ def _fits(tokens: tuple[Token, ...], name: str) -> bool:
         if not positions:
             return False
     return len(tokens) in positions
+
+
+def _steps(tokens: tuple[Token, ...]) -> int:
+    """Up to the first star one position is followed, then all of them, and the end, at once."""
+    star = next((number for number, token in enumerate(tokens) if token.repeats), len(tokens))
+    return max(1 + sum(token.steps for token in tokens[star:]), *(token.steps for token in tokens[:star]), 1)
 
 
 def _skip(tokens: tuple[Token, ...], positions: set[int]) -> set[int]:
