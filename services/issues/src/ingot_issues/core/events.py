@@ -222,7 +222,7 @@ def clip_event(event: _Event) -> _Event:
     return msgspec.structs.replace(fitting, omitted=omitted)
 
 
-def _fit(value: str | list[Any] | msgspec.Struct, room: int, remainder: Remainder) -> Any:
+def _fit(value: str | int | list[Any] | msgspec.Struct, room: int, remainder: Remainder) -> Any:
     """``value`` with texts of ``room`` bytes at most, unless their fields have another limit; itself when it fits."""
     if isinstance(value, str):
         start = clip(value, room)
@@ -230,6 +230,8 @@ def _fit(value: str | list[Any] | msgspec.Struct, room: int, remainder: Remainde
         return start
     if isinstance(value, list):
         return [_fit(item, room, remainder) for item in value]
+    if isinstance(value, int):
+        return value
     changed: dict[str, Any] = {}
     for name, own, most in _fields(type(value)):
         field, own_room = getattr(value, name), own or room
