@@ -19,7 +19,8 @@ from ingot_contracts.topology import SERVICES
 
 from .manifests import K8S, ROOT, named, written
 
-FROM_THE_COLLECTOR = {"up"}
+FROM_THE_COLLECTOR = {"up", "kube_cronjob_created", "kube_cronjob_status_last_successful_time"}
+"""The latter two by way of kube-state-metrics."""
 ADDED_BY_THE_COLLECTOR = {"job", "pod", "namespace", "instance", "le"}
 WAITING = [("issues", "job", "waiting", "run_at"), ("hooks", "delivery", "pending", "next_attempt_at")]
 ENDINGS = {
