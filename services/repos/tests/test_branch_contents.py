@@ -6,8 +6,7 @@ from asyncio.subprocess import PIPE
 
 import pytest
 
-from ingot_repos.core.branch_contents import UNKNOWN
-from ingot_repos.git.hook_questions import process_name
+from ingot_repos.git.hook_questions import UNKNOWN, HookQuestions, process_name
 from ingot_repos.git.update_hook import ANSWER_SECONDS, RefRefusal, hook_environment, hooks_folder
 
 from .code_world import opened
@@ -274,6 +273,43 @@ async def test_a_push_does_not_wait_for_a_process_that_was_killed(tmp_path):
         assert await run_hook(tmp_path, "{}", **{ANSWER_SECONDS: "0.1"}) == (1, UNKNOWN)
     finally:
         os.close(descriptor)
+
+
+@pytest.mark.parametrize(
+    ("reason", "shown"), [(ValueError("no answer"), UNKNOWN), (OSError(), UNKNOWN), ("no \udcff", "no ?")]
+)
+async def test_a_push_does_not_wait_for_an_answer_that_fails(tmp_path, reason, shown):
+    async def answer(question, change):
+        if isinstance(reason, Exception):
+            raise reason
+        return reason
+
+    questions = HookQuestions(tmp_path, answer)
+    await questions.open()
+    try:
+        assert await run_hook(tmp_path, "{}", **{ANSWER_SECONDS: "20"}) == (1, shown)
+    finally:
+        await questions.close()
+
+
+async def test_a_question_that_cannot_be_read_is_answered(tmp_path):
+    async def answer(question, change):
+        return ""
+
+    questions = HookQuestions(tmp_path, answer)
+    await questions.open()
+    own = tmp_path / "questions" / process_name() / "own"
+    own.mkdir()
+    (own / "question").write_text("refs/heads/master\n")
+    os.mkfifo(own / "answer")
+    descriptor = os.open(own / "answer", os.O_RDWR)
+    try:
+        (own.parent / "asked").write_text("own\n")
+        line = await asyncio.wait_for(asyncio.to_thread(os.read, descriptor, 1000), 20)
+        assert line.decode().strip() == f"-{UNKNOWN}"
+    finally:
+        os.close(descriptor)
+        await questions.close()
 
 
 async def test_a_question_without_an_answer_refuses_the_push(world, questions):

@@ -14,6 +14,7 @@ from ingot_chassis.errors import Denied
 from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.core import globs
 from ingot_repos.core.signatures import Signed, verify_all
+from ingot_repos.git.hook_questions import UNKNOWN
 from ingot_repos.git.new_contents import MOST_COMMITS, NewCommit, new_contents
 from ingot_repos.git.read_cache import SharedCache
 from ingot_repos.git.refs import BRANCHES, RefChange
@@ -22,7 +23,6 @@ from ingot_repos.git.update_hook import RefRefusal
 
 log = structlog.get_logger()
 
-UNKNOWN = "what the push brings could not be looked at; push again"
 MOST_PATTERNS = 50
 _SHOWN = 12
 _MOST_STEPS = 5_000_000

@@ -20,6 +20,8 @@ from ingot_repos.git.refs import RefChange
 
 log = structlog.get_logger()
 
+UNKNOWN = "what the push brings could not be looked at; push again"
+"""The reason for a push that was not judged."""
 _ABANDONED_SECONDS = 2 * 3600.0
 _LONGEST_LINE = 2000
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
@@ -31,7 +33,7 @@ def process_name() -> str:
 
 
 class HookQuestions:
-    """``answer(question, change)`` says why a ref may not move, or nothing.
+    """``answer(question, change)`` says why a ref may not move, or nothing. If it fails, the ref does not move.
 
     Args:
         root: the folder of the storage.
@@ -93,10 +95,15 @@ class HookQuestions:
 
     async def _reply(self, folder: Path) -> None:
         """Answer the question in a folder: a line of ``+`` alone, or of ``-`` and the reason."""
-        with contextlib.suppress(OSError):  # the hook was killed
+        try:
             ref, before, after, question = os.fsdecode((folder / "question").read_bytes()).split("\n")[:4]
             reason = await self._answer(question, RefChange(ref, before, after))
-            line = f"-{_CONTROL.sub('?', reason)}".encode()[:_LONGEST_LINE] if reason else b"+"
+        except Exception:
+            log.exception("a question of the hook was not answered")
+            reason = UNKNOWN
+        text = f"-{_CONTROL.sub('?', reason)}" if reason else "+"
+        line = text.encode(errors="replace")[:_LONGEST_LINE]
+        with contextlib.suppress(OSError):  # the hook was killed
             descriptor = os.open(folder / "answer", os.O_WRONLY | os.O_NONBLOCK)
             try:
                 os.write(descriptor, line + b"\n")

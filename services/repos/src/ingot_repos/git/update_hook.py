@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from ingot_repos.git.configuration import PROPOSALS
-from ingot_repos.git.hook_questions import process_name
+from ingot_repos.git.hook_questions import UNKNOWN, process_name
 
 REFUSALS = "INGOT_REFUSALS"
 PROCESS = "INGOT_PROCESS"
@@ -54,7 +54,7 @@ printf '%s\n' "$INGOT_REFUSALS" | {
     done
     exit 0
 }
-""".replace("UNKNOWN", "what the push brings could not be looked at; push again")
+""".replace("UNKNOWN", UNKNOWN)
 _PRE_RECEIVE = r"""#!/bin/sh
 # Lines of old id, new id, ref. The new objects are looked through to the end, or the push is refused.
 updates=$(cat)
