@@ -5,9 +5,11 @@ import asyncio
 import pytest
 
 from ingot_chassis.jobs.workers import Workers
+from ingot_chassis.security.keys import SigningKey
+from ingot_chassis.security.principal import ServiceIdentity
 from ingot_repos.core import moves
 from ingot_repos.core.job_kinds import on_shard
-from ingot_repos.core.moves import MOST_LOCKS
+from ingot_repos.core.moves import MOST_LOCKS, NotNow
 from ingot_repos.git import copies
 from ingot_repos.store import shards
 from ingot_repos.workers.moves import MoveJobs
@@ -17,7 +19,7 @@ from .lfs_client import FILE, put
 from .shard_world import two_shards
 from .test_moves import files_of, fsck, make_due, request_move, shard_of, upload
 from .test_shard_commands import refusal, said
-from .world import git, migrate
+from .world import CALLERS, git, migrate
 
 
 @pytest.fixture
@@ -140,6 +142,50 @@ async def test_a_move_can_be_cancelled_at_each_step(worlds, ann, monkeypatch, st
     await request_move(a, app["id"], "a", "b")
     await b.components.move_workers.step()
     assert await shard_of(a, app["id"]) == "b"
+
+
+async def step_in_vain(world, error):
+    """Let the worker try a move, which ends with this error."""
+    assert await world.components.move_workers.step() == 1
+    job = await move_job(world)
+    assert (job.state, job.last_error) == ("waiting", error)
+    await make_due(world)
+
+
+async def test_a_source_that_answers_404_costs_no_original_in_a_store_of_both(make_database, tmp_path):
+    store = tmp_path / "store"
+    async with two_shards(make_database("repos", migrate), tmp_path, objects_url=store.as_uri()) as (a, b, _):
+        ann = a.user(1, "ann")
+        app = await ann.create("app", auto_init=True)
+        await upload(ann)
+        # The source shows nothing to other services.
+        b.components.shards._identity = ServiceIdentity("issues", CALLERS._peer_keys["issues"])
+        await request_move(a, app["id"], "a", "b")
+        await step_in_vain(b, "NotFound('NotFound')")
+        await cancel(a)
+        assert await b.components.move_workers.step() == 1
+        assert (await move_job(a)).last_error == "cancelled"
+        (original,) = [file for file in store.rglob("*") if file.is_file()]
+        assert original.read_bytes() == FILE
+
+
+async def test_copies_of_an_earlier_worker_are_removed_without_the_source(worlds, ann, monkeypatch):
+    a, b, _ = worlds
+    app = await ann.create("app", auto_init=True)
+    await upload(ann)
+    await request_move(a, app["id"], "a", "b")
+
+    async def break_off(*args, **named):
+        raise NotNow("an end")
+
+    monkeypatch.setattr(MoveJobs, "_change", break_off)
+    await step_in_vain(b, "NotNow('an end')")
+    monkeypatch.undo()
+    assert (len(files_of(a)), len(files_of(b))) == (1, 1)
+    b.components.shards._identity = ServiceIdentity("repos", SigningKey.generate())
+    await cancel(a)
+    assert await b.components.move_workers.step() == 1
+    assert (len(files_of(a)), len(files_of(b))) == (1, 0)
 
 
 async def test_operators_cancel_moves_that_wait(worlds, ann):

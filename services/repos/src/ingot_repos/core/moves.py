@@ -54,12 +54,16 @@ class Discard(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a move is; ``locks`` in vain, in which what came meanwhile took too long."""
+    """How far a move is; ``locks`` in vain, in which what came meanwhile took too long.
 
-    phase: str
-    copied_bytes: int
-    repositories: int
+    ``asset_keys`` are those of files of releases that the target had not before, so these are copies of the move.
+    """
+
+    phase: str = ""
+    copied_bytes: int = 0
+    repositories: int = 0
     locks: int = 0
+    asset_keys: set[str] = set()
 
 
 async def request_move(tx: Tx, jobs: Jobs, network: Sequence[MemberRow], source: str, target: str) -> str:

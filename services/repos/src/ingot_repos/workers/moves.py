@@ -96,9 +96,8 @@ class MoveJobs:
             await copy.report("changing")
             await self._change(job, copy, members, payload.source, is_shared=await copy.is_shared_store())
         except GiveUp:
-            ids = [row.id for row in members]
-            await self._abandon(ids)
-            await self._objects.delete(await copy.asset_keys(ids))
+            await self._abandon([row.id for row in members])
+            await self._objects.delete(copy.asset_keys)
             raise
         for row in members:
             await asyncio.to_thread(self._storage.clear, row.id)

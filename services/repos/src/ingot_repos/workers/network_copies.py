@@ -10,7 +10,7 @@ import msgspec
 import structlog
 
 from ingot_chassis.db.database import Database
-from ingot_chassis.errors import NotFound, Unavailable
+from ingot_chassis.errors import NotFound
 from ingot_chassis.jobs.jobs import Job
 from ingot_chassis.jobs.workers import GiveUp
 from ingot_chassis.objects.store import ObjectStore
@@ -52,9 +52,11 @@ class NetworkCopy:
         self._job, self._source, self._target = job, source, target
         self._shared = dict[tuple[int, str], Path]()
         self._copied, self._repositories, self._reported = 0, 0, 0.0
-        self.locks = msgspec.json.decode(job.progress, type=Progress).locks if job.progress else 0
+        earlier = msgspec.json.decode(job.progress, type=Progress) if job.progress else Progress()
+        self.locks = earlier.locks
         """How often the repositories were locked in vain."""
-        self._asset_keys = list[str]()
+        self.asset_keys = earlier.asset_keys
+        """Of the copies of files of releases, also of an earlier worker; never of originals in a store of both shards."""
 
     async def repository(self, row: MemberRow) -> None:
         """Copy a repository, and let git look whether all is there; it may change meanwhile. Raises NotNow, GiveUp."""
@@ -104,26 +106,17 @@ class NetworkCopy:
         """Copy files of releases, under their keys; the ``uuid`` of each. Raises GiveUp."""
         async with self._db.read() as db:
             rows = await release_assets.list_of_repository(db, row.id)
-        for one in rows:
-            key = assets.object_key(row.id, one.uuid)
-            if await self._objects.size(key) != one.size:
-                await self._store(row, key, key, one.size, one.sha256)
-                self._asset_keys.append(key)
+        keys = {one.uuid: assets.object_key(row.id, one.uuid) for one in rows}
+        sizes = {one.uuid: await self._objects.size(keys[one.uuid]) for one in rows}
+        missing = [one for one in rows if sizes[one.uuid] != one.size]
+        self.asset_keys |= {keys[one.uuid] for one in missing if sizes[one.uuid] is None}
+        if missing:
+            await self.report(
+                "copying"
+            )  # noted before they are there, so that a worker that dies leaves none
+        for one in missing:
+            await self._store(row, keys[one.uuid], keys[one.uuid], one.size, one.sha256)
         return [one.uuid for one in rows]
-
-    async def asset_keys(self, ids: Sequence[int]) -> list[str]:
-        """Of the copies of files of releases: also of an earlier worker, if the source says that it has its own."""
-        try:
-            if await self.is_shared_store():
-                return []
-        except (OSError, Unavailable):
-            return self._asset_keys
-        keys = []
-        for repository_id in ids:
-            async with self._db.read() as db:
-                rows = await release_assets.list_of_repository(db, repository_id)
-            keys += [assets.object_key(repository_id, one.uuid) for one in rows]
-        return keys
 
     async def is_shared_store(self) -> bool:
         """Whether both shards store such files in one place: what one of them stores the other one has."""
@@ -140,7 +133,7 @@ class NetworkCopy:
 
     async def report(self, phase: str) -> None:
         """Note how far it is, for `ingot-repos shards`. Raises GiveUp when the move was cancelled."""
-        progress = Progress(phase, self._copied, self._repositories, self.locks)
+        progress = Progress(phase, self._copied, self._repositories, self.locks, self.asset_keys)
         async with self._db.transaction() as tx:
             await check_cancellation(tx, self._job)
             await shards.report(tx, self._job, msgspec.json.encode(progress).decode())
