@@ -2,7 +2,7 @@
 
 The simulation places repositories as repos does (a fork beside its parent, any other where the request came to), and
 asks `ingot_repos.core.rebalancing` what has to move, as `ingot-repos shards rebalance` and `drain` do. Nothing is
-moved: a repository is a size, and whether it changed in the last day. ``python benchmarks/shards.py [--repositories N]
+moved: a repository is a size, and whether git clients asked for it. ``python benchmarks/shards.py [--repositories N]
 [--shards N] [--folders N] [--only simulation|start]``.
 """
 
@@ -36,8 +36,8 @@ MEDIAN_BYTES, DEVIATION, LARGEST_BYTES = 300_000, 2.6, 20_000_000_000
 """Of the log-normal distribution of sizes: half a thousandth of them have more than a gigabyte."""
 FORKS, POPULARITY = 0.15, 0.8
 """Which part of all repositories are forks, and which part of them are forked because others are."""
-CHANGED = 0.03
-"""Which part changes in a day."""
+ACTIVE = 0.03
+"""Which part git clients ask for in two days; each of these has one request."""
 TRANSFER = 50_000_000
 """Bytes that a shard takes over in a second, for the estimate of times."""
 STARTS = 5
@@ -64,8 +64,8 @@ class World:
         self.networks: dict[str, list[tuple[int, Network]]] = {name: [] for name in self.shards}
         for number, count in enumerate(members):
             size = min(LARGEST_BYTES, int(chance.lognormvariate(math.log(MEDIAN_BYTES), DEVIATION)))
-            changed = sum(chance.random() < CHANGED for _ in range(count))
-            network = Network(number, f"network {number}", count, Load(size * count, changed))
+            requests = sum(chance.random() < ACTIVE for _ in range(count))
+            network = Network(number, f"network {number}", count, Load(size * count, requests))
             self.networks[chance.choice(self.shards)].append((size, network))
         self.largest_network = max(members)
 
@@ -122,18 +122,18 @@ class World:
         counts = [sum(network.repositories for _, network in has) for has in self.networks.values()]
         print(
             f"{when:<34}repositories {_spread(counts)}  bytes {_spread([one.bytes for one in loads.values()])}"
-            f"  changed {_spread([one.changed for one in loads.values()])}"
+            f"  requests {_spread([one.requests for one in loads.values()])}"
             f"  weight {_spread([weight(one, total) for one in loads.values()])}",
             flush=True,
         )
 
 
 def _total(loads: Iterable[Load]) -> Load:
-    size = changed = 0
+    size = requests = 0
     for load in loads:
         size += load.bytes
-        changed += load.changed
-    return Load(size, changed)
+        requests += load.requests
+    return Load(size, requests)
 
 
 def _spread(values: Sequence[float]) -> str:
