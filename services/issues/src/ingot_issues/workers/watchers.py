@@ -1,4 +1,4 @@
-"""Who watches repositories, as repos answered lately: of jobs that wait together one asks."""
+"""Who watches repositories, as repos answered lately: of jobs that wait longer than clocks differ one asks."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
