@@ -1,6 +1,7 @@
 """Rules about the commits and files of a branch: for pushes, changes by the API and merges."""
 
 import asyncio
+import contextlib
 import os
 from asyncio.subprocess import PIPE
 
@@ -264,13 +265,20 @@ async def test_a_push_that_nobody_judges_is_refused(tmp_path):
     assert await run_hook(tmp_path, "{}") == (1, UNKNOWN)
 
 
-async def test_a_push_does_not_wait_for_a_process_that_was_killed(tmp_path):
+@pytest.mark.parametrize("is_full", [False, True])
+async def test_a_push_does_not_wait_for_a_process_that_was_killed(tmp_path, is_full):
     fifo = tmp_path / "questions" / process_name() / "asked"
     fifo.parent.mkdir(parents=True)
     os.mkfifo(fifo)
-    descriptor = os.open(fifo, os.O_RDWR)
+    descriptor = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)
     try:
-        assert await run_hook(tmp_path, "{}", **{ANSWER_SECONDS: "0.1"}) == (1, UNKNOWN)
+        if is_full:
+            with contextlib.suppress(BlockingIOError):
+                while os.write(descriptor, b"\n" * 4096):
+                    pass
+        async with asyncio.timeout(20):
+            assert await run_hook(tmp_path, "{}", **{ANSWER_SECONDS: "0.1"}) == (1, UNKNOWN)
+        assert [file.name for file in fifo.parent.iterdir()] == ["asked"]
     finally:
         os.close(descriptor)
 

@@ -33,10 +33,11 @@ folder=$(dirname "$0")/../questions/$INGOT_PROCESS
 # A process that was killed answers nothing. Where there is no timeout(1), somebody has to end this hook then.
 limit=$(command -v timeout >/dev/null && echo "timeout $INGOT_ANSWER_SECONDS")
 ask() {
-    [ -p "$folder/asked" ] && own=$(mktemp -d "$folder/XXXXXXXX") && mkfifo -m 600 "$own/answer" || return
-    exec 3<>"$own/answer" || return
-    printf '%s\n' "$@" >"$own/question" && printf '%s\n' "${own##*/}" 1<>"$folder/asked" &&
-        answered=$($limit head -n 1 <&3) && answer=$answered
+    [ -p "$folder/asked" ] && own=$(mktemp -d "$folder/XXXXXXXX") || return
+    # The write waits as well, when the process has left many questions in its FIFO.
+    mkfifo -m 600 "$own/answer" && printf '%s\n' "$@" >"$own/question" && answered=$($limit sh -c '
+        exec 3<>"$1/answer" && printf "%s\n" "${1##*/}" 1<>"$2/asked" && exec head -n 1 <&3
+    ' sh "$own" "$folder") && answer=$answered
     rm -rf "$own"
 }
 printf '%s\n' "$INGOT_REFUSALS" | {
