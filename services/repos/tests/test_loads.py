@@ -1,10 +1,12 @@
 """Requests of git clients are counted by repository, and what is asked of a shard counts in its balance."""
 
+import asyncio
+
 import pytest
 from sqlalchemy import text, update
 from sqlalchemy.exc import DBAPIError
 
-from ingot_repos.store import shards
+from ingot_repos.store import loads, shards
 from ingot_repos.store.tables import metadata
 
 from .world import git
@@ -57,3 +59,20 @@ async def test_what_was_not_written_is_written_the_next_time(world, base):
     async with world.database.transaction() as tx:
         await tx.execute(text("ALTER TABLE gone RENAME TO repository_load"))
     assert await usage(world) == 1
+
+
+async def test_two_processes_that_write_the_same_rows_do_not_wait_for_each_other(world, ann):
+    first, second = [(await ann.create(name))["id"] for name in ("a", "b")]
+    await ann.call("PATCH", "/api/v1/repos/ann/a", {"description": "behind the other one in the table"})
+
+    async def write(*ids):
+        async with world.database.transaction() as tx:
+            await loads.add(tx, dict.fromkeys(ids, 1))
+
+    async with world.database.transaction() as tx:
+        await loads.add(tx, {first: 1})
+        other = asyncio.create_task(write(first, second))
+        await asyncio.wait([other], timeout=0.1)
+        await loads.add(tx, {second: 1})
+    await other
+    assert sorted(row.requests for row in await world.rows("repository_load")) == [2, 2]

@@ -34,6 +34,8 @@ async def add(tx: Tx, counts: Mapping[int, int]) -> None:
     ids, day = sorted(counts), today()
     for start in range(0, len(ids), MOST_ROWS):
         existing = select(repository.c.id).where(repository.c.id.in_(ids[start : start + MOST_ROWS]))
+        # In one order: two processes that write the same rows would wait for each other.
+        existing = existing.order_by(repository.c.id)
         rows = [
             {"repository_id": id_, "day": day, "requests": counts[id_], "requests_before": 0}
             for id_ in (await tx.execute(existing.with_for_update(read=True, key_share=True))).scalars()
