@@ -53,7 +53,7 @@ async def request(
         empty=parent.empty,
         default_branch=parent.default_branch,
         language=parent.language,
-        licenses=parent.licenses,
+        licenses=None if parent.licenses == "[]" else parent.licenses,  # maybe they were never read
         branch_count=parent.branch_count,
         fork_of=parent.id,
         shard=place.shard,

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import bindparam, delete, func, literal_column, select, update
+from sqlalchemy import bindparam, delete, func, select, update
 from sqlalchemy.dialects import postgresql
 
 from ingot_chassis.db.arrays import any_of
@@ -13,6 +13,7 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow, fetch_all
 from ingot_chassis.db.tables import BigId, now
+from ingot_repos.store import repository_columns
 from ingot_repos.store.tables import merged_pull, push, ref, repository
 
 MANY = 500
@@ -36,6 +37,7 @@ class PushRow(TypedRow):
     ref_version: int
     default_branch: str
     empty: bool
+    licenses: str | None
 
 
 class ExpiredPushRow(TypedRow):
@@ -78,21 +80,10 @@ _SET = PreparedWrite(
 )
 
 
-_COUNT = PreparedWrite(
-    update(repository)
-    .where(repository.c.id == _REPOSITORY)
-    .values(
-        branch_count=select(func.count())
-        .where(ref.c.repository_id == _REPOSITORY, ref.c.name.like(literal_column("'refs/heads/%'")))
-        .scalar_subquery()
-    )
-)
-
-
 async def record(
     db: Executor, repository_id: int, tips: Mapping[str, str | None], *, counts: bool = True
 ) -> None:
-    """Enter where refs point now; None removes a ref. Branches are counted, unless none of the refs is new or removed."""
+    """Enter where refs point now; None removes a ref. Branches are counted, unless none of them is new or removed."""
     deleted = [name for name, oid in tips.items() if oid is None]
     for start in range(0, len(deleted), MANY):
         part = deleted[start : start + MANY]
@@ -104,7 +95,7 @@ async def record(
     ]
     await _SET.each(db, rows)
     if counts:
-        await _COUNT.run(db, of=repository_id)
+        await repository_columns.count_branches(db, repository_id)
 
 
 _ADVANCE = update(repository).where(
@@ -156,7 +147,13 @@ async def add_push(
 
 
 _PUSH_BY_ID = PreparedQuery(
-    select(push, repository.c.ref_version, repository.c.default_branch, repository.c.empty)
+    select(
+        push,
+        repository.c.ref_version,
+        repository.c.default_branch,
+        repository.c.empty,
+        repository.c.licenses,
+    )
     .join(repository, repository.c.id == push.c.repository_id)
     .where(push.c.id == _PUSH),
     PushRow,

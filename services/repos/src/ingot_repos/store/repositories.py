@@ -31,6 +31,7 @@ from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
 from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import insert
 from ingot_contracts.pulls import MergeStyle
+from ingot_repos.store.repository_columns import COLUMNS
 from ingot_repos.store.states import AccountKind, RepositoryState, Visibility
 from ingot_repos.store.tables import (
     account,
@@ -150,7 +151,7 @@ def select_joined(viewer_id: Any, in_teams: ColumnElement[bool] | None) -> Selec
             .correlate(repository)
             .scalar_subquery()
         )
-    return select(repository, *_OWNER, mode.label("mode"), granted.label("granted")).select_from(source)
+    return select(*COLUMNS, *_OWNER, mode.label("mode"), granted.label("granted")).select_from(source)
 
 
 def in_teams(viewer: Viewer) -> ColumnElement[bool] | None:

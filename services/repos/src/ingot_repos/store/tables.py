@@ -81,9 +81,9 @@ repository = Table(
     # A JSON list of names.
     Column("topics", Text, nullable=False, default="[]", server_default="[]"),
     Column("language", String(60), nullable=False, default="", server_default=""),
-    # A JSON list of SPDX keys.
-    Column("licenses", Text, nullable=False, default="[]", server_default="[]"),
-    Column("branch_count", Integer, nullable=False, default=0, server_default="0"),
+    # A JSON list of SPDX keys; null: not read yet.
+    Column("licenses", Text, default="[]"),
+    Column("branch_count", Integer, default=0),  # null in older rows, see repository_columns
     Column("default_branch", String(255), nullable=False),
     # No foreign key: a fork outlives its parent.
     Column("fork_of", BigInteger, index=True),

@@ -11,7 +11,7 @@ from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
 from ingot_repos.core.deletions import CONFIRMATION_TIME, release
 from ingot_repos.git.storage import Storage
-from ingot_repos.store import mirrors, tombstones
+from ingot_repos.store import mirrors, repository_columns, tombstones
 
 log = structlog.get_logger()
 
@@ -32,6 +32,7 @@ class Maintenance:
         return [
             PeriodicTask("repos_sweep_storage", CLEANUP, self.sweep),
             PeriodicTask("repos_release_deleted", CLEANUP, self.release_unconfirmed),
+            PeriodicTask("repos_fill_columns", CLEANUP, self.fill_columns),
             PeriodicTask("repos_measure_mirrors", MEASURE_EVERY, self.measure),
         ]
 
@@ -48,6 +49,14 @@ class Maintenance:
             async with self._db.transaction() as tx:
                 if await tombstones.remove(tx, row.repository_id):
                     await release(tx, self._jobs, row.repository_id, row.shard)
+
+    async def fill_columns(self) -> None:
+        """Fill the rows of repositories that are older than some of their columns."""
+        async with self._db.exclusive("repos_fill_columns") as mine:
+            last: int | None = 0 if mine else None
+            while last is not None:
+                async with self._db.transaction() as tx:
+                    last = await repository_columns.fill(tx, last)
 
     async def measure(self) -> None:
         """Set the metrics."""

@@ -3,8 +3,8 @@
 Revision ID: 0023
 Revises: 0022
 
-Branches are counted by the ledger; of archived repositories the last change is the nearest time that is known. Licences
-are found by the next change of the default branch.
+The table is locked meanwhile, so its rows are filled later, by a periodic task (`store/repository_columns.py`). Licences are
+found by the next change of the default branch.
 """
 
 import sqlalchemy as sa
@@ -23,13 +23,8 @@ def upgrade() -> None:
         batch_op.add_column(
             sa.Column("archived_at", ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True)
         )
-        batch_op.add_column(sa.Column("licenses", sa.Text(), server_default="[]", nullable=False))
-        batch_op.add_column(sa.Column("branch_count", sa.Integer(), server_default="0", nullable=False))
-    op.execute("UPDATE repository SET archived_at = updated_at WHERE archived")
-    op.execute(
-        "UPDATE repository SET branch_count = (SELECT count(*) FROM ref"
-        " WHERE ref.repository_id = repository.id AND ref.name LIKE 'refs/heads/%')"
-    )
+        batch_op.add_column(sa.Column("licenses", sa.Text(), nullable=True))
+        batch_op.add_column(sa.Column("branch_count", sa.Integer(), nullable=True))
 
 
 def downgrade() -> None:
