@@ -1,10 +1,13 @@
 """Languages and licences of a repository."""
 
+import pygit2
 import pytest
+from sqlalchemy import update
 
 from ingot_repos.core.templates import LICENSES
 from ingot_repos.git.languages import language_of
-from ingot_repos.git.licenses import license_of
+from ingot_repos.git.licenses import license_of, licenses_column
+from ingot_repos.store.tables import repository
 
 from .code_world import opened, repository_with_history
 from .git_builders import commit, set_branches
@@ -101,6 +104,75 @@ async def test_a_repository_shows_its_branches_and_licences(ann, bob, git_url, t
     await ann.call("DELETE", "/api/v1/repos/ann/app/contents/LICENSE", {"sha": sha})
     (shown,) = (await ann.get("/users/ann/repos")).json()
     assert (shown["branch_count"], shown["licenses"]) == (2, [])
+
+
+@pytest.fixture
+async def licensed_work(tmp_path):
+    """A working tree with a licence in its only commit."""
+    work = await work_tree(tmp_path)
+    await commit_file(work, "LICENSE", LICENSES["MIT"])
+    return work
+
+
+async def test_the_first_push_of_another_branch_brings_its_licences_and_language(ann, licensed_work, git_url):
+    await ann.create("app", default_branch="main")
+    await commit_file(licensed_work, "a.py", "x = 1\n")
+    await git("push", "-q", f"{git_url}/ann/app.git", "master:trunk", cwd=licensed_work, person=ann)
+    shown = (await ann.get("/repos/ann/app")).json()
+    assert (shown["default_branch"], shown["licenses"], shown["language"]) == ("trunk", ["MIT"], "Python")
+
+
+async def test_another_default_branch_has_its_own_licences(ann, licensed_work, git_url):
+    await ann.create("app", auto_init=True)
+    url = f"{git_url}/ann/app.git"
+    await git("push", "-q", url, "master:free", cwd=licensed_work, person=ann)
+    shown = []
+    for branch in ("free", "master"):
+        answer = await ann.call("PATCH", "/api/v1/repos/ann/app", {"default_branch": branch})
+        shown.append(answer.json()["licenses"])
+    assert shown == [["MIT"], []]
+
+
+async def test_a_default_branch_that_is_renamed_has_its_licences_still(ann):
+    created = await ann.create("app", auto_init=True, license="MIT")
+    path = f"/api/v1/repos/ann/app/branches/{created['default_branch']}"
+    assert (await ann.call("PATCH", path, {"name": "trunk"})).status_code == 204
+    shown = (await ann.get("/repos/ann/app")).json()
+    assert (shown["default_branch"], shown["licenses"]) == ("trunk", ["MIT"])
+
+
+async def test_licences_are_read_again_only_when_their_files_change(world, ann, licensed_work, git_url):
+    await ann.create("app")
+    url = f"{git_url}/ann/app.git"
+    await git("push", "-q", url, "master", cwd=licensed_work, person=ann)
+    async with world.database.transaction() as tx:
+        await tx.execute(update(repository).values(licenses='["as it was"]'))
+    shown = []
+    for file, text in (("a.txt", "a"), ("LICENSE", "Apache License\n  Version 2.0, January 2004\n")):
+        await commit_file(licensed_work, file, text)
+        await git("push", "-q", url, "master", cwd=licensed_work, person=ann)
+        shown.append((await ann.get("/repos/ann/app")).json()["licenses"])
+    assert shown == [["as it was"], ["Apache-2.0"]]
+
+
+async def test_only_a_branch_that_is_new_or_removed_lets_branches_be_counted(
+    world, ann, licensed_work, git_url
+):
+    await ann.create("app")
+    url, counts = f"{git_url}/ann/app.git", []
+    for refspec in ("master", "HEAD:refs/tags/v1", ":refs/tags/v1", "HEAD:x"):
+        with world.count_statements() as statements:
+            await git("push", "-q", url, refspec, cwd=licensed_work, person=ann)
+        counts.append(sum("SET branch_count" in text for text, _ in statements))
+    assert counts == [1, 0, 0, 1]
+
+
+async def test_a_licence_that_cannot_be_read_is_none(world, ann):
+    app = await ann.create("app", auto_init=True, license="MIT")
+    path = world.components.storage.path(app["id"])
+    blob = (await ann.get("/repos/ann/app/contents/LICENSE")).json()["sha"]
+    (path / "objects" / blob[:2] / blob[2:]).unlink()
+    assert licenses_column(pygit2.Repository(str(path)), app["default_branch"]) == "[]"
 
 
 async def test_a_repository_shows_since_when_it_is_archived(ann):

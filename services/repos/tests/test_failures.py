@@ -80,6 +80,8 @@ async def test_a_push_into_a_damaged_repository_is_announced(world, ann, git_url
     assert await restarted.rows("push") == []
     event = (await restarted.events("push"))[-1]
     assert (event["before"], event["after"], event.get("commits", [])) == (first, second, [])
+    (row,) = await restarted.rows("repository")
+    assert row.licenses is None  # the next push finds them
     await restarted.close()
 
 

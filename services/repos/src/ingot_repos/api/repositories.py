@@ -30,6 +30,7 @@ from ingot_repos.core.intervals import read_interval
 from ingot_repos.core.presenter import RepositoryAnswer
 from ingot_repos.core.repositories import NewRepository, RepositoryCreator
 from ingot_repos.git.errors import RefNotFound
+from ingot_repos.git.licenses import licenses_column
 from ingot_repos.git.refs import get_branch, set_default_branch
 from ingot_repos.store import imports as import_rows
 from ingot_repos.store.accounts import AccountRow
@@ -299,10 +300,13 @@ async def edit_repository(request: RepositoryRequest, data: EditRepository) -> R
     stays: AbstractAsyncContextManager[None] = nullcontext()
     if branch is not UNSET:  # HEAD has to be changed where the files are
         stays = request.components.pushes.uploading(repository.id, sender.id)
+    columns = data.columns()
     async with stays:
+        if branch is not UNSET:
+            columns["licenses"] = await request.storage.call(repository.id, licenses_column, branch)
         async with request.db.transaction() as tx:
             row = await repositories.edit(
-                tx, request.presenter, repository.row, sender, data.columns(), data.inert()
+                tx, request.presenter, repository.row, sender, columns, data.inert()
             )
             await request.audit(
                 tx, "repository.edit", request.resource.audit_subject, fields=sorted(set_fields(data))

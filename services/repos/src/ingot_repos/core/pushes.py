@@ -33,7 +33,7 @@ from ingot_repos.core.repositories import abandon
 from ingot_repos.core.waits import looks
 from ingot_repos.git.errors import RepositoryDamaged, RepositoryNotFound
 from ingot_repos.git.languages import main_language
-from ingot_repos.git.licenses import licenses_column
+from ingot_repos.git.licenses import has_same_files, licenses_column
 from ingot_repos.git.push_changes import MovedRef, PushChanges, read_moved_refs, read_push_changes
 from ingot_repos.git.refs import BRANCHES, TAGS, set_default_branch
 from ingot_repos.git.storage import Storage
@@ -233,7 +233,7 @@ class Pushes:
             ledger = await refs.ledger(db, entry.repository_id, names)
         result, changed = await self._read(entry, ledger, names)
         if result.moved:
-            changed["default_branch"] = await self._default_branch(entry, result)
+            changed["default_branch"] = await self._set_default_branch(entry, result)
         async with self._db.transaction() as tx:
             if result.moved and not await refs.advance(
                 tx, entry.repository_id, entry.ref_version, empty=result.empty, **changed
@@ -247,17 +247,21 @@ class Pushes:
     async def _read(
         self, entry: PushRow, ledger: dict[str, str], names: list[str]
     ) -> tuple[PushChanges, dict[str, Any]]:
-        """The refs that moved; licences, if the default branch did; size and language, if they are measured."""
+        """The refs that moved; licences, if their files did; size and language, if they are measured."""
         is_measured = self._is_measured(entry)
 
         def read(repo: Any) -> tuple[PushChanges, dict[str, Any]]:
             result = read_push_changes(repo, ledger, names, entry.default_branch, PUSH_EVENT_BOUNDS)
             changed: dict[str, Any] = {}
-            if any(moved.change.name == BRANCHES + entry.default_branch for moved in result.moved):
-                changed["licenses"] = licenses_column(repo, entry.default_branch)
+            main = _default_branch(entry, result)
+            for change in (moved.change for moved in result.moved if moved.change.name == BRANCHES + main):
+                stays = entry.licenses is not None and has_same_files(repo, change.before, change.after)
+                # A branch that goes may have been renamed: its licences stay as well.
+                if change.after != NO_COMMIT and not stays:
+                    changed["licenses"] = licenses_column(repo, main)
             if is_measured:
                 changed["size"] = self._storage.size(entry.repository_id)
-                changed["language"] = main_language(repo, entry.default_branch)
+                changed["language"] = main_language(repo, main)
             return result, changed
 
         try:
@@ -267,7 +271,7 @@ class Pushes:
         except RepositoryDamaged:  # what has moved is known all the same
             log.exception("push announced without its commits", repository=entry.repository_id)
             path = self._storage.path(entry.repository_id)
-            return await asyncio.to_thread(read_moved_refs, path, ledger, names), {}
+            return await asyncio.to_thread(read_moved_refs, path, ledger, names), {"licenses": None}
 
     def _is_measured(self, entry: PushRow) -> bool:
         """A merge adds too little; of many small changes one in a minute is enough: all files are looked at."""
@@ -277,21 +281,14 @@ class Pushes:
         self._measured[entry.repository_id] = True
         return True
 
-    async def _default_branch(self, entry: PushRow, result: PushChanges) -> str:
-        """The default branch; the first push to an empty repository may set another one."""
-        branches = [
-            moved.change.name.removeprefix(BRANCHES)
-            for moved in result.moved
-            if moved.change.name.startswith(BRANCHES) and moved.change.after != NO_COMMIT
-        ]
-        fitting = [name for name in branches if len(name) <= LONGEST_BRANCH]
-        if not entry.empty or not fitting or entry.default_branch in branches:
-            return entry.default_branch
-        main = next((name for name in ("main", "master") if name in fitting), fitting[0])
-        try:
-            await self._storage.call(entry.repository_id, set_default_branch, main)
-        except RepositoryDamaged:
-            return entry.default_branch
+    async def _set_default_branch(self, entry: PushRow, result: PushChanges) -> str:
+        """Let git have another default branch, if there is one; its name."""
+        main = _default_branch(entry, result)
+        if main != entry.default_branch:
+            try:
+                await self._storage.call(entry.repository_id, set_default_branch, main)
+            except RepositoryDamaged:
+                return entry.default_branch
         return main
 
     async def _announce(self, tx: Tx, entry: PushRow, result: PushChanges) -> None:
@@ -302,7 +299,11 @@ class Pushes:
                 moved.change.name: None if moved.change.after == NO_COMMIT else moved.change.after
                 for moved in result.moved
             },
-            counts=any(NO_COMMIT in (moved.change.before, moved.change.after) for moved in result.moved),
+            counts=any(
+                moved.change.name.startswith(BRANCHES)
+                and NO_COMMIT in (moved.change.before, moved.change.after)
+                for moved in result.moved
+            ),
         )
         row = await repositories.get_unfiltered(tx, entry.repository_id)
         pusher = await accounts.get(tx, entry.user_id)
@@ -353,6 +354,19 @@ class Pushes:
             forced=moved.forced,
             omitted=omitted_from(moved.commits),
         )
+
+
+def _default_branch(entry: PushRow, result: PushChanges) -> str:
+    """The default branch; the first push to an empty repository may bring another one."""
+    branches = [
+        moved.change.name.removeprefix(BRANCHES)
+        for moved in result.moved
+        if moved.change.name.startswith(BRANCHES) and moved.change.after != NO_COMMIT
+    ]
+    fitting = [name for name in branches if len(name) <= LONGEST_BRANCH]
+    if not entry.empty or not fitting or entry.default_branch in branches:
+        return entry.default_branch
+    return next((name for name in ("main", "master") if name in fitting), fitting[0])
 
 
 def _is_announced(name: str) -> bool:

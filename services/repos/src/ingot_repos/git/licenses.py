@@ -8,12 +8,14 @@ import pygit2
 from ingot_repos.git.commits import find_commit
 from ingot_repos.git.errors import ObjectNotFound, OutputTooLarge, RefNotFound
 from ingot_repos.git.named_refs import named_ref
-from ingot_repos.git.trees import list_folder
+from ingot_repos.git.trees import fits, list_folder
 
 MOST_BYTES = 256 * 1024
 MOST_FILES = 5
 _MOST_ENTRIES = 10_000
-_NAME = re.compile(r"(un)?licen[cs]es?([.-].*)?|copying([.-].*)?", re.IGNORECASE)
+_NAME_TEXT = r"(?:un)?licen[cs]es?(?:[.-][^\0]*)?|copying(?:[.-][^\0]*)?"
+_NAME = re.compile(_NAME_TEXT, re.IGNORECASE)
+_RAW_ENTRY = re.compile(rb"100[0-7]{3} (?:%b)\0.{20}" % _NAME_TEXT.encode(), re.IGNORECASE | re.DOTALL)
 _FOR_ANY_PURPOSE = "permission to use, copy, modify, and/or distribute this software for any purpose"
 _SENTENCES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("AGPL-3.0", ("gnu affero general public license version 3, 19 november 2007",), ()),
@@ -55,8 +57,24 @@ def licenses_column(repo: pygit2.Repository, branch: str) -> str:
     """The same as a JSON list; an empty one where that cannot be read."""
     try:
         return json.dumps(licenses_of(repo, branch))
-    except (RefNotFound, ObjectNotFound, OutputTooLarge):
+    except (RefNotFound, ObjectNotFound, OutputTooLarge, pygit2.GitError):
         return "[]"
+
+
+def has_same_files(repo: pygit2.Repository, commit: str, other: str) -> bool:
+    """Whether two commits (full ids) have the same files of licences; False where one of them cannot be read.
+
+    Each push asks, so only the names of the root folder are searched, as git wrote them.
+    """
+    try:
+        return _raw_files(repo, commit) == _raw_files(repo, other)
+    except (ObjectNotFound, KeyError, pygit2.GitError):
+        return False
+
+
+def _raw_files(repo: pygit2.Repository, commit: str) -> list[bytes]:
+    tree = str(find_commit(repo, commit).tree_id)
+    return _RAW_ENTRY.findall(repo.odb.read(tree)[1]) if fits(repo, tree, _MOST_ENTRIES) else []
 
 
 def license_of(text: str) -> str:
