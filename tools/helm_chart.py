@@ -139,6 +139,8 @@ def _container(service: str, container: Object, expressions: Expressions) -> Non
         f"{{{{ toJson $.Values.{service}.resources.{container['name']} }}}}"
     )
     for variable in container.get("env", ()):
+        if variable["name"] == "DATABASE_HOST":
+            variable["value"] = expressions.of("{{ $.Values.postgresql.host | quote }}")
         if "@" in variable.get("value", ""):
             (database,) = re.findall(r"@([a-z-]+):", variable["value"])
             host = f'{{{{ $.Values.postgresql.host | default "{database}" }}}}'

@@ -1,17 +1,20 @@
 """The backups of a cluster: what the manifests name is there, and their scripts save and restore databases."""
 
+import os
+import re
 import shutil
 import subprocess
 import tempfile
 from functools import cache
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import asyncpg
 import pytest
 import yaml
 
 from ingot_chassis.testing.binaries import postgres_programs
+from ingot_repos.workers.backups import DUMPS
 
 from .manifests import K8S, Object, containers, named, pods, renderer
 
@@ -19,67 +22,141 @@ SERVICES = ("hooks", "issues", "repos", "identity")
 """Consumers before those whom they listen to."""
 
 
+WHOLE = "2026-11-23T02-00-00-000000Z"
+INSTALLED = pytest.mark.parametrize("overlay", ["dev", "production"])
+
+
 @cache
-def with_backups() -> list[Object]:
-    """The overlay dev with the component, as an overlay of somebody's own would have it; secrets have no values."""
+def with_backups(overlay: str) -> list[Object]:
+    """An overlay with the component, as one of somebody's own would have it; the secrets of dev have no values."""
     if not renderer():
         pytest.skip("nothing here renders: install kustomize or kubectl, or build one with `make kustomize`")
     with tempfile.TemporaryDirectory() as folder:
         k8s = Path(folder) / "k8s"
         shutil.copytree(K8S, k8s, ignore=shutil.ignore_patterns("keys"))
-        dev = k8s / "overlays" / "dev" / "kustomization.yaml"
-        overlay = yaml.safe_load(dev.read_text())
-        for generator in overlay["secretGenerator"]:
+        place = k8s / "overlays" / overlay
+        file = place / ("kustomization.yaml" if overlay == "dev" else "repos/kustomization.yaml")
+        kustomization = yaml.safe_load(file.read_text())
+        for generator in kustomization.get("secretGenerator", ()):
             generator["literals"] = ["username=x", "password=x"]
             del generator["envs"]
-        overlay["components"] = ["../../components/backup"]
-        dev.write_text(yaml.safe_dump(overlay))
-        done = subprocess.run([*renderer(), dev.parent], capture_output=True, text=True, check=False)
+        kustomization["components"] = ["../../components/backup" if overlay == "dev" else "backup"]
+        file.write_text(yaml.safe_dump(kustomization))
+        done = subprocess.run([*renderer(), place], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return [one for one in yaml.safe_load_all(done.stdout) if one]
 
 
+def secrets(objects: list[Object]) -> set[str]:
+    """Those that are written, those from outside, and those that the operator of PostgreSQL makes."""
+    names = {one["metadata"]["name"] for one in objects if one["kind"] in ("Secret", "ExternalSecret")}
+    clusters = [one["metadata"]["name"] for one in objects if one["kind"] == "Cluster"]
+    return names | {f"{name}-{part}" for name in clusters for part in ("app", "ca")}
+
+
+def databases(pod: Object) -> list[Object]:
+    """The secrets that are below /etc/databases."""
+    (volume,) = [one for one in pod["spec"]["volumes"] if one["name"] == "databases"]
+    return [source["secret"] for source in volume["projected"]["sources"]]
+
+
 def script(name: str) -> str:
     """What the container for the databases of a CronJob runs."""
-    databases = [c for pod, c in containers(with_backups()) if pod.startswith(f"CronJob {name}-0 databases")]
-    (container,) = databases
+    (container,) = [c for pod, c in containers(with_backups("dev")) if pod == f"CronJob {name}-0 databases"]
     return str(container["args"][0])
 
 
-def test_what_a_backup_names_is_there():
-    objects = with_backups()
+@INSTALLED
+def test_what_a_backup_names_is_there(overlay):
+    objects = with_backups(overlay)
     names = {(one["kind"], one["metadata"]["name"]) for one in objects}
-    jobs = [(name, pod) for name, pod in pods(objects) if name.startswith("CronJob")]
-    assert [name for name, _ in jobs] == [
-        "CronJob backup-0", "CronJob restore-0", "CronJob restore-databases-0"
-    ]  # fmt: skip
-    for name, pod in jobs:
+    for name, pod in [(name, pod) for name, pod in pods(objects) if name.startswith("CronJob")]:
         assert ("ServiceAccount", pod["spec"]["serviceAccountName"]) in names, name
         for volume in pod["spec"]["volumes"]:
             if "persistentVolumeClaim" in volume:
                 claim = volume["persistentVolumeClaim"]["claimName"]
                 assert ("PersistentVolumeClaim", claim) in names, name
+            elif volume["name"] == "databases":
+                required = {one["name"] for one in databases(pod) if not one.get("optional")}
+                assert required <= secrets(objects), name
+                assert len(required) == len(SERVICES), name
     for name, container in containers(objects):
         if name.startswith("CronJob"):
-            for variable in container.get("env", ()):
-                if "valueFrom" in variable:
-                    assert ("Secret", variable["valueFrom"]["secretKeyRef"]["name"]) in names, name
-                elif variable["name"].endswith("_DATABASE"):
-                    assert ("Service", urlsplit(variable["value"]).hostname) in names, name
             for source in container.get("envFrom", ()):
                 assert ("ConfigMap", source["configMapRef"]["name"]) in names, name
-    shard = named(objects, "Deployment", "repos-0")["spec"]["template"]["metadata"]["labels"]
-    affinity = jobs[0][1]["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-    assert affinity[0]["labelSelector"]["matchLabels"].items() <= shard.items()
+            for variable in container["env"]:
+                reference = variable.get("valueFrom", {}).get("configMapKeyRef")
+                assert reference is None or ("ConfigMap", reference["name"]) in names, name
+
+
+@INSTALLED
+def test_each_shard_has_its_backups_beside_its_pod(overlay):
+    objects = with_backups(overlay)
+    shards = {
+        one["metadata"]["name"].removeprefix("storage-repos-")
+        for one in objects
+        if one["kind"] == "PersistentVolumeClaim" and one["metadata"]["name"].startswith("storage-")
+    }
+    assert shards == ({"0"} if overlay == "dev" else {"0", "1"})
+    crons = {one["metadata"]["name"] for one in objects if one["kind"] == "CronJob"}
+    assert crons == {f"{job}-{n}" for job in ("backup", "restore", "restore-databases") for n in shards}
+    for n in shards:
+        for job in ("backup", "restore"):
+            spec = named(objects, "CronJob", f"{job}-{n}")["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+            claims = [
+                volume["persistentVolumeClaim"]["claimName"]
+                for volume in spec["volumes"]
+                if "persistentVolumeClaim" in volume
+            ]
+            assert claims == [f"storage-repos-{n}", f"backup-{n}"]
+        shard = named(objects, "Deployment", f"repos-{n}")["spec"]["template"]["metadata"]["labels"]
+        backup = named(objects, "CronJob", f"backup-{n}")["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+        (near,) = backup["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        assert near["labelSelector"]["matchLabels"].items() <= shard.items()
+
+
+@INSTALLED
+def test_backups_are_in_the_namespace_with_the_image_of_their_shard(overlay):
+    objects = with_backups(overlay)
+    assert {one["metadata"].get("namespace") for one in objects if one["kind"] == "CronJob"} == {"ingot"}
+    images = {name: container["image"] for name, container in containers(objects)}
+    of_shards = {image for name, image in images.items() if name.startswith("Deployment repos-")}
+    assert {image for name, image in images.items() if name.endswith(" storage")} == of_shards
+
+
+def test_production_verifies_the_databases_that_it_dumps_and_restores():
+    objects = with_backups("production")
+    assert named(objects, "ConfigMap", "ingot")["data"]["PGSSLMODE"] == "verify-full"
+    for job in ("backup-0", "restore-databases-0"):
+        pod = named(objects, "CronJob", job)["spec"]["jobTemplate"]["spec"]["template"]
+        (container,) = [c for name, c in containers(objects) if name == f"CronJob {job} databases"]
+        (mode,) = [one["valueFrom"] for one in container["env"] if one["name"] == "PGSSLMODE"]
+        assert mode == {"configMapKeyRef": {"name": "ingot", "key": "PGSSLMODE", "optional": True}}
+        paths = {
+            one["name"]: one["items"][0]["path"] for one in databases(pod) if one["name"].endswith("-ca")
+        }
+        assert paths == {f"{service}-db-ca": f"{service}/ca.crt" for service in SERVICES}
 
 
 def test_databases_come_before_git_and_consumers_before_emitters():
-    spec = named(with_backups(), "CronJob", "backup-0")["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    spec = named(with_backups("dev"), "CronJob", "backup-0")["spec"]["jobTemplate"]["spec"]["template"][
+        "spec"
+    ]
     assert [one["name"] for one in spec["initContainers"]] == ["databases"]
     (git,) = spec["containers"]
-    assert git["args"][:3] == ["backup", "--to", "/backup"]
-    lines = [line for line in script("backup").splitlines() if line.startswith("pg_dump")]
-    assert [line.rpartition("/")[2].partition(".dump")[0] for line in lines] == list(SERVICES)
+    assert git["args"][:5] == ["backup", "--to", "/backup", "--databases", "/backup/.databases-$(POD)"]
+    assert f"for service in {' '.join(SERVICES)}; do" in script("backup")
+
+
+@INSTALLED
+def test_a_restoration_is_of_the_backup_that_is_named_and_is_never_tried_again(overlay):
+    objects = with_backups(overlay)
+    for job in ("restore-0", "restore-databases-0"):
+        spec = named(objects, "CronJob", job)["spec"]
+        assert (spec["suspend"], spec["jobTemplate"]["spec"]["backoffLimit"]) == (True, 0)
+    (files,) = [c for name, c in containers(objects) if name == "CronJob restore-0 storage"]
+    assert files["args"] == ["restore", "--from", "/backup/$(BACKUP)", "--replace"]
+    assert {"name": "BACKUP", "value": "NAME-OF-A-BACKUP"} in files["env"]
 
 
 async def test_the_scripts_save_databases_and_put_them_back(postgres_server, tmp_path):
@@ -89,14 +166,23 @@ async def test_the_scripts_save_databases_and_put_them_back(postgres_server, tmp
     backup = tmp_path / "backup"
     backup.mkdir()
     server = await asyncpg.connect(postgres_server, ssl=False)
+    url = urlsplit(postgres_server)
     urls = {name: f"{postgres_server.rsplit('/', 1)[0]}/backup_{name}" for name in SERVICES}
-    variables = {f"{name.upper()}_DATABASE": url for name, url in urls.items()}
-    variables |= {"PATH": f"{programs}:/usr/bin:/bin", "HOME": str(tmp_path)}
+    for name in SERVICES:
+        account = tmp_path / "databases" / f"backup_{name}"
+        account.mkdir(parents=True)
+        (account / "username").write_text(unquote(url.username or "postgres"))
+        (account / "password").write_text(unquote(url.password or "none"))
+    variables = {"PATH": f"{programs}:/usr/bin:/bin", "HOME": str(tmp_path), "POD": "one"}
+    variables |= {"DATABASE_HOST": str(url.hostname), "PGPORT": str(url.port or 5432)}
 
-    def run(name: str) -> subprocess.CompletedProcess[str]:
-        text = script(name).replace("/backup", str(backup))
+    def run(name: str, **more: str) -> subprocess.CompletedProcess[str]:
+        text = script(name).replace("/backup", str(backup)).replace("/etc/databases", f"{tmp_path}/databases")
+        for service in SERVICES:  # the server has databases of other tests
+            text = re.sub(rf"(for service in .*)\b(?<!_){service}\b", rf"\1backup_{service}", text)
+        environment = variables | more
         return subprocess.run(
-            ["sh", "-euc", text], env=variables, capture_output=True, text=True, check=False
+            ["sh", "-euc", text], env=environment, capture_output=True, text=True, check=False
         )
 
     async def execute(name: str, statement: str) -> list[asyncpg.Record]:
@@ -110,17 +196,28 @@ async def test_the_scripts_save_databases_and_put_them_back(postgres_server, tmp
         for name in SERVICES:
             await server.execute(f"CREATE DATABASE backup_{name}")
             await execute(name, f"CREATE TABLE one AS SELECT '{name}' AS word")
+        stale = backup / ".databases-old"
+        stale.mkdir()
+        os.utime(stale, (0, 0))
         done = run("backup")
         assert done.returncode == 0, done.stderr
-        (backup / ".unfinished").rename(backup / "2026-11-23T02-00-00-000000Z")
+        (dumps,) = backup.glob(".databases-*")
+        assert sorted(file.name for file in dumps.iterdir()) == sorted(f"backup_{name}" for name in DUMPS)
+        assert {file.stat().st_mode & 0o777 for file in dumps.iterdir()} == {0o600}
+        assert dumps.stat().st_mode & 0o777 == 0o700
+        (backup / WHOLE).mkdir()
+        dumps.rename(backup / WHOLE / "databases")
         for name in SERVICES:
             await execute(name, "UPDATE one SET word = 'later'")
-        done = run("restore-databases")
+        for of in ("", "NAME-OF-A-BACKUP"):
+            done = run("restore-databases", BACKUP=of)
+            assert (done.returncode, done.stderr.split(" in ")[0]) == (2, "no dump of backup_identity")
+        assert run("backup", POD="two", PGSSLMODE="verify-full").returncode != 0, "its TLS is verified"
+        assert run("restore-databases", BACKUP=WHOLE, PGSSLMODE="verify-full").returncode != 0
+        done = run("restore-databases", BACKUP=WHOLE)
         assert done.returncode == 0, done.stderr
         for name in SERVICES:
             assert [row["word"] for row in await execute(name, "SELECT word FROM one")] == [name]
-        (backup / "2026-11-23T03-00-00-000000Z").mkdir()
-        assert run("restore-databases").returncode != 0, "the newest has no databases"
     finally:
         for name in SERVICES:
             await server.execute(f"DROP DATABASE IF EXISTS backup_{name}")

@@ -94,7 +94,7 @@ def test_each_shard_has_its_pod_its_volume_and_its_name():
 def test_servers_of_ones_own_take_the_place_of_the_bundled_ones():
     objects = charted(
         "postgresql.bundled=false", "postgresql.host=db.example.org", "nats.bundled=false", "redis.bundled=false",
-        "external.networks={10.1.0.0/16}",
+        "external.networks={10.1.0.0/16}", "backup.enabled=true",
     )  # fmt: skip
     names = {one["metadata"]["name"] for one in objects}
     assert not {"postgresql", "nats", "redis", "to-nats", "identity-db-rw"} & names
@@ -102,6 +102,9 @@ def test_servers_of_ones_own_take_the_place_of_the_bundled_ones():
     url = next(v["value"] for v in container["env"] if v["name"] == "INGOT_IDENTITY_DATABASE_URL")
     assert url.endswith("@db.example.org:5432/identity")
     assert not [c for _, c in containers(objects) if "-db-rw" in str(c.get("env"))]
+    dumps = {name: c["env"] for name, c in containers(objects) if name.endswith("-0 databases")}
+    assert set(dumps) == {"CronJob backup-0 databases", "CronJob restore-databases-0 databases"}
+    assert all({"name": "DATABASE_HOST", "value": "db.example.org"} in env for env in dumps.values())
     (rule,) = named(objects, "NetworkPolicy", "to-external-servers")["spec"]["egress"]
     assert rule["to"] == [{"ipBlock": {"cidr": "10.1.0.0/16"}}]
 

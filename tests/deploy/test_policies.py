@@ -28,7 +28,7 @@ def test_pods_keep_the_restricted_standard(source):
         assert context["seccompProfile"] == {"type": "RuntimeDefault"}, name
         assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec), name
         kinds = {next(key for key in volume if key != "name") for volume in spec.get("volumes", ())}
-        assert kinds <= {"configMap", "emptyDir", "secret", "persistentVolumeClaim"}, name
+        assert kinds <= {"configMap", "emptyDir", "projected", "secret", "persistentVolumeClaim"}, name
     for name, container in containers(objects(source)):
         context = container["securityContext"]
         assert context["allowPrivilegeEscalation"] is False, name
