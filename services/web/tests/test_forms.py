@@ -180,6 +180,17 @@ async def test_a_form_that_comes_twice_changes_something_once(pages, forge):
     assert (await pages.post(path, refused, ANN)).status_code == 303
 
 
+async def test_a_form_of_which_one_half_was_refused_does_not_do_the_other_half_again(pages, forge):
+    forge.answers |= ANSWERS
+    forge.changed = CHANGED_ANSWER
+    path, own = "/ann/demo/issues/1/comments", f"{HOME}/issues/1"
+    form = {"body": "so", "state": "closed", "token": pages.form_token(ANN, at=time.time())}
+    forge.refusals[own] = (403, b'{"message": "refused", "url": ""}')
+    answers = [await pages.post(path, form, ANN) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [403, 409]
+    assert [target for _, target, _ in forge.sent] == [f"{own}/comments", own]
+
+
 async def test_a_secret_that_is_shown_once_is_not_made_twice(pages, forge):
     forge.answers |= ANSWERS
     forge.changed = CHANGED_ANSWER

@@ -105,7 +105,11 @@ class WebRequest(ApiRequest):
     @property
     def forge(self) -> Forge:
         """The services, for this caller."""
-        return Forge(self.peers, self.principal_token, self.components.rendered_texts)
+        return Forge(self.peers, self.principal_token, self.components.rendered_texts, self._remember_form)
+
+    def _remember_form(self) -> None:
+        """The form has changed something: it is not taken again, whatever the page that answers it says."""
+        self.scope["state"].pop("sent_form", None)
 
     @property
     def root(self) -> str:
@@ -129,7 +133,7 @@ class WebRequest(ApiRequest):
     async def sent_form(self) -> Form:
         """The form, sent from a page for this caller, for the first time.
 
-        Raises Unauthenticated, Denied, BadRequest, and Conflict for a form that was sent before and not refused.
+        Raises Unauthenticated, Denied, BadRequest, and Conflict for a form that was sent before and not refused as a whole.
         """
         self.require_signed_in()
         own = urlsplit(self.public_url)

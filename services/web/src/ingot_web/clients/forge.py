@@ -1,7 +1,7 @@
 """The other services behind the pages: their public API, asked for one caller."""
 
 import hashlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote, urlencode
 
@@ -41,11 +41,13 @@ class Forge:
     """What services answer to the caller whose principal token is ``principal``.
 
     A path is one of the public API without its prefix; its segments are quoted by ``at``. Every method raises the
-    ApiError that the service answered, or Unavailable.
+    ApiError that the service answered, or Unavailable. ``on_change`` is called after each change that was not refused.
     """
 
-    def __init__(self, peers: Peers, principal: str, rendered: TextCache) -> None:
-        self._peers, self._principal, self._rendered = peers, principal, rendered
+    def __init__(
+        self, peers: Peers, principal: str, rendered: TextCache, on_change: Callable[[], None]
+    ) -> None:
+        self._peers, self._principal, self._rendered, self._on_change = peers, principal, rendered, on_change
 
     async def get(self, service: str, path: str, /, **parameters: str | int | bool) -> Any:
         """The answer as plain values."""
@@ -94,6 +96,7 @@ class Forge:
         answer = await self._peers[service].call(
             method, API + path, msgspec.json.encode({} if body is None else body), principal=self._principal
         )
+        self._on_change()
         is_json = answer.headers.get("content-type", "").startswith("application/json")
         return msgspec.json.decode(answer.body) if answer.body and is_json else None
 
@@ -102,6 +105,7 @@ class Forge:
         answer = await self._peers[service].call(
             "POST", _target(path, {"name": name}), content, principal=self._principal
         )
+        self._on_change()
         return msgspec.json.decode(answer.body)
 
     async def render(self, texts: Sequence[str], *, context: str, images: str = "") -> list[Markup]:

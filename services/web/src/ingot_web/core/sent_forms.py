@@ -28,7 +28,7 @@ class SentForms:
         return True
 
     def remove(self, digest: bytes) -> None:
-        """It was refused, and may be sent again."""
+        """It was refused before it changed anything, and may be sent again."""
         self._digests.pop(digest, None)
 
 
