@@ -32,7 +32,7 @@ REVIEW = {
 TEAM = {"name": "crew", "permission": "read", "description": "", "includes_all_repositories": False}
 
 
-def _lists(count):
+def lists_of(count):
     """What the API answers where every list has ``count`` rows."""
     numbers = range(1, count + 1)
     repositories = [_repository(number) for number in numbers]
@@ -116,7 +116,7 @@ async def test_a_page_calls_others_as_often_for_many_rows_as_for_few(pages, forg
     forge.failures["/orgs/ann"] = 404
     await pages.get("/explore", ROOT)  # the first request also asks for the public key
     for count in (FEW, MANY):
-        forge.answers |= ANSWERS | _lists(count)
+        forge.answers |= ANSWERS | lists_of(count)
         forge.targets.clear()
         shown = await pages.get(page, ROOT)
         assert shown.status_code == 200, shown.text

@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from .forge import HOME
 from .test_forms import RELEASE
 from .world import ANN
@@ -45,3 +47,13 @@ async def test_a_release_is_changed_and_loses_a_file(pages, forge):
     assert removed.headers["location"] == EDIT
     body = {"name": "Two", "body": "", "draft": False, "prerelease": True}
     assert forge.sent == [("PATCH", f"{HOME}/releases/1", body), ("DELETE", f"{ASSETS}/7", {})]
+
+
+@pytest.mark.parametrize(("field", "label"), [("name", "Title"), ("body", "What is new")])
+async def test_a_release_is_not_said_to_be_saved_without_what_the_api_leaves_as_it_is(
+    pages, forge, field, label
+):
+    forge.answers[f"{HOME}/releases/tags/v1"] = RELEASE | {"body": "words"}
+    refused = await pages.submit(EDIT, "Save the release", to=EDIT, **{field: ""})
+    assert (refused.status_code, forge.sent) == (422, [])
+    assert f"“{label}” can be changed, but not emptied" in refused.text

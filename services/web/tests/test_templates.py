@@ -1,11 +1,17 @@
 """What templates say of times and sizes; they escape."""
 
+import re
 from datetime import timedelta
 
 import pytest
 
 from ingot_chassis.db.tables import now
 from ingot_web.core.templates import FOLDER, Templates, ago, size
+
+from .forge import HOME
+from .test_calls import FEW, PAGES, lists_of
+from .test_forms import ANSWERS, RELEASE
+from .world import ROOT
 
 
 @pytest.mark.parametrize(
@@ -54,3 +60,24 @@ def test_every_form_that_changes_something_carries_the_token():
     for file in (FOLDER / "templates").rglob("*.html"):
         forms = file.read_text().split('method="post"')[1:]
         assert all('name="token"' in form.split("</form>")[0] for form in forms), file.name
+
+
+WITH_FORMS = (
+    "/user/settings", "/user/settings/two_factor", "/org/crew/settings", "/admin/users/bob", "/ann/demo/releases/new",
+    "/ann/demo/releases/edit/v1", "/ann/demo/settings", "/ann/demo/settings/branches/edit", "/ann/demo/comments/5",
+    "/ann/demo/_edit/main/src/a.py", "/ann/demo/milestones/new",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("page", [*PAGES, *WITH_FORMS])
+async def test_enter_in_a_field_presses_no_button_that_takes_something_away(pages, forge, page):
+    """A browser presses the first button of the form."""
+    forge.answers |= ANSWERS | lists_of(FEW)
+    forge.answers[f"{HOME}/releases/tags/v1"] = RELEASE | {"assets": [{"id": 7, "name": "a.zip", "size": 3}]}
+    forge.failures["/orgs/ann"] = 404
+    shown = await pages.get(page, ROOT)
+    assert shown.status_code == 200, shown.text
+    for form in re.findall(r"<form.*?</form>", shown.text, re.DOTALL):
+        buttons = re.findall(r"<button[^>]*>", form)
+        if len(buttons) > 1 and re.search(r'<input(?![^>]* type="hidden")|<select', form):
+            assert not re.search(r'danger|name="(remove|discard|preview)"', buttons[0])

@@ -153,7 +153,7 @@ def _tag_path(frame: RepositoryFrame, tag: str) -> str:
 
 @post("/{owner:str}/{repo:str}/releases/edit/{tag:path}", policy=anyone(), include_in_schema=False)
 async def save(request: WebRequest) -> Response[Any]:
-    """Change a release, add files to it, or remove one."""
+    """Change a release, add files to it, or remove one. Title and text can be changed, but not emptied."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     tag = request.rest(4)
     try:
@@ -162,7 +162,12 @@ async def save(request: WebRequest) -> Response[Any]:
         if form.has("remove"):
             await frame.forge.send("DELETE", "repos", f"{path}/assets{at(form.text('remove'))}")
             return frame.redirect(f"/releases/edit/{quote(tag)}")
-        await frame.forge.send("PATCH", "repos", path, _words(form))
+        words = _words(form)
+        for name, label in (("name", "Title"), ("body", "What is new")):
+            # The API leaves what comes empty as it is.
+            if release[name] and not words[name]:
+                raise Invalid(f"“{label}” can be changed, but not emptied; nothing was saved")
+        await frame.forge.send("PATCH", "repos", path, words)
     except ApiError as error:
         return await _edit_page(frame, tag, error, form)
     return await _with_files(frame, form, release)
