@@ -14,7 +14,7 @@ RULE = {
     **{f"enable_{name}": True for name in (*LISTS, "push", "force_push", "status_check", "approvals_whitelist")},
     **{f"{name}_usernames": ["ann", "bob"] for name in LISTS}, **{f"{name}_teams": ["crew"] for name in LISTS},
     "push_whitelist_deploy_keys": True, "force_push_allowlist_deploy_keys": True,
-    "status_check_contexts": ["ci/a b", "ci/c"], "approvals_whitelist_username": ["bob"], "approvals_whitelist_teams": [],
+    "status_check_contexts": ["test (ubuntu, 3.12)", "ci/c"], "approvals_whitelist_username": ["bob"], "approvals_whitelist_teams": [],
     **dict.fromkeys((
         "block_on_rejected_reviews", "block_on_official_review_requests", "block_on_outdated_branch",
         "dismiss_stale_approvals", "ignore_stale_approvals", "block_admin_merge_override", "require_signed_commits",
@@ -31,7 +31,7 @@ async def test_a_rule_that_is_saved_without_a_change_is_sent_whole_and_as_it_was
     listed = (await pages.get(PAGE, ANN)).text
     edit = f"{PAGE}/edit?rule_name=release%2F%2A"
     assert f'href="{edit}"' in listed
-    assert "by ann, bob, crew · 2 approvals · checks ci/a b, ci/c · signed commits" in listed
+    assert "by ann, bob, crew · 2 approvals · checks test (ubuntu, 3.12), ci/c · signed commits" in listed
     answer = await pages.submit(edit, "Save the rule", to="rule_name=release%2F%2A")
     assert (answer.status_code, answer.headers["location"]) == (303, PAGE)
     names = {name: value for name, value in RULE.items() if name not in ("rule_name", "branch_name")}
@@ -42,9 +42,8 @@ async def test_the_form_of_a_rule_has_every_field_that_the_api_has(pages, forge)
     await pages.submit(f"{PAGE}/edit", "Make the rule", to="/branches/edit", rule_name="main")
     [(method, path, body)] = forge.sent
     assert (method, path) == ("POST", f"{HOME}/branch_protections")
-    assert {*RULE} - {*body} == {"branch_name", "priority", "required_approvals"}, (
-        "numbers of which none was typed"
-    )
+    assert {*RULE} - {*body} == {"branch_name", "priority"}, "a rule without a priority gets the next one"
+    assert body["required_approvals"] == 0
     assert {name for name, value in body.items() if value} == {"rule_name", "enable_push"}
 
 
@@ -64,6 +63,24 @@ async def test_a_number_that_is_none_is_left_to_the_api_to_refuse(pages, forge):
     await pages.submit(f"{PAGE}/edit", "Make the rule", to="/edit", required_approvals="²", priority="")
     body = forge.sent[0][2]
     assert (body["required_approvals"], "priority" in body) == ("²", False)
+
+
+async def test_numbers_of_a_rule_that_somebody_empties_are_0_or_refused(pages, forge):
+    rule = f"{HOME}/branch_protections/main"
+    forge.answers[rule] = ON_THE_LIST
+    edit = f"{PAGE}/edit?rule_name=main"
+    await pages.submit(edit, "Save the rule", to="rule_name=main", required_approvals="")
+    [(_, _, body)] = forge.sent
+    assert (body["required_approvals"], body["priority"]) == (0, 2)
+    refused = await pages.submit(edit, "Save the rule", to="rule_name=main", priority="")
+    assert (refused.status_code, 'id="priority-fault"' in refused.text, len(forge.sent)) == (422, True, 1)
+
+
+async def test_a_rule_is_shown_although_repos_does_not_have_all_of_its_fields_yet(pages, forge):
+    rule = {name: value for name, value in ON_THE_LIST.items() if "bypass" not in name}
+    forge.answers[f"{HOME}/branch_protections/main"] = rule
+    shown = await pages.get(f"{PAGE}/edit?rule_name=main", ANN)
+    assert (shown.status_code, 'name="enable_bypass_allowlist"' in shown.text) == (200, True)
 
 
 async def test_rules_for_tags_are_made_changed_and_removed(pages, forge):

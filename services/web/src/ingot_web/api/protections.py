@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError
+from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.more_settings import SHARED, render_part
@@ -104,8 +104,8 @@ _TAG_FIELDS = {
 _NEW_RULE = Form([("enable_push", "1")])
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.replace("\n", ",").split(",") if name.strip()]
+def _names(text: str, separator: str) -> list[str]:
+    return [name.strip() for name in text.split(separator) if name.strip()]
 
 
 def _body_of(form: Form, groups: Groups) -> dict[str, Any]:
@@ -119,18 +119,23 @@ def _body_of(form: Form, groups: Groups) -> dict[str, Any]:
                 # What is no number is refused by the API, by the name of the field.
                 number = whole_number(form.text(field.name), 9)
                 body[field.name] = form.text(field.name) if number is None else number
-            case "people" | "teams" | "lines":
-                body[field.name] = _names(form.lines(field.name))
+            case "number" if field.name == "required_approvals":
+                body[field.name] = 0
+            case "lines":
+                # A comma belongs to the name of a check.
+                body[field.name] = _names(form.lines(field.name), "\n")
+            case "people" | "teams":
+                body[field.name] = _names(form.text(field.name), ",")
             case "text":
                 body[field.name] = form.text(field.name)
     return body
 
 
 def _form_of(rule: Any, groups: Groups) -> Form:
-    """A form as it stands on the page of a rule that is there."""
+    """A form as it stands on the page of a rule that is there; empty what a repos of an older release does not have."""
     pairs = []
     for field in (field for fields in groups.values() for field in fields):
-        value = rule[field.name]
+        value = rule.get(field.name, "")
         if field.kind == "flag":
             value = "1" if value else ""
         elif isinstance(value, list):
@@ -207,6 +212,8 @@ async def save_branch_rule(request: WebRequest) -> Response[Any]:
     name, body = request.query_params.get("rule_name", ""), _body_of(form, _BRANCH_FIELDS)
     try:
         if name:
+            if "priority" not in body:
+                raise Invalid.field("priority", "missing", "a rule that is there has a number")
             await frame.forge.send("PATCH", "repos", _branch_path(frame, name), body)
         else:
             body["rule_name"] = form.text("rule_name")
