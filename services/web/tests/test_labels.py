@@ -35,6 +35,14 @@ async def test_a_milestone_is_changed_closed_and_removed(pages, forge):
     ]
 
 
+@pytest.mark.parametrize("address", ["new", "3/edit"])
+async def test_a_date_that_somebody_empties_is_none(pages, forge, address):
+    forge.answers[f"{HOME}/milestones/3"] = MILESTONE
+    button = "Make the milestone" if address == "new" else "Save the milestone"
+    await pages.submit(f"/ann/demo/milestones/{address}", button, to=address, title="x", due="")
+    assert forge.sent[0][2]["due_on"] == "0001-01-01T00:00:00Z"
+
+
 @pytest.mark.parametrize("caller", [ANN, None])
 async def test_the_address_of_a_milestone_leads_to_its_issues(pages, forge, caller):
     forge.answers[f"{HOME}/milestones/3"] = MILESTONE

@@ -11,6 +11,8 @@ from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import Form, WebRequest
 
 SHOWN = 50
+NO_DATE = "0001-01-01T00:00:00Z"
+"""What the API takes for no date; a date that is absent stays."""
 LABELS, MILESTONES = "/{owner:str}/{repo:str}/labels", "/{owner:str}/{repo:str}/milestones"
 
 
@@ -113,9 +115,12 @@ async def save_milestone(request: WebRequest) -> Response[Any]:
     """Make a milestone, or change one."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     milestone_id: int | None = request.path_params.get("milestone_id")
-    body = {"title": form.text("title"), "description": form.lines("description")}
-    if due := form.text("due"):
-        body["due_on"] = f"{due}T23:59:59Z"
+    due = form.text("due")
+    body = {
+        "title": form.text("title"),
+        "description": form.lines("description"),
+        "due_on": f"{due}T23:59:59Z" if due else NO_DATE,
+    }
     try:
         if milestone_id is None:
             await frame.forge.send("POST", "issues", frame.api("milestones"), body)
