@@ -104,6 +104,8 @@ LONG = b"\n".join(b"%d" % number for number in range(30))
         (LONG, LONG.replace(b"2\n", b"x\n"), 10, True),
         (LONG, LONG.replace(b"\n5\n", b"\nx\n").replace(b"\n20\n", b"\ny\n"), 10, True),
         (LONG, LONG.replace(b"\n5\n", b"\n").replace(b"\n20\n", b"\ny\n"), 10, False),
+        (b"y\n" + b"x\n" * 8 + b"x\ny\n" * 45, b"z\n" + b"x\n" * 97 + b"w\n", 6, True),
+        (b"y\n" + b"x\n" * 100 + b"y\n", b"z\n" + b"x\n" * 100 + b"z\n", 6, False),
         (b"x\n" * 600, b"y\n" + b"x\n" * 598 + b"y\n", 10, False),
     ],
 )
