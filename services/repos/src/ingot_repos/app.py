@@ -217,6 +217,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     parts.close.append(questions.close)
     parts.listeners.append(("repos writes loads", components.loads.write_for_ever))
     parts.listeners.append(("repos watches reads of repositories", components.storage.watch.run))
+    parts.listeners.append(("repos learns what may not be read", components.storage.watch.collect_for_ever))
     parts.tasks += [
         *workers.tasks(),
         *components.pushes.tasks(),

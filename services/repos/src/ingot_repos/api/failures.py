@@ -1,8 +1,11 @@
 """What callers get when the storage fails. The log has the cause, as an error, for the operator."""
 
-from ingot_chassis.errors import ApiError, InsufficientStorage
+from ingot_chassis.errors import ApiError, InsufficientStorage, Unavailable
 from ingot_chassis.http.error_responses import Translations
-from ingot_repos.git.errors import GitFailed, RepositoryDamaged, StorageFull
+from ingot_repos.git.errors import GitFailed, RepositoryDamaged, RepositorySuspect, StorageFull
+
+CHECK_SECONDS = 15
+"""After which git looks at a repository from which libgit2 did not come back."""
 
 
 class Damaged(ApiError):
@@ -11,6 +14,9 @@ class Damaged(ApiError):
 
 TRANSLATIONS: Translations = {
     RepositoryDamaged: lambda _error: Damaged(),
+    RepositorySuspect: lambda _error: Unavailable(
+        "the repository is being checked", retry_after=CHECK_SECONDS
+    ),
     GitFailed: lambda _error: Damaged(),
     StorageFull: lambda _error: InsufficientStorage(),
 }

@@ -48,6 +48,10 @@ class RepositoryDamaged(GitError):
     """An object that a ref or another object refers to is missing or unreadable. The text names no path."""
 
 
+class RepositorySuspect(GitError):
+    """A process did not come back from the repository; it is read again when git has found it sound, mostly soon."""
+
+
 class StorageFull(GitError):
     """The disk is full, or a quota or a limit of file sizes is reached."""
 

@@ -5,7 +5,7 @@ They are read here, because a push of one commit would start git twice otherwise
 
 import pygit2
 
-from ingot_repos.git.errors import RepositoryDamaged
+from ingot_repos.git.errors import RepositoryDamaged, RepositorySuspect
 from ingot_repos.git.refs import ZERO_OID
 from ingot_repos.git.smart_http import accepted_protocol, advertise, pkt_line
 from ingot_repos.git.storage import Storage
@@ -30,7 +30,7 @@ async def advertise_for_push(
         try:
             refs = await storage.call(repo_id, _pushable_refs)
             return (b"" if is_session else _SERVICE) + _advertisement(refs, _learned[0])
-        except RepositoryDamaged:
+        except (RepositoryDamaged, RepositorySuspect):
             pass  # git can say more of it
     answer = await advertise(path, "git-receive-pack", git_protocol, is_session=is_session)
     if is_plain and not _learned:

@@ -3,7 +3,8 @@
 libgit2 up to 1.9.7 never ends on some damaged objects, and mostly it holds the interpreter meanwhile: no code of Python
 runs then. So a timer of the kernel counts the time of the processor since the event loop ran last; when there was too much,
 the traces of all threads are written and the process ends. The same is written when it crashes, as on a damaged index of a
-pack. Which repositories were read at this moment stands in the same file, which another process, or the next one, finds.
+pack. Which thread read which repository stands in the same file, which another process, or the next one, finds. The thread
+that ran at this moment is marked in the traces.
 """
 
 import asyncio
@@ -12,11 +13,14 @@ import faulthandler
 import fcntl
 import mmap
 import os
+import re
 import signal
 import struct
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -27,7 +31,18 @@ log = structlog.get_logger()
 BEAT_SECONDS = 5.0
 LONGEST_SECONDS = 900.0
 """Of a read that lets others work meanwhile."""
-_SLOT = struct.Struct("q")
+_SLOT = struct.Struct("qQd")
+"""The repository, the thread that reads it, and since when."""
+_CURRENT = re.compile(rb"^Current thread 0x([0-9a-f]+)", re.MULTILINE)
+_DAMAGED = b"damaged"
+_STDERR = 2
+
+
+@dataclass(slots=True)
+class _Read:
+    repo_id: int
+    began: float
+    is_suspect: bool = False
 
 
 def most_processor_seconds() -> float:
@@ -44,13 +59,17 @@ class ReadWatch:
     """
 
     def __init__(self, root: Path, *, threads: int) -> None:
-        self._reads, self._suspects = root / "reads", root / "suspects"
+        self._files, self._suspects = root / "reads", root / "suspects"
+        for folder in (self._files, self._suspects):
+            folder.mkdir(parents=True, exist_ok=True)
         self._size = threads * _SLOT.size
         self._slots: mmap.mmap | None = None
         self._free = list(range(threads))
-        self._began: dict[int, float] = {}
+        self._reads: dict[int, _Read] = {}
         self.suspects = frozenset[int]()
-        """Repositories that were being read when a process was ended, and that git has not found sound since."""
+        """Repositories that may have held up or ended a process, and that git has not found sound since."""
+        self.damaged = frozenset[int]()
+        """Those of them in which git has found damage."""
 
     @contextlib.contextmanager
     def reading(self, repo_id: int) -> Iterator[None]:
@@ -59,43 +78,37 @@ class ReadWatch:
             yield
             return
         slot = self._free.pop()
-        self._began[slot] = time.monotonic()
-        _SLOT.pack_into(self._slots, slot * _SLOT.size, repo_id)
+        self._reads[slot] = _Read(repo_id, time.monotonic())
+        _SLOT.pack_into(self._slots, slot * _SLOT.size, repo_id, threading.get_ident(), time.time())
         try:
             yield
         finally:
-            _SLOT.pack_into(self._slots, slot * _SLOT.size, 0)
-            del self._began[slot]
+            _SLOT.pack_into(self._slots, slot * _SLOT.size, 0, 0, 0.0)
+            del self._reads[slot]
             self._free.append(slot)
 
     async def run(self, most_seconds: float | None = None, every: float = BEAT_SECONDS) -> None:
-        """Watch until this is cancelled; ``most_seconds`` are of the processor, between two beats."""
+        """Watch until this is cancelled; ``most_seconds`` are of the processor, between two beats.
+
+        Raises OSError when the volume is full: reads go on without a watch, until this is started again.
+        """
         with self._file() as file:
             self._slots = mmap.mmap(file.fileno(), self._size)
-            file.seek(self._size)  # the traces come behind the slots
             was_enabled = faulthandler.is_enabled()
             faulthandler.enable(file, all_threads=True)
             faulthandler.register(signal.SIGPROF, file, all_threads=True, chain=True)
-            collection = asyncio.create_task(
-                self._collect_for_ever(every), name="repositories that are left alone"
-            )
             try:
                 while True:
                     signal.setitimer(signal.ITIMER_PROF, most_seconds or most_processor_seconds())
-                    if any(
-                        time.monotonic() - began > LONGEST_SECONDS for began in list(self._began.values())
-                    ):
-                        signal.raise_signal(signal.SIGPROF)
                     await asyncio.sleep(every)
             finally:
-                collection.cancel()
                 signal.setitimer(signal.ITIMER_PROF, 0)
                 faulthandler.unregister(signal.SIGPROF)
                 faulthandler.disable()
                 if was_enabled:
-                    faulthandler.enable()
+                    faulthandler.enable(_STDERR)
 
-    async def _collect_for_ever(self, every: float) -> None:
+    async def collect_for_ever(self, every: float = BEAT_SECONDS) -> None:
         """Apart from the beat, which may not wait for a thread."""
         while True:
             await asyncio.to_thread(self.collect)
@@ -103,49 +116,75 @@ class ReadWatch:
 
     @contextlib.contextmanager
     def _file(self) -> Iterator[IO[bytes]]:
-        """The file of this process. As long as it is locked, the process lives."""
-        for folder in (self._reads, self._suspects):
-            folder.mkdir(exist_ok=True)
+        """The file of this process, with room for the slots; traces come behind. While it is locked, the process lives."""
         while True:
-            descriptor, name = tempfile.mkstemp(dir=self._reads)
+            descriptor, name = tempfile.mkstemp(dir=self._files)
             with os.fdopen(descriptor, "r+b") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 if not Path(name).exists():  # another process took it for one that was left
                     continue
-                file.truncate(self._size)
                 try:
+                    # Not a hole: on a full volume a write to memory ends the process.
+                    file.write(bytes(self._size))
+                    file.flush()
+                    os.fsync(file.fileno())
                     yield file
                 finally:
                     Path(name).unlink(missing_ok=True)
                 return
 
     def collect(self) -> None:
-        """Learn from the files of processes that ended what may not be read. Blocks for a moment."""
-        for path in self._reads.iterdir():
+        """Learn what may not be read, from processes that ended and from reads that do not. Blocks for a moment."""
+        for path in self._files.iterdir():
             with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
                     continue
-                content = file.read()
+                content, ended = file.read(), os.fstat(file.fileno()).st_mtime
                 slots, traces = content[: self._size], content[self._size :]
-                path.unlink()
-                whole = slots[: len(slots) // _SLOT.size * _SLOT.size]
-                ids = sorted({repo_id for (repo_id,) in _SLOT.iter_unpack(whole) if repo_id})
                 if traces:  # without them it ended for another reason
+                    ids = _culprits(slots, traces, ended)
+                    for repo_id in ids:
+                        self.suspect(repo_id)
                     text = traces.decode(errors="replace")
                     log.error("a process ended in the middle of reads", repositories=ids, traces=text)
-                    for repo_id in ids:
-                        (self._suspects / str(repo_id)).touch()
-        self.suspects = frozenset(int(path.name) for path in self._suspects.iterdir())
+                path.unlink()
+        self._suspect_long_reads()
+        notes = {}
+        for path in self._suspects.iterdir():
+            if path.name.isdecimal():
+                with contextlib.suppress(FileNotFoundError):
+                    notes[int(path.name)] = path.read_bytes()
+        self.suspects = frozenset(notes)
+        self.damaged = frozenset(repo_id for repo_id, note in notes.items() if note == _DAMAGED)
 
-    def suspect(self, repo_id: int) -> None:
-        """Let nobody read a repository."""
-        self._suspects.mkdir(exist_ok=True)
-        (self._suspects / str(repo_id)).touch()
+    def _suspect_long_reads(self) -> None:
+        """Each of them once. A disk may be slow: the thread goes on, and so do all others."""
+        for read in list(self._reads.values()):
+            if not read.is_suspect and time.monotonic() - read.began > LONGEST_SECONDS:
+                self.suspect(read.repo_id)
+                read.is_suspect = True
+                log.error("a read does not end", repository=read.repo_id, seconds=LONGEST_SECONDS)
+
+    def suspect(self, repo_id: int, *, is_damaged: bool = False) -> None:
+        """Let nobody read a repository; ``is_damaged``: git has looked at it already."""
+        (self._suspects / str(repo_id)).write_bytes(_DAMAGED if is_damaged else b"")
         self.suspects |= {repo_id}
+        self.damaged = self.damaged | {repo_id} if is_damaged else self.damaged - {repo_id}
 
     def trust(self, repo_id: int) -> None:
         """Let it be read again, once git has found it sound, or when it was deleted."""
         (self._suspects / str(repo_id)).unlink(missing_ok=True)
         self.suspects -= {repo_id}
+        self.damaged -= {repo_id}
+
+
+def _culprits(slots: bytes, traces: bytes, ended: float) -> list[int]:
+    """What the thread read that ran last; if it read nothing, all that was read for longer than a beat."""
+    whole = slots[: len(slots) // _SLOT.size * _SLOT.size]
+    reads = [read for read in _SLOT.iter_unpack(whole) if read[0]]
+    current = _CURRENT.search(traces)
+    thread = int(current[1], 16) if current else 0
+    ids = {repo_id for repo_id, reader, _ in reads if reader == thread}
+    return sorted(ids or {repo_id for repo_id, _, began in reads if ended - began > BEAT_SECONDS})

@@ -25,7 +25,13 @@ from pygit2.enums import ConfigLevel, ObjectType
 
 from ingot_repos.git.command import GitArgs, clean_environment, run_git
 from ingot_repos.git.disk import check_loose_objects, disk_errors
-from ingot_repos.git.errors import InvalidName, RepositoryDamaged, RepositoryExists, RepositoryNotFound
+from ingot_repos.git.errors import (
+    InvalidName,
+    RepositoryDamaged,
+    RepositoryExists,
+    RepositoryNotFound,
+    RepositorySuspect,
+)
 from ingot_repos.git.read_watch import ReadWatch
 from ingot_repos.git.refs import BRANCHES, default_branch, is_valid_ref_name
 from ingot_repos.git.temporary_files import remove_temporary_files
@@ -226,9 +232,12 @@ class Storage:
         Raises:
             RepositoryNotFound: there is none.
             RepositoryDamaged: it has an object on which libgit2 would hang, or did.
+            RepositorySuspect: libgit2 did not come back from it, and git has not looked at it yet.
         """
         if repo_id in self.watch.suspects:
-            raise RepositoryDamaged("a process ended while it was read; git has to find it sound first")
+            if repo_id in self.watch.damaged:
+                raise RepositoryDamaged("libgit2 could not read it, and git finds damage")
+            raise RepositorySuspect("libgit2 did not come back from it; git looks at it first")
         cache = self._thread_cache()
         path = self.path(repo_id)
         try:
@@ -258,7 +267,7 @@ class Storage:
         The result must be plain values, not objects of pygit2.
 
         Raises:
-            RepositoryDamaged, StorageFull: in addition to the errors of the function.
+            RepositoryDamaged, RepositorySuspect, StorageFull: in addition to the errors of the function.
         """
 
         def act() -> _T:
@@ -268,16 +277,19 @@ class Storage:
         return await asyncio.get_running_loop().run_in_executor(self._threads, act)
 
     def note_check(self, repo_id: int, *, is_sound: bool) -> None:
-        """Read a repository again, now that git has found it sound; or not, if libgit2 would hang on it. Blocks."""
+        """Read a repository again, now that git has found it sound; or not, if libgit2 hangs on it. Blocks."""
         if is_sound:
             self.watch.trust(repo_id)
             return
+        is_unreadable = repo_id in self.watch.suspects
         try:
             check_loose_objects(self.path(repo_id))
         except RepositoryDamaged:
-            self.watch.suspect(repo_id)
+            is_unreadable = True
         except FileNotFoundError:
-            return
+            pass  # git says that it is damaged
+        if is_unreadable:
+            self.watch.suspect(repo_id, is_damaged=True)
 
     def size(self, repo_id: int) -> int:
         """Bytes of all files of a repository; hard-linked ones count in every fork. Blocks.

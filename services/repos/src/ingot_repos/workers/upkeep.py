@@ -50,7 +50,6 @@ class UpkeepJobs:
     def __init__(self, jobs: Jobs, storage: Storage, shard: str, grace: timedelta) -> None:
         self._jobs, self._db, self._storage = jobs, jobs.database, storage
         self._shard, self._grace = shard, grace
-        self._checked_suspects = frozenset[int]()
 
     def work(self) -> dict[str, Work]:
         return {PACK: self.pack, CHECK: self.check}
@@ -68,10 +67,9 @@ class UpkeepJobs:
             name = job_kind(kind, self._shard)
             for repository_id in await list_ids() if name not in due else ():
                 await self._add(name, repository_id)
-        suspects = self._storage.watch.suspects
-        for repository_id in sorted(suspects - self._checked_suspects):
+        # One in which git finds damage is not checked again at once: it waits for somebody to repair it.
+        for repository_id in sorted(self._storage.watch.suspects - self._storage.watch.damaged):
             await self._add(job_kind(CHECK, self._shard), repository_id)
-        self._checked_suspects = suspects  # once: one that is damaged waits for somebody to repair it
 
     async def _add(self, kind: str, repository_id: int) -> None:
         async with self._db.transaction() as tx:
@@ -136,6 +134,7 @@ class UpkeepJobs:
         async with self._db.read() as db:
             row = await repositories.get_unfiltered(db, repository_id)
         if row is None or row.shard != self._shard:
+            await asyncio.to_thread(self._storage.watch.trust, repository_id)
             return ""
         if await asyncio.to_thread(self._storage.exists, repository_id):
             damage = await asyncio.to_thread(check_repository, self._storage.path(repository_id))
@@ -143,7 +142,6 @@ class UpkeepJobs:
             damage = "its files are not there"
         if damage:
             log.error("repository is damaged", repository=repository_id, damage=damage)
-            self._checked_suspects |= {repository_id}
         await asyncio.to_thread(self._storage.note_check, repository_id, is_sound=not damage)
         await self._save(repository_id, checked_at=now(), damage=damage)
         return damage
