@@ -20,7 +20,9 @@ def add_shard_commands(parser: ArgumentParser) -> None:
     move.add_argument("repository", metavar="OWNER/REPO")
     move.add_argument("--to", required=True, metavar="NAME")
     cancel = commands.add_parser(
-        "cancel", help="end moves that wait or run; the repositories stay where they are"
+        "cancel",
+        help="end moves that wait or run; the repositories stay where they are. During an update a process of a "
+        "release that knows no cancelling may complete its move all the same",
     )
     which = cancel.add_mutually_exclusive_group(required=True)
     which.add_argument("repository", metavar="OWNER/REPO", nargs="?", default="")
