@@ -9,12 +9,12 @@ from msgspec import UNSET, UnsetType
 from ingot_chassis.errors import Denied, NotFound
 from ingot_chassis.http.downloads import StoredFile, file_answer
 from ingot_chassis.http.patch import set_fields
+from ingot_chassis.http.request_bodies import FileUpload
 from ingot_chassis.http.uploads import uploaded_file
 from ingot_contracts.attachments import Attachment
 from ingot_contracts.limits import Name
 from ingot_issues.api.comments import comment_of
 from ingot_issues.api.issues import issue_of
-from ingot_issues.api.operations import FileUpload
 from ingot_issues.api.policies import in_repository
 from ingot_issues.api.request import IssuesRequest
 from ingot_issues.core.access import may_comment, may_edit_comment, may_edit_issue

@@ -8,10 +8,10 @@ from litestar import Response, post
 
 from ingot_chassis.errors import TooLarge
 from ingot_chassis.http.policy import anyone, services
+from ingot_chassis.http.request_bodies import PlainText
 from ingot_chassis.telemetry import client_address
 from ingot_contracts.issues import RenderedTexts, RenderTexts
 from ingot_contracts.limits import Description, Name
-from ingot_issues.api.operations import PlainText
 from ingot_issues.api.request import IssuesRequest
 from ingot_issues.core.markdown import LARGEST, LinkContext
 

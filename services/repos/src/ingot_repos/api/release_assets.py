@@ -9,10 +9,10 @@ from msgspec import UNSET, UnsetType
 from ingot_chassis.errors import NotFound
 from ingot_chassis.http.downloads import StoredFile, file_answer
 from ingot_chassis.http.patch import set_fields
+from ingot_chassis.http.request_bodies import FileUpload
 from ingot_chassis.http.uploads import uploaded_file
 from ingot_contracts.attachments import Attachment
 from ingot_contracts.limits import Name
-from ingot_repos.api.operations import FileUpload
 from ingot_repos.api.policies import in_repository, own_account, writable
 from ingot_repos.api.releases import release_of_path, sees_drafts
 from ingot_repos.api.request import RepositoryRequest
