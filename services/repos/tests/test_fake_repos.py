@@ -87,6 +87,7 @@ CASES = {
     "commits": ("cat", "GET", "/{app}/commits?base={base}&head={tip}", None),
     "no commits on that page": ("cat", "GET", "/{app}/commits?base={base}&head={tip}&offset=1&limit=5", None),
     "commits with changes": ("cat", "GET", "/{app}/commits?base={base}&head={tip}&changes=true", None),
+    "commits with verification": ("cat", "GET", "/{app}/commits?base={base}&head={tip}&verification=true", None),
     "commits of no commit": ("cat", "GET", "/{app}/commits?base={base}&head=x", None),
     "files": ("cat", "GET", "/{app}/files?base={base}&head={tip}", None),
     "files from one on": ("cat", "GET", "/{app}/files?base={base}&head={tip}&skip_to=gone&whitespace=ignore-eol", None),
@@ -142,7 +143,9 @@ async def fake_of(samples):
     )
     fake.watchers[app] = [ids["ann"]]
     query = f"base={ids['base']}&head={ids['tip']}"
-    commits = (await people["ann"].internal("GET", f"{app}/commits?{query}&changes=true")).json()["commits"]
+    commits = (
+        await people["ann"].internal("GET", f"{app}/commits?{query}&changes=true&verification=true")
+    ).json()["commits"]
     fake.commits = msgspec.convert(commits, list[HistoryCommit])
     files = (await people["ann"].internal("GET", f"{app}/files?{query}")).json()["files"]
     fake.files = msgspec.convert(files, list[ChangedPath])

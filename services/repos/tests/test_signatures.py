@@ -121,6 +121,12 @@ async def test_a_signature_is_verified_by_a_key_of_who_has_the_address(world, an
     assert shown["ssh"]["signature"].startswith("-----BEGIN SSH")
     assert shown["ssh"]["payload"].startswith("tree ")
 
+    # Issues is told the same of the commits of a pull request, where it asks.
+    history = f"{created['id']}/commits?base=&head={tip}&limit=100"
+    for query, verifications in (("&verification=true", shown), ("", dict.fromkeys(shown))):
+        commits = (await ann.internal("GET", history + query)).json()["commits"]
+        assert {one["message"].strip(): one["verification"] for one in commits} == verifications
+
     # A key that nobody has any more verifies nothing, and without identity nothing is called verified.
     set_branches(repo, one=commit(repo, "x", pgp.sign))
     branch = "/repos/ann/app/branches/one"

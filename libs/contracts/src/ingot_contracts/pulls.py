@@ -5,8 +5,18 @@ from typing import Literal
 
 import msgspec
 
+from ingot_contracts.repos import Verification
+
 MergeStyle = Literal["merge", "rebase", "rebase-merge", "squash", "fast-forward-only"]
 UpdateStyle = Literal["merge", "rebase"]
+MERGE_STYLES: dict[MergeStyle, str] = {
+    "merge": "allow_merge_commits",
+    "rebase": "allow_rebase",
+    "rebase-merge": "allow_rebase_explicit",
+    "squash": "allow_squash_merge",
+    "fast-forward-only": "allow_fast_forward_only_merge",
+}
+"""The field of ``Repository`` that allows each style of merging a pull request."""
 MOST_HEADS = 100
 """Heads that are compared in one call."""
 
@@ -168,7 +178,7 @@ class HistoryChanges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HistoryCommit(msgspec.Struct, frozen=True, kw_only=True):
-    """A commit as git has it. ``changes`` is None where nobody asked, and where they are too many."""
+    """A commit as git has it. What nobody asked for is None; so are ``changes`` that are too many."""
 
     sha: str
     tree: str
@@ -177,13 +187,14 @@ class HistoryCommit(msgspec.Struct, frozen=True, kw_only=True):
     author: Signature
     committer: Signature
     changes: HistoryChanges | None = None
+    verification: Verification | None = None
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
     """GET /internal/repositories/{id}/commits?base=&head=&offset=&limit=: what head has and base has not.
 
     Newest first; ``total`` counts all. An empty base hides nothing. ``?unattended=true`` as for comparing.
-    ``?changes=true``: with what each commit changes.
+    ``?changes=true``: with what each commit changes. ``?verification=true``: with what is to be said of its signature.
     """
 
     commits: list[HistoryCommit]

@@ -8,7 +8,6 @@ import msgspec
 from ingot_contracts.attachments import Attachment
 from ingot_contracts.identity import User
 from ingot_contracts.limits import Omitted
-from ingot_contracts.pulls import MergeStyle
 from ingot_contracts.trackers import ExternalTracker, ExternalWiki, InternalTracker
 from ingot_contracts.transfers import RepositoryTransfer
 
@@ -19,16 +18,6 @@ MOST_WATCHERS = 500
 """People who hear that something happened in a repository because they watch it."""
 MOST_IDS = 1000
 """Repositories that ``ReadableRepositories`` takes at once."""
-
-
-MERGE_STYLES: dict[MergeStyle, str] = {
-    "merge": "allow_merge_commits",
-    "rebase": "allow_rebase",
-    "rebase-merge": "allow_rebase_explicit",
-    "squash": "allow_squash_merge",
-    "fast-forward-only": "allow_fast_forward_only_merge",
-}
-"""The field of ``Repository`` that allows each style of merging a pull request."""
 
 
 def reaches(level: Level, required: Level) -> bool:

@@ -362,6 +362,8 @@ class FakeRepos:
         commits = self.commits[start:end]
         if parameter_of(call, "changes") != "true":
             commits = [msgspec.structs.replace(commit, changes=None) for commit in commits]
+        if parameter_of(call, "verification") != "true":
+            commits = [msgspec.structs.replace(commit, verification=None) for commit in commits]
         return History(commits=commits, total=len(self.commits))
 
 

@@ -11,8 +11,8 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import ApiError, Conflict, NotAllowed, NotFound
-from ingot_contracts.pulls import Merged, MergeStyle
-from ingot_contracts.repos import MERGE_STYLES, Repository
+from ingot_contracts.pulls import MERGE_STYLES, Merged, MergeStyle
+from ingot_contracts.repos import Repository
 from ingot_issues.core.closing import close_and_reopen
 from ingot_issues.core.dependencies import Blocked, refuse_blocked
 from ingot_issues.core.events import announce

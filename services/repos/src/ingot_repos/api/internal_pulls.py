@@ -31,6 +31,8 @@ from ingot_contracts.pulls import (
     UpdatedBranch,
     proposal_id,
 )
+from ingot_contracts.repos import Verification
+from ingot_repos.api.code_views import verifications_of
 from ingot_repos.api.file_changes import ref_updates_in
 from ingot_repos.api.internal import ISSUES, act_as, branch_tip
 from ingot_repos.api.policies import own_account, require_on_disk, resolve_by_id, resolve_for_peer
@@ -38,6 +40,7 @@ from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core import access, merges
 from ingot_repos.core.presenter import author_addresses
 from ingot_repos.core.protections import actor_of, branch_rules_of, merge_rule
+from ingot_repos.core.signatures import UNSIGNED
 from ingot_repos.git import compare
 from ingot_repos.git.commit_files import CommitFiles, files_of
 from ingot_repos.git.commits import CommitInfo, Person
@@ -50,6 +53,7 @@ from ingot_repos.git.errors import (
     RepositoryNotFound,
 )
 from ingot_repos.git.objects import is_reachable
+from ingot_repos.git.signatures import commit_signatures
 from ingot_repos.store import accounts, proposals
 
 REPOSITORY = "/internal/repositories/{repository_id:int}"
@@ -191,8 +195,12 @@ async def list_commits(
     offset: int = 0,
     limit: int = 50,
     changes: bool = False,
+    verification: bool = False,
 ) -> History:
-    """Commits that ``head`` has and ``base`` has not; with ``changes``, what each of them changes."""
+    """Commits that ``head`` has and ``base`` has not.
+
+    With ``changes`` what each of them changes, with ``verification`` what is to be said of its signature.
+    """
     with _unreadable_commits():
         await _enter_history(request, repository_id, base, head, unattended)
         infos, total = await request.storage.call(
@@ -202,7 +210,14 @@ async def list_commits(
         logins = await accounts.logins_by_email(db, author_addresses(*infos))
     cache = request.components.reads.file_changes
     changed = await files_of(request.storage, repository_id, infos, cache) if changes else {}
-    commits = [_history_commit(info, logins, changed.get(info.oid)) for info in infos]
+    verdicts: dict[str, Verification] = {}
+    if verification:
+        signatures = await request.storage.call(
+            repository_id, commit_signatures, [info.oid for info in infos]
+        )
+        verified = await verifications_of(request, infos, signatures)
+        verdicts = {info.oid: verified.get(info.oid, UNSIGNED) for info in infos}
+    commits = [_history_commit(info, logins, changed.get(info.oid), verdicts.get(info.oid)) for info in infos]
     return History(commits=commits, total=total)
 
 
@@ -304,7 +319,12 @@ def _unreadable_commits() -> Iterator[None]:
         raise TooLarge("the text is too large") from error
 
 
-def _history_commit(info: CommitInfo, logins: dict[str, str], changes: CommitFiles | None) -> HistoryCommit:
+def _history_commit(
+    info: CommitInfo,
+    logins: dict[str, str],
+    changes: CommitFiles | None,
+    verification: Verification | None,
+) -> HistoryCommit:
     return HistoryCommit(
         sha=info.oid,
         tree=info.tree,
@@ -313,6 +333,7 @@ def _history_commit(info: CommitInfo, logins: dict[str, str], changes: CommitFil
         author=_signature(info.author, logins),
         committer=_signature(info.committer, logins),
         changes=_history_changes(changes) if changes is not None else None,
+        verification=verification,
     )
 
 

@@ -11,9 +11,8 @@ from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import ApiError, Conflict, Invalid, NotFound
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_contracts.identity import GHOST, Ownership, User
-from ingot_contracts.pulls import MergeStyle
+from ingot_contracts.pulls import MERGE_STYLES, MergeStyle
 from ingot_contracts.repos import (
-    MERGE_STYLES,
     FirstLabel,
     RepositoryAbandoned,
     RepositoryCreated,
