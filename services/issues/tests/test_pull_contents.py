@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from ingot_contracts.pulls import ChangedPath, HistoryChanges, HistoryFile
+from ingot_contracts.repos import Verification
 
 from .builders import (
     BASE,
@@ -22,8 +23,9 @@ async def test_commits_are_paged_with_their_authors(world):
     await world.propose(as_=2)
     file = HistoryFile(filename="a", status="added")
     changes = HistoryChanges(files=[file], additions=3, deletions=1)
+    signed = Verification(verified=True, reason="bob / SHA256:x", signature="-----BEGIN", payload="tree")
     world.repos.commits = [
-        msgspec.structs.replace(history_commit(HEAD), changes=changes),
+        msgspec.structs.replace(history_commit(HEAD), changes=changes, verification=signed),
         history_commit(NEXT, login="nobody"),
         history_commit(JOINED, login=""),
     ]
@@ -36,8 +38,10 @@ async def test_commits_are_paged_with_their_authors(world):
     assert (second["author"], second["committer"]) == (None, None)
     assert first["files"] == [{"filename": "a", "status": "added"}]
     assert first["stats"] == {"total": 4, "additions": 3, "deletions": 1}
-    bare = (await world.call("GET", "/pulls/1/commits?files=false&stat=false")).json()[0]
-    assert (bare["files"], bare["stats"]) == (None, None)
+    assert first["commit"]["verification"] == msgspec.to_builtins(signed)
+    without = "/pulls/1/commits?files=false&stat=false&verification=false"
+    bare = (await world.call("GET", without)).json()[0]
+    assert (bare["files"], bare["stats"], bare["commit"]["verification"]) == (None, None, None)
     assert world.histories() == [(BASE, HEAD)] * 2
 
 

@@ -11,6 +11,7 @@ from litestar.params import QueryParameter
 from ingot_chassis.errors import NotFound
 from ingot_contracts.identity import User
 from ingot_contracts.pulls import ChangedPath, HistoryCommit, HistoryFile, Signature
+from ingot_contracts.repos import Verification
 from ingot_issues.api import queries
 from ingot_issues.api.policies import in_repository
 from ingot_issues.api.pulls import number_and_form, pull_of, text_of
@@ -41,6 +42,7 @@ class RepoCommit(msgspec.Struct):
     committer: CommitUser
     message: str
     tree: CommitMeta
+    verification: Verification | None
 
 
 class CommitStats(msgspec.Struct):
@@ -85,11 +87,11 @@ class ChangedFile(msgspec.Struct):
     tags=["repository"],
 )
 async def list_commits(
-    request: IssuesRequest, index: int, files: str = "", stat: str = ""
+    request: IssuesRequest, index: int, files: str = "", stat: str = "", verification: str = ""
 ) -> Response[list[PullCommit]]:
     """Commits that the head has and the base had not, newest first.
 
-    `files` and `stat`: with the files that each changes, and its lines; both are on unless they are false.
+    `files`, `stat`, `verification`: with the files that each changes, its lines, and whether it is signed; all are on unless they are false.
     """
     with_files, with_stats = queries.truth(files or "true"), queries.truth(stat or "true")
     pull, page = await pull_of(request, index), request.page()
@@ -101,6 +103,7 @@ async def list_commits(
         offset=page.offset,
         limit=page.limit,
         changes=with_files or with_stats,
+        verification=queries.truth(verification or "true"),
     )
     logins = {side.login for commit in history.commits for side in (commit.author, commit.committer)}
     async with request.db.read() as db:
@@ -137,6 +140,7 @@ def _commit(commit: HistoryCommit, users: dict[str, User], root: str, pages: str
             committer=signed(commit.committer),
             message=commit.message,
             tree=meta("trees", commit.tree),
+            verification=commit.verification,
         ),
         author=users.get(commit.author.login.lower()),
         committer=users.get(commit.committer.login.lower()),

@@ -180,11 +180,15 @@ class HttpRepos:
         offset: int = 0,
         limit: int,
         changes: bool = False,
+        verification: bool = False,
     ) -> History:
-        """The commits that ``head`` has and ``base`` has not; with ``changes``, what each of them changes."""
+        """The commits that ``head`` has and ``base`` has not.
+
+        With ``changes`` what each of them changes, with ``verification`` what is to be said of its signature.
+        """
         path = f"/internal/repositories/{repository_id}/commits?base={base}&head={head}"
         path += f"&offset={offset}&limit={limit}{'&unattended=true' if principal_token is None else ''}"
-        path += "&changes=true" if changes else ""
+        path += f"{'&changes=true' if changes else ''}{'&verification=true' if verification else ''}"
         return await self._peer.get(path, History, principal=principal_token or "")
 
     async def files(
