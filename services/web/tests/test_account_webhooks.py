@@ -1,8 +1,8 @@
-"""Webhooks of organizations and people on pages, with what was sent."""
+"""Webhooks on pages: what was sent, and how they are changed."""
 
 import pytest
 
-from .forge import MOMENT
+from .forge import HOME, MOMENT
 from .world import ANN
 
 DELIVERY = {
@@ -12,7 +12,7 @@ DELIVERY = {
 }  # fmt: skip
 HOOK = {
     "id": 3, "active": True, "type": "gitea", "events": ["push"], "branch_filter": "", "disabled_reason": "",
-    "config": {"url": "http://hook.example.org/"},
+    "config": {"url": "http://hook.example.org/", "content_type": "json"},
 }  # fmt: skip
 
 
@@ -45,3 +45,34 @@ async def test_a_webhook_is_made_and_what_failed_is_seen_and_sent_again(pages, f
     attempts = f"POST {api}/3/deliveries/d1/attempts"
     assert targets == [f"POST {api}", attempts, f"POST {api}/3/tests", f"PATCH {api}/3", f"DELETE {api}/3"]
     assert (await pages.get(f"{page}/3")).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("page", "api"),
+    [
+        ("/ann/demo/settings/hooks/3", f"{HOME}/hooks/3"),
+        ("/org/crew/settings/hooks/3", "/orgs/crew/hooks/3"),
+        ("/user/settings/hooks/3", "/user/hooks/3"),
+    ],
+)
+async def test_a_webhook_is_changed_and_keeps_what_its_form_does_not_show(pages, forge, page, api):
+    forge.answers |= {
+        "/orgs/crew": {"username": "crew", "full_name": ""},
+        api: HOOK | {"events": ["push", "status"], "branch_filter": "main"},
+    }
+    edit = f"{page}/edit"
+    assert f'href="{edit}"' in (await pages.get(page, ANN)).text
+    saved = await pages.submit(
+        edit, "Save the webhook", to="/edit", url="http://other.example.org/", issues="1"
+    )
+    assert saved.headers["location"] == page
+    config = {"url": "http://other.example.org/", "content_type": "json"}
+    body = {"config": config, "events": ["push", "issues", "status"], "branch_filter": "main"}
+    assert forge.sent == [("PATCH", api, body)]
+    for fields, secret in (({"secret": "new"}, "new"), ({"unsigned": "1"}, "")):
+        await pages.submit(edit, "Save the webhook", to="/edit", **fields)
+        assert forge.sent[-1][2]["config"]["secret"] == secret
+    nothing = await pages.submit(edit, "Save the webhook", to="/edit", push=[], other=[], url="http://third/")
+    assert (nothing.status_code, len(forge.sent)) == (422, 3)
+    assert 'value="http://third/"' in nothing.text
+    assert "choose one at least" in nothing.text

@@ -60,7 +60,7 @@ CHANGED_ANSWER = {
 FORM = {
     **dict.fromkeys(("title", "body", "name", "tag", "login", "new_owner", "username", "key", "email", "pattern"), "words"),
     "path": "words", "sha": "1", "old_password": "a", "new_password": "b", "repeated": "b", "url": "http://x/",
-    "suggestion": "five", "comment": "", "content": "heart", "style": "merge", "line": "4", "side": "new", "team": "crew",
+    "suggestion": "five", "comment": "", "content": "heart", "push": "1", "style": "merge", "line": "4", "side": "new", "team": "crew",
 }  # fmt: skip
 PARAMETERS = {
     "owner": "ann", "repo": "demo", "org": "crew", "username": "bob", "index": "1", "hook_id": "1", "delivery_id": "d1",

@@ -1,4 +1,4 @@
-"""Webhooks of an organization, and those of one's own account: the list, one with its deliveries, one delivery."""
+"""Webhooks of an organization, and those of one's own account: the same pages as a repository has for its own."""
 
 from typing import Any
 
@@ -9,11 +9,21 @@ from ingot_chassis.http.policy import anyone
 from ingot_web.api.account_settings import page
 from ingot_web.api.organization_settings import OrganizationPages
 from ingot_web.api.request import Form, WebRequest
-from ingot_web.api.webhooks import EVENTS, SHOWN, TYPES, change_hook, new_hook, payload_of
+from ingot_web.api.webhooks import (
+    EVENTS,
+    SHOWN,
+    TYPES,
+    change_hook,
+    edited_hook,
+    form_of_hook,
+    new_hook,
+    payload_of,
+)
 from ingot_web.clients.forge import at
 
 HOOKS = ["/org/{org:str}/settings/hooks", "/user/settings/hooks"]
 HOOK = [f"{path}/{{hook_id:int}}" for path in HOOKS]
+EDIT = [f"{path}/edit" for path in HOOK]
 DELIVERY = [f"{path}/deliveries/{{delivery_id:str}}" for path in HOOK]
 MOST = 50
 """On the page of all."""
@@ -48,6 +58,13 @@ class _Hooks:
         listing = await self.forge.listing("hooks", self.api(), limit=MOST)
         values = {"listing": listing, "form": form, "types": TYPES, "events": EVENTS}
         return await self.render("list", "Webhooks", problem, **values)
+
+    async def edit_page(
+        self, hook_id: int, form: Form | None = None, problem: ApiError | None = None
+    ) -> Response[str]:
+        hook = await self.forge.get("hooks", self.api(hook_id))
+        values = {"hook": hook, "form": form or form_of_hook(hook), "types": TYPES, "events": EVENTS}
+        return await self.render("edit", "Edit the webhook", problem, **values)
 
 
 @get(HOOKS, policy=anyone(), include_in_schema=False)
@@ -86,6 +103,23 @@ async def change(request: WebRequest, hook_id: int) -> Response[bytes]:
     return request.redirect(f"{owned.path}/{hook_id}" if is_there else owned.path)
 
 
+@get(EDIT, policy=anyone(), include_in_schema=False)
+async def edit(request: WebRequest, hook_id: int) -> Response[str]:
+    """The form of a webhook that is there."""
+    return await _Hooks(request).edit_page(hook_id)
+
+
+@post(EDIT, policy=anyone(), include_in_schema=False)
+async def save(request: WebRequest, hook_id: int) -> Response[Any]:
+    """Change its address, its secret, or what it hears of."""
+    form, owned = await request.sent_form(), _Hooks(request)
+    try:
+        await owned.forge.send("PATCH", "hooks", owned.api(hook_id), edited_hook(form))
+    except ApiError as error:
+        return await owned.edit_page(hook_id, form, error)
+    return request.redirect(f"{owned.path}/{hook_id}")
+
+
 @get(DELIVERY, policy=anyone(), include_in_schema=False)
 async def delivery(request: WebRequest, hook_id: int, delivery_id: str) -> Response[str]:
     """What was sent and what was answered."""
@@ -104,4 +138,4 @@ async def redeliver(request: WebRequest, hook_id: int, delivery_id: str) -> Resp
     return request.redirect(f"{owned.path}/{hook_id}/deliveries/{delivery_id}")
 
 
-routes = [hooks, create, show, change, delivery, redeliver]
+routes = [hooks, create, show, change, edit, save, delivery, redeliver]

@@ -1,11 +1,11 @@
-"""Webhooks of a repository: the list, one with its deliveries, one delivery, and sending it again."""
+"""Webhooks of a repository: the list, one with its deliveries, changing it, one delivery, and sending it again."""
 
 from typing import Any
 
 import msgspec
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError
+from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import Form, WebRequest
@@ -57,16 +57,24 @@ async def new(request: WebRequest) -> Response[str]:
 
 async def _new_page(frame: RepositoryFrame, form: Form, problem: ApiError | None = None) -> Response[str]:
     await frame.load(frame.forge.get("hooks", frame.api("hooks"), limit=1))
+    return _form_page(frame, "New webhook", form, problem, hook=None)
+
+
+def _form_page(
+    frame: RepositoryFrame, title: str, form: Form, problem: ApiError | None, *, hook: Any
+) -> Response[str]:
     return frame.render(
-        "settings/new_hook.html",
+        "settings/hook_form.html",
         tab="settings",
-        title="New webhook",
+        title=title,
+        heading=title,
         part="hooks",
         status=problem.status if problem else 200,
         problem=problem.message if problem else "",
         form=form,
         types=TYPES,
         events=EVENTS,
+        hook=hook,
     )
 
 
@@ -82,17 +90,33 @@ async def create(request: WebRequest) -> Response[Any]:
 
 
 def new_hook(form: Form) -> dict[str, Any]:
-    """What the form of a webhook says, as the API has it."""
+    """What the form of a new webhook says, as the API has it. Raises Invalid."""
+    return {"type": form.text("type") or "gitea", "active": form.has("active"), **edited_hook(form)}
+
+
+def edited_hook(form: Form) -> dict[str, Any]:
+    """What the form says of a webhook that is there; its secret stays where nothing is said. Raises Invalid."""
+    events = [event for event, _ in EVENTS if form.has(event)] + form.all("other")
+    if not events:
+        # The API takes none for pushes.
+        raise Invalid.field("events", "required", "choose one at least")
     config = {"url": form.text("url"), "content_type": form.text("content_type") or "json"}
-    if form["secret"]:
+    if form["secret"] or form.has("unsigned"):
         config["secret"] = form["secret"]
-    return {
-        "type": form.text("type") or "gitea",
-        "config": config,
-        "events": [event for event, _ in EVENTS if form.has(event)],
-        "branch_filter": form.text("branch_filter"),
-        "active": form.has("active"),
-    }
+    return {"config": config, "events": events, "branch_filter": form.text("branch_filter")}
+
+
+def form_of_hook(hook: Any) -> Form:
+    """The form of a webhook that is there. Events that no box stands for have one under their name of the API."""
+    boxes = {event for event, _ in EVENTS}
+    return Form(
+        [
+            ("url", hook["config"]["url"]),
+            ("content_type", hook["config"]["content_type"]),
+            ("branch_filter", hook["branch_filter"]),
+            *((event, "1") if event in boxes else ("other", event) for event in hook["events"]),
+        ]
+    )
 
 
 @get("/{owner:str}/{repo:str}/settings/hooks/{hook_id:int}", policy=anyone(), include_in_schema=False)
@@ -138,6 +162,31 @@ async def change_hook(forge: Forge, path: str, action: str) -> bool:
     return True
 
 
+@get("/{owner:str}/{repo:str}/settings/hooks/{hook_id:int}/edit", policy=anyone(), include_in_schema=False)
+async def edit(request: WebRequest, hook_id: int) -> Response[str]:
+    """The form of a webhook that is there."""
+    request.require_signed_in()
+    return await _edit_page(RepositoryFrame(request), hook_id)
+
+
+async def _edit_page(
+    frame: RepositoryFrame, hook_id: int, form: Form | None = None, problem: ApiError | None = None
+) -> Response[str]:
+    (hook,) = await frame.load(frame.forge.get("hooks", frame.api("hooks", hook_id)))
+    return _form_page(frame, "Edit the webhook", form or form_of_hook(hook), problem, hook=hook)
+
+
+@post("/{owner:str}/{repo:str}/settings/hooks/{hook_id:int}/edit", policy=anyone(), include_in_schema=False)
+async def save(request: WebRequest, hook_id: int) -> Response[Any]:
+    """Change its address, its secret, or what it hears of."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    try:
+        await frame.forge.send("PATCH", "hooks", frame.api("hooks", hook_id), edited_hook(form))
+    except ApiError as error:
+        return await _edit_page(frame, hook_id, form, error)
+    return frame.redirect(f"/settings/hooks/{hook_id}")
+
+
 @get(
     "/{owner:str}/{repo:str}/settings/hooks/{hook_id:int}/deliveries/{delivery_id:str}",
     policy=anyone(),
@@ -180,4 +229,4 @@ async def redeliver(request: WebRequest, hook_id: int, delivery_id: str) -> Resp
     return frame.redirect(f"/settings/hooks/{hook_id}/deliveries/{delivery_id}")
 
 
-routes = [hooks, new, create, show, change, delivery, redeliver]
+routes = [hooks, new, create, show, change, edit, save, delivery, redeliver]
