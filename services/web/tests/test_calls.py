@@ -29,7 +29,9 @@ REVIEW = {
     "state": "COMMENT", "body": "", "comments_count": 1, "user": ANN_USER, "stale": False, "dismissed": False,
     "submitted_at": MOMENT,
 }  # fmt: skip
-TEAM = {"name": "crew", "permission": "read", "description": "", "includes_all_repositories": False}
+TEAM = {
+    "name": "crew", "permission": "read", "description": "", "includes_all_repositories": False, "can_create_org_repo": False,
+}  # fmt: skip
 
 
 def lists_of(count):
@@ -90,7 +92,7 @@ def lists_of(count):
 def _repository(number):
     flags = dict.fromkeys(("private", "fork", "mirror", "archived"), False)
     return {"name": f"r{number}", "full_name": f"ann/r{number}", "owner": ANN_USER, "description": "", "stars_count": 0,
-            "updated_at": MOMENT, **flags}  # fmt: skip
+            "updated_at": MOMENT, "permissions": {"admin": True}, **flags}  # fmt: skip
 
 
 PAGES = (

@@ -41,7 +41,10 @@ PROFILE = dict.fromkeys(("full_name", "description", "location", "website"), "")
 ORGANIZATION = PROFILE | {"username": "crew", "avatar_url": "", "visibility": "public"}
 ANSWERS = {
     "/user": ANN_USER, "/user/settings": PROFILE, "/users/bob": ANN_USER | {"is_admin": False}, "/orgs/crew": ORGANIZATION,
-    "/teams/1": {"id": 1, "name": "crew", "permission": "read", "description": ""},
+    "/teams/1": {
+        "id": 1, "name": "crew", "permission": "read", "description": "", "includes_all_repositories": False,
+        "can_create_org_repo": True,
+    },
     "/user/two_factor": {"enabled": False, "recovery_codes": 0},
     f"{HOME}/compare/main...topic": {"commits": [COMMIT], "total_commits": 1},
     f"{HOME}/pulls/1": issue(pull_request={"merged": False}, base={"ref": "main"}, head=HEAD, merged=False, mergeable=True),

@@ -1,10 +1,11 @@
 """Organizations: making one, its settings, members, teams and labels."""
 
+from asyncio import gather
 from typing import Any
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError
+from ingot_chassis.errors import ApiError, Denied
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.account_settings import send_avatar
 from ingot_web.api.request import Form, WebRequest, require_typed
@@ -13,6 +14,10 @@ from ingot_web.clients.forge import at
 SHOWN = 50
 FIELDS = ("full_name", "description", "website", "location")
 LEVELS = (("read", "Read"), ("write", "Write"), ("admin", "Administer"))
+TEAM_FLAGS = {
+    "includes_all_repositories": "It has all repositories of the organization, also later ones",
+    "can_create_org_repo": "Its members make repositories of the organization",
+}
 VISIBILITIES = (("public", "Everybody"), ("limited", "Who is signed in"), ("private", "Members only"))
 SETTINGS = "/org/{org:str}/settings"
 
@@ -61,6 +66,14 @@ class OrganizationPages:
 
     def redirect(self, part: str = "") -> Response[bytes]:
         return self.request.redirect(f"/org{at(self.org)}/settings{part}")
+
+    async def is_owner(self) -> bool:
+        """Whether the caller may change the organization and its teams."""
+        principal = self.request.principal
+        if principal.admin:
+            return True
+        path = at("users", principal.name, "orgs", self.org, "permissions")
+        return bool((await self.forge.get("identity", path))["is_owner"])
 
     async def render(
         self, part: str, title: str, problem: ApiError | None = None, **values: Any
@@ -152,12 +165,15 @@ async def remove_member(request: WebRequest, org: str) -> Response[Any]:
 @get(f"{SETTINGS}/teams", policy=anyone(), include_in_schema=False)
 async def teams(request: WebRequest, org: str) -> Response[str]:
     """The teams, and the form of a new one."""
-    return await _teams(OrganizationPages(request, org))
+    return await _teams(OrganizationPages(request, org), Form())
 
 
-async def _teams(pages: OrganizationPages, problem: ApiError | None = None) -> Response[str]:
-    listing = await pages.forge.listing("identity", pages.api("teams"), limit=SHOWN)
-    return await pages.render("teams", "Teams", problem, listing=listing, levels=LEVELS)
+async def _teams(pages: OrganizationPages, form: Form, problem: ApiError | None = None) -> Response[str]:
+    listing, is_owner = await gather(
+        pages.forge.listing("identity", pages.api("teams"), limit=SHOWN), pages.is_owner()
+    )
+    values = {"listing": listing, "form": form, "levels": LEVELS, "flags": TEAM_FLAGS}
+    return await pages.render("teams", "Teams", problem, is_owner=is_owner, **values)
 
 
 @post(f"{SETTINGS}/teams", policy=anyone(), include_in_schema=False)
@@ -168,11 +184,18 @@ async def change_teams(request: WebRequest, org: str) -> Response[Any]:
         if form.has("remove"):
             await pages.forge.send("DELETE", "identity", at("teams", form.text("remove")))
         else:
-            body = {name: form.text(name) for name in ("name", "description", "permission")}
-            await pages.forge.send("POST", "identity", pages.api("teams"), body)
+            await pages.forge.send("POST", "identity", pages.api("teams"), _team_of(form))
     except ApiError as error:
-        return await _teams(pages, error)
+        return await _teams(pages, form, error)
     return pages.redirect("/teams")
+
+
+def _team_of(form: Form) -> dict[str, Any]:
+    """What the form of a team says, as the API has it; of the team Owners only what it says of itself."""
+    if not form.has("permission"):
+        return {"description": form.text("description")}
+    texts = {name: form.text(name) for name in ("name", "description", "permission")}
+    return texts | {flag: form.has(flag) for flag in TEAM_FLAGS}
 
 
 @get(f"{SETTINGS}/teams/{{team:int}}", policy=anyone(), include_in_schema=False)
@@ -182,12 +205,15 @@ async def team(request: WebRequest, org: str, team: int) -> Response[str]:
 
 
 async def _team(pages: OrganizationPages, team_id: int, problem: ApiError | None = None) -> Response[str]:
-    shown = await pages.forge.get("identity", at("teams", team_id))
-    people = await pages.forge.listing("identity", at("teams", team_id, "members"), limit=SHOWN)
-    repositories = await pages.forge.listing("repos", at("teams", team_id, "repos"), limit=SHOWN)
-    return await pages.render(
-        "team", shown["name"], problem, team=shown, people=people, repositories=repositories
+    path = at("teams", team_id)
+    shown, people, repositories, is_owner = await gather(
+        pages.forge.get("identity", path),
+        pages.forge.listing("identity", f"{path}/members", limit=SHOWN),
+        pages.forge.listing("repos", f"{path}/repos", limit=SHOWN),
+        pages.is_owner(),
     )
+    values = {"team": shown, "people": people, "repositories": repositories, "flags": TEAM_FLAGS}
+    return await pages.render("team", shown["name"], problem, is_owner=is_owner, **values)
 
 
 @post(f"{SETTINGS}/teams/{{team:int}}", policy=anyone(), include_in_schema=False)
@@ -204,6 +230,33 @@ async def change_team(request: WebRequest, org: str, team: int) -> Response[Any]
             await pages.forge.send(method, "repos", path)
     except ApiError as error:
         return await _team(pages, team, error)
+    return pages.redirect(f"/teams/{team}")
+
+
+@get(f"{SETTINGS}/teams/{{team:int}}/edit", policy=anyone(), include_in_schema=False)
+async def edit_team(request: WebRequest, org: str, team: int) -> Response[str]:
+    """The form of a team that is there."""
+    return await _edit_team_page(OrganizationPages(request, org), team)
+
+
+async def _edit_team_page(
+    pages: OrganizationPages, team_id: int, form: Form | None = None, problem: ApiError | None = None
+) -> Response[str]:
+    shown, is_owner = await gather(pages.forge.get("identity", at("teams", team_id)), pages.is_owner())
+    if not is_owner:
+        raise Denied("only owners of the organization change its teams")
+    values = {"team": shown, "form": form or shown, "levels": LEVELS, "flags": TEAM_FLAGS}
+    return await pages.render("edit_team", f"Edit {shown['name']}", problem, **values)
+
+
+@post(f"{SETTINGS}/teams/{{team:int}}/edit", policy=anyone(), include_in_schema=False)
+async def save_team(request: WebRequest, org: str, team: int) -> Response[Any]:
+    """Change what a team is called and what it may."""
+    form, pages = await request.sent_form(), OrganizationPages(request, org)
+    try:
+        await pages.forge.send("PATCH", "identity", at("teams", team), _team_of(form))
+    except ApiError as error:
+        return await _edit_team_page(pages, team, form, error)
     return pages.redirect(f"/teams/{team}")
 
 
@@ -235,6 +288,6 @@ async def change_labels(request: WebRequest, org: str) -> Response[Any]:
 
 
 routes = [
-    new, create, general, edit, members, remove_member, teams, change_teams, team, change_team, labels, change_labels,
-    change_avatar,
+    new, create, general, edit, members, remove_member, teams, change_teams, team, change_team, edit_team, save_team,
+    labels, change_labels, change_avatar,
 ]  # fmt: skip
