@@ -1,7 +1,7 @@
 """The OpenAPI description of a service, which the gateway joins with the others."""
 
-from collections.abc import Iterable
-from typing import Any, get_args, get_origin
+from collections.abc import Iterator
+from typing import Any, NamedTuple, get_args, get_origin
 
 import msgspec
 from litestar import Litestar, Response, get
@@ -27,6 +27,18 @@ PAGE_PARAMETERS = [
 ]
 
 
+class TextForms(NamedTuple):
+    """``text_forms`` of a GET route that also answers a text, where a dot and one of ``forms`` follow its path.
+
+    Clients know it as an operation of its own, which no route can have: a parameter of a path ends at a slash.
+    """
+
+    operation_id: str
+    parameter: str
+    forms: tuple[str, ...]
+    description: str
+
+
 @get("/internal/openapi.json", policy=policy.services("gateway"), include_in_schema=False)
 async def openapi_document(request: ApiRequest) -> Response[bytes]:
     """The description of the public routes of this service."""
@@ -39,9 +51,7 @@ def openapi_description(app: Litestar) -> dict[str, Any]:
     Litestar 2.25 enters path parameters that a handler does not take into the handler's own signature while it
     describes it; later requests would then miss them. So signatures are put back.
     """
-    handlers = {
-        handler for route in app.routes if isinstance(route, HTTPRoute) for handler in route.route_handlers
-    }
+    handlers = {handler for _, handler in _handlers(app)}
     signatures = [
         (handler.parsed_fn_signature.parameters, dict(handler.parsed_fn_signature.parameters))
         for handler in handlers
@@ -52,17 +62,38 @@ def openapi_description(app: Litestar) -> dict[str, Any]:
         for live, before in signatures:
             live.clear()
             live.update(before)
-    _describe_pages(description, handlers)
+    paths = description["paths"]
+    for path, handler in list(_handlers(app)):
+        operation = paths.get(path, {}).get("get")
+        if operation is None or "GET" not in handler.http_methods:
+            continue
+        if _is_paged(handler):  # handlers read the page from the request, not as parameters of their own
+            operation.setdefault("parameters", []).extend(PAGE_PARAMETERS)
+        if (text := handler.opt.get("text_forms")) is not None:
+            paths[f"{path}.{{{text.parameter}}}"] = {"get": _text_operation(text, operation)}
     return description
 
 
-def _describe_pages(description: dict[str, Any], handlers: Iterable[HTTPRouteHandler]) -> None:
-    """Handlers read the page from the request, not as parameters of their own."""
-    paged = {handler.operation_id for handler in handlers if _is_paged(handler)}
-    for operations in description["paths"].values():
-        operation = operations.get("get")
-        if operation is not None and operation["operationId"] in paged:
-            operation.setdefault("parameters", []).extend(PAGE_PARAMETERS)
+def _handlers(app: Litestar) -> Iterator[tuple[str, HTTPRouteHandler]]:
+    """The handlers of an app, each with every path under which it is served."""
+    for route in app.routes:
+        if isinstance(route, HTTPRoute):
+            for handler in route.route_handlers:
+                yield route.path_format, handler
+
+
+def _text_operation(text: TextForms, operation: dict[str, Any]) -> dict[str, Any]:
+    """The operation that gives the text, beside the ``operation`` that the route itself is."""
+    in_path = [one for one in operation.get("parameters", []) if one["in"] == "path"]
+    schema = {"type": "string", "enum": list(text.forms)}
+    answer = {"description": "The text", "content": {"text/plain": {"schema": {"type": "string"}}}}
+    return {
+        "tags": operation.get("tags", []),
+        "description": text.description,
+        "operationId": text.operation_id,
+        "parameters": [*in_path, {"name": text.parameter, "in": "path", "required": True, "schema": schema}],
+        "responses": operation["responses"] | {"200": answer},
+    }
 
 
 def _is_paged(handler: HTTPRouteHandler) -> bool:
