@@ -35,6 +35,31 @@ async def test_a_pull_request_has_the_declared_shape(world):
     assert [pull["number"] for pull in (await world.call("GET", "/pulls")).json()] == [2]
 
 
+def permissions(branch):
+    return [name for name, may in branch["repo"]["permissions"].items() if may]
+
+
+async def test_a_pull_request_says_what_the_caller_may_do_to_its_repositories(world):
+    for head, as_ in (("fix", 2), ("dan:fix", 4)):
+        await world.propose(head=head, as_=as_)
+    everything = ["admin", "push", "pull"]
+    for as_, of_base, of_fork in (
+        (1, everything, ["pull"]),
+        (2, everything[1:], ["pull"]),
+        (4, ["pull"], everything),
+        (0, ["pull"], ["pull"]),
+    ):
+        own, forked = [(await world.call("GET", f"/pulls/{number}", as_=as_)).json() for number in (1, 2)]
+        assert (permissions(own["base"]), permissions(own["head"])) == (of_base, of_base)
+        assert (permissions(forked["base"]), permissions(forked["head"])) == (of_base, of_fork)
+    # A page does not ask for each fork.
+    world.repos.calls.clear()
+    forked, own = (await world.call("GET", "/pulls", as_=4)).json()
+    assert world.repos.operations() == ["access"]
+    assert [permissions(one["base"]) for one in (own, forked)] == [["pull"], ["pull"]]
+    assert (permissions(own["head"]), permissions(forked["head"])) == (["pull"], [])
+
+
 async def test_a_pull_request_counts_apart_from_issues(world):
     await world.propose()
     assert await world.open_counts() == (0, 1)

@@ -127,7 +127,7 @@ async def get_merged_pull(request: IssuesRequest, sha: str) -> PullRequest:
         merged = await pulls.get_merged_details(db, request.repository_id, queries.storable(sha).lower())
     if merged is None:
         raise NotFound
-    return present(request, merged)
+    return await present(request, merged)
 
 
 @delete(

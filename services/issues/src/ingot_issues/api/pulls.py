@@ -1,13 +1,16 @@
 """Pull requests."""
 
 import contextlib
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
 from litestar import Response, get, patch, post
+from litestar.openapi import ResponseSpec
 from msgspec import UNSET, UnsetType
 
 from ingot_chassis.errors import ApiError, Conflict, Denied, Invalid, NotFound
+from ingot_chassis.http.openapi import TextForms
 from ingot_contracts.issues import PullRequest
 from ingot_contracts.limits import Name
 from ingot_contracts.pulls import Compare, Comparison
@@ -63,8 +66,25 @@ def as_pull(issue: IssueDetails) -> PullDetails:
     return issue
 
 
-def present(request: IssuesRequest, pull: IssueDetails) -> PullRequest:
-    return request.presenter.pull(as_pull(pull), request.access.repository, reader=request.principal.id)
+async def present(request: IssuesRequest, issue: IssueDetails) -> PullRequest:
+    """One pull request, with what the caller may do to the repositories of its base and its head."""
+    pull, base = as_pull(issue), request.access.repository
+    permissions = {base.id: base.permissions}
+    if pull.head_repository is not None and pull.head_repository_id != base.id:
+        # The caller may not see the fork, or a change is made already: its answer does not fail for this.
+        with contextlib.suppress(ApiError):
+            head = await request.components.repos.access_by_id(
+                pull.head_repository_id, request.principal_token
+            )
+            permissions[pull.head_repository_id] = head.repository.permissions
+    return request.presenter.pull(pull, base, reader=request.principal.id, permissions=permissions)
+
+
+def present_page(request: IssuesRequest, rows: Iterable[IssueDetails]) -> list[PullRequest]:
+    """Many pull requests: what the caller may do to forks is not asked for each of them."""
+    base, reader = request.access.repository, request.principal.id
+    presenter, permissions = request.presenter, {base.id: base.permissions}
+    return [presenter.pull(as_pull(row), base, reader=reader, permissions=permissions) for row in rows]
 
 
 @get(
@@ -99,9 +119,7 @@ async def list_pulls(
     )
     async with request.db.read() as db:
         rows, total = await searches.list_page(db, request.repository_id, filters, page)
-    presenter, repository, reader = request.presenter, request.access.repository, request.principal.id
-    page_pulls = [presenter.pull(as_pull(row), repository, reader=reader) for row in rows]
-    return Response(page_pulls, headers=request.page_headers(page, total))
+    return Response(present_page(request, rows), headers=request.page_headers(page, total))
 
 
 @post(
@@ -135,7 +153,7 @@ async def create_pull(request: IssuesRequest, data: CreatePullRequest) -> PullRe
     if head.repository.id != request.repository_id:
         with contextlib.suppress(ApiError):
             await _compare(request, branches, pull.number)
-    return present(request, pull)
+    return await present(request, pull)
 
 
 async def _compare(request: IssuesRequest, branches: Branches, number: int = 0) -> Comparison:
@@ -201,7 +219,7 @@ async def get_pull_by_branches(request: IssuesRequest, base: str, head: str) -> 
         pull = await store.get_newest_details(db, request.repository_id, branches)
     if pull is None:
         raise NotFound
-    return present(request, pull)
+    return await present(request, pull)
 
 
 @get(
@@ -209,6 +227,10 @@ async def get_pull_by_branches(request: IssuesRequest, base: str, head: str) -> 
     policy=in_repository("read", "read:repository", "pulls"),
     operation_id="repoGetPullRequest",
     tags=["repository"],
+    responses={200: ResponseSpec(PullRequest, description="The pull request")},
+    text_forms=TextForms(
+        "repoDownloadPullDiffOrPatch", "diffType", ("diff", "patch"), "The changes of a pull request as text."
+    ),
 )
 async def get_pull(request: IssuesRequest, index: str) -> Response[PullRequest | bytes]:
     """A pull request by its number; with `.diff` or `.patch` after it, its changes as text."""
@@ -216,7 +238,7 @@ async def get_pull(request: IssuesRequest, index: str) -> Response[PullRequest |
     pull = await pull_of(request, number)
     if form is not None:
         return await text_of(request, pull, form)
-    return Response(present(request, pull))
+    return Response(await present(request, pull))
 
 
 def number_and_form(index: str) -> tuple[int, Literal["diff", "patch"] | None]:
@@ -262,7 +284,7 @@ async def edit_pull(request: IssuesRequest, index: int, data: EditPullRequest) -
         edited = await pulls.edit_pull(tx, context, pull, edit, retarget)
         if replaces_labels:
             edited = await label_rules.replace_on_issue(tx, context, pull, ids, names) or edited
-    return present(request, edited)
+    return await present(request, edited)
 
 
 async def _retarget_of(request: IssuesRequest, pull: PullDetails, base: str) -> Retarget | None:

@@ -25,7 +25,7 @@ from ingot_contracts.issues import (
     TrackedTime,
 )
 from ingot_contracts.pulls import proposal_id
-from ingot_contracts.repos import Repository
+from ingot_contracts.repos import Permission, Repository
 from ingot_issues.store.accounts import People, Person
 from ingot_issues.store.attachments import AttachedFile, AttachmentRow, attached_files
 from ingot_issues.store.comments import AnyComment
@@ -37,6 +37,7 @@ from ingot_issues.store.reviews import ReviewCommentRow, ReviewRow
 from ingot_issues.store.times import TimeRow
 
 NO_TEAMS: Mapping[int, Team] = {}
+NO_PERMISSIONS: Mapping[int, Permission] = {}
 DRAFT_PREFIXES = ("wip:", "[wip]")
 
 
@@ -163,10 +164,17 @@ class Presenter:
             **self._shared_fields(issue, repository),
         )
 
-    def pull(self, pull: PullDetails, repository: Repository, *, reader: int = 0) -> PullRequest:
+    def pull(
+        self,
+        pull: PullDetails,
+        repository: Repository,
+        *,
+        reader: int = 0,
+        permissions: Mapping[int, Permission] = NO_PERMISSIONS,
+    ) -> PullRequest:
         """A pull request. The private fork behind a public repository is shown to its author and the fork's owner only.
 
-        ``reader`` 0 is everybody, as in events.
+        ``reader`` 0 is everybody, as in events. ``permissions`` of the reader are by repository.
         """
         page = self._page(pull, repository)
         return PullRequest(
@@ -181,12 +189,15 @@ class Presenter:
             merged_at=whole_seconds(pull.merged_at),
             merge_commit_sha=pull.merge_sha,
             merged_by=self.user(pull.merger) if pull.merged else None,
-            base=self._branch(pull.base_branch, pull.merge_sha or pull.base_sha, repository.id, repository),
+            base=self._branch(
+                pull.base_branch, pull.merge_sha or pull.base_sha, repository.id, repository, permissions
+            ),
             head=self._branch(
                 pull.head_branch,
                 pull.head_sha,
                 pull.head_repository_id,
                 _head_repository(pull, repository, reader),
+                permissions,
                 number=pull.number,
             ),
             merge_base=pull.merge_base,
@@ -300,13 +311,22 @@ class Presenter:
         )
 
     def _branch(
-        self, name: str, sha: str, repository_id: int, repository: Repository | None, *, number: int = 0
+        self,
+        name: str,
+        sha: str,
+        repository_id: int,
+        repository: Repository | None,
+        permissions: Mapping[int, Permission],
+        *,
+        number: int = 0,
     ) -> PullRequestBranch:
         """A branch; of what was pushed to ``refs/for/`` the ref that keeps it, labelled with its topic."""
         label, ref = name, name
         if proposal_id(name):
             label, ref = name.rpartition(":")[0], f"refs/pull/{number}/head"
         shown = self.repository(repository) if repository else None
+        if shown and repository_id in permissions:
+            shown = msgspec.structs.replace(shown, permissions=permissions[repository_id])
         if shown and not self._show_email:
             owner = msgspec.structs.replace(shown.owner, email="")
             shown = msgspec.structs.replace(shown, owner=owner)
