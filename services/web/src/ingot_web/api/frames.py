@@ -41,14 +41,16 @@ class RepositoryFrame:
         """Ask for the repository and, at the same time, ``questions``; the answers to those.
 
         What is asked beside it never says more than the repository itself: where the caller does not see it, the page
-        is its refusal.
+        is its refusal. ``repository`` is there also where only another question failed.
         """
-        answers = await gather(self.forge.get("repos", self.api()), *questions, return_exceptions=True)
+        own, *answers = await gather(self.forge.get("repos", self.api()), *questions, return_exceptions=True)
+        if isinstance(own, BaseException):
+            raise own
+        self.repository = own
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
-        self.repository, *rest = answers
-        return rest
+        return answers
 
     def render(
         self, template: str, *, tab: str, title: str = "", status: int = 200, **values: Any

@@ -12,9 +12,10 @@ import msgspec
 from litestar import Response, get
 from markupsafe import Markup
 
-from ingot_chassis.errors import Invalid, NotFound, TooLarge
+from ingot_chassis.errors import Invalid, NotFound, TooLarge, Unavailable
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import NamedRef, RepositoryFrame
+from ingot_web.api.imports import page_without_commits
 from ingot_web.api.request import HEADERS, WebRequest
 from ingot_web.clients.forge import NOTHING, ListPage
 from ingot_web.core.highlighting import highlight
@@ -82,16 +83,24 @@ async def home(request: WebRequest) -> Response[str]:
     frame = RepositoryFrame(request)
     forge = frame.forge
     signed_in = request.principal.signed_in
-    (listed, total), commits, branches, languages, stars, watches = await frame.load(
-        _contents_if_there(frame),
-        forge.listing_if_there(
-            "repos", frame.api("commits"), limit=1, stat=False, files=False, verification=False
-        ),
-        forge.listing_if_there("repos", frame.api("branches"), limit=BRANCHES),
-        forge.get_if_there("repos", frame.api("languages")),
-        forge.is_there("repos", "/user/starred" + frame.base) if signed_in else _no(),
-        forge.is_there("repos", frame.api("subscription")) if signed_in else _no(),
-    )
+    try:
+        (listed, total), commits, branches, languages, stars, watches = await frame.load(
+            _contents_if_there(frame),
+            forge.listing_if_there(
+                "repos", frame.api("commits"), limit=1, stat=False, files=False, verification=False
+            ),
+            forge.listing_if_there("repos", frame.api("branches"), limit=BRANCHES),
+            forge.get_if_there("repos", frame.api("languages")),
+            forge.is_there("repos", "/user/starred" + frame.base) if signed_in else _no(),
+            forge.is_there("repos", frame.api("subscription")) if signed_in else _no(),
+        )
+    except Unavailable:
+        if frame.repository is None or not frame.repository["empty"]:
+            raise
+        return await page_without_commits(frame, is_failed=False)
+    if frame.repository["empty"] and languages is None:
+        # A repository into which nothing was pushed yet has languages: none of them.
+        return await page_without_commits(frame, is_failed=True)
     if frame.repository["empty"] or listed is None:
         return frame.render("repository/empty.html", tab="code", is_starred=stars, is_watched=watches)
     ref = NamedRef("branch", frame.repository["default_branch"], "")

@@ -1,0 +1,59 @@
+"""Imports: the first page of a repository whose commits are fetched or could not be, and starting or ending an import."""
+
+from litestar import Response, post
+
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.frames import RepositoryFrame
+from ingot_web.api.request import WebRequest
+
+SECONDS = 5
+"""After which a page that shows an import that runs is loaded again."""
+FAILED = ("failed", "cancelled")
+
+
+async def page_without_commits(frame: RepositoryFrame, *, is_failed: bool) -> Response[str]:
+    """The first page of a repository without commits: those of an import or a fork are on their way, or did not come.
+
+    How far an import is the API tells administrators of the repository. ``frame`` is loaded.
+    """
+    permissions = frame.repository["permissions"]
+    migration = None
+    if permissions and permissions["admin"]:
+        migration = await frame.forge.get_if_there("repos", frame.api("migration"))
+    if migration is not None and migration["status"] == "done":
+        migration = None  # it has its commits, and what stores them is away
+    if migration is not None:
+        is_failed = migration["status"] in FAILED
+    is_watched = not is_failed and frame.request.query_params.get("refresh") != "no"
+    page = frame.render(
+        "repository/import.html",
+        tab="code",
+        status=200 if is_failed or migration else 503,
+        migration=migration,
+        is_failed=is_failed,
+        seconds=SECONDS if is_watched else 0,
+    )
+    if is_watched:
+        page.headers["Refresh"] = str(SECONDS)
+    return page
+
+
+@post("/{owner:str}/{repo:str}/settings/migrate/retry", policy=anyone(), include_in_schema=False)
+async def retry(request: WebRequest) -> Response[bytes]:
+    """Start an import again that failed or was cancelled."""
+    await request.sent_form()
+    frame = RepositoryFrame(request)
+    await frame.forge.send("POST", "repos", frame.api("migration"))
+    return frame.redirect()
+
+
+@post("/{owner:str}/{repo:str}/settings/migrate/cancel", policy=anyone(), include_in_schema=False)
+async def cancel(request: WebRequest) -> Response[bytes]:
+    """End an import that runs."""
+    await request.sent_form()
+    frame = RepositoryFrame(request)
+    await frame.forge.send("DELETE", "repos", frame.api("migration"))
+    return frame.redirect()
+
+
+routes = [retry, cancel]
