@@ -12,6 +12,8 @@ SOURCES := $(addsuffix /src,$(MEMBERS))
 PYPROJECTS := pyproject.toml $(addsuffix /pyproject.toml,$(MEMBERS))
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
+# Tests that are not about SQL take turns on SQLite and PostgreSQL in `make test`; DATABASES=both runs each on both.
+DATABASES ?= turns
 # Free words for the program behind a target: make run ARGS="--port 8080", make test ARGS="-k login"
 ARGS ?=
 
@@ -34,7 +36,7 @@ setup: .venv/.dev ## Install everything for development into .venv
 
 .PHONY: test
 test: .venv/.dev ## Run all tests, those of each service and library alone (ARGS="-k login" and the like go to pytest)
-	@tools/isolated $(ALONE) -- $(ARGS)
+	@INGOT_TEST_DATABASES=$(DATABASES) tools/isolated $(ALONE) -- $(ARGS)
 	@echo "testing them together …"
 	@$(PYTEST) -q -n auto $(filter apps/%,$(MEMBERS)) tests $(ARGS) $(if $(ARGS),|| [ $$? -eq 5 ])
 

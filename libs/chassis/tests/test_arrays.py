@@ -10,6 +10,8 @@ from ingot_chassis.db.transaction import insert
 
 from .messaging_world import tally
 
+pytestmark = pytest.mark.both_databases
+
 
 class TallyRow(TypedRow):
     name: str

@@ -21,6 +21,8 @@ from ingot_chassis.jobs.loops import running
 
 from .messaging_world import Counted, metadata, tally
 
+pytestmark = pytest.mark.both_databases
+
 
 @asynccontextmanager
 async def opened(*things):

@@ -17,6 +17,8 @@ from ingot_chassis.errors import Unavailable
 
 from .messaging_world import metadata
 
+pytestmark = pytest.mark.both_databases
+
 outbox = metadata.tables["outbox"]
 CUT_THE_OTHERS = text(
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"

@@ -17,6 +17,8 @@ from ingot_chassis.jobs.workers import GiveUp, Workers
 
 from .messaging_world import metadata
 
+pytestmark = pytest.mark.both_databases
+
 
 class Payload(msgspec.Struct):
     text: str = ""

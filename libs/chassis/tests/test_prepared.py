@@ -14,6 +14,8 @@ from ingot_chassis.db.tables import now
 
 from .messaging_world import metadata
 
+pytestmark = pytest.mark.both_databases
+
 outbox = metadata.tables["outbox"]
 counted = Table("tally", MetaData(), Column("name", String(60)), Column("count", Integer, default=7))
 MOMENT = now()

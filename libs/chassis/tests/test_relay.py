@@ -28,6 +28,8 @@ from ingot_chassis.jobs.loops import running
 from .messaging_world import Counted, metadata
 from .test_consumers import Heard, emit
 
+pytestmark = pytest.mark.both_databases
+
 MIB = 1024 * 1024
 OUTBOX = metadata.tables["outbox"]
 

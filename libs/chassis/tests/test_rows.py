@@ -8,6 +8,8 @@ from ingot_chassis.http.paging import Page
 
 from .messaging_world import tally
 
+pytestmark = pytest.mark.both_databases
+
 
 class TallyRow(TypedRow):
     name: str

@@ -19,6 +19,8 @@ from ingot_chassis.testing.service import count_statements
 
 from .messaging_world import metadata
 
+pytestmark = pytest.mark.both_databases
+
 on_sqlite = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 outbox = metadata.tables["outbox"]
 MOMENT = now()

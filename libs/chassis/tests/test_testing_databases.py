@@ -11,6 +11,8 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from ingot_chassis.testing.databases import PostgresDatabases, SqliteDatabases
 
+pytestmark = pytest.mark.both_databases
+
 migrations: list[str] = []
 
 

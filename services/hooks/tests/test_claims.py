@@ -13,6 +13,8 @@ from ingot_hooks.store.claims import ClaimLimits
 from .builders import push
 from .world import HOOKS, World
 
+pytestmark = pytest.mark.both_databases
+
 BEFORE = "http://before.example.org/"
 ONE = ClaimLimits(1)
 

@@ -13,6 +13,8 @@ from ingot_chassis.testing.service import envelope_of
 from .builders import hook, push
 from .world import World
 
+pytestmark = pytest.mark.both_databases
+
 
 def replay(world: World) -> "subprocess.CompletedProcess[str]":
     environment = {name: value for name, value in os.environ.items() if not name.startswith("INGOT_")}

@@ -11,6 +11,8 @@ from ingot_contracts.repos import RepositoryCreated
 from .builders import ACME, ANN, config, hook, push, repository
 from .world import HOOKS
 
+pytestmark = pytest.mark.both_databases
+
 ADMIN = {"user": 6, "admin": True}
 OWN, SERVER = "/user/hooks", "/admin/hooks"
 BOB = Account(id=2, kind="user", login="bob")

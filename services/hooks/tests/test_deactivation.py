@@ -12,6 +12,8 @@ from ingot_hooks.core.schedule import PAUSES, attempt_result
 from .builders import push
 from .world import HOOKS, World
 
+pytestmark = pytest.mark.both_databases
+
 
 async def test_an_answer_of_410_switches_the_hook_off(world, receiver):
     receiver.answer(410)

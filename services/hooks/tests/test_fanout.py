@@ -16,6 +16,8 @@ from ingot_hooks.store import hooks as store
 from .builders import ACME, ANN, comment, hook, issue, push, repository, status
 from .world import HOOKS, World
 
+pytestmark = pytest.mark.both_databases
+
 ORGANIZED = repository(11, owner=ACME)
 
 

@@ -13,6 +13,8 @@ from ingot_hooks.workers.leases import LEASE_SECONDS, RENEW_SECONDS, Leases
 from .builders import push
 from .world import World
 
+pytestmark = pytest.mark.both_databases
+
 
 async def claimed(world: World, leases: Leases) -> list[claims.DeliveryRow]:
     async with world.db.transaction() as tx:

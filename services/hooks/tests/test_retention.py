@@ -2,10 +2,14 @@
 
 from datetime import timedelta
 
+import pytest
+
 from ingot_chassis.db.tables import now
 from ingot_hooks.workers.retention import Retention
 
 from .builders import push
+
+pytestmark = pytest.mark.both_databases
 
 
 async def test_old_history_is_deleted_and_pending_deliveries_stay(world, receiver):

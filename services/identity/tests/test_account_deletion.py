@@ -12,6 +12,8 @@ from ingot_identity.store.tables import account
 
 from .world import PASSWORD, REPOS, created, repository
 
+pytestmark = pytest.mark.both_databases
+
 
 async def delete(world, name="ann"):
     return await world.call("DELETE", f"/admin/users/{name}", as_="root")

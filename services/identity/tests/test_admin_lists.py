@@ -5,6 +5,8 @@ import pytest
 from .test_two_factors import enrol
 from .world import PASSWORD
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 async def people(world):

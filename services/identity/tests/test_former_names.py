@@ -11,6 +11,8 @@ from ingot_identity.store.tables import former_name
 
 from .world import PASSWORD
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 async def renamed(world, acme):

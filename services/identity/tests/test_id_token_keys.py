@@ -2,12 +2,15 @@
 
 from datetime import timedelta
 
+import pytest
 from joserfc import jwt
 from joserfc.jwk import KeySet
 from sqlalchemy import update
 
 from ingot_identity.core.id_token_keys import LEAD, OVERLAP
 from ingot_identity.store.oauth2_tables import id_token_key
+
+pytestmark = pytest.mark.both_databases
 
 
 async def pass_time(world, time):

@@ -24,6 +24,8 @@ from ingot_identity.store.tables import (
 
 from .matrix import shape
 
+pytestmark = pytest.mark.both_databases
+
 LISTS = {
     "/users/search": "root",
     "/admin/users": "root",

@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 
+pytestmark = pytest.mark.both_databases
+
 
 async def names(world, path, as_=""):
     return [user["login"] for user in (await world.call("GET", path, as_=as_)).json()]

@@ -1,8 +1,12 @@
 """What people granted to applications: their list of it, and taking it back."""
 
+import pytest
+
 from ingot_contracts.identity import CredentialsRevoked
 
 from .oauth2 import get_tokens, make_app
+
+pytestmark = pytest.mark.both_databases
 
 
 async def test_a_grant_is_listed_and_taken_back_with_all_its_tokens(world):

@@ -4,6 +4,8 @@ import hashlib
 
 import pytest
 
+pytestmark = pytest.mark.both_databases
+
 
 async def test_an_address_that_is_hidden_is_hidden_everywhere(world):
     user_id = await world.add_user("Ann")

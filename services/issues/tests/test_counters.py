@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from ingot_contracts.identity import User
 from ingot_contracts.repos import (
     RepositoryEdited,
@@ -18,6 +20,8 @@ from .builders import (
     repository,
 )
 from .world import PULL
+
+pytestmark = pytest.mark.both_databases
 
 ROUNDS = 12
 

@@ -10,6 +10,8 @@ from ingot_issues.store import accounts
 
 from .builders import account, repository
 
+pytestmark = pytest.mark.both_databases
+
 SEARCH = "//repos/issues/search"
 LIBRARY = "//repos/ann/lib"
 

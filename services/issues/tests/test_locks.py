@@ -1,5 +1,9 @@
 """Locked conversations."""
 
+import pytest
+
+pytestmark = pytest.mark.both_databases
+
 
 async def test_a_locked_issue_is_for_writers_to_comment_on(world):
     await world.open_issue(as_=3)

@@ -7,6 +7,8 @@ from ingot_issues.store import accounts
 
 from .builders import APP, account, repository
 
+pytestmark = pytest.mark.both_databases
+
 ALL = "//notifications"
 
 

@@ -2,7 +2,11 @@
 
 import asyncio
 
+import pytest
+
 from .builders import repository
+
+pytestmark = pytest.mark.both_databases
 
 
 async def test_issues_closed_at_once_are_counted_right(world):

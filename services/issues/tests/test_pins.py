@@ -2,6 +2,10 @@
 
 import asyncio
 
+import pytest
+
+pytestmark = pytest.mark.both_databases
+
 
 async def pinned(world, kind="issues"):
     return [one["number"] for one in (await world.call("GET", f"/{kind}/pinned", as_=0)).json()]

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.mark.parametrize(
     ("method", "path", "body"),

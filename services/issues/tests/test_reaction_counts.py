@@ -1,5 +1,9 @@
 """Reactions to an issue and its comments, counted."""
 
+import pytest
+
+pytestmark = pytest.mark.both_databases
+
 
 async def test_reactions_of_an_issue_and_its_comments_are_counted_at_once(world):
     await world.open_issue()

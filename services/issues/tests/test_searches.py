@@ -6,6 +6,8 @@ from .builders import (
     fill,
 )
 
+pytestmark = pytest.mark.both_databases
+
 
 async def test_lists_filter(world):
     await world.create_label()

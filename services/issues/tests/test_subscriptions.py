@@ -1,5 +1,9 @@
 """Who hears of an issue."""
 
+import pytest
+
+pytestmark = pytest.mark.both_databases
+
 PATH = "/issues/1/subscriptions"
 
 

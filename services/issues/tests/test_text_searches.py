@@ -18,6 +18,8 @@ from ingot_issues.store.tables import metadata
 
 from .builders import APP, account, repository
 
+pytestmark = pytest.mark.both_databases
+
 SEARCH = "//repos/issues/search"
 
 

@@ -1,7 +1,11 @@
 """The timeline of an issue: what happened, in order."""
 
+import pytest
+
 from ingot_issues.api.timeline import TYPES
 from ingot_issues.store.comments import CommentKind
+
+pytestmark = pytest.mark.both_databases
 
 
 async def test_everything_is_in_the_timeline_in_order(world):

@@ -6,6 +6,8 @@ from ingot_chassis.testing.service import count_statements
 
 from .builders import repository
 
+pytestmark = pytest.mark.both_databases
+
 
 async def test_time_is_tracked_by_contributors(world):
     await world.open_issue(as_=3)

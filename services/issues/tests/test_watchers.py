@@ -2,10 +2,14 @@
 
 from datetime import timedelta
 
+import pytest
+
 from ingot_chassis.db.tables import now
 from ingot_issues.workers.watchers import ENTRY_PEOPLE, LONGEST_SKEW, Watchers
 
 from .builders import APP, FORK
+
+pytestmark = pytest.mark.both_databases
 
 MOMENT = timedelta(milliseconds=1)
 

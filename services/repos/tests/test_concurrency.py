@@ -9,6 +9,8 @@ import pytest
 
 from .world import commit, git, work_tree
 
+pytestmark = pytest.mark.both_databases
+
 PACK = "application/x-git-upload-pack-request"
 
 

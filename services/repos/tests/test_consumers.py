@@ -1,7 +1,11 @@
 """What events of other services change."""
 
+import pytest
+
 from ingot_contracts.identity import Account, UserDeleted, UserEdited
 from ingot_contracts.issues import OpenIssuesCounted
+
+pytestmark = pytest.mark.both_databases
 
 
 async def test_a_renamed_owner_is_found_under_the_new_name(world, ann):

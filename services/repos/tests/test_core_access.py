@@ -4,6 +4,8 @@ import pytest
 
 from ingot_chassis.security.principal import Membership
 
+pytestmark = pytest.mark.both_databases
+
 APP = "/repos/acme/app"
 ALL = {9: Membership(teams={53: "write"}, everywhere="write")}
 """What the principal of a member says."""

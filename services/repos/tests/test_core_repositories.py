@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.both_databases
+
 ABANDONED = "repos.repository.abandoned.v1"
 WAYS = {
     "created": ("/user/repos", {"name": "new"}),

@@ -11,6 +11,8 @@ from ingot_repos.workers.maintenance import Maintenance
 
 from .world import CONFIRMATIONS
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 async def deleted(ann):

@@ -4,6 +4,8 @@ import pytest
 
 from ingot_contracts.repos import MOST_IDS
 
+pytestmark = pytest.mark.both_databases
+
 
 async def test_a_branch_is_taken_away_once_by_whoever_may_write(world, ann, bob, base):
     tip = (await ann.internal("GET", f"{base}/branches/topic")).json()["sha"]

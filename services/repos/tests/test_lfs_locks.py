@@ -4,6 +4,8 @@ import pytest
 
 from .lfs_client import MEDIA_TYPE, path
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 async def app(ann, bob, world):

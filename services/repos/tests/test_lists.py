@@ -6,6 +6,8 @@ from ingot_chassis.db.tables import now
 from ingot_chassis.security.principal import Membership
 from ingot_repos.store import accounts
 
+pytestmark = pytest.mark.both_databases
+
 LISTS = {
     "/user/repos": 3,
     "/users/ann/repos": 4,

@@ -10,6 +10,8 @@ from ingot_repos.workers.maintenance import Maintenance
 
 from .world import commit, git, work_tree
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 async def work(world, ann, git_url, tmp_path):

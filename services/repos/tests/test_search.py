@@ -12,6 +12,8 @@ from ingot_repos.app import SCRIPTS
 from ingot_repos.store import collaborations
 from ingot_repos.store.tables import metadata
 
+pytestmark = pytest.mark.both_databases
+
 MANY = 100_000
 FILL = f"""
     INSERT INTO repository (owner_id, name, lower_name, description, website, private, empty, archived, mirror,

@@ -9,6 +9,8 @@ from .shard_world import two_shards
 from .ssh_world import Client, Key, ssh_before
 from .world import Person, commit, git, migrate, work_tree
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 async def shards(make_database, tmp_path):

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.both_databases
+
 
 async def test_a_status_is_announced(world, ann, base):
     status = {"state": "failure", "context": "ci", "description": "it burns"}

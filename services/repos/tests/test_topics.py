@@ -6,6 +6,8 @@ import pytest
 
 from ingot_chassis.testing.service import count_statements
 
+pytestmark = pytest.mark.both_databases
+
 T = "/api/v1/repos/ann/app/topics"
 
 

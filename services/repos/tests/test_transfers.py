@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.both_databases
+
 
 async def give(person, path, new_owner, **more):
     return await person.post(f"/repos/{path}/transfer", {"new_owner": new_owner, **more})

@@ -12,15 +12,21 @@
 | `object_backend`   | `folder`, then `s3`: what the one below is repeated over                  |
 | `objects_at`       | an empty storage of objects: the settings `objects_…` of a service        |
 | `receiver`         | an HTTP endpoint that records requests                                    |
+
+With `INGOT_TEST_DATABASES=turns` a test runs on one kind of database only, half of the tests on each: nearly every
+statement is sent by many tests, so each kind still sees it. What is about SQL itself says
+`pytest.mark.both_databases` and runs on both whatever is set.
 """
 
 import os
 import secrets
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from zlib import crc32
 
 import pytest
 import pytest_asyncio
@@ -45,10 +51,28 @@ def pytest_configure(config: pytest.Config) -> None:
     worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
     # Markers for `data` and path parameters that Litestar 3 will ask for; 2.x reads both spellings.
     config.addinivalue_line("filterwarnings", "ignore::litestar.exceptions.LitestarDeprecationWarning")
+    config.addinivalue_line("markers", "both_databases: on SQLite and on PostgreSQL, whatever is set")
     keep_routes()
     config.stash[SERVERS] = (
         SessionServers(Path(worker_input[WORKER_KEY])) if worker_input else SessionServers.open()
     )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if os.environ.get("INGOT_TEST_DATABASES", "both") == "both":
+        return
+    pairs: dict[str, dict[str, pytest.Item]] = defaultdict(dict)
+    for item in items:
+        if isinstance(item, pytest.Function) and not item.get_closest_marker("both_databases"):
+            name, _, case = item.nodeid.partition("[")
+            for backend in {"sqlite", "postgresql"} & set(parts := case.removesuffix("]").split("-")):
+                parts.remove(backend)
+                pairs[f"{name} {parts}"][backend] = item
+    # By its name, not by its place: workers and later runs must agree.
+    turns = {name: ("sqlite", "postgresql")[crc32(name.encode()) % 2] for name in pairs}
+    left_out = {pair[turns[name]] for name, pair in pairs.items() if len(pair) == 2}
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.hookimpl(optionalhook=True)
