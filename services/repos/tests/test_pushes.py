@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from ingot_repos.core.pushes import Pushes
-from ingot_repos.git.refs import RefChange, update_refs
+from ingot_repos.git.refs import RefChange, move_ref, ref_target, update_refs
 from ingot_repos.store import refs
 
 from .world import commit, git, work_tree
@@ -154,6 +154,26 @@ async def test_pushes_while_the_database_was_away_are_announced_as_one_without_a
     moves = [event for event in await world.events("push") if event["ref"] == "refs/heads/master"]
     assert [(event["before"], event["after"]) for event in moves[1:]] == [(first, tips[-1])]
     assert [one["id"] for one in moves[-1]["commits"]] == tips[:0:-1]
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_an_interrupted_push_that_cannot_be_settled_holds_up_no_other(world, ann):
+    components, storage = world.components, world.components.storage
+    pushes = Pushes(world.database, storage, components.presenter, lease_seconds=0, shard="shard-0")
+    broken, sound = [(await ann.create(name, auto_init=True))["id"] for name in ("broken", "sound")]
+    for repository_id in (broken, sound):
+        repo = storage.open(repository_id)
+        async with pushes.journaled(repository_id, 1, ["refs/heads/topic"]):
+            move_ref(repo, RefChange("refs/heads/topic", ZERO, ref_target(repo, "refs/heads/master")))
+
+    async def topics():
+        return [event["repository"]["id"] for event in await world.events("push") if "topic" in event["ref"]]
+
+    storage.watch.suspect(broken)
+    assert (await pushes.sweep(), await topics()) == (1, [sound])
+    storage.watch.trust(broken)
+    assert (await pushes.sweep(), await topics()) == (1, [sound, broken])
+    assert await world.rows("push") == []
 
 
 async def test_a_push_whose_lease_is_kept_is_left_alone(world, ann):

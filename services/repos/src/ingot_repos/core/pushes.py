@@ -6,6 +6,7 @@ the entry. A process that dies in between leaves the entry; when its lease has e
 """
 
 import asyncio
+import traceback
 import weakref
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -182,7 +183,10 @@ class Pushes:
             return await refs.add_push(tx, **values, lease=now() + self._lease)
 
     async def sweep(self) -> int:
-        """Settle the entries that dead processes left; how many there were."""
+        """Settle the entries that dead processes left; how many there were.
+
+        One that cannot be settled waits until its lease has expired again, and the others go on.
+        """
         async with self._db.read() as db:
             expired = await refs.list_expired(db, self._shard)
         settled = 0
@@ -190,8 +194,12 @@ class Pushes:
             async with self._db.transaction() as tx:
                 taken = await refs.take_over(tx, entry.id, entry.lease_until, now() + self._lease)
             if taken:
-                await self.settle(entry.id)
-                settled += 1
+                try:
+                    await self.settle(entry.id)
+                    settled += 1
+                except Exception as error:  # noqa: BLE001 - whatever it is, it is no reason to leave the others
+                    where = traceback.format_exc(limit=-1)
+                    log.warning("interrupted push not settled", push=entry.id, error=repr(error), where=where)
         return settled
 
     def tasks(self) -> list[PeriodicTask]:
