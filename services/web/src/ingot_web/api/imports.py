@@ -31,7 +31,8 @@ async def page_without_commits(frame: RepositoryFrame, *, is_failed: bool) -> Re
         status=200 if is_failed or migration else 503,
         migration=migration,
         is_failed=is_failed,
-        seconds=SECONDS if is_watched else 0,
+        is_watched=is_watched,
+        seconds=SECONDS,
     )
     if is_watched:
         page.headers["Refresh"] = str(SECONDS)
