@@ -207,7 +207,7 @@ async def test_every_style_of_merging_is_allowed_until_an_administrator_says_oth
     assert [created[style] for style in STYLES] == [True] * 7
     assert (created["default_merge_style"], created["template"]) == ("merge", True)
     changes = dict.fromkeys(STYLES[:3], False) | {"default_merge_style": "squash", "template": False}
-    changes["default_delete_branch_after_merge"] = True
+    changes |= {"default_delete_branch_after_merge": True, "allow_manual_merge": True}
     edited = (await ann.call("PATCH", "/api/v1/repos/ann/app", changes)).json()
     assert {name: edited[name] for name in changes} == changes
     assert (await ann.get("/repos/ann/app")).json() == edited
@@ -221,7 +221,6 @@ INERT = {
     "has_packages": True,
     "has_actions": True,
     "projects_mode": "repo",
-    "allow_manual_merge": True,
     "autodetect_manual_merge": True,
     "default_allow_maintainer_edit": True,
     "default_update_style": "rebase",

@@ -1,4 +1,8 @@
-"""Settings of what Ingot has not, such as a wiki: they are stored and shown as a client sent them, without effect."""
+"""Settings of what Ingot has not, such as a wiki: they are stored and shown as a client sent them, without effect.
+
+``allow_manual_merge`` is no longer one of them: issues obeys it. It is stored here still, because that is where it is in the
+rows of releases that had no manual merges.
+"""
 
 from typing import Literal
 
