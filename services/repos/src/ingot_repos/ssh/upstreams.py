@@ -51,7 +51,11 @@ class AppUpstream:
         task = asyncio.create_task(answer.run(self._app, scope), name="a request of the SSH server")
         self._running.add(task)
         task.add_done_callback(self._running.discard)
-        await answer.begun()
+        try:
+            await answer.begun()
+        except BaseException:  # nobody will read it, and the app must not wait for that
+            answer.leave()
+            raise
         return answer
 
 
@@ -95,6 +99,10 @@ class AppAnswer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self.leave()
+
+    def leave(self) -> None:
+        """Let the app end without a reader."""
         self._is_left = True
         self._left.set()
         while not self._parts.empty():
