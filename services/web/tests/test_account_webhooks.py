@@ -62,10 +62,10 @@ async def test_a_webhook_is_changed_and_keeps_what_its_form_does_not_show(pages,
     }
     edit = f"{page}/edit"
     assert f'href="{edit}"' in (await pages.get(page, ANN)).text
-    saved = await pages.submit(
+    answer = await pages.submit(
         edit, "Save the webhook", to="/edit", url="http://other.example.org/", issues="1"
     )
-    assert saved.headers["location"] == page
+    assert answer.headers["location"] == page
     config = {"url": "http://other.example.org/", "content_type": "json"}
     body = {"config": config, "events": ["push", "issues", "status"], "branch_filter": "main"}
     assert forge.sent == [("PATCH", api, body)]

@@ -28,8 +28,8 @@ async def test_an_import_that_runs_is_shown_and_looked_at_again_until_somebody_s
         assert words in shown.text
     assert 'href="/ann/demo?refresh=no"' in shown.text
     assert "refresh" not in (await pages.get("/ann/demo?refresh=no", ANN)).headers
-    cancelled = await pages.submit(shown.text, "Cancel the import", to="/migrate/cancel")
-    assert (cancelled.headers["location"], forge.sent) == ("/ann/demo", [("DELETE", f"{HOME}/migration", {})])
+    answer = await pages.submit(shown.text, "Cancel the import", to="/migrate/cancel")
+    assert (answer.headers["location"], forge.sent) == ("/ann/demo", [("DELETE", f"{HOME}/migration", {})])
 
 
 @pytest.mark.parametrize(

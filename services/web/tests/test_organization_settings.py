@@ -11,9 +11,9 @@ async def test_an_owner_says_which_repositories_a_team_has_and_whether_it_makes_
     forge.answers |= ANSWERS | {PERMISSIONS: {"is_owner": True}}
     team = {"name": "crew", "description": "", "permission": "read"}
     new = {"name": "crew", "includes_all_repositories": "1"}
-    made = await pages.submit(TEAMS, "Make the team", to="/teams", **new)
-    saved = await pages.submit(f"{TEAMS}/1/edit", "Save the team", to="/edit", includes_all_repositories="1")
-    assert [answer.headers["location"] for answer in (made, saved)] == [TEAMS, f"{TEAMS}/1"]
+    creation = await pages.submit(TEAMS, "Make the team", to="/teams", **new)
+    edit = await pages.submit(f"{TEAMS}/1/edit", "Save the team", to="/edit", includes_all_repositories="1")
+    assert [answer.headers["location"] for answer in (creation, edit)] == [TEAMS, f"{TEAMS}/1"]
     assert forge.sent == [
         (
             "POST",
