@@ -39,10 +39,11 @@ def test_packs_are_listed_that_replace_others_meanwhile(path, monkeypatch):
     assert len(before) == 2
 
     def repacked_meanwhile(folder):
+        if folder != path / "objects" / "pack":
+            return scandir(folder)
         entries = list(scandir(folder))
-        if folder == path / "objects" / "pack":
-            monkeypatch.undo()
-            pack(path, "-a", "-d")
+        monkeypatch.undo()
+        pack(path, "-a", "-d")
         return entries
 
     monkeypatch.setattr(os, "scandir", repacked_meanwhile)

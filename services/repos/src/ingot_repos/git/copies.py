@@ -12,12 +12,12 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
-import pygit2
 
 from ingot_repos.git.command import GitArgs, run_git
 from ingot_repos.git.configuration import PROPOSALS, SCRATCH
 from ingot_repos.git.disk import disk_errors
 from ingot_repos.git.errors import GitFailed, InvalidName, RepositoryDamaged, RepositoryNotFound
+from ingot_repos.git.ref_files import SYMBOLIC, raw_refs
 
 _PACKED = re.compile(r"objects/pack/pack-[0-9a-f]{40}\.(pack|idx|rev|bitmap|mtimes)")
 _LOOSE = re.compile(r"objects/[0-9a-f]{2}/[0-9a-f]{38}")
@@ -66,13 +66,11 @@ def read_contents(path: Path) -> Contents:
 
 def read_refs(path: Path) -> list[Ref]:
     """All refs that are not symbolic, sorted. Raises RepositoryDamaged."""
-    with disk_errors():
-        refs = [
-            Ref(ref.raw_name, str(ref.raw_target))
-            for ref in pygit2.Repository(str(path)).references.iterator()
-            if isinstance(ref.raw_target, pygit2.Oid)
-        ]
-    return sorted(refs, key=lambda ref: ref.name)
+    return [
+        Ref(name, target.decode())
+        for name, target in raw_refs(path, "refs/")
+        if not target.startswith(SYMBOLIC)
+    ]
 
 
 def is_object_file(name: str) -> bool:
@@ -151,7 +149,7 @@ def write_refs(path: Path, refs: Sequence[Ref]) -> None:
     for folder in ("heads", "tags"):
         (path / "refs" / folder).mkdir(parents=True)
     lines = [ref.oid.encode() + b" " + ref.name + b"\n" for ref in sorted(refs, key=lambda ref: ref.name)]
-    (path / "packed-refs").write_bytes(b"".join(lines))
+    (path / "packed-refs").write_bytes(b"".join([b"# pack-refs with: sorted \n", *lines]))
 
 
 def check_new_refs(path: Path, refs: Sequence[Ref]) -> str:

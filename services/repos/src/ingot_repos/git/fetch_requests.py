@@ -16,6 +16,7 @@ from ingot_repos.git.command import MIB, GitArgs, git_async
 from ingot_repos.git.configuration import HIDDEN_REFS
 from ingot_repos.git.errors import BodyRefused, GitError, GitTimedOut
 from ingot_repos.git.read_cache import SharedCache
+from ingot_repos.git.ref_files import SYMBOLIC, raw_refs
 from ingot_repos.git.storage import Storage
 from ingot_repos.git.visible_objects import missing_from_history, outside_newest_tree
 
@@ -109,16 +110,16 @@ def _not_advertised(
     repo: pygit2.Repository, wants: Collection[str]
 ) -> tuple[dict[str, ObjectType | None], list[str]]:
     """The kinds of those wants that are no tip, None for what is not there; and, if there are any, all tips."""
-    left = {pygit2.Oid(hex=oid) for oid in wants}
+    left = set(wants)
     tips = []
-    for ref in repo.references.iterator():
-        target = ref.raw_target
-        if isinstance(target, pygit2.Oid) and not ref.raw_name.startswith(_HIDDEN_REFS):
-            left.discard(target)
+    for name, target in raw_refs(Path(repo.path), "refs/"):
+        if not name.startswith(_HIDDEN_REFS) and not target.startswith(SYMBOLIC):
+            oid = target.decode()
+            left.discard(oid)
             if not left:
                 return {}, []
-            tips.append(str(target))
-    return {str(oid): _kind(repo, oid) for oid in left}, tips
+            tips.append(oid)
+    return {oid: _kind(repo, pygit2.Oid(hex=oid)) for oid in left}, tips
 
 
 def _kind(repo: pygit2.Repository, oid: pygit2.Oid) -> ObjectType | None:

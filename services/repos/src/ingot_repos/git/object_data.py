@@ -1,5 +1,6 @@
 """Objects by their ids, as plain values: what kind, how large, what is in them; refs and notes beside them."""
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from ingot_repos.git.errors import ObjectNotFound
 from ingot_repos.git.named_refs import named_ref
 from ingot_repos.git.objects import VISIBLE_REFS
 from ingot_repos.git.read_cache import ReadCache
-from ingot_repos.git.refs import is_object_id, list_refs
+from ingot_repos.git.refs import each_ref, is_object_id
 from ingot_repos.git.trees import FOLDER, Entry, blob_sizes, entry_at, list_tree
 
 MOST_ENTRIES = 100_000
@@ -95,14 +96,15 @@ def page_of_refs(
     repo: pygit2.Repository, prefix: str, *, offset: int, limit: int
 ) -> tuple[list[tuple[str, ObjectHeader]], int]:
     """Visible refs whose full names begin with a prefix, by name, each with its object; and their number."""
-    refs = [pair for pair in list_refs(repo, VISIBLE_REFS).items() if pair[0].startswith(prefix)]
-    page = []
-    for name, oid in refs[offset : offset + limit]:
-        try:
-            page.append((name, object_header(repo, oid)))
-        except ObjectNotFound:
-            continue  # a damaged ref
-    return page, len(refs)
+    page, total = [], 0
+    for name, oid in each_ref(repo, *VISIBLE_REFS):
+        if not name.startswith(prefix):
+            continue
+        total += 1
+        if offset < total <= offset + limit:
+            with contextlib.suppress(ObjectNotFound):  # a damaged ref
+                page.append((name, object_header(repo, oid)))
+    return page, total
 
 
 def note_of(repo: pygit2.Repository, commit: str) -> str:

@@ -14,6 +14,7 @@ from pygit2.enums import FileMode, ObjectType
 from ingot_repos.git.command import GitArgs
 from ingot_repos.git.commits import Person, find_commit, signature
 from ingot_repos.git.errors import InvalidName, ObjectNotFound, RefNotFound, RepositoryDamaged
+from ingot_repos.git.ref_files import raw_refs
 from ingot_repos.git.refs import (
     BRANCHES,
     ZERO_OID,
@@ -187,13 +188,11 @@ def is_reachable(repo: pygit2.Repository, commit: str, prefixes: Sequence[str] =
     if not isinstance(target, pygit2.Commit):
         return False
     walker = repo.walk(target.id)
-    for ref in repo.references.iterator():
-        if not ref.raw_name.startswith(tuple(prefix.encode() for prefix in prefixes)):
-            continue
+    for _, oid in raw_refs(Path(repo.path), *prefixes):
         try:
-            tip = ref.peel(ObjectType.COMMIT).id
+            tip = repo[oid.decode()].peel(ObjectType.COMMIT).id
         except (KeyError, ValueError, pygit2.GitError):
-            continue  # a tag of an object that is no commit
+            continue  # a tag of an object that is no commit, or a symbolic ref, whose target is a ref as well
         if tip == target.id:
             return True
         walker.hide(tip)

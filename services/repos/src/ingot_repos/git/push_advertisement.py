@@ -3,14 +3,17 @@
 They are read here, because a push of one commit would start git twice otherwise. What git can do is learned from git.
 """
 
+from pathlib import Path
+
 import pygit2
 
 from ingot_repos.git.errors import RepositoryDamaged, RepositorySuspect
-from ingot_repos.git.refs import ZERO_OID
+from ingot_repos.git.ref_files import SYMBOLIC, raw_refs
+from ingot_repos.git.refs import BRANCHES, TAGS, ZERO_OID
 from ingot_repos.git.smart_http import accepted_protocol, advertise, pkt_line
 from ingot_repos.git.storage import Storage
 
-_PUSHABLE = (b"refs/heads/", b"refs/tags/", b"refs/notes/")
+_PUSHABLE = (BRANCHES, TAGS, "refs/notes/")
 """The refs that `configuration.CONFIG` does not hide from a push."""
 _SERVICE = b"001f# service=git-receive-pack\n0000"
 _FLUSH = b"0000"
@@ -28,8 +31,7 @@ async def advertise_for_push(
     is_plain = accepted_protocol("git-receive-pack", git_protocol) is None and not (path / "shallow").exists()
     if _learned and is_plain:
         try:
-            refs = await storage.call(repo_id, _pushable_refs)
-            return (b"" if is_session else _SERVICE) + _advertisement(refs, _learned[0])
+            return await storage.call(repo_id, _advertisement, b"" if is_session else _SERVICE)
         except (RepositoryDamaged, RepositorySuspect):
             pass  # git can say more of it
     answer = await advertise(path, "git-receive-pack", git_protocol, is_session=is_session)
@@ -38,30 +40,27 @@ async def advertise_for_push(
     return answer
 
 
-def _pushable_refs(repo: pygit2.Repository) -> list[tuple[bytes, str]]:
-    """Names and ids, by name, as git lists them: of a symbolic ref what it leads to."""
-    refs = []
-    for ref in repo.references.iterator():
-        name = ref.raw_name
-        if not name.startswith(_PUSHABLE):
-            continue
-        target = ref.raw_target
-        if not isinstance(target, pygit2.Oid):
-            try:
-                target = ref.resolve().raw_target
-            except KeyError:
-                continue
-        refs.append((name, str(target)))
-    return sorted(refs)
+def _advertisement(repo: pygit2.Repository, head: bytes) -> bytes:
+    """``head``, and gitprotocol-pack(5), "Reference Discovery": of a symbolic ref what it leads to."""
+    answer = bytearray(head)
+    capabilities = b"\0" + _learned[0]
+    for name, target in raw_refs(Path(repo.path), *_PUSHABLE):
+        oid = _resolved(repo, name) if target.startswith(SYMBOLIC) else target
+        if oid:
+            answer += pkt_line(b"%b %b%b\n" % (oid, name, capabilities))
+            capabilities = b""
+    if capabilities:
+        answer += pkt_line(b"%b capabilities^{}%b\n" % (ZERO_OID.encode(), capabilities))
+    answer += _FLUSH
+    return bytes(answer)
 
 
-def _advertisement(refs: list[tuple[bytes, str]], capabilities: bytes) -> bytes:
-    """gitprotocol-pack(5), "Reference Discovery"."""
-    lines = [b"%b %b" % (oid.encode(), name) for name, oid in refs] or [
-        ZERO_OID.encode() + b" capabilities^{}"
-    ]
-    lines[0] += b"\0" + capabilities
-    return b"".join([*(pkt_line(line + b"\n") for line in lines), _FLUSH])
+def _resolved(repo: pygit2.Repository, name: bytes) -> bytes:
+    """The id to which a symbolic ref leads; nothing if it leads nowhere."""
+    try:
+        return str(repo.references[name.decode()].resolve().raw_target).encode()
+    except (KeyError, ValueError):  # it has no end, or names that are not UTF-8
+        return b""
 
 
 def _capabilities(answer: bytes) -> bytes:

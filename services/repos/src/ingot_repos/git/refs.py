@@ -6,7 +6,7 @@ a single ref, several are one `git update-ref --stdin` transaction (git-update-r
 
 import contextlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,6 +16,7 @@ from pygit2.enums import ObjectType
 
 from ingot_repos.git.command import GitArgs, run_git
 from ingot_repos.git.errors import GitFailed, InvalidName, RefMoved, RefNotFound, RepositoryDamaged
+from ingot_repos.git.ref_files import SYMBOLIC, raw_refs
 
 ZERO_OID = "0" * 40
 BRANCHES = "refs/heads/"
@@ -97,20 +98,20 @@ def list_refs(repo: pygit2.Repository, prefixes: Sequence[str] = ("refs/",)) -> 
 
     Symbolic refs are left out, and so are names that are not UTF-8: the API cannot represent them.
     """
-    targets: dict[str, str] = {}
-    for ref in repo.references.iterator():
-        target = ref.raw_target
-        name = _decoded(ref.raw_name)
-        if name is not None and name.startswith(tuple(prefixes)) and isinstance(target, pygit2.Oid):
-            targets[name] = str(target)
-    return dict(sorted(targets.items()))
+    return dict(each_ref(repo, *prefixes))
+
+
+def each_ref(repo: pygit2.Repository, *prefixes: str) -> Iterator[tuple[str, str]]:
+    """What `list_refs` has, one by one."""
+    for raw_name, target in raw_refs(Path(repo.path), *prefixes):
+        name = _decoded(raw_name)
+        if name is not None and not target.startswith(SYMBOLIC):
+            yield name, target.decode()
 
 
 def is_empty(repo: pygit2.Repository) -> bool:
     """Whether there is neither a branch nor a tag (libgit2's own function depends on the name in HEAD)."""
-    return not any(
-        ref.raw_name.startswith((b"refs/heads/", b"refs/tags/")) for ref in repo.references.iterator()
-    )
+    return next(raw_refs(Path(repo.path), BRANCHES, TAGS), None) is None
 
 
 def ref_target(repo: pygit2.Repository, name: str) -> str | None:
@@ -124,12 +125,16 @@ def list_branches(
     repo: pygit2.Repository, *, part: str = "", offset: int = 0, limit: int | None = None
 ) -> tuple[list[Branch], int]:
     """One page of the branches whose names hold ``part`` in any case, by name, and the number of these branches."""
-    tips = list_refs(repo, (BRANCHES,))
-    names = list(tips)
-    if part:
-        names = [name for name in names if part.casefold() in name.removeprefix(BRANCHES).casefold()]
-    page = names[offset : None if limit is None else offset + limit]
-    return [Branch(name.removeprefix(BRANCHES), tips[name]) for name in page], len(names)
+    page: list[Branch] = []
+    total = 0
+    for ref, oid in each_ref(repo, BRANCHES):
+        name = ref.removeprefix(BRANCHES)
+        if part and part.casefold() not in name.casefold():
+            continue
+        if total >= offset and (limit is None or len(page) < limit):
+            page.append(Branch(name, oid))
+        total += 1
+    return page, total
 
 
 def get_branch(repo: pygit2.Repository, name: str) -> Branch:

@@ -1,5 +1,7 @@
 """Tags: lists of them, single ones, and annotated ones as objects."""
 
+import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -9,7 +11,7 @@ from pygit2.enums import ObjectType
 from ingot_repos.git.commits import CommitInfo, Person, commit_info, person_of, signature
 from ingot_repos.git.errors import ObjectNotFound, RefNotFound
 from ingot_repos.git.read_cache import SharedCache
-from ingot_repos.git.refs import TAGS, is_object_id, list_refs, ref_target
+from ingot_repos.git.refs import TAGS, each_ref, is_object_id, ref_target
 from ingot_repos.git.signatures import CommitSignature, tag_signature
 
 _DEEPEST = 8
@@ -43,17 +45,21 @@ def page_of_tags(
     repo: pygit2.Repository, *, offset: int, limit: int, times: SharedCache[int]
 ) -> tuple[list[TagInfo], int]:
     """A page of the tags of commits, newest first, and their number."""
-    tags = []
-    for name, oid in list_refs(repo, (TAGS,)).items():
-        time = times.get(oid)
-        if time is None:
-            time = _time(repo, oid)
-            times.put(oid, time)
-        if time >= 0:
-            tags.append((-time, name, oid))
-    tags.sort()
-    page = tags[offset : offset + limit]
-    return [_info(repo, name.removeprefix(TAGS), oid) for _, name, oid in page], len(tags)
+    total = 0
+
+    def each_tag() -> Iterator[tuple[int, str, str]]:
+        nonlocal total
+        for name, oid in each_ref(repo, TAGS):
+            time = times.get(oid)
+            if time is None:
+                time = _time(repo, oid)
+                times.put(oid, time)
+            if time >= 0:
+                total += 1
+                yield -time, name, oid
+
+    page = heapq.nsmallest(offset + limit, each_tag())[offset:]
+    return [_info(repo, name.removeprefix(TAGS), oid) for _, name, oid in page], total
 
 
 def get_tag(repo: pygit2.Repository, name: str) -> TagInfo:
@@ -130,7 +136,7 @@ def _commit(repo: pygit2.Repository, oid: str) -> str | None:
 
 def _is_named(repo: pygit2.Repository, oid: str) -> bool:
     """Whether a ref of a tag leads to a tag object."""
-    for target in list_refs(repo, (TAGS,)).values():
+    for _, target in each_ref(repo, TAGS):
         at = target
         for _ in range(_DEEPEST):
             if at == oid:
