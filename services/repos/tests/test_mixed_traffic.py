@@ -13,11 +13,30 @@ from .world import commit, git
 
 EXCHANGES = int(os.environ.get("INGOT_TEST_GIT_EXCHANGES", "8"))
 AT_ONCE = 8
+PACK_EVERY = 25
 
 
 @pytest.fixture
 def settings():
     return {"git_concurrency_per_caller": 0, "ssh_sessions_per_key": 0, "proposal_wait_seconds": 0}
+
+
+async def proposed(world, topic):
+    """The branch by which issues names a proposal."""
+    [proposal] = [row for row in await world.rows("proposal") if row.topic == topic]
+    return f"{topic}:{proposal.id}"
+
+
+async def open_pull_request(person, repository_id, branch, number):
+    """What issues does when it hears of a proposal. Without it soon as many wait as one person may have."""
+    question = {
+        "base_branch": "master",
+        "head_repository_id": repository_id,
+        "head_branch": branch,
+        "number": number,
+    }
+    answer = await person.internal("POST", f"{repository_id}/compare?unattended=true", question)
+    assert answer.status_code == 200, answer.text
 
 
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
@@ -42,6 +61,8 @@ async def test_git_finds_nothing_wrong_after_mixed_pushes_and_clones(world, ann,
                 return await git(*args, cwd=cwd, person=ann, check=False)
 
             async with slots:
+                if number % PACK_EVERY == AT_ONCE - 1:
+                    await asyncio.to_thread(pack_repository, path, grace=timedelta(days=1))
                 if kind == 0:
                     code, said = await run("clone", "-q", url, folder, cwd=tmp_path)
                     assert code == 0, said
@@ -55,13 +76,12 @@ async def test_git_finds_nothing_wrong_after_mixed_pushes_and_clones(world, ann,
                 ]
                 code, said = await run("push", "-q", url, f"HEAD:{ref}", cwd=work)
                 assert code == 0 or kind == 2, said
+                if kind == 3:
+                    await open_pull_request(ann, base, await proposed(world, f"t{number}"), number)
                 refused += code != 0
                 tips.add(tip if code == 0 else "")
 
-        async def pack():
-            await asyncio.to_thread(pack_repository, path, grace=timedelta(days=1))
-
-        await asyncio.gather(pack(), *(exchange(number) for number in range(EXCHANGES)))
+        await asyncio.gather(*(exchange(number) for number in range(EXCHANGES)))
     assert check_repository(path) == ""
     refs = await git("for-each-ref", "--format=%(objectname)", cwd=path)
     assert tips - {""} <= set(refs.split())
