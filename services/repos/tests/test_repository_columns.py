@@ -32,6 +32,10 @@ async def forget(world):
         await tx.execute(update(repository).values(branch_count=None, licenses=None, archived_at=None))
 
 
+def maintenance(world):
+    return Maintenance(world.components.jobs, world.components.storage, world.settings.shard)
+
+
 async def stored(world):
     columns = (repository.c.branch_count, repository.c.archived_at, repository.c.updated_at)
     async with world.database.read() as db:
@@ -50,11 +54,27 @@ async def test_older_rows_are_filled(world, ann, work, monkeypatch):
     monkeypatch.setattr(repository_columns, "BATCH", 1)
     await ann.create("other")
     await forget(world)
-    maintenance = Maintenance(world.components.jobs, world.components.storage, world.settings.shard)
-    await maintenance.fill_columns()
+    await maintenance(world).fill_columns()
     (app_branches, archived_at, updated_at), other = await stored(world)
     assert (app_branches, archived_at) == (2, updated_at)
     assert other[:2] == (0, None)
+
+
+async def test_licences_of_older_rows_are_read_from_their_files(world, ann, work, monkeypatch):
+    monkeypatch.setattr(repository_columns, "BATCH", 1)
+    await ann.create("other", auto_init=True, license="Unlicense")
+    await forget(world)
+    watch, app = world.components.storage.watch, (await ann.get("/repos/ann/app")).json()["id"]
+
+    async def licenses():
+        return [(await ann.get(f"/repos/ann/{name}")).json()["licenses"] for name in ("app", "other")]
+
+    watch.suspect(app)
+    await maintenance(world).fill_licenses()
+    assert await licenses() == [[], ["Unlicense"]]
+    watch.trust(app)
+    await maintenance(world).fill_licenses()
+    assert await licenses() == [["MIT"], ["Unlicense"]]
 
 
 @pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)

@@ -1,15 +1,23 @@
 """The columns of repositories as they are read, also of rows that are older than a column and not filled yet."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Select, String, and_, bindparam, case, func, literal_column, or_, select, update
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedWrite
+from ingot_chassis.db.rows import TypedRow, fetch_all
 from ingot_chassis.db.tables import BigId
+from ingot_repos.store.states import RepositoryState
 from ingot_repos.store.tables import ref, repository
 
 BATCH = 100
+
+
+class UnreadRow(TypedRow):
+    id: int
+    default_branch: str
 
 
 def _branches(of: Any) -> Select[Any]:
@@ -48,8 +56,8 @@ async def count_branches(db: Executor, repository_id: int) -> None:
 async def fill(db: Executor, after: int) -> int | None:
     """Fill ``BATCH`` rows at most, beyond the id ``after``; the last id, None if there is none to be filled.
 
-    Licences are left to the next push. A row that is locked is left for the next time: whoever waits for one while
-    holding others can block everybody.
+    Licences are not in the database (see `list_without_licenses`). A row that is locked is left for the next time:
+    whoever waits for one while holding others can block everybody.
     """
     row = repository.c
     is_older = or_(row.branch_count.is_(None), and_(row.archived, row.archived_at.is_(None)))
@@ -68,3 +76,18 @@ async def fill(db: Executor, after: int) -> int | None:
         .returning(row.id)
     )
     return max((await db.execute(filled)).scalars(), default=None)
+
+
+async def list_without_licenses(db: Executor, shard: str, after: int) -> Sequence[UnreadRow]:
+    """``BATCH`` repositories of a shard at most, beyond the id ``after``, whose licences were never read."""
+    row = repository.c
+    is_unread = row.licenses.is_(None), row.shard == shard, row.state == RepositoryState.READY
+    statement = select(row.id, row.default_branch).where(*is_unread, row.id > after)
+    return await fetch_all(db, statement.order_by(row.id).limit(BATCH), UnreadRow)
+
+
+async def add_licenses(db: Executor, unread: UnreadRow, licenses: str) -> None:
+    """Note what was read, unless a push did so meanwhile, or there is another default branch."""
+    row = repository.c
+    is_same = row.id == unread.id, row.licenses.is_(None), row.default_branch == unread.default_branch
+    await db.execute(update(repository).where(*is_same).values(licenses=licenses))

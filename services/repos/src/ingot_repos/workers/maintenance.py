@@ -10,8 +10,11 @@ from ingot_chassis.db.tables import now
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
 from ingot_repos.core.deletions import CONFIRMATION_TIME, release
+from ingot_repos.git.errors import GitError
+from ingot_repos.git.licenses import licenses_column
 from ingot_repos.git.storage import Storage
 from ingot_repos.store import mirrors, repository_columns, tombstones
+from ingot_repos.store.repository_columns import UnreadRow
 
 log = structlog.get_logger()
 
@@ -33,6 +36,7 @@ class Maintenance:
             PeriodicTask("repos_sweep_storage", CLEANUP, self.sweep),
             PeriodicTask("repos_release_deleted", CLEANUP, self.release_unconfirmed),
             PeriodicTask("repos_fill_columns", CLEANUP, self.fill_columns),
+            PeriodicTask("repos_fill_licenses", CLEANUP, self.fill_licenses),
             PeriodicTask("repos_measure_mirrors", MEASURE_EVERY, self.measure),
         ]
 
@@ -57,6 +61,25 @@ class Maintenance:
             while last is not None:
                 async with self._db.transaction() as tx:
                     last = await repository_columns.fill(tx, last)
+
+    async def fill_licenses(self) -> None:
+        """Read the licences of repositories whose rows have none yet, as those that are older than the column."""
+        async with self._db.exclusive(f"repos_fill_licenses:{self._shard}") as mine:
+            last: int | None = 0 if mine else None
+            while last is not None:
+                async with self._db.read() as db:
+                    rows = await repository_columns.list_without_licenses(db, self._shard, last)
+                for row in rows:
+                    await self._fill_licenses_of(row)
+                last = rows[-1].id if rows else None
+
+    async def _fill_licenses_of(self, row: UnreadRow) -> None:
+        try:
+            licenses = await self._storage.call(row.id, licenses_column, row.default_branch)
+        except GitError:  # its files cannot be read, or have moved to another shard
+            return
+        async with self._db.transaction() as tx:
+            await repository_columns.add_licenses(tx, row, licenses)
 
     async def measure(self) -> None:
         """Set the metrics."""
