@@ -5,11 +5,13 @@ import hashlib
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import text
 
 from ingot_chassis.http.openapi import openapi_description
 from ingot_chassis.jobs.workers import Workers
 from ingot_chassis.objects.files import StoredFiles
 from ingot_issues.core.attachments import OBJECTS, image_type
+from ingot_issues.store import comments, issue_rows
 from ingot_issues.store.attachments import existing_uuids
 
 from .builders import repository
@@ -210,6 +212,19 @@ async def test_a_comment_that_is_deleted_during_an_upload_leaves_nothing(world, 
     answer = await world.http.post(url, params={"name": "a"}, headers=world.headers(3), content=body())
     assert answer.status_code == 404, answer.text
     assert await stored(world) == []
+
+
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+async def test_an_upload_lets_who_deletes_the_comment_go_first(world, comment):
+    """Both then need the issue: were it taken first by the upload, each would wait for the other."""
+    waits = text("SELECT count(*) FROM pg_locks WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))")
+    async with world.db.transaction() as tx:
+        assert await comments.remove(tx, comment["id"])
+        sent = asyncio.create_task(send(world, comment))
+        while not sent.done() and not (await tx.execute(waits)).scalar_one():
+            pass
+        assert await issue_rows.count_comments(tx, 1, -1)
+    assert (await sent).status_code == 404
 
 
 class TestLimits:

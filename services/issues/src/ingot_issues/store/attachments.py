@@ -130,11 +130,13 @@ async def remove(tx: Executor, attachment_id: int) -> bool:
 
 
 async def lock_issue(tx: Executor, issue_id: int, comment_id: int | None) -> bool:
-    """Let nobody delete the issue until ``tx`` ends; whether it is there, and the comment as well."""
+    """Let nobody delete the issue until ``tx`` ends; whether it is there, and the comment as well.
+
+    The comment first, as what deletes it does: the other way round the two would wait for each other.
+    """
+    if comment_id is not None:
+        existing = select(comment.c.id).where(comment.c.id == comment_id).with_for_update()
+        if (await tx.execute(existing)).scalar() is None:
+            return False
     statement = select(issue.c.id).where(issue.c.id == issue_id).with_for_update()
-    if (await tx.execute(statement)).scalar() is None:
-        return False
-    if comment_id is None:
-        return True
-    existing = select(comment.c.id).where(comment.c.id == comment_id).with_for_update()
-    return (await tx.execute(existing)).scalar() is not None
+    return (await tx.execute(statement)).scalar() is not None
