@@ -9,6 +9,7 @@ from litestar.openapi import ResponseSpec
 from litestar.params import QueryParameter
 
 from ingot_chassis.errors import Conflict, Invalid, NotFound, TooLarge
+from ingot_chassis.http.openapi import TextForms
 from ingot_repos.api.code_views import (
     CodePresenter,
     FullCommit,
@@ -133,6 +134,9 @@ async def list_commits(
     operation_id="repoGetSingleCommit",
     tags=["repository"],
     responses={200: ResponseSpec(FullCommit, description="The commit")},
+    text_forms=TextForms(
+        "repoDownloadCommitDiffOrPatch", "diffType", ("diff", "patch"), "The changes of a commit as text."
+    ),
 )
 async def get_commit(
     request: RepositoryRequest,

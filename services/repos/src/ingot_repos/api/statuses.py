@@ -1,7 +1,7 @@
 """Statuses that other systems add to commits."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, cast, get_args
+from typing import Annotated, Literal, cast, get_args
 
 import msgspec
 from litestar import Response, get, post
@@ -123,20 +123,13 @@ async def statuses_of_ref(
     return await _list_or_combined(request, ref, sort, only)
 
 
-def _long_name_id(_handler: Any, _method: Any, path: list[Any]) -> str:
-    """Ids are unique in an API description, so each spelling of the path has its own."""
-    second = next((part for part in path if part in ("status", "statuses")), "")
-    return f"repoGetCombinedStatusByLongName{second.capitalize()}"
-
-
 @get(
     [
         f"/api/v1/repos/{{owner:str}}/{{repo:str}}/commits/{{ref:str}}/{more}{{rest:path}}"
         for more in ("", "status/", "statuses/")
     ],
     policy=in_repository("read", "read:repository", on_disk=True),
-    operation_id=_long_name_id,
-    tags=["repository"],
+    include_in_schema=False,
 )
 async def statuses_of_a_long_name(
     request: RepositoryRequest,
