@@ -52,12 +52,12 @@ async def test_a_pull_request_says_what_the_caller_may_do_to_its_repositories(wo
         own, forked = [(await world.call("GET", f"/pulls/{number}", as_=as_)).json() for number in (1, 2)]
         assert (permissions(own["base"]), permissions(own["head"])) == (of_base, of_base)
         assert (permissions(forked["base"]), permissions(forked["head"])) == (of_base, of_fork)
-    # A page does not ask for each fork.
+    # A page asks once.
     world.repos.calls.clear()
     forked, own = (await world.call("GET", "/pulls", as_=4)).json()
-    assert world.repos.operations() == ["access"]
+    assert world.repos.operations() == ["access", "readable-repositories"]
     assert [permissions(one["base"]) for one in (own, forked)] == [["pull"], ["pull"]]
-    assert (permissions(own["head"]), permissions(forked["head"])) == (["pull"], [])
+    assert (permissions(own["head"]), permissions(forked["head"])) == (["pull"], everything)
 
 
 async def test_a_pull_request_counts_apart_from_issues(world):

@@ -94,6 +94,8 @@ CASES = {
     "files of what is private": ("cat", "GET", "/{secret}/files?base={base}&head={tip}", None),
     "readable": ("cat", "POST", "readable-repositories", {"ids": ["app", "secret", 999]}),
     "readable by the owner": ("ann", "POST", "readable-repositories", {"ids": ["secret", "app", "app"]}),
+    "readable with levels": ("bob", "POST", "readable-repositories", {"ids": ["secret", "app"], "with_levels": True}),
+    "readable by nobody with levels": ("", "POST", "readable-repositories", {"ids": ["secret", "app"], "with_levels": True}),
     "readable of a team": ("ann", "POST", "readable-repositories", {"ids": ["app"], "team_id": 999}),
     "too many readable": ("ann", "POST", "readable-repositories", {"ids": [1] * 1001}),
     "readable without ids": ("ann", "POST", "readable-repositories", {}),

@@ -31,6 +31,13 @@ class Permission(msgspec.Struct, frozen=True, kw_only=True):
     pull: bool = False
 
 
+def permission_of(level: Level) -> Permission:
+    """What access at ``level`` allows, as the API shows it."""
+    return Permission(
+        admin=reaches(level, "admin"), push=reaches(level, "write"), pull=reaches(level, "read")
+    )
+
+
 class Repository(msgspec.Struct, frozen=True, kw_only=True):
     """A repository as the API shows it. In events ``permissions`` are all false.
 
@@ -132,11 +139,14 @@ class AccessLevel(msgspec.Struct, frozen=True, kw_only=True):
 class ReadableRepositories(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """POST /internal/readable-repositories: of these ids of repositories, those that the caller may read. Question and answer.
 
-    At most ``MOST_IDS``. With ``team_id`` only those that the team was given.
+    At most ``MOST_IDS``. With ``team_id`` only those that the team was given. With ``with_levels`` the answer has the
+    caller's ``levels`` of its ``ids``, in their order.
     """
 
     ids: list[int]
     team_id: int = 0
+    with_levels: bool = False
+    levels: list[Level] = []
 
 
 class Watchers(msgspec.Struct, frozen=True, kw_only=True):

@@ -28,11 +28,11 @@ from ingot_contracts.repos import (
     BranchTip,
     Level,
     MergeRule,
-    Permission,
     ReadableRepositories,
     Repository,
     RepositoryAccess,
     Watchers,
+    permission_of,
     reaches,
 )
 from ingot_contracts.testing.calls import (
@@ -223,11 +223,8 @@ class FakeRepos:
         repository, caller = self._repository(call), self._caller(call)
         level = self._require(repository, caller, "read")
         owner = repository.owner if caller.id else msgspec.structs.replace(repository.owner, email="")
-        permissions = Permission(
-            admin=reaches(level, "admin"), push=reaches(level, "write"), pull=reaches(level, "read")
-        )
         return RepositoryAccess(
-            repository=msgspec.structs.replace(repository, owner=owner, permissions=permissions),
+            repository=msgspec.structs.replace(repository, owner=owner, permissions=permission_of(level)),
             level=level,
             owner_kind="organization" if repository.owner.id in self.organizations else "user",
             issues_enabled=repository.has_issues,
@@ -249,8 +246,10 @@ class FakeRepos:
         if question.team_id:
             ids = [id_ for id_ in ids if question.team_id in self.teams.get(id_, [])]
         repositories = (self.repositories[id_] for id_ in set(ids) if id_ in self.repositories)
-        readable = sorted(one.id for one in repositories if self._level(one, call.caller) != "none")
-        return ReadableRepositories(ids=readable)
+        levels = {one.id: self._level(one, call.caller) for one in repositories}
+        readable = sorted(id_ for id_, level in levels.items() if level != "none")
+        asked = [levels[id_] for id_ in readable] if question.with_levels else []
+        return ReadableRepositories(ids=readable, levels=asked)
 
     def _branch_tip(self, call: RecordedCall) -> BranchTip:
         repository, name = self._repository(call), _branch(call)

@@ -54,7 +54,7 @@ async def list_pinned_pulls(request: IssuesRequest) -> list[PullRequest]:
     """Pinned pull requests, in their order."""
     async with request.db.read() as db:
         rows = await store.list_details(db, request.repository_id, is_pull=True)
-    return pulls.present_page(request, rows)
+    return await pulls.present_page(request, rows)
 
 
 @get(

@@ -14,7 +14,7 @@ from ingot_chassis.http.openapi import TextForms
 from ingot_contracts.issues import PullRequest
 from ingot_contracts.limits import Name
 from ingot_contracts.pulls import Compare, Comparison
-from ingot_contracts.repos import RepositoryAccess
+from ingot_contracts.repos import RepositoryAccess, permission_of
 from ingot_issues.api import queries
 from ingot_issues.api.issues import CreateIssue, EditIssue, allowed_edit, issue_of, new_issue_of
 from ingot_issues.api.policies import in_repository
@@ -66,25 +66,21 @@ def as_pull(issue: IssueDetails) -> PullDetails:
     return issue
 
 
-async def present(request: IssuesRequest, issue: IssueDetails) -> PullRequest:
-    """One pull request, with what the caller may do to the repositories of its base and its head."""
-    pull, base = as_pull(issue), request.access.repository
+async def present(request: IssuesRequest, row: IssueDetails) -> PullRequest:
+    [pull] = await present_page(request, [row])
+    return pull
+
+
+async def present_page(request: IssuesRequest, rows: Iterable[IssueDetails]) -> list[PullRequest]:
+    """Pull requests, with what the caller may do to the repositories of their bases and heads."""
+    pulls, base = [as_pull(row) for row in rows], request.access.repository
     permissions = {base.id: base.permissions}
-    if pull.head_repository is not None and pull.head_repository_id != base.id:
-        # The caller may not see the fork, or a change is made already: its answer does not fail for this.
-        with contextlib.suppress(ApiError):
-            head = await request.components.repos.access_by_id(
-                pull.head_repository_id, request.principal_token
-            )
-            permissions[pull.head_repository_id] = head.repository.permissions
-    return request.presenter.pull(pull, base, reader=request.principal.id, permissions=permissions)
-
-
-def present_page(request: IssuesRequest, rows: Iterable[IssueDetails]) -> list[PullRequest]:
-    """Many pull requests: what the caller may do to forks is not asked for each of them."""
-    base, reader = request.access.repository, request.principal.id
-    presenter, permissions = request.presenter, {base.id: base.permissions}
-    return [presenter.pull(as_pull(row), base, reader=reader, permissions=permissions) for row in rows]
+    if forks := {pull.head_repository_id for pull in pulls} - {base.id}:
+        with contextlib.suppress(ApiError):  # a change that was made already is answered all the same
+            levels = await request.components.repos.levels(forks, request.principal_token)
+            permissions |= {id_: permission_of(level) for id_, level in levels.items()}
+    presenter, reader = request.presenter, request.principal.id
+    return [presenter.pull(pull, base, reader=reader, permissions=permissions) for pull in pulls]
 
 
 @get(
@@ -119,7 +115,7 @@ async def list_pulls(
     )
     async with request.db.read() as db:
         rows, total = await searches.list_page(db, request.repository_id, filters, page)
-    return Response(present_page(request, rows), headers=request.page_headers(page, total))
+    return Response(await present_page(request, rows), headers=request.page_headers(page, total))
 
 
 @post(

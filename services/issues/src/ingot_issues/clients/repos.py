@@ -22,6 +22,7 @@ from ingot_contracts.pulls import (
 from ingot_contracts.repos import (
     MOST_IDS,
     BranchTip,
+    Level,
     MergeRule,
     ReadableRepositories,
     RepositoryAccess,
@@ -92,6 +93,13 @@ class HttpRepos:
             answer = await self._peer.post(path, question, ReadableRepositories, principal=principal_token)
             readable_ids |= set(answer.ids)
         return readable_ids
+
+    async def levels(self, repository_ids: Collection[int], principal_token: str) -> dict[int, Level]:
+        """What the caller may do to those of at most ``MOST_IDS`` repositories that they may read."""
+        question = ReadableRepositories(ids=sorted(repository_ids), with_levels=True)
+        path = "/internal/readable-repositories"
+        answer = await self._peer.post(path, question, ReadableRepositories, principal=principal_token)
+        return dict(zip(answer.ids, answer.levels, strict=False))  # a former release has no levels
 
     async def compare(self, repository_id: int, request: Compare, principal_token: str) -> Comparison:
         path = f"/internal/repositories/{repository_id}/compare"

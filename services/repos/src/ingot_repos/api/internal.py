@@ -158,10 +158,15 @@ async def readable_of(request: RepositoryRequest, data: ReadableRepositories) ->
     """Those that the caller may read, and that a team was given if one is named. Raises BadRequest for too many."""
     if len(data.ids) > MOST_IDS:
         raise BadRequest(f"more than {MOST_IDS} ids")
+    viewer = access.viewer(request.principal)
     async with request.db.read() as db:
         ids = await collaborations.list_granted(db, data.team_id, data.ids) if data.team_id else data.ids
-        visible_ids = await repository_lists.list_visible_ids(db, access.viewer(request.principal), ids)
-    return ReadableRepositories(ids=visible_ids)
+        if not data.with_levels:
+            return ReadableRepositories(ids=await repository_lists.list_visible_ids(db, viewer, ids))
+        rows = await repositories.get_visible(db, viewer, ids)
+    visible_ids = sorted(rows)
+    levels = [access.level(rows[id_], request.principal) for id_ in visible_ids]
+    return ReadableRepositories(ids=visible_ids, levels=levels)
 
 
 async def remove_branch_of(

@@ -15,11 +15,10 @@ from ingot_contracts.repos import (
     CommitAuthor,
     CommitStatus,
     Level,
-    Permission,
     Release,
     Repository,
     Verification,
-    reaches,
+    permission_of,
 )
 from ingot_repos.core import access
 from ingot_repos.core.inert_settings import read_inert_settings
@@ -124,9 +123,7 @@ class Presenter:
             archived=row.archived,
             created_at=row.created_at.replace(microsecond=0),
             updated_at=row.updated_at.replace(microsecond=0),
-            permissions=Permission(
-                admin=reaches(level, "admin"), push=reaches(level, "write"), pull=reaches(level, "read")
-            ),
+            permissions=permission_of(level),
             has_issues=row.issues_enabled,
             has_pull_requests=row.pulls_enabled and not row.mirror,
             has_releases=row.releases_enabled,
