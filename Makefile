@@ -85,6 +85,7 @@ axe: .venv/.dev ## Install axe-core from npm and let it look at the pages; needs
 soak: .venv/.dev ## Kill and stop processes and servers under load, many times, and send hostile requests (hours; docs/reliability.md)
 	@echo "killing and stopping processes and servers …"
 	@INGOT_FAULTS=$${INGOT_FAULTS:-100} $(PYTEST) -q -s tests/faults $(ARGS)
+	@INGOT_TEST_KILLS=all $(PYTEST) -q services/repos/tests/test_kill.py $(ARGS)
 	@echo "sending hostile requests …"
 	@INGOT_SAFETY=whole $(PYTEST) -q -s tests/safety $(ARGS)
 	@INGOT_FUZZ=$${INGOT_FUZZ:-50} $(PYTEST) -q -s tests/e2e/test_schema.py $(ARGS)
@@ -105,7 +106,7 @@ fuzz: .venv/.dev ## Install atheris and let coverage guide the inputs of parsers
 .PHONY: deployable
 deployable: .venv/.dev ## Test the images' folders and check everything in deploy/
 	@echo "checking what is deployed …"
-	@$(PYTEST) -n auto tests/deploy $(ARGS)
+	@INGOT_TEST_IMAGES=all $(PYTEST) -n auto tests/deploy $(ARGS)
 
 .PHONY: bench
 bench: .venv/.dev ## Measure: requests, git operations, resident memory, webhooks

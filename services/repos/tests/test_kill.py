@@ -1,4 +1,7 @@
-"""Forks, imports and syncs under SIGKILL before every step, and git when its worker dies."""
+"""Forks, imports and syncs under SIGKILL before every third step, and git when its worker dies.
+
+``make soak`` kills before every step (INGOT_TEST_KILLS).
+"""
 
 import asyncio
 import json
@@ -16,7 +19,8 @@ from .remote_world import Remote, bare_source
 from .world import World, commit, git, migrate
 
 MOST_STEPS = 400
-PARTS = 4
+PARTS = 2
+EVERY = 1 if os.environ.get("INGOT_TEST_KILLS") == "all" else 3
 
 
 @pytest.fixture
@@ -79,7 +83,7 @@ def test_a_killed_worker_loses_nothing_repeats_nothing_and_leaves_nothing(
 ):
     refs, events = EXPECTED[kind]
     outcome = asyncio.run(filled_source(tmp_path / "made", "source.git"))
-    for kill_at in range(1 + part, MOST_STEPS, PARTS):
+    for kill_at in range(1 + part * EVERY, MOST_STEPS, PARTS * EVERY):
         folder = tmp_path / str(kill_at)
         source = shutil.copytree(outcome, folder / "source.git")
         life = {
