@@ -5,8 +5,10 @@ import os
 import time
 from datetime import timedelta
 
+import pygit2
 import pytest
 
+import ingot_repos.git.packs
 from ingot_chassis.jobs.workers import Workers
 from ingot_repos.app import fsck
 from ingot_repos.core.job_kinds import on_shard
@@ -130,6 +132,66 @@ async def test_a_push_comes_back_to_what_waits_to_be_pruned(ann, base, path, git
     )
     await asyncio.to_thread(pack_repository, path, grace=timedelta(0))
     assert (await ann.get("/repos/ann/app/raw/again/b.txt")).text == "two\n"
+
+
+@pytest.fixture
+async def long_unneeded(path):
+    """The repository, in which the files of a branch that is deleted have waited for longer than a day."""
+    await asyncio.to_thread(pack_repository, path, grace=DAY)
+    await delete_topic(path)
+    age(path, 2 * DAY.total_seconds())
+    await git("repack", "--cruft", "-d", "-q", cwd=path)
+    age(path, 2 * DAY.total_seconds())
+    for bitmap in packs(path, "bitmap"):
+        bitmap.unlink()
+    return pygit2.Repository(str(path))
+
+
+def write_again(repo):
+    """What the file of the deleted branch had, as a change over the API begins."""
+    return repo.create_blob(b"two\n")
+
+
+def commit_again(repo, blob):
+    builder, me = repo.TreeBuilder(), pygit2.Signature("me", "me@example.org", 1_700_000_000, 0)
+    builder.insert("b.txt", blob, pygit2.enums.FileMode.BLOB)
+    repo.create_commit("refs/heads/again", me, me, "again", builder.write(), [])
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("begins", ["before", "meanwhile"])
+async def test_a_change_that_comes_back_to_what_waits_to_be_pruned_loses_nothing(
+    long_unneeded, path, monkeypatch, begins
+):
+    run, blobs = ingot_repos.git.packs._run, []
+
+    def write_meanwhile(path, args):
+        if "--cruft" in args.options:
+            blobs.append(write_again(long_unneeded))
+        run(path, args)
+
+    if begins == "before":
+        blobs.append(write_again(long_unneeded))
+    else:
+        monkeypatch.setattr("ingot_repos.git.packs._run", write_meanwhile)
+    await asyncio.to_thread(pack_repository, path, grace=DAY)
+    commit_again(long_unneeded, blobs[0])
+    assert check_repository(path) == ""
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_links_to_packs_that_a_dead_process_left_are_packs_again(long_unneeded, path):
+    links = path / "objects/tmp_objdir-cruft"
+    links.mkdir()
+    for file in packs(path, "mtimes"):
+        for part in packs(path, "*"):
+            if part.stem == file.stem:
+                part.rename(links / part.name)
+    blob = pygit2.hash(b"two\n")
+    assert not await has(path, str(blob))
+    with in_use(path):
+        await asyncio.to_thread(pack_repository, path, grace=DAY)
+    assert (await has(path, str(blob)), links.exists()) == (True, False)
 
 
 async def kinds(world):

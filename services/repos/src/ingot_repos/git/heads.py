@@ -10,6 +10,7 @@ import pygit2
 
 from ingot_repos.git.command import GitArgs, clean_environment, run_git
 from ingot_repos.git.errors import InvalidName, RefMoved, RefNotFound
+from ingot_repos.git.packs import in_use
 from ingot_repos.git.refs import BRANCHES, delete_ref, get_branch, is_valid_ref_name, ref_target, set_ref
 from ingot_repos.git.storage import Storage
 
@@ -108,12 +109,13 @@ def fetch_from(target: Path, source: Path, source_ref: str, target_ref: str) -> 
         "--no-recurse-submodules",
         "--quiet",
     )
-    run_git(
-        GitArgs("fetch", options, (str(source), f"+{source_ref}:{target_ref}")),
-        git_dir=target,
-        environment=clean_environment(protocols=("file",)),
-        time_limit=_FETCH_SECONDS,
-    )
+    with in_use(target):  # git fetches nothing that is there, although it may wait to be pruned
+        run_git(
+            GitArgs("fetch", options, (str(source), f"+{source_ref}:{target_ref}")),
+            git_dir=target,
+            environment=clean_environment(protocols=("file",)),
+            time_limit=_FETCH_SECONDS,
+        )
     fetched = ref_target(pygit2.Repository(str(target)), target_ref)
     if fetched is None:
         raise RefMoved("the ref was deleted meanwhile")

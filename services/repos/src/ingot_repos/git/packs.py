@@ -1,14 +1,15 @@
 """Packs that are ready for fetches: few of them, with a bitmap and a commit-graph; and what no ref needs any more.
 
 Objects that no ref reaches go into a pack of their own (a cruft pack), which remembers since when. They are pruned
-when they have been there for the grace period and nobody fetches or pushes.
+when they have been there for the grace period and nobody fetches or pushes, or writes what is in them.
 """
 
 import contextlib
 import fcntl
 import os
+import shutil
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -21,6 +22,10 @@ _FULL_REPACK_SECONDS = 7 * 86400.0
 # Every repository has it, so that locking writes nothing, also on a full disk.
 _LOCK_FILE = "config"
 _DAMAGE_CHARACTERS = 2000
+_LONGEST_WRITE_SECONDS = 3600.0
+_LINKS = "tmp_objdir-cruft"
+# git looks for the index: it comes last.
+_CRUFT_SUFFIXES = (".pack", ".rev", ".mtimes", ".idx")
 
 
 def pack_repository(path: Path, *, grace: timedelta) -> bool:
@@ -36,9 +41,12 @@ def pack_repository(path: Path, *, grace: timedelta) -> bool:
     _run(path, GitArgs("repack", ("--geometric=2", "--no-write-bitmap-index", *options)))
     if _is_full_repack_due(path, grace):
         _start_grace(path)
-        expiration = "never" if is_in_use(path) else f"{int(grace.total_seconds())}.seconds.ago"
-        cruft = ("--cruft", f"--cruft-expiration={expiration}", "--write-bitmap-index")
-        _run(path, GitArgs("repack", (*cruft, *options)))
+        with _cruft_links(path) as was_touched:
+            seconds = grace.total_seconds()
+            may_prune = not is_in_use(path) and not was_touched(min(seconds, _LONGEST_WRITE_SECONDS))
+            expiration = f"{int(seconds)}.seconds.ago" if may_prune else "never"
+            cruft = ("--cruft", f"--cruft-expiration={expiration}", "--write-bitmap-index")
+            _run(path, GitArgs("repack", (*cruft, *options)))
     _run(path, GitArgs("commit-graph write", ("--reachable", "--changed-paths", "--no-progress")))
     return any(_packs(path, ".mtimes"))
 
@@ -63,7 +71,7 @@ def in_use(path: Path) -> Iterator[None]:
 
 
 def is_in_use(path: Path) -> bool:
-    """Whether somebody is inside ``in_use``. Whoever comes later sees only refs of now, and needs nothing old."""
+    """Whether somebody is inside ``in_use``. Whoever comes later sees only refs of now; what libgit2 writes, see `_cruft_links`."""
     with _lock_file(path) as lock:
         if lock is None:
             return False
@@ -111,6 +119,44 @@ def _start_grace(path: Path) -> None:
     for pack in _packs(path, ".pack"):
         if not pack.with_suffix(".mtimes").exists():
             os.utime(pack)
+
+
+@contextlib.contextmanager
+def _cruft_links(path: Path) -> Iterator[Callable[[float], bool]]:
+    """Keep the cruft packs inside the block; at its end those are back of which somebody needs an object meanwhile.
+
+    libgit2 writes no object that is in a pack already, although it may wait there to be pruned: it sets the time of the
+    pack to now, and soon a ref leads to the object. Yields a function that says whether this happened in the last so many
+    seconds. Links that a dead process left are put back first.
+    """
+    links = path / "objects" / _LINKS
+    with disk_errors():
+        _put_back(path, links)
+        links.mkdir()
+        for file in _packs(path, ".mtimes"):
+            for suffix in _CRUFT_SUFFIXES:
+                with contextlib.suppress(FileNotFoundError):
+                    os.link(file.with_suffix(suffix), links / file.with_suffix(suffix).name)
+    before = _times(links)
+    try:
+        yield lambda seconds: any(time.time() - ns / 1e9 < seconds for ns in before.values())
+    finally:
+        if _times(links) != before:
+            _put_back(path, links)
+        shutil.rmtree(links, ignore_errors=True)
+
+
+def _times(links: Path) -> dict[Path, int]:
+    return {file: file.stat().st_mtime_ns for file in links.glob("*.pack")}
+
+
+def _put_back(path: Path, links: Path) -> None:
+    """The packs behind the links are packs of the repository again; it has no links then."""
+    for suffix in _CRUFT_SUFFIXES:
+        for file in links.glob(f"*{suffix}"):
+            with contextlib.suppress(FileExistsError):
+                os.link(file, path / "objects" / "pack" / file.name)
+    shutil.rmtree(links, ignore_errors=True)
 
 
 def _packs(path: Path, suffix: str) -> Iterator[Path]:
