@@ -248,8 +248,8 @@ class FakeRepos:
         repositories = (self.repositories[id_] for id_ in set(ids) if id_ in self.repositories)
         levels = {one.id: self._level(one, call.caller) for one in repositories}
         readable = sorted(id_ for id_, level in levels.items() if level != "none")
-        asked = [levels[id_] for id_ in readable] if question.with_levels else []
-        return ReadableRepositories(ids=readable, levels=asked)
+        answer = [levels[id_] for id_ in readable] if question.with_levels else []
+        return ReadableRepositories(ids=readable, levels=answer)
 
     def _branch_tip(self, call: RecordedCall) -> BranchTip:
         repository, name = self._repository(call), _branch(call)
