@@ -5,7 +5,7 @@ import hmac
 import secrets
 
 LIFETIME = 12 * 3600
-"""Seconds for which a form can be sent; as long as a sign-in lasts."""
+"""Seconds for which a form can be sent; as long as a sign-in lasts (`LIFETIME` in `core/browser_sessions.py` of identity)."""
 
 
 class FormTokens:
