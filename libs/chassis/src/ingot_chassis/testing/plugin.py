@@ -31,7 +31,7 @@ from zlib import crc32
 import pytest
 import pytest_asyncio
 
-from ingot_chassis.testing.apps import keep_routes
+from ingot_chassis.testing.apps import keep_routes, keep_statements
 from ingot_chassis.testing.databases import (
     Backend,
     Databases,
@@ -53,6 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", "ignore::litestar.exceptions.LitestarDeprecationWarning")
     config.addinivalue_line("markers", "both_databases: on SQLite and on PostgreSQL, whatever is set")
     keep_routes()
+    keep_statements()
     config.stash[SERVERS] = (
         SessionServers(Path(worker_input[WORKER_KEY])) if worker_input else SessionServers.open()
     )
