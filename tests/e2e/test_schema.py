@@ -149,7 +149,7 @@ def test_no_request_on_what_exists_makes_the_server_fail(server, tmp_path):
 
 
 def test_no_request_at_all_makes_the_server_fail(server, tmp_path):
-    _fuzz(server, tmp_path, options=("--phases", "examples,fuzzing"))
+    _fuzz(server, tmp_path, examples="2", options=("--phases", "examples,fuzzing"))
 
 
 @pytest.mark.parametrize("role", ["a user", "nobody"])
