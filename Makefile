@@ -152,7 +152,7 @@ types: .venv/.dev ## Check types
 arch: .venv/.dev ## Check the layers, the boundaries between services, names and rows
 	@echo "checking the architecture …"
 	@$(BIN)/lint-imports
-	@$(PYTEST) -q tests/arch
+	@$(PYTEST) -q -n auto tests/arch
 
 .PHONY: check
 check: lint types arch ## All of the above checks and tests: what CI runs
