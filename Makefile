@@ -8,9 +8,10 @@ SERVICES := identity repos issues hooks web gateway
 MEMBERS := $(patsubst %/pyproject.toml,%,$(wildcard libs/*/pyproject.toml services/*/pyproject.toml apps/*/pyproject.toml))
 # What runs by itself; the app that puts all services together has nothing to be isolated from.
 ALONE := $(filter-out apps/%,$(MEMBERS))
-# What tests them together, the longest first: it keeps the other workers company.
-LONGEST := tests/e2e tests/safety
-TOGETHER := $(LONGEST) $(filter apps/%,$(MEMBERS)) $(filter-out $(LONGEST) tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
+# What tests them together. What waits for processes that start comes first, beside what computes; short tests come last.
+TOGETHER := $(filter apps/%,$(MEMBERS)) $(filter-out tests/e2e tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/))) tests/e2e
+# They wait for other processes a third of their time.
+WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
 SOURCES := $(addsuffix /src,$(MEMBERS))
 PYPROJECTS := pyproject.toml $(addsuffix /pyproject.toml,$(MEMBERS))
 BIN := .venv/bin
@@ -41,7 +42,7 @@ setup: .venv/.dev ## Install everything for development into .venv
 test: .venv/.dev ## Run all tests, those of each service and library alone (ARGS="-k login" and the like go to pytest)
 	@INGOT_TEST_DATABASES=$(DATABASES) tools/isolated $(ALONE) -- $(ARGS)
 	@echo "testing them together …"
-	@$(PYTEST) -q -n auto $(TOGETHER) $(ARGS) $(if $(ARGS),|| [ $$? -eq 5 ])
+	@$(PYTEST) -q -n $(WORKERS) $(TOGETHER) $(ARGS) $(if $(ARGS),|| [ $$? -eq 5 ])
 
 .PHONY: test-chassis test-contracts test-standalone $(SERVICES:%=test-%)
 test-identity: ## Run the tests of services/identity
