@@ -1,7 +1,9 @@
 """Starting a server process under a keeper, and waiting until it answers."""
 
+import contextlib
 import fcntl
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -38,11 +40,15 @@ def file_lock(path: Path) -> Iterator[None]:
 
 
 def free_port() -> int:
-    """A loopback port that is free now; another process may still be faster, so callers retry."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A loopback port that is free now; another process may still be faster, so callers retry.
+
+    It is below those that systems give to connections: one of these would take it while a server starts.
+    """
+    while True:
+        port = 20_000 + secrets.randbelow(12_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class GuardedProcess:
