@@ -10,12 +10,9 @@ import subprocess
 import httpx
 import pytest
 
+from ingot_chassis.testing.processes import free_port
+
 from .ingot_command import ingot
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def test_a_repository_is_cloned_from_its_ssh_url(start, tmp_path):

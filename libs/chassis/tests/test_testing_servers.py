@@ -31,6 +31,15 @@ def test_address(number, nats_url, redis_url, postgres_server, session_servers):
     Path(f"note-{number}").write_text(note)
 """
 
+TAKE_PORTS = """
+import sys
+from ingot_chassis.testing import processes
+
+processes.PORTS = range(31_000, 31_060)
+print(*(processes.free_port() for _ in range(20)), flush=True)
+sys.stdin.read()
+"""
+
 RUN_THAT_HANGS = """
 import time
 from pathlib import Path
@@ -171,3 +180,13 @@ def listens(port: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def test_a_port_is_given_to_one_process_only():
+    run = [sys.executable, "-c", TAKE_PORTS]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(run, **pipes) as one, subprocess.Popen(run, **pipes) as other:
+        ports = one.stdout.readline().split() + other.stdout.readline().split()
+        one.communicate()
+        other.communicate()
+    assert (len(ports), len(set(ports))) == (40, 40)

@@ -4,7 +4,6 @@ import asyncio
 import base64
 import contextlib
 import os
-import socket
 import ssl
 from pathlib import Path
 
@@ -154,9 +153,3 @@ async def bare_source(folder, tmp_path, name="source.git"):
     await git("init", "-q", "--bare", "-b", "trunk", str(folder / name), cwd=work)
     await git("remote", "add", "origin", str(folder / name), cwd=work)
     return work
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]

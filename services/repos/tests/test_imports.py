@@ -4,7 +4,9 @@ import asyncio
 
 import pytest
 
-from .remote_world import Remote, bare_source, free_port, silent, wanting
+from ingot_chassis.testing.processes import free_port
+
+from .remote_world import Remote, bare_source, silent, wanting
 from .world import commit, git
 
 

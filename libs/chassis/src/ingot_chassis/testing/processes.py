@@ -8,14 +8,18 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 KEEPER = Path(__file__).with_name("keeper.py")
 SESSION_LOCK = "session.lock"
+# Below those that systems give to connections: one of these would take a port while a server starts.
+PORTS = range(20_000, 32_000)
 PATIENCE = 30.0
 RETRY = 0.01
 
@@ -40,15 +44,32 @@ def file_lock(path: Path) -> Iterator[None]:
 
 
 def free_port() -> int:
-    """A loopback port that is free now; another process may still be faster, so callers retry.
-
-    It is below those that systems give to connections: one of these would take it while a server starts.
-    """
+    """A loopback port for this process alone, as long as it lives: no other test process is given it."""
     while True:
-        port = 20_000 + secrets.randbelow(12_000)
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
+        port = secrets.choice(PORTS)
+        if port not in _taken_ports and _take(port):
+            _taken_ports.add(port)
+            with socket.socket() as probe, contextlib.suppress(OSError):
+                probe.bind(("127.0.0.1", port))
+                return port
+
+
+_taken_ports: set[int] = set()
+
+
+@cache
+def _port_locks() -> int:
+    """A file with a byte for every port; open until the process ends, because closing it gives up all of its locks."""
+    path = Path(tempfile.gettempdir(), f"ingot-test-ports-{os.getuid()}")
+    return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+
+
+def _take(port: int) -> bool:
+    try:
+        fcntl.lockf(_port_locks(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except OSError:
+        return False
+    return True
 
 
 class GuardedProcess:
