@@ -1,4 +1,4 @@
-"""Events that are larger than NATS allows: the others go on, and what was too large is kept, told and sent later."""
+"""Events that are larger than NATS allows: the others go on, and what was too large is stored, reported and sent later."""
 
 import asyncio
 import time
@@ -138,7 +138,7 @@ async def test_the_doctor_says_what_to_do(messaging):
         assert word in line
 
 
-async def test_the_age_of_what_waits_is_told_while_nats_is_down(messaging, own_nats):
+async def test_the_age_of_what_waits_is_reported_while_nats_is_down(messaging, own_nats):
     await emit(messaging.writer, "a", 1)
     async with messaging.writer.transaction() as tx:
         await tx.execute(update(OUTBOX).values(created_at=now() - timedelta(minutes=5)))

@@ -5,7 +5,6 @@ import hashlib
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import text
 
 from ingot_chassis.http.openapi import openapi_description
 from ingot_chassis.jobs.workers import Workers
@@ -15,6 +14,7 @@ from ingot_issues.store import comments, issue_rows
 from ingot_issues.store.attachments import existing_uuids
 
 from .builders import repository
+from .world import wait_until_blocked
 
 FILE = b"the bytes of a file\n" * 1000
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
@@ -217,12 +217,10 @@ async def test_a_comment_that_is_deleted_during_an_upload_leaves_nothing(world, 
 @pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
 async def test_an_upload_lets_who_deletes_the_comment_go_first(world, comment):
     """Both then need the issue: were it taken first by the upload, each would wait for the other."""
-    waits = text("SELECT count(*) FROM pg_locks WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))")
     async with world.db.transaction() as tx:
         assert await comments.remove(tx, comment["id"])
         sent = asyncio.create_task(send(world, comment))
-        while not sent.done() and not (await tx.execute(waits)).scalar_one():
-            pass
+        await wait_until_blocked(tx, sent)
         assert await issue_rows.count_comments(tx, 1, -1)
     assert (await sent).status_code == 404
 

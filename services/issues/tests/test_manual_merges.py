@@ -4,14 +4,13 @@ import asyncio
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from ingot_contracts.repos import MergeRule
 from ingot_issues.core import mergeability
 from ingot_issues.store import counters
 
 from .builders import APP, JOINED, NEXT, history_commit, push, repository
-from .world import World
+from .world import World, wait_until_blocked
 
 
 async def merge_manually(world: World, **fields: Any) -> Any:
@@ -100,11 +99,9 @@ async def test_a_merge_waits_for_other_writers_before_it_takes_the_pull_request(
     """The push arrives meanwhile: its consumer holds the counter, and writes to the pull request."""
     world.repos.repositories[APP] = repository(allow_manual_merge=True)
     await world.propose()
-    waits = text("SELECT count(*) FROM pg_locks WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))")
     async with world.db.transaction() as tx:
         await counters.lock(tx, APP)
         merge = asyncio.create_task(merge_manually(world, merge_commit_id=JOINED))
-        while not merge.done() and not (await tx.execute(waits)).scalar_one():
-            pass
+        await wait_until_blocked(tx, merge)
         await mergeability.invalidate(tx, world.components.jobs, push(after=NEXT))
     assert (await merge).status_code == 200

@@ -109,7 +109,7 @@ async def test_a_signature_is_verified_by_a_key_of_who_has_the_address(world, an
             "ssh for files": "extract_sign",
             "of who has another address": "no_gpg_keys_found",
             "pgp of who has another address": "no_gpg_keys_found",
-            "of another text by who has another address": "probable_bad_signature",  # whose address it is, is not told
+            "of another text by who has another address": "probable_bad_signature",  # nobody learns whose address it is
             "of nobody": "no_gpg_keys_found",
             "pgp that is cut short": "extract_sign",
             "ssh that is cut short": "extract_sign",
@@ -121,7 +121,7 @@ async def test_a_signature_is_verified_by_a_key_of_who_has_the_address(world, an
     assert shown["ssh"]["signature"].startswith("-----BEGIN SSH")
     assert shown["ssh"]["payload"].startswith("tree ")
 
-    # Issues is told the same of the commits of a pull request, where it asks.
+    # Issues gets the same for the commits of a pull request, where it asks.
     history = f"{created['id']}/commits?base=&head={tip}&limit=100"
     for query, verifications in (("&verification=true", shown), ("", dict.fromkeys(shown))):
         commits = (await ann.internal("GET", history + query)).json()["commits"]
