@@ -1,6 +1,8 @@
 """What is installed is what was locked: every package has hashes, and the bill of materials has every package."""
 
+import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
@@ -33,3 +35,30 @@ def test_the_bill_of_materials_has_every_locked_package():
         (name, version) for name, version in re.findall(r"^([\w.-]+)==([\w.+!]+)", lock, re.MULTILINE)
     }
     assert all(each["properties"] for each in bill["components"])
+
+
+async def vulnerabilities(url):
+    """The exit code of `make vulnerabilities`, and what it prints, with the database of advisories at the URL."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        TOP / "tools/vulnerabilities.py",
+        env=os.environ | {"OSV_URL": url},
+        stdout=subprocess.PIPE,
+    )
+    output, _ = await process.communicate()
+    return process.returncode, output.decode()
+
+
+async def test_a_package_with_an_advisory_is_named(receiver):
+    versions = re.findall(r"^([\w.-]+)==([\w.+!]+)", (TOP / LOCKS[0]).read_text(), re.MULTILINE)
+    results = [{"vulns": [{"id": "PYSEC-1"}]}] + [{}] * (len(versions) - 1)
+    receiver.answer(200, body=json.dumps({"results": results}).encode())
+    code, output = await vulnerabilities(receiver.url)
+    assert (code, output.splitlines()[0]) == (1, f"{' '.join(versions[0])}: PYSEC-1")
+    queries = json.loads(receiver.requests[0].body)["queries"]
+    assert [(query["package"]["name"], query["version"]) for query in queries] == versions
+
+
+async def test_advisories_that_cannot_be_reached_are_skipped_with_a_word():
+    code, output = await vulnerabilities("http://127.0.0.1:1")
+    assert (code, output.startswith("skipped: http://127.0.0.1:1 cannot be reached")) == (0, True)
