@@ -13,6 +13,7 @@ from ingot_chassis.events.envelope import encode_row
 from ingot_contracts.identity import User
 from ingot_contracts.issues import Event, IssueChanged
 from ingot_contracts.limits import (
+    ASSIGNEES,
     EVENT_BODY_BYTES,
     EVENT_BYTES,
     EVENT_LABELS,
@@ -22,7 +23,7 @@ from ingot_contracts.limits import (
     encoded_bytes,
 )
 from ingot_contracts.repos import Repository, RepositoryDeleted
-from ingot_issues.core.events import MOST_ASSIGNEES, clip_event
+from ingot_issues.core.events import clip_event
 from ingot_issues.core.markdown import LARGEST
 from ingot_issues.store import tables
 
@@ -93,7 +94,7 @@ async def fill(world: World) -> None:
     ]
     people = [
         {"id": number, "kind": "user", "login": f"u{number}", "lower_login": f"u{number}"}
-        for number in range(100, 100 + MOST_ASSIGNEES)
+        for number in range(100, 100 + ASSIGNEES)
     ]
     shown = {"full_name": WORST * 100, "email": WORST * 254, "avatar_url": WORST * 2_000}
     async with world.db.transaction() as tx:

@@ -43,6 +43,8 @@ EVENT_PATH_BYTES = 300_000
 EVENT_LABELS = 100
 EVENT_ASSETS = 100
 EVENT_COMMITS = 20
+ASSIGNEES = 10
+"""People to whom an issue is assigned, or who are asked to review it, at most; an event has all of them."""
 
 
 class Omitted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

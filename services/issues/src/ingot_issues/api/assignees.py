@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Collection
 
 from ingot_chassis.errors import Invalid, NotFound
+from ingot_contracts.limits import ASSIGNEES
 from ingot_issues.api.request import IssuesRequest
-from ingot_issues.core.events import MOST_ASSIGNEES
 from ingot_issues.store import accounts
 
 
@@ -19,8 +19,8 @@ async def resolve_assignees(
 
 def require_few(people: Collection[object], field: str) -> None:
     """Raises Invalid for more people than one issue takes."""
-    if len(people) > MOST_ASSIGNEES:
-        raise Invalid.field(field, "length", f"are more than {MOST_ASSIGNEES}")
+    if len(people) > ASSIGNEES:
+        raise Invalid.field(field, "length", f"are more than {ASSIGNEES}")
 
 
 async def resolve_readers(

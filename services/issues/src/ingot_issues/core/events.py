@@ -35,6 +35,7 @@ from ingot_contracts.issues import (
     RequestedTeam,
 )
 from ingot_contracts.limits import (
+    ASSIGNEES,
     EVENT_BODY_BYTES,
     EVENT_LABELS,
     EVENT_NAME_BYTES,
@@ -54,8 +55,6 @@ MakeEvent = Callable[[Repository, User], Event]
 """Makes an event of the repository in which it happened and its sender."""
 Action = Literal["created", "edited", "deleted"]
 
-MOST_ASSIGNEES = 10
-"""People to whom an issue is assigned at most; an event carries no more of them."""
 MOST_ASSETS = 10
 """Files of an issue, and of a comment, in an event."""
 MOST_TOPICS = 50
@@ -92,10 +91,10 @@ _MOST: dict[tuple[type[msgspec.Struct], str], int] = {
     for kind in (Issue, PullRequest, Comment, Repository)
     for name, most in {
         "assets": MOST_ASSETS,
-        "assignees": MOST_ASSIGNEES,
+        "assignees": ASSIGNEES,
         "labels": EVENT_LABELS,
-        "requested_reviewers": MOST_ASSIGNEES,
-        "requested_reviewers_teams": MOST_ASSIGNEES,
+        "requested_reviewers": ASSIGNEES,
+        "requested_reviewers_teams": ASSIGNEES,
         "topics": MOST_TOPICS,
     }.items()
 }
