@@ -47,7 +47,7 @@ ENOUGH_MEMORY = 2 << 30
 POSTGRES_SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
-    "max_connections": "300",
+    "max_connections": "1000",
     "shared_buffers": "64MB",
     # Nothing here must survive a crash, and a test run makes and drops databases all the time.
     "fsync": "off",
