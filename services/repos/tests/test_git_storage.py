@@ -3,7 +3,9 @@
 import asyncio
 import os
 import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pygit2
 import pytest
@@ -13,6 +15,17 @@ from ingot_repos.git.refs import default_branch, is_empty, list_refs
 from ingot_repos.git.storage import Storage
 
 ME = pygit2.Signature("me", "me@example.org", 1_700_000_000, 60)
+
+# What git does with the folders of objects after it has packed them, but without end. Three stores of a hundred meet it.
+REMOVE_EMPTY_FOLDERS = """
+import contextlib, os, sys, time
+
+while True:
+    for number in range(256):
+        with contextlib.suppress(OSError):
+            os.rmdir(f"{sys.argv[1]}/objects/{number:02x}")
+    time.sleep(0.02)
+"""
 
 
 @pytest.fixture
@@ -173,3 +186,20 @@ def test_the_git_configuration_of_the_account_is_ignored(storage, tmp_path, monk
     monkeypatch.setenv("HOME", str(tmp_path))
     storage.create(1, "main")
     assert "user.name" not in storage.open(1).config
+
+
+async def test_an_object_is_stored_though_git_removes_the_folder_for_it(storage):
+    path = storage.create(7, "main")
+    storage.open(7)
+
+    def store(repo):
+        oid = str(repo.create_blob(os.urandom(20)))
+        Path(path, "objects", oid[:2], oid[2:]).unlink()
+
+    git = await asyncio.create_subprocess_exec(sys.executable, "-c", REMOVE_EMPTY_FOLDERS, path)
+    try:
+        for _ in range(200):
+            await storage.call(7, store)
+    finally:
+        git.kill()
+        await git.wait()

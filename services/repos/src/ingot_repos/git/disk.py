@@ -53,9 +53,11 @@ def check_loose_objects(path: Path) -> None:
     """
     for folder in os.scandir(path / "objects"):
         if len(folder.name) == 2:
-            for file in os.scandir(folder):
-                if len(file.name) == 38 and not _is_complete(Path(file.path)):
-                    raise RepositoryDamaged(f"object {folder.name}{file.name} is broken")
+            # git removes a folder when it has packed what was there.
+            with contextlib.suppress(FileNotFoundError):
+                for file in os.scandir(folder):
+                    if len(file.name) == 38 and not _is_complete(Path(file.path)):
+                        raise RepositoryDamaged(f"object {folder.name}{file.name} is broken")
 
 
 def _is_complete(file: Path) -> bool:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -52,6 +53,9 @@ _QUARANTINE = "objects/tmp_objdir-*"
 _LONGEST_PUSH_SECONDS = 2 * 3600.0
 # Longer than any running work: a fetch from a remote ends after a day.
 _ABANDONED_SECONDS = 2 * 86400.0
+# After it has packed, git removes empty folders of objects: also one that libgit2 has just made to rename an object into.
+_FOLDER_REMOVED = re.compile(r"failed to rename lockfile to '.*/objects/[0-9a-f]{2}/")
+_REPETITIONS = 4
 
 
 def _isolate_libgit2() -> None:
@@ -264,7 +268,8 @@ class Storage:
     ) -> _T:
         """Run a function of this package on a repository, in a thread that opens the repository itself.
 
-        The result must be plain values, not objects of pygit2.
+        The result must be plain values, not objects of pygit2. The function must leave no trace before it has stored its
+        objects: it runs again where git removed the folder of an object at that moment.
 
         Raises:
             RepositoryDamaged, RepositorySuspect, StorageFull: in addition to the errors of the function.
@@ -272,6 +277,12 @@ class Storage:
 
         def act() -> _T:
             with disk_errors(), self.watch.reading(repo_id):
+                for _ in range(_REPETITIONS):
+                    try:
+                        return function(self.open(repo_id), *args, **kwargs)
+                    except OSError as error:
+                        if not _FOLDER_REMOVED.search(str(error)):
+                            raise
                 return function(self.open(repo_id), *args, **kwargs)
 
         return await asyncio.get_running_loop().run_in_executor(self._threads, act)
