@@ -101,8 +101,8 @@ async def test_other_answers_pass_as_they_are(changes):
     assert plain.headers["content-length"] == str(len(LARGE))
 
 
-@pytest.mark.parametrize("kind", ["text/html; charset=utf-8", "text/css"])
-async def test_pages_are_compressed(kind):
+@pytest.mark.parametrize("kind", ["text/html; charset=utf-8", "text/css", "text/javascript; charset=utf-8"])
+async def test_pages_with_their_styles_and_scripts_are_compressed(kind):
     compressed = await answer(LARGE, answered={"content-type": kind})
 
     assert compressed.headers["content-encoding"] == "gzip"

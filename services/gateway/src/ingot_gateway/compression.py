@@ -28,8 +28,8 @@ LEAST_BYTES = 1400
 """A smaller answer fits into one packet anyway."""
 LEVEL = 4
 """Higher ones take twice the time for a few percent."""
-COMPRESSED = (b"application/json", b"text/html", b"text/css")
-"""Beginnings of types: answers of the API, pages and their style sheet."""
+COMPRESSED = (b"application/json", b"text/html", b"text/css", b"text/javascript")
+"""Beginnings of types: answers of the API, pages, their style sheet and scripts."""
 PIECE = 65_536
 """Bytes that are compressed at once; other requests go on in between."""
 GZIP = 16 + zlib.MAX_WBITS
