@@ -3,12 +3,16 @@
 import pytest
 
 from .forge import HOME, MOMENT
+from .test_previews import IN_PLACE, is_part
 from .world import ANN
 
 MIGRATION = {
     "status": "running", "phase": "receiving", "percent": 42, "received": 2048, "error": "", "created_at": MOMENT,
     "original_url": "https://example.org/<name>.git", "finished_at": None,
 }  # fmt: skip
+
+
+AGAIN = '<noscript><meta http-equiv="refresh" content="5"></noscript>'
 
 
 def take_commits(forge, status, *, empty=True, admin=True, migration=MIGRATION):
@@ -23,11 +27,12 @@ def take_commits(forge, status, *, empty=True, admin=True, migration=MIGRATION):
 async def test_an_import_that_runs_is_shown_and_looked_at_again_until_somebody_stops_that(pages, forge):
     take_commits(forge, 503)
     shown = await pages.get("/ann/demo", ANN)
-    assert (shown.status_code, shown.headers["refresh"]) == (200, "5")
+    assert (shown.status_code, AGAIN in shown.text) == (200, True)
     for words in ('value="42"', "Receiving, 42 %; 2.0 KiB received", "https://example.org/&lt;name&gt;.git"):
         assert words in shown.text
     assert 'href="/ann/demo?refresh=no"' in shown.text
-    assert "refresh" not in (await pages.get("/ann/demo?refresh=no", ANN)).headers
+    still = (await pages.get("/ann/demo?refresh=no", ANN)).text
+    assert not [again for again in (AGAIN, "hx-get") if again in still]
     answer = await pages.submit(shown.text, "Cancel the import", to="/migrate/cancel")
     assert (answer.headers["location"], forge.sent) == ("/ann/demo", [("DELETE", f"{HOME}/migration", {})])
 
@@ -45,25 +50,22 @@ async def test_an_import_that_runs_is_shown_and_looked_at_again_until_somebody_s
 async def test_an_import_that_failed_says_why_and_is_started_again(pages, forge, end, words):
     take_commits(forge, 404, migration=MIGRATION | end)
     shown = await pages.get("/ann/demo", ANN)
-    assert (shown.status_code, "refresh" in shown.headers, words in shown.text) == (200, False, True)
+    assert (shown.status_code, AGAIN in shown.text, words in shown.text) == (200, False, True)
     again = await pages.submit(shown.text, "Import it again", to="/migrate/retry")
     assert (again.headers["location"], forge.sent) == ("/ann/demo", [("POST", f"{HOME}/migration", {})])
 
 
 @pytest.mark.parametrize(
-    ("status", "shown_status", "refresh", "words"),
-    [(503, 503, "5", "they are on their way"), (404, 200, None, "they could not be fetched")],
+    ("status", "shown_status", "is_watched", "words"),
+    [(503, 503, True, "they are on their way"), (404, 200, False, "they could not be fetched")],
 )
 async def test_readers_see_that_there_are_no_commits_and_nothing_of_the_import(
-    pages, forge, status, shown_status, refresh, words
+    pages, forge, status, shown_status, is_watched, words
 ):
     take_commits(forge, status, admin=False)
     shown = await pages.get("/ann/demo", ANN)
-    assert (shown.status_code, shown.headers.get("refresh"), words in shown.text) == (
-        shown_status,
-        refresh,
-        True,
-    )
+    assert (shown.status_code, AGAIN in shown.text) == (shown_status, is_watched)
+    assert words in shown.text
     assert f"{HOME}/migration" not in forge.read_paths
     assert "migrate" not in shown.text
 
@@ -71,4 +73,31 @@ async def test_readers_see_that_there_are_no_commits_and_nothing_of_the_import(
 async def test_a_repository_with_commits_whose_files_are_away_is_no_import(pages, forge):
     take_commits(forge, 503, empty=False)
     away = await pages.get("/ann/demo", ANN)
-    assert (away.status_code, "refresh" in away.headers, away.headers["retry-after"]) == (503, False, "1")
+    assert (away.status_code, AGAIN in away.text, away.headers["retry-after"]) == (503, False, "1")
+
+
+async def test_an_import_is_watched_until_the_page_is_another_one(pages, forge):
+    async def look():
+        answer = await pages.client.get("/ann/demo", headers=pages.callers.headers(ANN) | IN_PLACE)
+        return (
+            answer.status_code,
+            is_part(answer),
+            'value="42"' in answer.text,
+            answer.headers.get("hx-refresh"),
+        )
+
+    take_commits(forge, 503)
+    assert 'hx-get="/ann/demo" hx-trigger="every 5s"' in (await pages.get("/ann/demo", ANN)).text
+    assert await look() == (200, True, True, None)
+    forge.answers[f"{HOME}/migration"] = MIGRATION | {"status": "failed"}
+    assert await look() == (204, True, False, "true")
+    forge.failures.clear()
+    forge.answers |= {HOME: forge.answers[HOME] | {"empty": False}, f"{HOME}/languages": {}}
+    forge.answers[f"{HOME}/contents-ext"] = {"dir_contents": []}
+    assert await look() == (204, True, False, "true")
+
+
+async def test_who_waits_for_a_fork_of_another_sees_the_reason_in_place(pages, forge):
+    take_commits(forge, 503, admin=False)
+    answer = await pages.client.get("/ann/demo", headers=pages.callers.headers(ANN) | IN_PLACE)
+    assert (answer.status_code, is_part(answer), "on their way" in answer.text) == (503, True, True)

@@ -3,7 +3,8 @@
 import time
 from xml.etree import ElementTree as ET
 
-from .forge import HOME, issue
+from .forge import ANN_USER, HOME, MOMENT, issue
+from .test_previews import COMMENTS, IN_PLACE, is_part, send_in_place
 from .world import ANN
 
 
@@ -60,3 +61,38 @@ async def test_a_feed_leaves_out_what_xml_cannot_hold(pages, forge):
     ]
 
     assert (title.text, content.text) == ("ab", "<i>")
+
+
+async def test_a_comment_is_added_to_its_thread_and_the_form_is_empty_again(pages, forge):
+    said = {"id": 7, "user": ANN_USER, "body": "*words*", "created_at": MOMENT}
+    forge.answers |= {f"POST {HOME}/issues/1/comments": said, f"{HOME}/issues/comments/7": said}
+    answer = await send_in_place(pages, COMMENTS)
+    assert (answer.status_code, is_part(answer)) == (200, True)
+    assert (answer.headers["hx-retarget"], answer.headers["hx-reswap"]) == ("this", "outerHTML")
+    form, _, entry = answer.text.partition('<ul hx-swap-oob="beforeend:#thread">')
+    assert 'id="issuecomment-7"' in entry
+    assert "<p>*words*</p>" in entry
+    assert "*words*" not in form
+    assert [target for _, target, _ in forge.sent] == [f"{HOME}/issues/1/comments"]
+    assert 'id="thread"' in (await pages.get("/ann/demo/issues/1", ANN)).text
+
+
+async def test_a_comment_whose_file_is_refused_is_added_and_the_form_says_so(pages, forge):
+    said = {"id": 7, "user": ANN_USER, "body": "*words*", "created_at": MOMENT}
+    forge.answers |= {f"POST {HOME}/issues/1/comments": said, f"{HOME}/issues/comments/7": said}
+    forge.failures[f"{HOME}/issues/comments/7/assets"] = 413
+    answer = await pages.client.post(
+        COMMENTS,
+        data={"body": "*words*", "token": pages.form_token(ANN, at=time.time())},
+        files=[("files", ("a.txt", b"night", "text/plain"))],
+        headers=pages.callers.headers(ANN) | IN_PLACE,
+    )
+    assert (answer.status_code, is_part(answer)) == (422, True)
+    for words in ('id="issuecomment-7"', "not all of its files"):
+        assert words in answer.text
+
+
+async def test_a_title_that_was_changed_is_on_the_page_again(pages, forge):
+    forge.answers[f"PATCH {HOME}/issues/1"] = issue(title="New")
+    answer = await send_in_place(pages, "/ann/demo/issues/1/edit", shown="/ann/demo/issues/1")
+    assert (answer.status_code, answer.headers["hx-redirect"]) == (204, "/ann/demo/issues/1")

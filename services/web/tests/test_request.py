@@ -6,6 +6,9 @@ import pytest
 
 from ingot_web.api.request import Form, whole_number
 
+from .forge import HOME
+from .test_forms import ANSWERS, CHANGED_ANSWER, SUGGESTION
+from .test_previews import COMMENTS, send_in_place
 from .world import ANN, BOB, World
 
 FORM = "/notifications/read"
@@ -71,9 +74,8 @@ async def test_every_page_forbids_what_it_does_not_need(world, path, caller):
     answer = await world.get(path, caller)
     policy = answer.headers["content-security-policy"]
 
-    assert policy.startswith("default-src 'none'; style-src 'self'; ")
+    assert policy.startswith("default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; ")
     assert "unsafe" not in policy
-    assert "script-src" not in policy
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["cache-control"] == "private, no-cache"
 
@@ -128,3 +130,22 @@ async def test_a_form_whose_text_cannot_be_read_is_refused(world, head, content)
 def test_what_is_no_whole_number_is_none(text):
     assert whole_number(text) is None
     assert Form([("labels", "7"), ("labels", text)]).ids("labels") == [7]
+
+
+async def test_who_would_be_sent_on_is_sent_on_by_htmx(pages, forge):
+    replies = "/ann/demo/pulls/1/comments/5/replies"
+    forge.answers |= ANSWERS
+    forge.changed = CHANGED_ANSWER
+    closed = await send_in_place(pages, COMMENTS, state="closed", shown="/ann/demo/issues/1")
+    assert (closed.status_code, closed.content) == (204, b"")
+    assert closed.headers["hx-redirect"] == "/ann/demo/issues/1"
+    assert "hx-refresh" not in closed.headers
+
+    page = "/ann/demo/pulls/1/files?style=unified"
+    forge.answers[f"{HOME}/pulls/1/comments"] = [
+        SUGGESTION | {"id": 6}
+    ]  # the answered one is not shown any more
+    here = await send_in_place(pages, replies, back="files", shown=page)
+    assert here.headers["hx-redirect"] == f"{page}#thread-5"
+    assert here.headers["hx-refresh"] == "true", "another fragment alone would load nothing"
+    assert "hx-refresh" not in (await send_in_place(pages, replies, back="", shown=page)).headers

@@ -10,6 +10,8 @@ from ingot_contracts.testing.forms import form_of
 
 from .forge import ANN_USER, HOME, MOMENT, issue
 from .test_diffs import CHANGED
+from .test_forms import ANSWERS
+from .test_previews import is_part, send_in_place
 from .world import BOB
 
 PULL = f"{HOME}/pulls/1"
@@ -99,3 +101,13 @@ async def test_a_conversation_on_a_line_is_resolved_where_it_stands(pages, forge
 
     assert answer.headers["location"] == "/ann/demo/pulls/1/files?style=unified#thread-5"
     assert forge.sent == [("POST", f"{HOME}/pulls/comments/5/resolve", {})]
+
+
+async def test_a_reply_is_added_to_its_conversation(pages, forge):
+    forge.answers |= ANSWERS | {f"{HOME}/pulls/1/reviews": [{"id": 7, "state": "COMMENT"}]}
+    answer = await send_in_place(pages, "/ann/demo/pulls/1/comments/5/replies", back="files", style="split")
+    assert (answer.status_code, is_part(answer)) == (200, True)
+    assert (answer.headers["hx-retarget"], answer.headers["hx-reswap"]) == ("#thread-5", "outerHTML")
+    assert '<details class="talking" id="thread-5" open>' in answer.text
+    assert 'name="back" value="files"' in answer.text
+    assert 'name="style" value="split"' in answer.text

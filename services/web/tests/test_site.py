@@ -1,6 +1,10 @@
-"""The style sheet, robots.txt, the style guide."""
+"""The style sheet, the scripts, robots.txt, the style guide."""
 
+import hashlib
+import json
 import re
+from html import unescape
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +25,38 @@ async def test_the_style_sheet_is_kept_for_ever_and_changes_its_address(world):
     assert "@import" not in sheet.text
     plain = await world.get("/-/assets/style.css")
     assert (plain.text, plain.headers["cache-control"]) == (sheet.text, "public, max-age=600")
+
+
+async def test_scripts_are_kept_for_ever_and_come_from_this_site_alone(world):
+    page = (await world.get("/nobody/nothing")).text
+    addresses = re.findall(r"<script[^>]* src=\"([^\"]+)\"", page)
+    names = [address.partition("?")[0] for address in addresses]
+    assert names == ["/-/assets/htmx.min.js", "/-/assets/menus.js"]
+    for address in addresses:
+        script = await world.get(address)
+        assert script.headers["content-type"].startswith("text/javascript")
+        assert (script.headers["x-content-type-options"], "immutable" in script.headers["cache-control"]) == (
+            "nosniff",
+            True,
+        )
+
+
+def test_htmx_is_the_release_that_the_list_of_dependencies_names():
+    listed = (Path(__file__).parents[3] / "docs" / "dependencies.md").read_text()
+    script = (STATIC / "htmx.min.js").read_bytes()
+    assert f"`{hashlib.sha256(script).hexdigest()}`" in listed
+    (version,) = re.findall(rb'version:"([\d.]+)"', script)
+    assert f"here is {version.decode()}" in " ".join(listed.split("htmx.min.js")[1].split())
+    assert "Permission to use" in (STATIC / "htmx.LICENSE.txt").read_text()
+
+
+async def test_htmx_runs_no_code_of_attributes_and_asks_no_other_site(world):
+    page = (await world.get("/nobody/nothing")).text
+    (content,) = re.findall(r"<meta name=\"htmx-config\" content='([^']+)'", page)
+    configuration = json.loads(unescape(content))
+    for name in ("allowEval", "allowScriptTags", "includeIndicatorStyles", "historyEnabled"):
+        assert configuration[name] is False
+    assert configuration["selfRequestsOnly"] is True
 
 
 @pytest.mark.parametrize("name", ["nothing.css", "..%2Fsite.py", "style.css%00"])

@@ -39,7 +39,7 @@ def test_sizes_are_short(count, words):
 def test_values_are_escaped_and_missing_ones_are_noticed():
     templates = Templates(site_name="<b>", public_url="http://forge/", root="")
     html = templates.render(
-        "error.html", title="<script>", message='"><img>', code=404, request_id="1", viewer=None, here="/'<"
+        "error.html", title="<script>", problem='"><img>', code=404, request_id="1", viewer=None, here="/'<"
     )
 
     assert "<script>" not in html
@@ -49,11 +49,27 @@ def test_values_are_escaped_and_missing_ones_are_noticed():
         templates.render("error.html", viewer=None, here="/")
 
 
+CODE = (
+    " style=",
+    '"style=',
+    "<style",
+    "<script>",
+    "onclick",
+    "hx-on",
+    "hx-vals",
+    "hx-vars",
+    "js:",
+    "| safe",
+    "autoescape",
+)
+
+
 def test_no_template_has_styles_scripts_or_unescaped_values_of_its_own():
     for file in (FOLDER / "templates").rglob("*"):
         text = file.read_text() if file.is_file() else ""
-        for forbidden in (" style=", '"style=', "<script", "<style", "onclick", "| safe", "autoescape"):
+        for forbidden in CODE:
             assert forbidden not in text, f"{file.name}: {forbidden}"
+        assert text.count("<script") == text.count('<script src="{{ script }}" defer></script>')
 
 
 def test_every_form_that_changes_something_carries_the_token():

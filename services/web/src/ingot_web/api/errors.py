@@ -32,7 +32,7 @@ def error_page(request: WebRequest, status: int, message: str) -> Response[str]:
     """``message`` is what the service said."""
     title = TITLES.get(status, "Something went wrong here")
     return request.render(
-        "error.html", status=status, title=title, message=message, code=status, request_id=request_id()
+        "error.html", status=status, title=title, problem=message, code=status, request_id=request_id()
     )
 
 

@@ -1,5 +1,7 @@
 """Imports: the first page of a repository whose commits are fetched or could not be, and starting or ending an import."""
 
+from typing import Any
+
 from litestar import Response, post
 
 from ingot_chassis.http.policy import anyone
@@ -11,7 +13,7 @@ SECONDS = 5
 FAILED = ("failed", "cancelled")
 
 
-async def page_without_commits(frame: RepositoryFrame, *, is_failed: bool) -> Response[str]:
+async def page_without_commits(frame: RepositoryFrame, *, is_failed: bool) -> Response[Any]:
     """The first page of a repository without commits: those of an import or a fork are on their way, or did not come.
 
     How far an import is the API tells administrators of the repository. ``frame`` is loaded.
@@ -24,19 +26,18 @@ async def page_without_commits(frame: RepositoryFrame, *, is_failed: bool) -> Re
         migration = None  # it has its commits, and what stores them is away
     if migration is not None:
         is_failed = migration["status"] in FAILED
-    is_watched = not is_failed and frame.request.query_params.get("refresh") != "no"
-    page = frame.render(
+    if is_failed and frame.request.wants_part:
+        return frame.request.reload()
+    return frame.render(
         "repository/import.html",
+        in_place="repository/progress.html",
         tab="code",
         status=200 if is_failed or migration else 503,
         migration=migration,
         is_failed=is_failed,
-        is_watched=is_watched,
+        is_watched=not is_failed and frame.request.query_params.get("refresh") != "no",
         seconds=SECONDS,
     )
-    if is_watched:
-        page.headers["Refresh"] = str(SECONDS)
-    return page
 
 
 @post("/{owner:str}/{repo:str}/settings/migrate/retry", policy=anyone(), include_in_schema=False)

@@ -241,9 +241,35 @@ async def comment(request: WebRequest, index: int) -> Response[Any]:
             await frame.forge.send("PATCH", "issues", frame.api("issues", index), {"state": form["state"]})
         except ApiError as error:
             problem = error
+    if frame.request.wants_part and not form.has("state"):
+        return await _new_comment(frame, index, said["id"], problem)
     if problem:
         return await _issue_page(frame, index, problem)
     return frame.redirect(f"/issues/{index}")
+
+
+async def _new_comment(
+    frame: RepositoryFrame, index: int, comment_id: int, problem: ApiError | None
+) -> Response[Any]:
+    """For the page that stays: the comment that was sent, and the form for the next one in place of its own."""
+    issue, comment = await frame.load(
+        frame.forge.get("issues", frame.api("issues", index)),
+        frame.forge.get("issues", frame.api("issues", "comments", comment_id)),
+    )
+    (html,) = await frame.forge.render([comment["body"]], context=frame.repository["full_name"])
+    part = frame.render(
+        "issues/issue.html",
+        in_place="issues/new_comment.html",
+        tab="issues",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        issue=issue,
+        comment=comment,
+        html=html,
+        reaction_contents=REACTIONS,
+    )
+    part.headers |= {"HX-Retarget": "this", "HX-Reswap": "outerHTML"}
+    return part
 
 
 @post("/{owner:str}/{repo:str}/issues/{index:int}/edit", policy=anyone(), include_in_schema=False)

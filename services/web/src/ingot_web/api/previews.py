@@ -21,6 +21,7 @@ async def preview(
     (html,) = await frame.forge.render([form.lines("body")], context=frame.repository["full_name"])
     return frame.render(
         "preview.html",
+        in_place="" if problem else "preview_text.html",
         tab="pulls" if "/pulls/" in frame.request.scope["path"] else "issues",
         title="Not sent" if problem else "Preview",
         status=problem.status if problem else 200,

@@ -78,7 +78,7 @@ PASSED = ("content-security-policy", "x-content-type-options", "content-disposit
 
 
 @get("/{owner:str}/{repo:str}", policy=anyone(), include_in_schema=False)
-async def home(request: WebRequest) -> Response[str]:
+async def home(request: WebRequest) -> Response[Any]:
     """The files of the default branch, how to clone them, and the README."""
     frame = RepositoryFrame(request)
     forge = frame.forge
@@ -101,6 +101,8 @@ async def home(request: WebRequest) -> Response[str]:
     if frame.repository["empty"] and languages is None:
         # A repository into which nothing was pushed yet has languages: none of them.
         return await page_without_commits(frame, is_failed=True)
+    if request.wants_part:
+        return request.reload()  # the commits that it waited for are there
     if frame.repository["empty"] or listed is None:
         return frame.render("repository/empty.html", tab="code", is_starred=stars, is_watched=watches)
     ref = NamedRef("branch", frame.repository["default_branch"], "")

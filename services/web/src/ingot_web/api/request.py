@@ -17,8 +17,8 @@ from ingot_web.core.sent_forms import digest_of
 
 MOST_FIELDS = 200
 POLICY = (
-    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'"
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -27,6 +27,7 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "private, no-cache",
+    "Vary": "HX-Request",
 }
 PAGE_SIZE = 20
 LOCATION = "/%?=&#:@!$'()*+,;~"
@@ -117,6 +118,11 @@ class WebRequest(ApiRequest):
         return urlsplit(self.public_url).path.rstrip("/")
 
     @property
+    def wants_part(self) -> bool:
+        """Whether htmx asks, on a page that stays: a part is enough where there is one."""
+        return "hx-request" in self.headers
+
+    @property
     def number(self) -> int:
         """Which page of a list is asked for."""
         return whole_number(self.query_params.get("page", ""), 7) or 1
@@ -180,8 +186,13 @@ class WebRequest(ApiRequest):
                 form.files.append(SentFile(value.filename, await value.read()))
         return form
 
-    def render(self, template: str, *, status: int = 200, **values: Any) -> Response[str]:
-        """A page of a template. ``title`` is among its values."""
+    def render(self, template: str, *, status: int = 200, in_place: str = "", **values: Any) -> Response[str]:
+        """A page of a template. ``title`` is among its values.
+
+        Who wants a part gets the template ``in_place``; of what was refused without one, the reason.
+        """
+        if self.wants_part and (in_place or status >= 400):
+            template = in_place or "refusal.html"
         if status >= 400 and (digest := self.scope["state"].pop("sent_form", None)):
             self.components.sent_forms.remove(digest)
         principal = self.principal if "principal" in self.scope else None
@@ -198,7 +209,22 @@ class WebRequest(ApiRequest):
     def redirect(self, path: str) -> Response[bytes]:
         """To a page of this site, with GET. What a header cannot hold is quoted."""
         location = self.root + quote(path, safe=LOCATION)
-        return Response(b"", status_code=303, headers={"Location": location, **HEADERS})
+        if not self.wants_part:
+            return Response(b"", status_code=303, headers={"Location": location, **HEADERS})
+        # The browser would only move within its page to an address with another fragment.
+        is_here = location.partition("#")[0] == self._page_shown and "#" in location
+        reload = {"HX-Refresh": "true"} if is_here else {}
+        return Response(b"", status_code=204, headers={"HX-Redirect": location, **reload, **HEADERS})
+
+    @property
+    def _page_shown(self) -> str:
+        """The path and query of the page on which htmx runs."""
+        shown = urlsplit(self.headers.get("hx-current-url", ""))
+        return f"{shown.path}?{shown.query}" if shown.query else shown.path
+
+    def reload(self) -> Response[bytes]:
+        """Who wanted a part is to load the whole page again."""
+        return Response(b"", status_code=204, headers={"HX-Refresh": "true", **HEADERS})
 
     def pages_of(self, total: int, size: int = PAGE_SIZE) -> Mapping[str, Any]:
         """What the links to other pages of a list need."""

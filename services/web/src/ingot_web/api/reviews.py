@@ -180,7 +180,35 @@ async def reply(request: WebRequest, index: int, comment_id: int) -> Response[An
         await frame.forge.send("POST", "issues", path, {"body": form.lines("body")})
     except ApiError as error:
         return await preview(frame, form, "Reply", problem=error)
+    if request.wants_part and (part := await _conversation_part(frame, index, form, comment_id)):
+        return part
     return _back(frame, index, form, form.text("back"), comment_id)
+
+
+async def _conversation_part(
+    frame: RepositoryFrame, index: int, form: Form, comment_id: int
+) -> Response[str] | None:
+    """The conversation for the page that stays; None if it is none of the latest."""
+    pull, reviews, comments = await frame.load(
+        frame.forge.get("issues", frame.api("pulls", index)),
+        reviews_of(frame, index),
+        comments_of(frame, index),
+    )
+    conversations = await conversations_on_lines(frame, comments.rows, reviews)
+    shown = next((one for one in conversations if one.id == comment_id), None)
+    if shown is None:
+        return None
+    part = frame.render(
+        "pulls/conversation.html",
+        in_place="pulls/line_conversation.html",
+        tab="pulls",
+        conversation=shown,
+        line_context=line_context(
+            frame, pull, style=chosen_style(form.text("style")), back=form.text("back")
+        ),
+    )
+    part.headers |= {"HX-Retarget": f"#thread-{comment_id}", "HX-Reswap": "outerHTML"}
+    return part
 
 
 @post(

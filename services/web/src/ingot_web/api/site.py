@@ -10,6 +10,7 @@ from ingot_web.core.templates import STATIC
 ASSETS = {
     "style.css": ("text/css", (STATIC / "style.css").read_bytes()),
     "icon.svg": ("image/svg+xml", (STATIC / "icon.svg").read_bytes()),
+    **{name: ("text/javascript", (STATIC / name).read_bytes()) for name in ("htmx.min.js", "menus.js")},
 }
 OTHER_NAMES = {"/user/login": "/login", "/repo/migrate": "/repo/create", "/-/admin": "/admin"}
 """Addresses of Gitea that old texts have, and ours."""

@@ -43,7 +43,8 @@ class Templates:
             "site_name": site_name,
             "public_url": public_url,
             "root": root,
-            "style": f"{root}/-/assets/style.css?{_fingerprint(STATIC / 'style.css')}",
+            "style": _address(root, "style.css"),
+            "scripts": [_address(root, name) for name in ("htmx.min.js", "menus.js")],
             "query": urlencode,
             "time_element": time_element,
             "code_rows": code_rows,
@@ -62,9 +63,9 @@ def _milestone_options(milestones: list[Any]) -> list[tuple[Any, str]]:
     return [("", "None"), *((one["id"], one["title"]) for one in milestones)]
 
 
-def _fingerprint(file: Path) -> str:
-    """It changes with the file, so that browsers may keep the file for ever."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()[:12]
+def _address(root: str, name: str) -> str:
+    """Of a static file. It changes with the file, so that browsers may keep the file for ever."""
+    return f"{root}/-/assets/{name}?{hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]}"
 
 
 @lru_cache(maxsize=10_000)
