@@ -1,0 +1,79 @@
+"""A person at a browser, who knows nothing but what a page says: links, buttons and fields are found by their words."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from ingot_chassis.testing.browser import Page, chromium, open_page
+
+PROGRAM = chromium()
+FIND = """(() => {
+  const text = element => (element.ariaLabel || element.innerText).trim().replace(/\\s+/g, " ");
+  const controls = [...document.querySelectorAll(%s)].filter(one => one.checkVisibility() && document.readyState === "complete");
+  const words = %s;
+  window.control = controls.find(one => text(one) === words) || controls.find(one => text(one).startsWith(words));
+  return !!window.control;
+})()"""
+"""The first of some elements that a person sees and whose words are those, or begin with them."""
+CONTROLS = "a[href], button, summary"
+READ = "document.readyState === 'complete' && document.body.innerText.includes(%s)"
+
+
+class Person:
+    """``url`` is the site, with a slash at its end."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page, self._url = page, url
+
+    async def visit(self, path: str = "") -> None:
+        """Type an address."""
+        await self.page.value("window.isOld = true")
+        await self.page.open(self._url + path)
+        await self._wait_for_another_page()
+
+    async def sign_in(self, name: str, password: str) -> None:
+        await self.visit("login")
+        await self.write("User name", name)
+        await self.write("Password", password)
+        await self.follow("Sign in", within="main button")
+
+    async def press(self, words: str, *, within: str = CONTROLS) -> None:
+        """Press what says that."""
+        await self.page.wait_for(FIND % (json.dumps(within), json.dumps(words)))
+        await self.page.value("window.control.click()")
+
+    async def follow(self, *links: str, within: str = CONTROLS) -> None:
+        """Press what says that, which leads to another page; and so on from there."""
+        for words in links:
+            await self.page.value("window.isOld = true")
+            await self.press(words, within=within)
+            await self._wait_for_another_page()
+
+    async def write(self, label: str, text: str) -> None:
+        """Write into the field with that label, in place of what is there."""
+        await self.press(label, within="label")
+        await self.page.value("window.control.control.focus(); window.control.control.select?.()")
+        await self.page.call("Input.insertText", text=text)
+
+    async def read(self, words: str) -> None:
+        """Wait until the page says that."""
+        await self.page.wait_for(READ % json.dumps(words))
+
+    async def stays(self) -> bool:
+        """Whether the page is the one that ``mark`` saw, and no other one was loaded."""
+        return bool(await self.page.value("window.isOld === true"))
+
+    async def mark(self) -> None:
+        await self.page.value("window.isOld = true")
+
+    async def _wait_for_another_page(self) -> None:
+        await self.page.wait_for("!window.isOld && document.readyState === 'complete'")
+
+
+@asynccontextmanager
+async def open_browser(url: str, folder: Path, *, javascript: bool = True) -> AsyncIterator[Person]:
+    """Whoever looks at the site with a browser of their own."""
+    async with open_page(str(PROGRAM), folder) as page:
+        await page.call("Emulation.setScriptExecutionDisabled", value=not javascript)
+        yield Person(page, url)
