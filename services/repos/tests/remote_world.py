@@ -16,12 +16,12 @@ class Remote:
     """Serves the bare repositories of a folder. ``answer`` may answer a request by itself, with raw bytes or by hand.
 
     ``answer(method, path, headers, writer)`` is awaited first; what it returns is sent, and None leaves the request
-    to git. ``chunk`` and ``pause`` slow git's answers down. ``tls`` makes it https.
+    to git; ``body`` is that of the request. ``chunk`` and ``pause`` slow git's answers down. ``tls`` makes it https.
     """
 
-    def __init__(self, folder: Path, tls: ssl.SSLContext | None = None):
-        self.folder, self.tls = folder, tls
-        self.requests = []
+    def __init__(self, folder: Path, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"):
+        self.folder, self.tls, self.host = folder, tls, host
+        self.requests, self.body = [], b""
         self.arrived = asyncio.Event()
         self.answer = None
         self.chunk, self.pause, self.pauses = 65536, 0.0, 0
@@ -29,15 +29,15 @@ class Remote:
 
     async def __aenter__(self):
         self.folder.mkdir(exist_ok=True)
-        self.server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self.tls)
+        self.server = await asyncio.start_server(self._serve, self.host, 0, ssl=self.tls)
         self.port = self.server.sockets[0].getsockname()[1]
         return self
 
     async def __aexit__(self, *_):
         self.server.close()
 
-    def url(self, name="source.git", host="127.0.0.1"):
-        return f"http{'s' if self.tls else ''}://{host}:{self.port}/{name}"
+    def url(self, name="source.git", host=""):
+        return f"http{'s' if self.tls else ''}://{host or self.host}:{self.port}/{name}"
 
     async def _serve(self, reader, writer):
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError), contextlib.closing(writer):
@@ -48,7 +48,7 @@ class Remote:
                     name.lower(): value.strip()
                     for name, _, value in (line.partition(":") for line in head[1:] if line)
                 }
-                body = await self._body(reader, headers)
+                body = self.body = await self._body(reader, headers)
                 self.requests.append((method, target, headers))
                 self.arrived.set()
                 raw = await self.answer(method, target, headers, writer) if self.answer else None
