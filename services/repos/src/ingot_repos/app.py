@@ -110,6 +110,7 @@ from ingot_repos.store import shards as shards_store
 from ingot_repos.store.tables import metadata
 from ingot_repos.workers.connections import RemoteConnector
 from ingot_repos.workers.imports import ImportJobs
+from ingot_repos.workers.lfs_fetches import LfsFetches
 from ingot_repos.workers.maintenance import Maintenance
 from ingot_repos.workers.mirrors import MirrorJobs
 from ingot_repos.workers.moves import MoveJobs
@@ -310,6 +311,8 @@ def _components(settings: Settings, parts: ServiceParts) -> Components:
     egress = Egress(settings.allowed_remotes, "INGOT_REPOS_ALLOWED_REMOTES", ports=(*PORTS.values(),))
     proxy = SocksProxy(egress)
     connector = RemoteConnector(seal, proxy, settings)
+    lfs = LfsObjects(database, jobs, objects, lfs_limits, settings.shard)
+    lfs_fetches = LfsFetches(lfs, egress, settings)
 
     shards = Shards(
         origins(settings, settings.shards),
@@ -332,7 +335,7 @@ def _components(settings: Settings, parts: ServiceParts) -> Components:
         objects=objects,
         assets=AssetEditor(database, jobs, objects, limits),
         asset_files=asset_files,
-        lfs=LfsObjects(database, jobs, objects, lfs_limits, settings.shard),
+        lfs=lfs,
         lfs_files=StoredFiles(database, objects, lfs_objects.OBJECTS, lfs_objects_store.existing_uuids),
         reads=reads,
         pushes=pushes,
@@ -345,10 +348,11 @@ def _components(settings: Settings, parts: ServiceParts) -> Components:
             settings.job_concurrency,
         ),
         import_workers=workers(
-            ImportJobs(jobs, storage, presenter, connector).work(), settings.migration_concurrency
+            ImportJobs(jobs, storage, presenter, connector, lfs_fetches).work(),
+            settings.migration_concurrency,
         ),
         mirror_workers=workers(
-            MirrorJobs(jobs, storage, presenter, pushes, connector).work()
+            MirrorJobs(jobs, storage, presenter, pushes, connector, lfs_fetches).work()
             | PushMirrorJobs(jobs, storage, identity, connector).work(),
             settings.mirror_concurrency,
         ),

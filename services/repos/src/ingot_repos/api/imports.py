@@ -20,7 +20,7 @@ from ingot_repos.core import repositories as core
 from ingot_repos.core.imports import NewImport, reason_text
 from ingot_repos.core.intervals import read_interval
 from ingot_repos.core.presenter import RepositoryAnswer
-from ingot_repos.core.remote_urls import RemoteUrl, parse_remote_url
+from ingot_repos.core.remote_urls import RemoteUrl, lfs_url, parse_remote_url
 from ingot_repos.core.repositories import record_owner
 from ingot_repos.core.waits import looks
 from ingot_repos.store import imports as import_rows
@@ -32,7 +32,6 @@ OF_A_FORGE = ("issues", "labels", "milestones", "pull_requests", "releases", "wi
 """What is beside git on the server of a ``service``. Gitea reads none of it from plain git, nor for a mirror."""
 PLAIN_GIT = ("", "git")
 NOT_IMPORTED = {
-    **dict.fromkeys(("lfs", "lfs_endpoint"), "an import fetches no objects of LFS; push them afterwards"),
     **dict.fromkeys(("aws_access_key_id", "aws_secret_access_key"), "CodeCommit is reached by auth_username"),
 }
 """Fields that can only be empty, with the reason."""
@@ -41,7 +40,8 @@ NOT_IMPORTED = {
 class MigrateRepository(msgspec.Struct, kw_only=True):
     """``repo_owner`` (a name) or ``uid`` is the owner; without either it is the caller.
 
-    Only what git has is imported. The switches of the rest say nothing for plain git and mirrors, and are refused for a
+    Only what git has is imported, with ``lfs`` also the objects of LFS that its history names, from ``lfs_endpoint`` or else
+    the LFS server of the remote. The switches of the rest say nothing for plain git and mirrors, and are refused for a
     ``service`` that has it.
     """
 
@@ -70,7 +70,10 @@ class MigrateRepository(msgspec.Struct, kw_only=True):
 
 
 class Migration(msgspec.Struct):
-    """The progress of an import. ``received`` counts bytes, ``percent`` is that of the phase."""
+    """The progress of an import. ``received`` counts bytes, ``percent`` is that of the phase.
+
+    ``error`` also says which objects of LFS the remote lacks, and for a mirror what was wrong with the last sync.
+    """
 
     status: ImportState
     phase: str
@@ -102,6 +105,7 @@ async def migrate(request: RepositoryRequest, data: MigrateRepository) -> Reposi
         private=data.private,
         default_branch=request.settings.default_branch,
         remote=remote,
+        lfs_url=await _lfs_url(request, data, remote) if data.lfs else None,
         mirror=data.mirror,
         interval=_interval(request, data.mirror_interval),
     )
@@ -184,6 +188,26 @@ async def _remote_url(request: RepositoryRequest, data: MigrateRepository) -> Re
     return msgspec.structs.replace(remote, password=password)
 
 
+async def _lfs_url(request: RepositoryRequest, data: MigrateRepository, remote: RemoteUrl) -> str:
+    """Where objects of LFS are fetched from. Raises Invalid."""
+    text = data.lfs_endpoint.strip() or lfs_url(remote.url)
+    if not text:
+        raise Invalid.field(
+            "lfs_endpoint", "required", "a folder of this server has no LFS server of its own"
+        )
+    try:
+        endpoint = parse_remote_url(text)
+    except Invalid as error:
+        raise Invalid.field("lfs_endpoint", error.errors[0].code, error.errors[0].message) from None
+    if endpoint.scheme not in ("http", "https"):
+        raise Invalid.field("lfs_endpoint", "scheme", "is not an address of http or https")
+    if endpoint.username or endpoint.password:
+        raise Invalid.field("lfs_endpoint", "credentials", "may have no user name and no password")
+    if await request.components.proxy.refusal(endpoint.host, endpoint.port):
+        raise Invalid.field("lfs_endpoint", "address", imports.REASON_TEXTS["address"])
+    return endpoint.url
+
+
 def _interval(request: RepositoryRequest, text: str) -> int:
     if not text.strip():
         return request.settings.mirror_interval_seconds
@@ -257,7 +281,7 @@ async def _present(request: RepositoryRequest) -> Migration:
         phase=row.phase,
         percent=row.percent,
         received=row.received,
-        error=reason_text(row.reason),
+        error=imports.error_text(row),
         original_url=row.url if "://" in row.url else "",
         created_at=row.created_at.replace(microsecond=0),
         finished_at=row.finished_at.replace(microsecond=0) if row.finished_at else None,

@@ -22,6 +22,7 @@ from ingot_repos.git.remote import Reason
 from ingot_repos.store import accounts, imports, refs, repositories, stars_and_watches
 from ingot_repos.store import mirrors as mirror_rows
 from ingot_repos.store.accounts import AccountRow
+from ingot_repos.store.imports import ImportRow
 from ingot_repos.store.repositories import RepositoryRow
 from ingot_repos.store.stars_and_watches import WATCHES
 from ingot_repos.store.states import ImportState, RepositoryState
@@ -39,6 +40,13 @@ REASON_TEXTS: dict[Reason, str] = {
     "format": "the remote uses another object format than SHA-1",
     "host-key": "the host key of the remote is not known",
     "idle": "the remote sent nothing for too long",
+    "lfs-address": "the address of an object of LFS may not be reached from here",
+    "lfs-failed": "there is no LFS server at the remote, or it does not answer as it should",
+    "lfs-missing": "the remote lacks these objects of LFS, or sends them damaged",
+    "lfs-room": "there is no room for the objects of LFS",
+    "lfs-too-large": "an object of LFS is larger than the limit",
+    "lfs-unauthorized": "the LFS server of the remote refused the credentials",
+    "lfs-unreachable": "the LFS server of the remote cannot be reached",
     "no-repository": "there is no git repository at this address",
     "not-found": "the remote has no such repository",
     "redirect": "the remote answers with a redirect; use the address to which it redirects",
@@ -60,13 +68,14 @@ class Migrate(msgspec.Struct, frozen=True):
 
 
 class NewImport(msgspec.Struct, frozen=True, kw_only=True):
-    """A checked request for an import. ``interval`` (seconds) is for mirrors."""
+    """A checked request for an import. ``interval`` (seconds) is for mirrors; no ``lfs_url``: no objects of LFS."""
 
     name: str
     description: str = ""
     private: bool = False
     default_branch: str
     remote: RemoteUrl
+    lfs_url: str | None = None
     mirror: bool = False
     interval: int = 0
 
@@ -74,6 +83,12 @@ class NewImport(msgspec.Struct, frozen=True, kw_only=True):
 def reason_text(reason: str) -> str:
     """The text for a stored reason; empty without one."""
     return next((text for key, text in REASON_TEXTS.items() if key == reason), "")
+
+
+def error_text(row: ImportRow) -> str:
+    """What is wrong with an import, or with what a mirror last fetched; empty when nothing is."""
+    text = reason_text(row.reason or row.sync_reason or row.lfs_reason)
+    return f"{text}: {row.lfs_absent}" if text == REASON_TEXTS["lfs-missing"] else text
 
 
 def seal_credentials(seal: Seal, username: str, password: str) -> bytes | None:
@@ -131,7 +146,9 @@ async def request(
     if repository_id is None:
         raise Conflict(f"{owner.login} has a repository {new.name!r} already")
     sealed = seal_credentials(seal, new.remote.username, new.remote.password)
-    await imports.add(tx, repository_id, url=new.remote.url, sealed=sealed, user_id=user_id)
+    await imports.add(
+        tx, repository_id, url=new.remote.url, sealed=sealed, user_id=user_id, lfs_url=new.lfs_url
+    )
     if new.mirror:
         await mirror_rows.add(tx, repository_id, interval_seconds=new.interval)
     await jobs.add(tx, job_kind(MIGRATE, shard), repository_id, Migrate(repository_id))

@@ -60,6 +60,20 @@ def parse_remote_url(
         raise _invalid("format", "is not a URL") from None
 
 
+def lfs_url(url: str) -> str:
+    """Where the LFS server of a remote is unless a user names it; empty for a folder.
+
+    https://github.com/git-lfs/git-lfs/blob/main/docs/api/server-discovery.md
+    """
+    parts = urlsplit(url)
+    if not parts.hostname:
+        return ""
+    path = parts.path.rstrip("/").removesuffix(".git")
+    if parts.scheme in ("http", "https"):
+        return f"{parts.scheme}://{parts.netloc}{path}.git/info/lfs"
+    return f"https://{f'[{parts.hostname}]' if ':' in parts.hostname else parts.hostname}{path}.git/info/lfs"
+
+
 def _remote(parts: SplitResult, port: int | None, username: str, *, ssh: bool) -> RemoteUrl:
     host = (parts.hostname or "").lower()
     if parts.scheme not in PORTS or not _HOST.fullmatch(host) or port == 0:

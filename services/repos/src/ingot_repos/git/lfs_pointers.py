@@ -3,17 +3,24 @@
 The form is that of https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md.
 """
 
+import asyncio
+import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from pathlib import Path
 
 import msgspec
 import pygit2
 from pygit2.enums import SortMode
 
+from ingot_repos.git.command import GitArgs
 from ingot_repos.git.commits import find_commit
+from ingot_repos.git.errors import RepositoryDamaged
+from ingot_repos.git.streaming import stream_git
 
 LONGEST_POINTER = 1023
 """In bytes; a larger file is none."""
+_TIME_LIMIT = 24 * 3600.0
 _POINTER = re.compile(
     rb"version https://(?:git-lfs\.github\.com/spec|hawser\.github\.com/spec)/v1\n"
     rb"(?:ext-[0-9]-[^\n]+\n)*"
@@ -53,6 +60,65 @@ def pointers_between(repo: pygit2.Repository, base: str, head: str, *, most_comm
                     pointer = read_pointer(repo.odb.read(blob)[1])
                     oids |= {pointer.oid} if pointer is not None else set()
     return oids
+
+
+async def history_pointers(
+    path: Path, *, at_once: int, new_in: str = ""
+) -> AsyncGenerator[list[Pointer], None]:
+    """All pointers in the history of all refs, at most ``at_once`` in a list; one may come again.
+
+    With ``new_in``, such as ``refs/incoming/``, in that of the refs below it, without that of branches and tags. git looks for
+    small files and their bytes flow by, so that memory does not grow with the history. Raises GitError.
+    """
+    options = (
+        "--objects",
+        "--no-object-names",
+        "--filter=object:type=blob",
+        f"--filter=blob:limit={LONGEST_POINTER + 1}",
+        "--filter-provided-objects",
+        *((f"--glob={new_in}*", "--not", "--branches", "--tags") if new_in else ("--all",)),
+    )
+    small_files = stream_git(
+        GitArgs("rev-list", options), git_dir=path, time_limit=_TIME_LIMIT, ends_with_parent=True
+    )
+    pointers: list[Pointer] = []
+    async with contextlib.aclosing(small_files):
+        contents = stream_git(
+            GitArgs("cat-file", ("--batch", "--buffer")),
+            git_dir=path,
+            body=small_files,
+            time_limit=_TIME_LIMIT,
+            ends_with_parent=True,
+        )
+        async with contextlib.aclosing(contents):
+            async for data in _files(contents):
+                pointer = read_pointer(data)
+                if pointer is not None:
+                    pointers.append(pointer)
+                if len(pointers) == at_once:
+                    yield pointers
+                    pointers = []
+    if pointers:
+        yield pointers
+
+
+async def _files(contents: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The files that `git cat-file --batch` prints: `<oid> blob <size>`, the bytes, each with a line break."""
+    unread = bytearray()
+    async for chunk in contents:
+        unread += chunk
+        start = 0
+        while (end := unread.find(b"\n", start)) >= 0:
+            size = unread[start:end].rpartition(b" ")[2]
+            if not size.isdigit():
+                raise RepositoryDamaged("a file of the history is missing")
+            following = end + int(size) + 2
+            if following > len(unread):
+                break
+            yield bytes(unread[end + 1 : following - 1])
+            start = following
+        del unread[:start]
+        await asyncio.sleep(0)  # git may be faster than this loop, and others want their turn
 
 
 def _new_blobs(repo: pygit2.Repository, commit: pygit2.Commit) -> Iterator[pygit2.Oid]:

@@ -32,6 +32,13 @@ Reason = Literal[
     "format",
     "host-key",
     "idle",
+    "lfs-address",
+    "lfs-failed",
+    "lfs-missing",
+    "lfs-room",
+    "lfs-too-large",
+    "lfs-unauthorized",
+    "lfs-unreachable",
     "no-repository",
     "not-found",
     "redirect",
@@ -118,10 +125,14 @@ class Remote:
 
 @dataclass(slots=True)
 class FetchProgress:
-    """The progress of a fetch; `at` is the time of its last change by `time.monotonic`."""
+    """The progress of a fetch; `at` is the time of its last change by `time.monotonic`.
+
+    `received` counts the bytes of objects of LFS; those of git are counted by the proxy.
+    """
 
     phase: str = "connecting"
     percent: int = 0
+    received: int = 0
     at: float = field(default_factory=time.monotonic)
 
     def read_stderr(self, stderr: bytes) -> None:

@@ -10,22 +10,27 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_first
 from ingot_chassis.db.tables import now
 from ingot_repos.store.states import ImportState
-from ingot_repos.store.tables import migration, remote
+from ingot_repos.store.tables import migration, mirror, remote
 
 UNENDED = (ImportState.WAITING, ImportState.RUNNING)
 
 
 class RemoteRow(TypedRow):
-    """``sealed`` holds user name and password."""
+    """``sealed`` holds user name and password. Without ``lfs_url`` no objects of LFS are fetched.
+
+    ``lfs_reason`` says why some were not fetched the last time.
+    """
 
     repository_id: int
     url: str
     sealed: bytes | None
     user_id: int
+    lfs_url: str | None
+    lfs_reason: str
 
 
 class ImportRow(TypedRow):
-    """An import and the URL of its remote."""
+    """An import, the URL of its remote, and what the last fetch of git and LFS left out; ``sync_reason`` is a mirror's."""
 
     repository_id: int
     state: ImportState
@@ -36,12 +41,19 @@ class ImportRow(TypedRow):
     created_at: datetime
     finished_at: datetime | None
     url: str
+    lfs_reason: str
+    lfs_absent: str
+    sync_reason: str | None
 
 
-async def add(tx: Executor, repository_id: int, *, url: str, sealed: bytes | None, user_id: int) -> None:
+async def add(
+    tx: Executor, repository_id: int, *, url: str, sealed: bytes | None, user_id: int, lfs_url: str | None
+) -> None:
     """Insert the remote of a repository, and an import that waits."""
     await tx.execute(
-        remote.insert().values(repository_id=repository_id, url=url, sealed=sealed, user_id=user_id)
+        remote.insert().values(
+            repository_id=repository_id, url=url, sealed=sealed, user_id=user_id, lfs_url=lfs_url
+        )
     )
     await tx.execute(
         migration.insert().values(repository_id=repository_id, state=ImportState.WAITING, created_at=now())
@@ -50,8 +62,15 @@ async def add(tx: Executor, repository_id: int, *, url: str, sealed: bytes | Non
 
 async def get(db: Executor, repository_id: int) -> ImportRow | None:
     statement = (
-        select(migration, remote.c.url)
+        select(
+            migration,
+            remote.c.url,
+            remote.c.lfs_reason,
+            remote.c.lfs_absent,
+            mirror.c.reason.label("sync_reason"),
+        )
         .join(remote, remote.c.repository_id == migration.c.repository_id)
+        .outerjoin(mirror, mirror.c.repository_id == migration.c.repository_id)
         .where(migration.c.repository_id == repository_id)
     )
     return await fetch_first(db, statement, ImportRow)
@@ -69,6 +88,11 @@ async def change(tx: Executor, repository_id: int, states: Collection[ImportStat
 
 async def get_remote(db: Executor, repository_id: int) -> RemoteRow | None:
     return await fetch_first(db, select(remote).where(remote.c.repository_id == repository_id), RemoteRow)
+
+
+async def record_lfs(tx: Executor, repository_id: int, reason: str, absent: Collection[str]) -> None:
+    """Record why objects of LFS were not fetched, and those that the remote lacks; nothing of either: they are all here."""
+    await change_remote(tx, repository_id, lfs_reason=reason, lfs_absent=", ".join(absent))
 
 
 async def change_remote(tx: Executor, repository_id: int, **values: Any) -> None:

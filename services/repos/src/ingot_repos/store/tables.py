@@ -339,6 +339,11 @@ remote = Table(
     # User name and password, sealed; NULL as soon as nothing will be fetched any more.
     Column("sealed", LargeBinary),
     Column("user_id", BigInteger, nullable=False),
+    # Where its objects of LFS are fetched from; NULL: they are not.
+    Column("lfs_url", Text),
+    # Why some of them were not fetched the last time, and which the remote lacks.
+    Column("lfs_reason", String(20), nullable=False, default="", server_default=""),
+    Column("lfs_absent", Text, nullable=False, default="", server_default=""),
 )
 
 migration = Table(

@@ -38,7 +38,7 @@ class RemoteConnection:
 
     @property
     def received(self) -> int:
-        return self.ticket.received if self.ticket else 0
+        return self.progress.received + (self.ticket.received if self.ticket else 0)
 
 
 class RemoteConnector:

@@ -18,11 +18,12 @@ from ingot_repos.store.imports import RemoteRow
 from ingot_repos.store.repositories import RepositoryRow
 from ingot_repos.store.states import ImportState
 from ingot_repos.workers.connections import RemoteConnection, RemoteConnector, default_branch_of
+from ingot_repos.workers.lfs_fetches import LfsFetches
 
 log = structlog.get_logger()
 
 TRIES = 3
-TRANSIENT: frozenset[Reason] = frozenset(("unreachable", "broken"))
+TRANSIENT: frozenset[Reason] = frozenset(("unreachable", "broken", "lfs-unreachable"))
 """Reasons that may pass by themselves: the import is tried again, up to ``TRIES`` times in all."""
 
 
@@ -30,10 +31,15 @@ class ImportJobs:
     """The work of jobs of the kind ``imports.MIGRATE``."""
 
     def __init__(
-        self, jobs: Jobs, storage: Storage, presenter: Presenter, connector: RemoteConnector
+        self,
+        jobs: Jobs,
+        storage: Storage,
+        presenter: Presenter,
+        connector: RemoteConnector,
+        lfs_fetches: LfsFetches,
     ) -> None:
         self._jobs, self._db, self._storage, self._presenter = jobs, jobs.database, storage, presenter
-        self._connector = connector
+        self._connector, self._lfs_fetches = connector, lfs_fetches
 
     def work(self) -> dict[str, Work]:
         return {imports.MIGRATE: self.run}
@@ -90,23 +96,30 @@ class ImportJobs:
                 await imports.fail(tx, self._jobs, job, repository_id, error.reason)
 
     async def _fetch(self, row: RepositoryRow, remote: RemoteRow) -> None:
-        """Fetch the default branch, then everything; the next try keeps what this one has fetched."""
+        """Fetch the default branch, then everything, then objects of LFS; the next try keeps what this one has fetched.
+
+        Objects that the remote lacks are recorded, and are no failure.
+        """
         path = await asyncio.to_thread(self._storage.import_staging, row.id, row.default_branch)
         async with self._connector.open(remote) as connection:
 
-            async def fetch_all() -> str:
+            async def fetch_all() -> tuple[str, list[str]]:
                 offer = await list_remote_refs(connection.remote, connection.progress)
                 main = default_branch_of(offer) or row.default_branch
                 first = [name for name in (BRANCHES + main,) if name in offer.refs]
                 await fetch(connection.remote, path, first, connection.progress)
                 others = [name for name in offer.refs if name not in first]
                 await fetch(connection.remote, path, others, connection.progress)
-                return main
+                if remote.lfs_url is None:
+                    return main, []
+                return main, await self._lfs_fetches.fetch(row, remote.lfs_url, connection, path)
 
-            main = await self._connector.watch(
+            main, absent = await self._connector.watch(
                 connection, fetch_all(), lambda: self._save_progress(row.id, connection)
             )
             await self._save_progress(row.id, connection)
+        async with self._db.transaction() as tx:
+            await import_rows.record_lfs(tx, row.id, "lfs-missing" if absent else "", absent)
         await asyncio.to_thread(self._storage.publish_import, row.id, main)
 
     async def _save_progress(self, repository_id: int, connection: RemoteConnection) -> bool:

@@ -1,6 +1,7 @@
 """The job that syncs a mirror with its remote."""
 
 import asyncio
+from collections.abc import Awaitable
 from pathlib import Path
 
 import structlog
@@ -22,7 +23,7 @@ from ingot_repos.git.refs import (
     set_default_branch,
     update_refs,
 )
-from ingot_repos.git.remote import RemoteFailed, fetch, list_remote_refs
+from ingot_repos.git.remote import RemoteFailed, RemoteRefs, fetch, list_remote_refs
 from ingot_repos.git.storage import Storage
 from ingot_repos.git.temporary_files import remove_temporary_files
 from ingot_repos.store import imports as import_rows
@@ -31,6 +32,7 @@ from ingot_repos.store import repositories
 from ingot_repos.store.imports import RemoteRow
 from ingot_repos.store.repositories import RepositoryRow
 from ingot_repos.workers.connections import RemoteConnector, default_branch_of
+from ingot_repos.workers.lfs_fetches import LfsFetches
 
 log = structlog.get_logger()
 
@@ -42,10 +44,16 @@ class MirrorJobs:
     """The work of jobs of the kind ``mirrors.SYNC``."""
 
     def __init__(
-        self, jobs: Jobs, storage: Storage, presenter: Presenter, pushes: Pushes, connector: RemoteConnector
+        self,
+        jobs: Jobs,
+        storage: Storage,
+        presenter: Presenter,
+        pushes: Pushes,
+        connector: RemoteConnector,
+        lfs_fetches: LfsFetches,
     ) -> None:
         self._jobs, self._db, self._storage, self._presenter = jobs, jobs.database, storage, presenter
-        self._pushes, self._connector = pushes, connector
+        self._pushes, self._connector, self._lfs_fetches = pushes, connector, lfs_fetches
 
     def work(self) -> dict[str, Work]:
         return {mirrors.SYNC: self.sync}
@@ -82,22 +90,46 @@ class MirrorJobs:
         await asyncio.to_thread(remove_temporary_files, path)
         async with self._connector.open(remote) as connection:
 
-            async def fetch_moved() -> tuple[set[str], str | None]:
+            async def fetch_moved() -> RemoteRefs:
                 offer = await list_remote_refs(connection.remote, connection.progress)
                 moved = [name for name, oid in offer.refs.items() if before.get(name) != oid]
                 await fetch(connection.remote, path, moved, connection.progress, into=INCOMING)
-                return set(offer.refs), default_branch_of(offer)
+                return offer
 
             async def is_needed() -> bool:
                 async with self._db.read() as db:
                     return await repositories.get_unfiltered(db, row.id) is not None
 
-            remote_names, main = await self._connector.watch(connection, fetch_moved(), is_needed)
-        await self._move(row, remote.user_id, before, remote_names)
+            offer = await self._connector.watch(connection, fetch_moved(), is_needed)
+            if remote.lfs_url is not None and (remote.lfs_reason or before != offer.refs):
+                new_in = "" if remote.lfs_reason else INCOMING
+                async with self._pushes.uploading(row.id, remote.user_id):
+                    fetch_lfs = self._lfs_fetches.fetch(row, remote.lfs_url, connection, path, new_in=new_in)
+                    await self._record_lfs(row.id, self._connector.watch(connection, fetch_lfs, is_needed))
+        main = default_branch_of(offer)
+        await self._move(row, remote.user_id, before, set(offer.refs))
         if main is not None and main != row.default_branch:
             async with self._pushes.uploading(row.id, remote.user_id):
                 await self._storage.call(row.id, set_default_branch, main)
         return main
+
+    async def _record_lfs(self, repository_id: int, fetch_lfs: Awaitable[list[str]]) -> None:
+        """Fetch objects of LFS before a branch names them, and record what is wrong: it keeps no branch from moving.
+
+        Then the next sync looks through the whole history, whatever happens to this one.
+        """
+        reason, absent = "", list[str]()
+        try:
+            absent = await fetch_lfs
+            reason = "lfs-missing" if absent else ""
+        except RemoteFailed as error:
+            if error.reason == "cancelled":
+                raise
+            reason = error.reason
+        if reason:
+            log.warning("objects of LFS not fetched", repository=repository_id, reason=reason)
+        async with self._db.transaction() as tx:
+            await import_rows.record_lfs(tx, repository_id, reason, absent)
 
     async def _move(
         self, row: RepositoryRow, user_id: int, before: dict[str, str], remote_names: set[str]
