@@ -3,6 +3,8 @@
 import time
 from xml.etree import ElementTree as ET
 
+import pytest
+
 from .forge import ANN_USER, HOME, MOMENT, issue
 from .test_previews import COMMENTS, IN_PLACE, is_part, send_in_place
 from .world import ANN
@@ -96,3 +98,45 @@ async def test_a_title_that_was_changed_is_on_the_page_again(pages, forge):
     forge.answers[f"PATCH {HOME}/issues/1"] = issue(title="New")
     answer = await send_in_place(pages, "/ann/demo/issues/1/edit", shown="/ann/demo/issues/1")
     assert (answer.status_code, answer.headers["hx-redirect"]) == (204, "/ann/demo/issues/1")
+
+
+def timeline(count):
+    event = {
+        "type": "comment", "review_id": 0, "user": ANN_USER, "body": "x", "created_at": MOMENT, "ref_commit_sha": "",
+        "ref_issue": None,
+    }  # fmt: skip
+    return [event | {"id": number} for number in range(1, count + 1)]
+
+
+@pytest.mark.parametrize(("count", "place"), [(50, "#issuecomment-50"), (51, "?page=2#issuecomment-51")])
+async def test_a_new_comment_leads_to_the_page_of_the_timeline_that_shows_it(pages, forge, count, place):
+    forge.answers |= {
+        f"POST {HOME}/issues/1/comments": {"id": count, "body": "x"},
+        f"{HOME}/issues/1/timeline": timeline(count),
+    }
+    for button in ("Comment", "Close"):
+        answer = await pages.submit("/ann/demo/issues/1", button, to="/comments", body="x")
+        assert answer.headers["location"] == f"/ann/demo/issues/1{place}"
+    shown = await pages.get(f"/ann/demo/issues/1{place}", ANN)
+    assert f'id="issuecomment-{count}"' in shown.text
+    assert ('rel="prev" href="/ann/demo/issues/1?page=1"' in shown.text) == (count > 50)
+
+
+async def test_a_new_comment_is_not_added_below_another_page_of_the_timeline(pages, forge):
+    comment = timeline(51)[-1]
+    forge.answers |= {
+        f"POST {HOME}/issues/1/comments": comment,
+        f"{HOME}/issues/comments/51": comment,
+        f"{HOME}/issues/1/timeline": timeline(51),
+    }
+    below_the_first = await send_in_place(pages, COMMENTS, shown="/ann/demo/issues/1")
+    assert below_the_first.headers["hx-redirect"] == "/ann/demo/issues/1?page=2#issuecomment-51"
+    below_the_last = await send_in_place(pages, COMMENTS, shown="/ann/demo/issues/1?page=2")
+    assert (below_the_last.status_code, is_part(below_the_last)) == (200, True)
+
+
+async def test_the_page_of_a_timeline_is_the_same_at_the_address_of_a_pull_request(pages, forge):
+    forge.answers[f"{HOME}/issues/1"] = issue(pull_request={"merged": False})
+    assert (await pages.get("/ann/demo/issues/1?page=2", ANN)).headers[
+        "location"
+    ] == "/ann/demo/pulls/1?page=2"

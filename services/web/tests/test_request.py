@@ -136,7 +136,7 @@ async def test_who_would_be_sent_on_is_sent_on_by_htmx(pages, forge):
     replies = "/ann/demo/pulls/1/comments/5/replies"
     forge.answers |= ANSWERS
     forge.changed = CHANGED_ANSWER
-    closed = await send_in_place(pages, COMMENTS, state="closed", shown="/ann/demo/issues/1")
+    closed = await send_in_place(pages, COMMENTS, body="", state="closed", shown="/ann/demo/issues/1")
     assert (closed.status_code, closed.content) == (204, b"")
     assert closed.headers["hx-redirect"] == "/ann/demo/issues/1"
     assert "hx-refresh" not in closed.headers

@@ -173,7 +173,7 @@ async def _issue_page(frame: RepositoryFrame, index: int, problem: ApiError | No
     if issue["pull_request"] is not None:
         if problem:
             raise problem
-        return frame.redirect(f"/pulls/{index}")
+        return frame.redirect(f"/pulls/{index}{_page_query(frame.request.number)}")
     return frame.render(
         "issues/issue.html",
         tab="issues",
@@ -225,7 +225,7 @@ async def comment(request: WebRequest, index: int) -> Response[Any]:
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
         return await preview(frame, form, "Comment")
-    problem = None
+    problem, place = None, ""
     if form.lines("body").strip() or form.files:
         body = {"body": form.lines("body").strip() or FILES_ALONE}
         try:
@@ -234,6 +234,8 @@ async def comment(request: WebRequest, index: int) -> Response[Any]:
         except ApiError as error:
             return await preview(frame, form, "Comment", problem=error)
         problem = await _attach(frame, form, frame.api("issues", "comments", said["id"]), said["body"])
+        last = await _last_page(frame, index)
+        place = f"{_page_query(last)}#issuecomment-{said['id']}"
     elif form.get("state") not in ("open", "closed"):
         return await preview(frame, form, "Comment", problem=Invalid("write something first"))
     if form.get("state") in ("open", "closed"):
@@ -241,11 +243,21 @@ async def comment(request: WebRequest, index: int) -> Response[Any]:
             await frame.forge.send("PATCH", "issues", frame.api("issues", index), {"state": form["state"]})
         except ApiError as error:
             problem = error
-    if frame.request.wants_part and not form.has("state"):
+    if request.wants_part and not form.has("state") and (problem or request.number_shown == last):
         return await _new_comment(frame, index, said["id"], problem)
     if problem:
         return await _issue_page(frame, index, problem)
-    return frame.redirect(f"/issues/{index}")
+    return frame.redirect(f"/issues/{index}{place}")
+
+
+async def _last_page(frame: RepositoryFrame, index: int) -> int:
+    """The page of the timeline that has the latest entry."""
+    timeline = await frame.forge.listing("issues", frame.api("issues", index, "timeline"), limit=1)
+    return int(frame.request.pages_of(timeline.total, ENTRIES)["last"])
+
+
+def _page_query(number: int) -> str:
+    return f"?page={number}" if number > 1 else ""
 
 
 async def _new_comment(

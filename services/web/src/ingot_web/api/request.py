@@ -127,6 +127,12 @@ class WebRequest(ApiRequest):
         """Which page of a list is asked for."""
         return whole_number(self.query_params.get("page", ""), 7) or 1
 
+    @property
+    def number_shown(self) -> int:
+        """Which page of a list there is where htmx runs."""
+        fields = dict(parse_qsl(self._page_shown.partition("?")[2]))
+        return whole_number(fields.get("page", ""), 7) or 1
+
     def rest(self, segments: int) -> str:
         """The path behind its first ``segments``, decoded, without slashes around it."""
         return "/".join(self.scope["path"].strip("/").split("/")[segments:])
