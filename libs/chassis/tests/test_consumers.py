@@ -3,10 +3,12 @@
 import asyncio
 from collections import Counter
 from contextlib import asynccontextmanager
+from itertools import cycle
 
 import msgspec
 import pytest
 from sqlalchemy import select, update
+from sqlalchemy.exc import OperationalError
 
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.pool import DatabaseUnavailable
@@ -118,13 +120,15 @@ async def test_what_waits_behind_a_failing_event_keeps_its_order(make_url, own_n
         assert await heard.next(7) == list(range(1, 8))
 
 
-async def test_an_event_is_not_given_up_because_the_database_was_away(make_url, own_nats):
+async def test_an_event_is_not_given_up_because_the_database_was_away_or_full(make_url, own_nats):
     heard = Heard()
+    full = OperationalError("INSERT", None, Exception("database or disk is full"))
+    troubles = cycle([DatabaseUnavailable("connection refused"), full])
 
     async def hear(tx, happened, envelope):
         if heard.failing[happened.number]:
             heard.failing[happened.number] -= 1
-            raise DatabaseUnavailable("connection refused")
+            raise next(troubles)
         await heard(tx, happened, envelope)
 
     heard.failing[1] = 5

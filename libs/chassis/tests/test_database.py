@@ -1,6 +1,7 @@
 """Reads and transactions on connections that are kept: nothing of one use is left to the next."""
 
 import asyncio
+import resource
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from datetime import datetime
@@ -9,6 +10,7 @@ import pytest
 from sqlalchemy import JSON, bindparam, func, literal, select, text
 from sqlalchemy.exc import DBAPIError
 
+from ingot_chassis.db.driver import is_full
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow
 from ingot_chassis.db.tables import now
@@ -73,6 +75,25 @@ async def test_a_statement_that_failed_leaves_a_connection_that_works(database):
             async with database.read() as db:
                 await db.execute(text("SELECT * FROM nowhere"))
     assert await count(database) == 0
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_a_quota_that_is_used_up_is_a_full_disk(database):
+    async def add(id_: str) -> None:
+        async with database.transaction() as tx:
+            await tx.execute(insert(tx, outbox).values(**row(id_)))
+
+    await add("a")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        with pytest.raises(DBAPIError) as refused:
+            await add("b")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert is_full(refused.value)
+    await add("c")
+    assert await count(database) == 2
 
 
 async def leave_in_the_middle(ask: Callable[[asyncio.Event], Awaitable[None]]) -> None:

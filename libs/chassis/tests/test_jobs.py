@@ -8,10 +8,11 @@ import msgspec
 import pytest
 from prometheus_client import REGISTRY
 from sqlalchemy import select, update
+from sqlalchemy.exc import OperationalError
 
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.tables import now
-from ingot_chassis.errors import Unavailable
+from ingot_chassis.errors import InsufficientStorage, Unavailable
 from ingot_chassis.jobs.jobs import Jobs, LeaseLost
 from ingot_chassis.jobs.workers import GiveUp, Workers
 
@@ -116,9 +117,15 @@ async def test_a_failing_job_comes_back_later_with_its_error(database):
 
 
 @pytest.mark.parametrize(
-    ("error", "longest"), [(Unavailable("identity does not answer"), 10), (RuntimeError("disk full"), 600)]
+    ("error", "longest"),
+    [
+        (Unavailable("identity does not answer"), 10),
+        (InsufficientStorage(), 10),
+        (OperationalError("INSERT", None, Exception("could not extend file")), 10),
+        (RuntimeError("no such file"), 600),
+    ],
 )
-async def test_a_job_whose_services_were_away_goes_on_soon_after_they_are_back(database, error, longest):
+async def test_a_job_goes_on_soon_after_trouble_that_passes(database, error, longest):
     jobs = Jobs(database)
     await add(jobs)
     async with database.transaction() as tx:

@@ -2,6 +2,7 @@
 
 import asyncio
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 
@@ -57,3 +58,11 @@ def test_a_loop_that_ended_before_it_wrote_keeps_no_line_back():
     asyncio.run(write(b"a"))
     lines.info(b"b")
     assert file.parts == [b"a\nb\n"]
+
+
+@pytest.mark.parametrize("level", ["info", "warning"])
+def test_what_runs_goes_on_when_the_log_is_on_a_full_disk(level):
+    with Path("/dev/full").open("ab", buffering=0) as full:
+        lines = LogLines(full)
+        getattr(lines, level)(b"a")
+        getattr(lines, level)(b"b")

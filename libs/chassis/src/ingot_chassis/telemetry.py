@@ -6,6 +6,7 @@ the settings; without one spans are not recorded and cost next to nothing.
 
 import asyncio
 import atexit
+import contextlib
 import json
 import logging
 import sys
@@ -95,12 +96,13 @@ class LogLines:
     error = critical = warning
 
     def write_out(self) -> None:
-        """Write what waits."""
+        """Write what waits. It is lost where nothing can be written: whoever logs has other work, which must go on."""
         with self._lock:
             self._loop = None
             lines, self._lines = self._lines, []
-            self._file.write(b"".join(lines))
-            self._file.flush()
+            with contextlib.suppress(OSError):
+                self._file.write(b"".join(lines))
+                self._file.flush()
 
 
 def configure_logging(level: str = "info", *, readable: bool = False) -> None:

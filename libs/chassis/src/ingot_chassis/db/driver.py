@@ -1,5 +1,6 @@
 """What runs a statement: SQLAlchemy, or PostgreSQL's driver directly; the shape of its errors and of its spans."""
 
+import sqlite3
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 import asyncpg
@@ -28,6 +29,9 @@ the end of the stream is not there yet.
 
 An ``InterfaceError`` that is also a ``ValueError`` is about a value, which will not do later, either.
 """
+
+FULL = ("database or disk is full", "No space left on device", "could not extend file")
+"""SQLite and PostgreSQL, each in its own words (sqlite.org/rescode.html, PostgreSQL's error 53100)."""
 
 
 class Executor(Protocol):
@@ -67,6 +71,17 @@ def is_away(error: Exception) -> TypeGuard[DBAPIError]:
     return error.connection_invalidated or any(
         isinstance(cause, AWAY_ERRORS) and not isinstance(cause, ValueError) for cause in causes
     )
+
+
+def is_full(error: Exception) -> bool:
+    """Whether a statement failed because there is no room on the disk, or no more of what may be used of it.
+
+    A quota that is used up is no more to SQLite than a write that failed.
+    """
+    if not isinstance(error, DBAPIError):
+        return False
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    return code == sqlite3.SQLITE_IOERR_WRITE or any(words in str(error.orig) for words in FULL)
 
 
 def statement_summary(statement: Executable) -> str:

@@ -27,7 +27,7 @@ from sqlalchemy.dialects import postgresql
 
 from ingot_chassis.db.arrays import each_of
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.driver import is_away
+from ingot_chassis.db.driver import is_away, is_full
 from ingot_chassis.db.outbox import event_type
 from ingot_chassis.db.pool import DatabaseUnavailable
 from ingot_chassis.db.prepared import PreparedWrite
@@ -242,7 +242,7 @@ class Consumers:
         try:
             await self.apply(envelope)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is this event's failure
-            is_its_fault = not (isinstance(error, DatabaseUnavailable) or is_away(error))
+            is_its_fault = not (isinstance(error, DatabaseUnavailable) or is_away(error) or is_full(error))
             backlog.postpone(envelope.key, counts=is_its_fault)
             failures = backlog.failures(envelope.key)
             log.warning(

@@ -16,7 +16,7 @@ from litestar.exceptions import (
 )
 from sqlalchemy.exc import DBAPIError
 
-from ingot_chassis.db.driver import is_away
+from ingot_chassis.db.driver import is_away, is_full
 from ingot_chassis.db.pool import DatabaseUnavailable
 from ingot_chassis.errors import ApiError, ErrorObject, FieldError, InsufficientStorage
 from ingot_chassis.http.methods import allowed, is_internal
@@ -27,8 +27,6 @@ NO_OPERATION = "no such operation"
 """Of a path that no route has. What a route does not find, or does not show, is "Not found."."""
 LONGEST_MESSAGE = 300
 UNEXPECTED = "Something went wrong here; the log has the details."
-# SQLite and PostgreSQL, each in its own words (sqlite.org/rescode.html, PostgreSQL's error 53100).
-DATABASE_FULL = ("database or disk is full", "No space left on device", "could not extend file")
 _PATH = re.compile(r"\s*- at `\$?\.?([^`]*)`\s*$")
 _WRONG_TYPE = re.compile(r"^Expected `[^`]+`, got ")
 
@@ -126,8 +124,7 @@ def _failing(service: str, translations: Translations, render: Callable[..., Res
 
 def _meaning(error: Exception, translations: Translations) -> ApiError:
     if isinstance(error, DBAPIError):
-        full = any(words in str(error.orig) for words in DATABASE_FULL)
-        return InsufficientStorage() if full else ApiError(UNEXPECTED)
+        return InsufficientStorage() if is_full(error) else ApiError(UNEXPECTED)
     return next(translations[kind](error) for kind in type(error).__mro__ if kind in translations)
 
 

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping
 import structlog
 from prometheus_client import Counter, Gauge
 
-from ingot_chassis.db.driver import is_away
+from ingot_chassis.db.driver import is_away, is_full
 from ingot_chassis.db.tables import now
-from ingot_chassis.errors import Unavailable
+from ingot_chassis.errors import InsufficientStorage, Unavailable
 from ingot_chassis.jobs.jobs import Job, Jobs, LeaseLost
 from ingot_chassis.jobs.loops import Loop, wait_for
 from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
@@ -118,9 +118,8 @@ class Workers:
                 error=repr(error),
                 where=traceback.format_exc(limit=-1),
             )
-            await self._hand_back(
-                job, repr(error), counts=not (isinstance(error, Unavailable) or is_away(error))
-            )
+            passes = isinstance(error, Unavailable | InsufficientStorage) or is_away(error) or is_full(error)
+            await self._hand_back(job, repr(error), counts=not passes)
         finally:
             heartbeat.cancel()
 
