@@ -88,12 +88,12 @@ from ingot_repos.components import Components
 from ingot_repos.consumers import EventSubscriptions
 from ingot_repos.core import lfs_objects
 from ingot_repos.core.accounts import AccountCopies
-from ingot_repos.core.branch_contents import ContentJudge
 from ingot_repos.core.job_kinds import on_shard
 from ingot_repos.core.lfs_objects import LfsLimits, LfsObjects
 from ingot_repos.core.loads import RepositoryLoads
 from ingot_repos.core.placements import OnAnotherShard
 from ingot_repos.core.presenter import Presenter
+from ingot_repos.core.protected_contents import ContentJudge
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.core.release_assets import OBJECTS, AssetEditor
 from ingot_repos.core.remote_urls import PORTS

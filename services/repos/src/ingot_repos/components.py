@@ -12,10 +12,10 @@ from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.clients.shards import Shards
 from ingot_repos.clients.socks_proxy import SocksProxy
 from ingot_repos.core.accounts import AccountCopies
-from ingot_repos.core.branch_contents import ContentJudge
 from ingot_repos.core.lfs_objects import LfsObjects
 from ingot_repos.core.loads import RepositoryLoads
 from ingot_repos.core.presenter import Presenter
+from ingot_repos.core.protected_contents import ContentJudge
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.core.release_assets import AssetEditor
 from ingot_repos.git.archive import Archives

@@ -20,9 +20,9 @@ from ingot_contracts.pulls import (
     proposal_id,
 )
 from ingot_contracts.repos import MergeRule
-from ingot_repos.core.branch_contents import ContentJudge, ContentRule
 from ingot_repos.core.lfs_objects import LfsObjects
 from ingot_repos.core.proposals import proposal_ref
+from ingot_repos.core.protected_contents import ContentJudge, ContentRule
 from ingot_repos.core.protections import require_merge
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.core.ref_updates import RefUpdates

@@ -15,8 +15,8 @@ from ingot_chassis.errors import Denied, Invalid, NotAllowed
 from ingot_chassis.security.principal import Principal
 from ingot_contracts.repos import Level, MergeRule, reaches
 from ingot_repos.core import globs
-from ingot_repos.core.branch_contents import MOST_PATTERNS, ContentRule, read_patterns
 from ingot_repos.core.names import LONGEST_BRANCH
+from ingot_repos.core.protected_contents import MOST_PATTERNS, ContentRule, read_patterns
 from ingot_repos.git.refs import BRANCHES, TAGS, ZERO_OID, RefChange, is_valid_ref_name
 from ingot_repos.git.update_hook import RefRefusal
 from ingot_repos.store import protections, statuses

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 
 from ingot_chassis.errors import Denied
 from ingot_repos.core import access
-from ingot_repos.core.branch_contents import ContentJudge
+from ingot_repos.core.protected_contents import ContentJudge
 from ingot_repos.core.protections import Actor, Rules
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.git.branches import is_fast_forward

@@ -1,6 +1,7 @@
-"""What a rule demands of the commits and files that a branch gets: signatures, and files that stay as they are.
+"""What a rule demands of the commits that a branch gets: signatures, and files that stay as they are.
 
-Pushes, changes by the API and merges are all judged here, before the branch moves.
+The fields ``require_signed_commits``, ``protected_file_patterns`` and ``unprotected_file_patterns``. Pushes over HTTP and SSH,
+changes by the API and merges are all judged here, before the branch moves.
 """
 
 import asyncio
