@@ -81,7 +81,7 @@ async def test_a_long_queue_behind_one_delivery_does_not_hide_others(world):
     await world.deliver(push())
     (running,) = await world.claim()
     backlog = [
-        running._asdict()
+        {column.name: getattr(running, column.name) for column in world.table("delivery").c}
         | {"number": 1000 + n, "id": str(n), "event_id": str(n), "sequence": 100 + n}
         | {"state": "pending", "lease_until": None}
         for n in range(2, 2 + claims.MAX_DUE)

@@ -10,6 +10,7 @@ from sqlalchemy import (
     FromClause,
     Integer,
     ScalarSelect,
+    String,
     bindparam,
     case,
     cast,
@@ -22,8 +23,9 @@ from sqlalchemy import (
     update,
 )
 
+from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow, fetch_all
 from ingot_chassis.db.tables import UtcDateTime, now
 from ingot_hooks.store.deliveries import CURRENT_ENDPOINT, PENDING, UNDER_WAY, DeliveryRow
@@ -237,19 +239,19 @@ _IS_NEXT = ~exists().where(
     _earlier.c.repository_id == delivery.c.repository_id,
     tuple_(_earlier.c.next_attempt_at, _earlier.c.number)
     < tuple_(delivery.c.next_attempt_at, delivery.c.number),
-    _earlier.c.number.not_in(bindparam("numbers", expanding=True)),
+    ~any_of(_earlier.c.number, "numbers"),
 )
 """Nothing of the lane is left before it: another worker may have handed that back since ``find_due``."""
-_CLAIM = (
+_CLAIM = PreparedWrite(
     update(delivery)
     .where(
-        delivery.c.number.in_(bindparam("numbers", expanding=True)),
+        any_of(delivery.c.number, "numbers"),
         delivery.c.state == PENDING,
         _LANE_IS_FREE,
         _IS_NEXT,
     )
     .values(
-        state=DeliveryState.RUNNING,
+        state=DeliveryState.RUNNING.value,
         lease_until=bindparam("leased_until", type_=UtcDateTime),
         fence=delivery.c.fence + 1,
         attempts=delivery.c.attempts + 1,
@@ -264,7 +266,7 @@ async def claim(db: Executor, numbers: Sequence[int], *, lease: timedelta) -> li
     if not numbers:
         return []
     at = now()
-    rows = await fetch_all(db, _CLAIM, DeliveryRow, numbers=numbers, at=at, leased_until=at + lease)
+    rows = await _CLAIM.all(db, DeliveryRow, numbers=numbers, at=at, leased_until=at + lease)
     if len(rows) < len(numbers):
         rows = await _without_shared_lanes(db, rows)
     return sorted(rows, key=lambda row: row.number)
@@ -347,7 +349,7 @@ class OutcomeColumns(TypedDict, total=False):
     finished_at: datetime | None
 
 
-_RECORD = (
+_RECORD = PreparedWrite(
     update(delivery)
     .where(
         delivery.c.number == bindparam("of_number"),
@@ -357,7 +359,9 @@ _RECORD = (
     .values(
         lease_until=None,
         # The hook may have another URL by now: a delivery that stays pending waits for the new endpoint.
-        endpoint=case((bindparam("new_state") == PENDING, CURRENT_ENDPOINT), else_=delivery.c.endpoint),
+        endpoint=case(
+            (bindparam("new_state", type_=String) == PENDING, CURRENT_ENDPOINT), else_=delivery.c.endpoint
+        ),
         **{name: bindparam(f"new_{name}") for name in OutcomeColumns.__annotations__},
     )
 )
@@ -365,15 +369,14 @@ _RECORD = (
 
 async def record(db: Executor, outcomes: Sequence[tuple[DeliveryRow, OutcomeColumns]]) -> None:
     """Record the outcomes of attempts, except of deliveries that another worker has claimed since."""
-    if outcomes:
-        await db.execute(
-            _RECORD,
-            [
-                {"of_number": row.number, "of_fence": row.fence}
-                | {
-                    f"new_{name}": columns.get(name, getattr(row, name))
-                    for name in OutcomeColumns.__annotations__
-                }
-                for row, columns in outcomes
-            ],
-        )
+    await _RECORD.each(
+        db,
+        [
+            {"of_number": row.number, "of_fence": row.fence}
+            | {
+                f"new_{name}": columns.get(name, getattr(row, name))
+                for name in OutcomeColumns.__annotations__
+            }
+            for row, columns in outcomes
+        ],
+    )

@@ -19,8 +19,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql
 
+from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_count, fetch_first, fetch_page
 from ingot_chassis.db.tables import UtcDateTime, now
 from ingot_chassis.db.transaction import insert
@@ -105,10 +106,12 @@ async def get_by_id(db: Executor, hook_id: int) -> HookRow | None:
     return await fetch_first(db, select(hook).where(hook.c.id == hook_id), HookRow)
 
 
+_MANY = PreparedQuery(select(hook).where(any_of(hook.c.id, "hook_ids")), HookRow)
+
+
 async def get_many(db: Executor, hook_ids: Collection[int]) -> dict[int, HookRow]:
     """For workers: hooks of any owner, by id."""
-    rows = await fetch_all(db, select(hook).where(hook.c.id.in_(hook_ids)), HookRow)
-    return {row.id: row for row in rows}
+    return {row.id: row for row in await _MANY.all(db, hook_ids=hook_ids)}
 
 
 async def list_page(db: Executor, owner: Owner, page: Slice) -> tuple[Sequence[HookRow], int]:
@@ -227,13 +230,13 @@ async def remove(db: Executor, owner: Owner, hook_id: int | None = None) -> list
     return list(removed)
 
 
-_NEXT_SEQUENCES = (
+_NEXT_SEQUENCES = PreparedWrite(
     postgresql.insert(sequence)
     .from_select(
         ["hook_id", "repository_id", "last"],
         # In the order in which other processes lock the same hooks.
         select(hook.c.id, bindparam("of_repository", type_=BigInteger), literal_column("1"))
-        .where(hook.c.id.in_(bindparam("hook_ids", expanding=True)))
+        .where(any_of(hook.c.id, "hook_ids"))
         .order_by(hook.c.id),
     )
     .on_conflict_do_update(index_elements=["hook_id", "repository_id"], set_={"last": sequence.c.last + 1})
@@ -244,5 +247,5 @@ _NEXT_SEQUENCES = (
 
 async def next_sequences(db: Executor, hook_ids: Sequence[int], repository_id: int) -> dict[int, int]:
     """The next number of each hook that exists, for that repository, counted from 1; no number is used twice."""
-    rows = await fetch_all(db, _NEXT_SEQUENCES, SequenceRow, hook_ids=hook_ids, of_repository=repository_id)
+    rows = await _NEXT_SEQUENCES.all(db, SequenceRow, hook_ids=hook_ids, of_repository=repository_id)
     return {row.hook_id: row.last for row in rows}
