@@ -44,6 +44,11 @@ def issue(**changed):
     }  # fmt: skip
 
 
+def _ownership():
+    rights = dict.fromkeys(("is_owner", "is_admin", "can_read", "can_write", "can_create_repository"), True)
+    return {"/users/ann/orgs/crew/permissions": rights}
+
+
 class FakeForge:
     """The public API of all services. ``answers`` has what paths answer to GET; others answer an empty list. Lists come in pages.
     A path may end in ``?ref=`` and a name, for that ref alone.
@@ -52,7 +57,7 @@ class FakeForge:
     """
 
     def __init__(self) -> None:
-        self.answers = {HOME: _repository(), f"{HOME}/issues/1": issue()}
+        self.answers = {HOME: _repository(), f"{HOME}/issues/1": issue(), **_ownership()}
         self.failures: dict[str, int] = {}
         """Path to the status with which it fails."""
         self.refusals: dict[str, tuple[int, bytes]] = {}

@@ -1,14 +1,17 @@
-"""Teams of an organization as pages show and change them."""
+"""An organization and its teams, as pages show and change them to owners and members."""
 
+import pytest
+
+from .test_account_webhooks import HOOK
 from .test_forms import ANSWERS
-from .world import ANN
+from .world import ANN, ROOT
 
 TEAMS = "/org/crew/settings/teams"
 PERMISSIONS = "/users/ann/orgs/crew/permissions"
 
 
 async def test_an_owner_says_which_repositories_a_team_has_and_whether_it_makes_some(pages, forge):
-    forge.answers |= ANSWERS | {PERMISSIONS: {"is_owner": True}}
+    forge.answers |= ANSWERS
     team = {"name": "crew", "description": "", "permission": "read"}
     new = {"name": "crew", "includes_all_repositories": "1"}
     creation = await pages.submit(TEAMS, "Make the team", to="/teams", **new)
@@ -29,7 +32,7 @@ async def test_an_owner_says_which_repositories_a_team_has_and_whether_it_makes_
 
 
 async def test_what_was_wrong_with_a_team_is_said_beside_what_was_written(pages, forge):
-    forge.answers |= ANSWERS | {PERMISSIONS: {"is_owner": True}}
+    forge.answers |= ANSWERS
     forge.refuses = 422
     for page, button in ((TEAMS, "Make the team"), (f"{TEAMS}/1/edit", "Save the team")):
         refused = await pages.submit(page, button, name="taken", can_create_org_repo="1")
@@ -46,3 +49,54 @@ async def test_a_member_sees_teams_and_no_form_that_changes_them(pages, forge):
         for control in ("Make the team", "Delete crew", "Take them in", "/edit"):
             assert control not in shown.text
     assert (await pages.get(f"{TEAMS}/1/edit", ANN)).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("", "Who is signed in"),
+        ("/members", "Ann"),
+        ("/labels", "sea"),
+        ("/hooks/1", "Owners of the organization see what was sent"),
+    ],
+)
+async def test_a_member_sees_settings_without_the_forms_of_owners(pages, forge, page, words):
+    forge.answers |= ANSWERS | {
+        "/orgs/crew/members": [ANSWERS["/user"]],
+        "/orgs/crew/labels": [{"id": 1, "name": "sea", "color": "2a6fdb", "description": ""}],
+        "/orgs/crew/hooks/1": HOOK,
+        "/orgs/crew": ANSWERS["/orgs/crew"] | {"visibility": "limited"},
+    }
+    owners = (await pages.get(f"/org/crew/settings{page}", ANN)).text
+    assert '<form method="post"' in owners or '<form class="actions" method="post"' in owners
+    forge.answers[PERMISSIONS] = {"is_owner": False}
+    forge.failures["/orgs/crew/hooks/1/deliveries"] = 403
+    member = await pages.get(f"/org/crew/settings{page}", ANN)
+    assert (member.status_code, words in member.text) == (200, True)
+    assert 'method="post"' not in member.text
+    assert 'method="post"' in (await pages.get("/org/crew/settings", ROOT)).text
+
+
+@pytest.mark.parametrize("page", ["", "/members", "/labels", "/teams/1", "/hooks"])
+async def test_whom_the_api_refuses_the_teams_sees_no_settings(pages, forge, page):
+    forge.answers |= ANSWERS
+    forge.failures["/orgs/crew/teams"] = 403
+    assert (await pages.get(f"/org/crew/settings{page}", ANN)).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["hooks/1/edit", "teams/1/edit"])
+async def test_the_form_of_what_owners_change_is_for_owners(pages, forge, path):
+    forge.answers |= ANSWERS | {PERMISSIONS: {"is_owner": False}}
+    assert (await pages.get(f"/org/crew/settings/{path}", ANN)).status_code == 403
+
+
+async def test_the_page_of_an_organization_leads_to_what_the_reader_may_do_there(pages, forge):
+    account = ANSWERS["/user/settings"] | ANSWERS["/user"] | {"login": "crew", "created": ""}
+    forge.answers |= ANSWERS | {"/users/crew": account}
+    links = {"can_read": "/org/crew/settings", "can_create_repository": "/repo/create?org=crew"}
+    for rights in ({}, {"can_read": True}, {"can_read": True, "can_create_repository": True}):
+        forge.answers[PERMISSIONS] = dict.fromkeys(links, False) | rights
+        shown = (await pages.get("/crew", ANN)).text
+        assert {right for right, link in links.items() if f'href="{link}"' in shown} == set(rights)
+    anonymous = await pages.get("/crew")
+    assert (anonymous.status_code, "/settings" in anonymous.text) == (200, False)

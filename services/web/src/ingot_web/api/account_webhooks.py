@@ -4,7 +4,7 @@ from typing import Any
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError
+from ingot_chassis.errors import ApiError, Denied
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.account_settings import page
 from ingot_web.api.organization_settings import OrganizationPages
@@ -51,7 +51,11 @@ class _Hooks:
     ) -> Response[str]:
         values |= {"own": self.request.root + self.path, "contents": part}
         if self._org:
-            return await OrganizationPages(self.request, self._org).render("hooks", title, problem, **values)
+            pages = OrganizationPages(self.request, self._org)
+            await pages.load()
+            if part == "edit":
+                pages.require_owner("its webhooks")
+            return pages.render("hooks", title, problem, **values)
         return page(self.request, "hooks", title, problem=problem, heading=title, **values)
 
     async def list_page(self, form: Form, problem: ApiError | None = None) -> Response[str]:
@@ -90,8 +94,11 @@ async def show(request: WebRequest, hook_id: int) -> Response[str]:
     owned = _Hooks(request)
     hook = await owned.forge.get("hooks", owned.api(hook_id))
     path = owned.api(hook_id, "deliveries")
-    deliveries = await owned.forge.listing("hooks", path, page=request.number, limit=SHOWN)
-    pages = request.pages_of(deliveries.total, SHOWN)
+    try:
+        deliveries = await owned.forge.listing("hooks", path, page=request.number, limit=SHOWN)
+    except Denied:
+        deliveries = None  # members of an organization see its webhooks; what was sent is for owners
+    pages = request.pages_of(deliveries.total if deliveries else 0, SHOWN)
     return await owned.render("hook", "Webhook", hook=hook, deliveries=deliveries, pages=pages)
 
 

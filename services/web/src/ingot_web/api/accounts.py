@@ -30,10 +30,11 @@ async def profile(request: WebRequest, owner: str) -> Response[str]:
     of_person = ("repositories", "stars", "followers", "following")
     tabs = ("repositories", "members", "teams") if organization else of_person
     tab = tab if tab in tabs else "repositories"
-    listing, organizations, follows = await gather(
+    listing, organizations, follows, rights = await gather(
         _listing(request, owner, tab, is_organization=organization is not None),
         _organizations(request, owner) if organization is None else _none(),
         _follows(request, owner) if organization is None else _unknown(),
+        _rights(request, owner) if organization is not None else _unknown(),
     )
     return request.render(
         "accounts/profile.html",
@@ -45,6 +46,7 @@ async def profile(request: WebRequest, owner: str) -> Response[str]:
         listing=listing,
         organizations=organizations.rows,
         follows=follows,
+        rights=rights,
         pages=request.pages_of(listing.total),
     )
 
@@ -71,8 +73,18 @@ async def _none() -> ListPage:
     return ListPage([], 0)
 
 
-async def _unknown() -> bool | None:
+async def _unknown() -> None:
     return None
+
+
+async def _rights(request: WebRequest, owner: str) -> Any:
+    """What the caller may do in an organization, as the API has it; None for whoever is not signed in."""
+    own = request.principal
+    if not own.signed_in:
+        return None
+    if own.admin:
+        return {"can_read": True, "can_create_repository": True}
+    return await request.forge.get_if_there("identity", at("users", own.name, "orgs", owner, "permissions"))
 
 
 async def _follows(request: WebRequest, owner: str) -> bool | None:

@@ -1,6 +1,7 @@
 """Organizations: making one, its settings, members, teams and labels."""
 
 from asyncio import gather
+from collections.abc import Coroutine
 from typing import Any
 
 from litestar import Response, get, post
@@ -55,11 +56,14 @@ async def create(request: WebRequest) -> Response[Any]:
 
 
 class OrganizationPages:
-    """The settings of one organization, for one request. Whom the API refuses its teams sees none of them."""
+    """The settings of one organization, for one request; ``is_owner`` and what ``render`` shows are there after ``load``."""
 
     def __init__(self, request: WebRequest, org: str) -> None:
         self.request, self.org, self.forge = request, org, request.forge
         request.require_signed_in()
+        self._organization: Any = None
+        self.is_owner = False
+        """Whether the caller may change the organization, its teams and labels."""
 
     def api(self, *segments: str | int) -> str:
         return at("orgs", self.org, *segments)
@@ -67,24 +71,45 @@ class OrganizationPages:
     def redirect(self, part: str = "") -> Response[bytes]:
         return self.request.redirect(f"/org{at(self.org)}/settings{part}")
 
-    async def is_owner(self) -> bool:
-        """Whether the caller may change the organization and its teams."""
+    async def load(self, *questions: Coroutine[Any, Any, Any]) -> list[Any]:
+        """Ask for the organization and, at the same time, ``questions``; the answers to those.
+
+        Whom the API refuses its teams sees none of its settings: the page is that refusal.
+        """
+        found = await gather(
+            self.forge.get("identity", self.api("teams"), limit=1),
+            self.forge.get("identity", self.api()),
+            self._is_owner(),
+            *questions,
+            return_exceptions=True,
+        )
+        for answer in found:
+            if isinstance(answer, BaseException):
+                raise answer
+        _, self._organization, is_owner, *answers = found
+        self.is_owner = bool(is_owner)
+        return answers
+
+    async def _is_owner(self) -> bool:
         principal = self.request.principal
         if principal.admin:
             return True
         path = at("users", principal.name, "orgs", self.org, "permissions")
         return bool((await self.forge.get("identity", path))["is_owner"])
 
-    async def render(
-        self, part: str, title: str, problem: ApiError | None = None, **values: Any
-    ) -> Response[str]:
-        organization = await self.forge.get("identity", self.api())
+    def require_owner(self, what: str) -> None:
+        """Raises Denied. ``what`` is what they may change."""
+        if not self.is_owner:
+            raise Denied(f"only owners of the organization change {what}")
+
+    def render(self, part: str, title: str, problem: ApiError | None = None, **values: Any) -> Response[str]:
         return self.request.render(
             f"organizations/{part}.html",
-            title=f"{title} · {organization['username']}",
+            title=f"{title} · {self._organization['username']}",
             heading=title,
             part=part,
-            organization=organization,
+            organization=self._organization,
+            is_owner=self.is_owner,
             base=f"{self.request.root}/org{at(self.org)}/settings",
             status=problem.status if problem else 200,
             problem=problem.message if problem else "",
@@ -99,8 +124,8 @@ async def general(request: WebRequest, org: str) -> Response[str]:
 
 
 async def _general(pages: OrganizationPages, problem: ApiError | None = None) -> Response[str]:
-    await pages.forge.get("identity", pages.api("teams"), limit=1)
-    return await pages.render("general", "Organization", problem, visibilities=VISIBILITIES)
+    await pages.load()
+    return pages.render("general", "Organization", problem, visibilities=VISIBILITIES)
 
 
 @post(SETTINGS, policy=anyone(), include_in_schema=False)
@@ -143,10 +168,11 @@ async def members(request: WebRequest, org: str) -> Response[str]:
 
 
 async def _members(pages: OrganizationPages, problem: ApiError | None = None) -> Response[str]:
-    await pages.forge.get("identity", pages.api("teams"), limit=1)
     number = pages.request.number
-    listing = await pages.forge.listing("identity", pages.api("members"), page=number, limit=SHOWN)
-    return await pages.render(
+    (listing,) = await pages.load(
+        pages.forge.listing("identity", pages.api("members"), page=number, limit=SHOWN)
+    )
+    return pages.render(
         "members", "Members", problem, listing=listing, pages=pages.request.pages_of(listing.total, SHOWN)
     )
 
@@ -169,11 +195,9 @@ async def teams(request: WebRequest, org: str) -> Response[str]:
 
 
 async def _teams(pages: OrganizationPages, form: Form, problem: ApiError | None = None) -> Response[str]:
-    listing, is_owner = await gather(
-        pages.forge.listing("identity", pages.api("teams"), limit=SHOWN), pages.is_owner()
-    )
+    (listing,) = await pages.load(pages.forge.listing("identity", pages.api("teams"), limit=SHOWN))
     values = {"listing": listing, "form": form, "levels": LEVELS, "flags": TEAM_FLAGS}
-    return await pages.render("teams", "Teams", problem, is_owner=is_owner, **values)
+    return pages.render("teams", "Teams", problem, **values)
 
 
 @post(f"{SETTINGS}/teams", policy=anyone(), include_in_schema=False)
@@ -206,14 +230,13 @@ async def team(request: WebRequest, org: str, team: int) -> Response[str]:
 
 async def _team(pages: OrganizationPages, team_id: int, problem: ApiError | None = None) -> Response[str]:
     path = at("teams", team_id)
-    shown, people, repositories, is_owner = await gather(
+    shown, people, repositories = await pages.load(
         pages.forge.get("identity", path),
         pages.forge.listing("identity", f"{path}/members", limit=SHOWN),
         pages.forge.listing("repos", f"{path}/repos", limit=SHOWN),
-        pages.is_owner(),
     )
     values = {"team": shown, "people": people, "repositories": repositories, "flags": TEAM_FLAGS}
-    return await pages.render("team", shown["name"], problem, is_owner=is_owner, **values)
+    return pages.render("team", shown["name"], problem, **values)
 
 
 @post(f"{SETTINGS}/teams/{{team:int}}", policy=anyone(), include_in_schema=False)
@@ -242,11 +265,10 @@ async def edit_team(request: WebRequest, org: str, team: int) -> Response[str]:
 async def _edit_team_page(
     pages: OrganizationPages, team_id: int, form: Form | None = None, problem: ApiError | None = None
 ) -> Response[str]:
-    shown, is_owner = await gather(pages.forge.get("identity", at("teams", team_id)), pages.is_owner())
-    if not is_owner:
-        raise Denied("only owners of the organization change its teams")
+    (shown,) = await pages.load(pages.forge.get("identity", at("teams", team_id)))
+    pages.require_owner("its teams")
     values = {"team": shown, "form": form or shown, "levels": LEVELS, "flags": TEAM_FLAGS}
-    return await pages.render("edit_team", f"Edit {shown['name']}", problem, **values)
+    return pages.render("edit_team", f"Edit {shown['name']}", problem, **values)
 
 
 @post(f"{SETTINGS}/teams/{{team:int}}/edit", policy=anyone(), include_in_schema=False)
@@ -267,9 +289,8 @@ async def labels(request: WebRequest, org: str) -> Response[str]:
 
 
 async def _labels(pages: OrganizationPages, problem: ApiError | None = None) -> Response[str]:
-    await pages.forge.get("identity", pages.api("teams"), limit=1)
-    listing = await pages.forge.listing("issues", pages.api("labels"), limit=SHOWN)
-    return await pages.render("labels", "Labels", problem, listing=listing)
+    (listing,) = await pages.load(pages.forge.listing("issues", pages.api("labels"), limit=SHOWN))
+    return pages.render("labels", "Labels", problem, listing=listing)
 
 
 @post(f"{SETTINGS}/labels", policy=anyone(), include_in_schema=False)
