@@ -76,3 +76,16 @@ async def test_a_webhook_is_changed_and_keeps_what_its_form_does_not_show(pages,
     assert (nothing.status_code, len(forge.sent)) == (422, 3)
     assert 'value="http://third/"' in nothing.text
     assert "choose one at least" in nothing.text
+
+
+async def test_a_webhook_for_slack_has_a_channel_and_keeps_the_look_of_its_messages(pages, forge):
+    page, api = "/ann/demo/settings/hooks", f"{HOME}/hooks"
+    look = {"username": "keeper", "icon_url": "http://x/i.png", "color": "#aabbcc"}
+    slack = HOOK | {"type": "slack", "config": HOOK["config"] | {"channel": "#lamps"} | look}
+    forge.answers |= {f"POST {api}": slack, f"{api}/3": slack}
+    await pages.submit(f"{page}/new", "Make the webhook", url="http://s/", type="slack", channel="#lamps")
+    assert forge.sent[-1][2]["config"] == {"url": "http://s/", "content_type": "json", "channel": "#lamps"}
+    await pages.submit(f"{page}/3/edit", "Save the webhook", to="/edit", channel="#sea")
+    assert forge.sent[-1][2]["config"] == slack["config"] | {"channel": "#sea"}
+    forge.answers[f"{api}/3"] = HOOK
+    assert 'name="channel"' not in (await pages.get(f"{page}/3/edit", ANN)).text

@@ -24,6 +24,8 @@ TYPES = (
     "matrix",
     "wechatwork",
 )
+CHAT_KEYS = ("channel", "username", "icon_url", "color")
+"""What the configuration of a webhook for Slack has besides. A change of the channel replaces all of them."""
 EVENTS = (
     ("push", "Pushes"),
     ("create", "New branches and tags"),
@@ -101,6 +103,7 @@ def edited_hook(form: Form) -> dict[str, Any]:
         # The API takes none for pushes.
         raise Invalid.field("events", "required", "choose one at least")
     config = {"url": form.text("url"), "content_type": form.text("content_type") or "json"}
+    config |= {key: form.text(key) for key in CHAT_KEYS if key in form}
     if form["secret"] or form.has("unsigned"):
         config["secret"] = form["secret"]
     return {"config": config, "events": events, "branch_filter": form.text("branch_filter")}
@@ -114,6 +117,7 @@ def form_of_hook(hook: Any) -> Form:
             ("url", hook["config"]["url"]),
             ("content_type", hook["config"]["content_type"]),
             ("branch_filter", hook["branch_filter"]),
+            *((key, hook["config"].get(key, "")) for key in CHAT_KEYS if hook["type"] == "slack"),
             *((event, "1") if event in boxes else ("other", event) for event in hook["events"]),
         ]
     )
