@@ -5,6 +5,7 @@ A field that has no limit is accepted here, or refused for another reason, and f
 
 from collections import defaultdict
 
+import msgspec
 import pytest
 
 from ingot_chassis.http.openapi import openapi_description
@@ -13,8 +14,9 @@ from ingot_chassis.testing.long_texts import request_fields
 
 from .world import Person
 
-LENGTH = 2_000_000
-"""Twice the largest limit that there is."""
+LENGTH = 5 * 1024 * 1024
+"""Five times the largest limit that there is."""
+JSON = {"Content-Type": "application/json"}
 VALUES = {
     "owner": "acme",
     "org": "acme",
@@ -70,8 +72,9 @@ async def test_whatever_is_too_long_is_refused_by_its_field(world, fields):
     for field in request_fields(openapi_description(world.app)):
         if field.name in FILES and field.operation_id in WRITES_FILES:
             continue
-        body = field.within(GOOD, field.excess(LENGTH))
-        answer = await root.call(field.method, field.path.format_map(defaultdict(lambda: "1", values)), body)
+        path = field.path.format_map(defaultdict(lambda: "1", values))
+        body = msgspec.json.encode(field.within(GOOD, field.excess(LENGTH)))  # a tenth of the time that httpx takes
+        answer = await root.call(field.method, path, content=body, headers=JSON)
         complaints[field.method, field.path, field.name] = field.complaint(answer)
     assert len(complaints) > 60
     assert {field: text for field, text in complaints.items() if text} == {}
