@@ -73,7 +73,8 @@ async def test_whatever_is_too_long_is_refused_by_its_field(world, fields):
         if field.name in FILES and field.operation_id in WRITES_FILES:
             continue
         path = field.path.format_map(defaultdict(lambda: "1", values))
-        body = msgspec.json.encode(field.within(GOOD, field.excess(LENGTH)))  # a tenth of the time that httpx takes
+        # A tenth of the time that httpx takes.
+        body = msgspec.json.encode(field.within(GOOD, field.excess(LENGTH)))
         answer = await root.call(field.method, path, content=body, headers=JSON)
         complaints[field.method, field.path, field.name] = field.complaint(answer)
     assert len(complaints) > 60
