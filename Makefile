@@ -117,7 +117,7 @@ bench: .venv/.dev ## Measure: requests, git operations, resident memory, webhook
 	@echo "measuring …"
 	@$(BIN)/python benchmarks/run.py $(ARGS)
 	@$(BIN)/python benchmarks/repositories.py $(ARGS)
-	@$(BIN)/python benchmarks/code.py $(ARGS)
+	@$(BIN)/python benchmarks/repository_code.py $(ARGS)
 	@$(BIN)/python benchmarks/issues.py $(ARGS)
 	@$(BIN)/python benchmarks/merges.py $(filter --check,$(ARGS))
 	@$(BIN)/python benchmarks/deliveries.py --rate $(filter --check,$(ARGS))

@@ -26,9 +26,9 @@ import httpx  # noqa: E402
 import large_data  # noqa: E402
 import processor  # noqa: E402
 import run  # noqa: E402
-from deployments import Cluster  # noqa: E402
 from large_data import LOGIN, NAME  # noqa: E402
 from large_plan import Plan, Sizes  # noqa: E402
+from tests.e2e.deployments import Cluster  # noqa: E402
 
 BOUND = 1.5
 IDLE_SECONDS = 60.0

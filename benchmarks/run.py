@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -27,11 +27,11 @@ from urllib.parse import urlsplit
 import httpx
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "e2e")]
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import calls  # noqa: E402
 import processor  # noqa: E402
-from deployments import (  # noqa: E402
+from tests.e2e.deployments import (  # noqa: E402
     ADMINISTRATOR,
     WITH_DATABASE,
     BackingServers,
@@ -273,20 +273,23 @@ def measure_calls(url: str, token: str, make: Callable[..., Iterator[Callable[[]
         return Figure(*calls.measure(make(client, f"api/v1/repos/{ADMINISTRATOR[0]}/bench")))
 
 
-def measure_all(deployment: Deployment, mode: str, requests: int, only: str) -> bool:
-    """Print a table of the rows; whether all are within their bounds."""
-    token = create_repository_and_token(deployment.url)
-    fill(deployment.url)
-    print(f"{mode:<36}{'CPU':>9}{'loops':>8}{'x version':>11}{'x old version':>15}{'bound':>7}{'rate':>10}")
-    version, within = 0.0, True
-    rows: list[tuple[Case, Callable[[], Figure]]] = [
-        (case, partial(measure, case, deployment.url, token, max(CONNECTIONS, int(requests * case.share))))
-        for case in CASES
+Row = tuple[Case, Callable[[], Figure]]
+"""What is measured, and what measures it."""
+
+
+def rows_of(cases: Sequence[Case], url: str, token: str, requests: int) -> list[Row]:
+    """Rows of requests that are sent many at a time."""
+    return [
+        (case, partial(measure, case, url, token, max(CONNECTIONS, int(requests * case.share))))
+        for case in cases
     ]
-    rows += [(case, partial(measure_calls, deployment.url, token, make)) for case, make in CALLS]
+
+
+def print_rows(title: str, rows: Sequence[Row]) -> bool:
+    """Measure rows, the first of them ``GET /version``, and print a table; whether all are within their bounds."""
+    print(f"{title:<36}{'CPU':>9}{'loops':>8}{'x version':>11}{'x old version':>15}{'bound':>7}{'rate':>10}")
+    version, within = 0.0, True
     for case, figure_of in rows:
-        if case is not CASES[0] and only not in case.name:
-            continue
         loops = [calibrate() for _ in range(ROUNDS)]
         figure = figure_of()
         loop = statistics.median([*loops, *(calibrate() for _ in range(ROUNDS))])
@@ -300,6 +303,16 @@ def measure_all(deployment: Deployment, mode: str, requests: int, only: str) -> 
             f"{figure.rate:>6.0f}/s"
         )
         print(f"    µs by program: {figure.shares()}", flush=True)
+    return within
+
+
+def measure_all(deployment: Deployment, mode: str, requests: int, only: str) -> bool:
+    """Print the rows whose names have ``only`` in them; whether all are within their bounds."""
+    token = create_repository_and_token(deployment.url)
+    fill(deployment.url)
+    rows = rows_of(CASES, deployment.url, token, requests)
+    rows += [(case, partial(measure_calls, deployment.url, token, make)) for case, make in CALLS]
+    within = print_rows(mode, [row for row in rows if row[0] is CASES[0] or only in row[0].name])
     servers = processor.descendants(os.getpid())
     print(f"resident memory of all {len(servers)} processes: {processor.resident(servers) / 2**20:.0f} MiB")
     return within

@@ -27,7 +27,7 @@ def seconds(client: httpx.Client, name: str) -> float:
 
 
 def main() -> None:
-    from deployments import ADMINISTRATOR
+    from tests.e2e.deployments import ADMINISTRATOR
 
     with cluster() as deployment, httpx.Client(base_url=deployment.url, timeout=60) as client:
         for number in range(PEOPLE):
