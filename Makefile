@@ -156,7 +156,7 @@ arch: .venv/.dev ## Check the layers, the boundaries between services, names and
 	@$(PYTEST) -q -n auto tests/arch
 
 .PHONY: check
-check: lint types arch ## All of the above checks and tests: what CI runs
+check: lint types arch vulnerabilities ## All of the above checks and tests: what CI runs
 	@$(MAKE) test TOGETHER="$(filter-out tests/arch,$(TOGETHER))"
 
 ##@ Maintenance
@@ -174,7 +174,8 @@ sbom: ## Print what Ingot is made of, as CycloneDX
 	@$(BIN)/python tools/sbom.py
 
 .PHONY: vulnerabilities
-vulnerabilities: ## Look for known vulnerabilities of the locked packages, where advisories can be reached
+vulnerabilities: .venv/.dev ## Look for known vulnerabilities of the locked packages, where advisories can be reached
+	@echo "looking for known vulnerabilities …"
 	@$(BIN)/python tools/vulnerabilities.py
 
 .PHONY: kustomize

@@ -6,7 +6,6 @@ The exit code is 1 when a package has a known vulnerability. OSV_URL names anoth
 import json
 import os
 import sys
-import urllib.error
 import urllib.request
 
 from sbom import LOCK, packages
@@ -26,7 +25,7 @@ def main() -> int:
     try:
         with urllib.request.urlopen(request, timeout=SECONDS) as answer:
             results = json.load(answer)["results"]
-    except (urllib.error.URLError, TimeoutError) as error:
+    except (OSError, ValueError, KeyError) as error:  # also a proxy that answers a page of its own
         print(f"skipped: {url} cannot be reached ({error})")
         return 0
     vulnerable = False

@@ -14,6 +14,11 @@ TOP = Path(__file__).parents[2]
 LOCKS = ("requirements.lock", "requirements-dev.lock")
 
 
+def locked_versions():
+    """The name and version of each package that Ingot needs to run, in the order of the lock."""
+    return re.findall(r"^([\w.-]+)==([\w.+!]+)", (TOP / LOCKS[0]).read_text(), re.MULTILINE)
+
+
 @pytest.mark.parametrize("lock", LOCKS)
 def test_every_package_of_a_lock_has_one_version_and_hashes(lock):
     text = (TOP / lock).read_text()
@@ -29,11 +34,8 @@ def test_every_package_of_a_lock_has_one_version_and_hashes(lock):
 def test_the_bill_of_materials_has_every_locked_package():
     done = subprocess.run([sys.executable, TOP / "tools/sbom.py"], capture_output=True, check=True)
     bill = json.loads(done.stdout)
-    lock = (TOP / LOCKS[0]).read_text()
     assert bill["bomFormat"] == "CycloneDX"
-    assert {(each["name"], each["version"]) for each in bill["components"]} == {
-        (name, version) for name, version in re.findall(r"^([\w.-]+)==([\w.+!]+)", lock, re.MULTILINE)
-    }
+    assert {(each["name"], each["version"]) for each in bill["components"]} == set(locked_versions())
     assert all(each["properties"] for each in bill["components"])
 
 
@@ -50,7 +52,7 @@ async def vulnerabilities(url):
 
 
 async def test_a_package_with_an_advisory_is_named(receiver):
-    versions = re.findall(r"^([\w.-]+)==([\w.+!]+)", (TOP / LOCKS[0]).read_text(), re.MULTILINE)
+    versions = locked_versions()
     results = [{"vulns": [{"id": "PYSEC-1"}]}] + [{}] * (len(versions) - 1)
     receiver.answer(200, body=json.dumps({"results": results}).encode())
     code, output = await vulnerabilities(receiver.url)
@@ -59,6 +61,8 @@ async def test_a_package_with_an_advisory_is_named(receiver):
     assert [(query["package"]["name"], query["version"]) for query in queries] == versions
 
 
-async def test_advisories_that_cannot_be_reached_are_skipped_with_a_word():
-    code, output = await vulnerabilities("http://127.0.0.1:1")
-    assert (code, output.startswith("skipped: http://127.0.0.1:1 cannot be reached")) == (0, True)
+async def test_advisories_that_cannot_be_reached_are_skipped_with_a_word(receiver):
+    receiver.answer(200, body=b"<html>Sign in to this network</html>")
+    for url in ("http://127.0.0.1:1", receiver.url):
+        code, output = await vulnerabilities(url)
+        assert (code, output.startswith(f"skipped: {url} cannot be reached")) == (0, True)
