@@ -18,14 +18,15 @@ class LfsServer:
     """An ``answer`` of a remote: what it says about LFS; None leaves the request to git.
 
     ``href`` and ``header`` make the action of an object of its oid; ``contents`` is the bytes of each object by its oid.
-    ``batch`` and ``download`` replace the answers to these requests.
+    ``batch`` and ``download`` replace the answers to these requests; ``refusals`` counts how often the URL of an object is
+    refused before it works.
     """
 
     def __init__(self, remote, *contents):
         self.remote, self.contents = remote, {oid_of(one): one for one in contents}
         self.href = lambda oid: remote.url(f"lfs/{oid}")
         self.header, self.batch, self.download = {}, None, None
-        self.batches, self.downloads, self.headers = [], [], {}
+        self.batches, self.downloads, self.headers, self.refusals = [], [], {}, {}
 
     async def __call__(self, _method, target, headers, _writer):
         if target.endswith("/objects/batch"):
@@ -37,6 +38,8 @@ class LfsServer:
             self.headers["download"] = headers
             oid = target.removeprefix("/lfs/")
             self.downloads.append(oid)
+            if self.downloads.count(oid) <= self.refusals.get(oid, 0):
+                return response(b"", "403 Forbidden")
             return self.download or response(self.contents[oid])
         return None
 

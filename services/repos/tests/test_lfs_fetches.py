@@ -111,18 +111,26 @@ async def test_an_endpoint_replaces_that_of_the_remote(world, bob, remote, lfs):
     assert (state["status"], [target for target, _ in lfs.batches]) == ("done", ["/other/objects/batch"])
 
 
-async def test_an_import_names_the_objects_that_the_remote_lacks_or_sends_damaged(
+async def test_an_import_names_the_objects_that_the_remote_does_not_give_or_sends_damaged(
     world, bob, remote, lfs, work
 ):
-    lost, short, long, wrong = b"lost", b"a short one", b"a long one", b"a wrong one"
-    for name, one in (("lost", lost), ("short", short), ("long", long)):
-        await commit(work, name, pointer_of(one))
-    await push(work, "wrong", wrong)
+    _, refused, short, long, wrong = absent = (
+        b"lost",
+        b"refused",
+        b"a short one",
+        b"a long one",
+        b"a wrong one",
+    )
+    for number, one in enumerate(absent):
+        await commit(work, f"{number}.bin", pointer_of(one))
+    await git("push", "-q", "origin", "trunk", cwd=work)
     lfs.contents |= {oid_of(short): short[:-1], oid_of(long): long * 9, oid_of(wrong): b"A wrong one"}
+    lfs.contents[oid_of(refused)] = refused
+    lfs.refusals = {oid_of(refused): 2, oid_of(FILE): 1}
     state = await import_lfs(world, bob, remote.url())
     text, _, names = state["error"].partition(": ")
     assert (state["status"], text) == ("done", REASON_TEXTS["lfs-missing"])
-    assert set(names.split(", ")) == {oid_of(one) for one in (lost, short, long, wrong)}
+    assert set(names.split(", ")) == {oid_of(one) for one in absent}
     assert await oids(world) == {oid_of(OLD), oid_of(FILE)}
     assert len(await stored(world)) == 2
 

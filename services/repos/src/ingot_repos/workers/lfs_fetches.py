@@ -62,7 +62,7 @@ class LfsFetches:
         """Give the repository all objects that its history names; its git data is at ``path``.
 
         With ``new_in``, a prefix of refs, those that these refs name and its branches and tags do not. Objects that it has are
-        not fetched. What the remote lacks, or sends damaged, is left out: the oids of the first ``MOST_NAMED``. Raises
+        not fetched. What the remote does not give, or sends damaged, is left out: the oids of the first ``MOST_NAMED``. Raises
         RemoteFailed for everything else; what was fetched until then stays.
         """
         from ingot_repos.clients.lfs_remotes import MOST_OBJECTS, LfsRemoteFailed, open_lfs_remote
@@ -123,19 +123,29 @@ class LfsFetches:
 
     async def _fetch_each(self, run: _Run, objects: "Iterator[tuple[str, int, Action]]") -> list[str]:
         """Fetch objects until there are none; others take from the same iterator. The oids of those that did not come."""
-        from ingot_repos.clients.lfs_remotes import LfsRemoteFailed
-
         absent = []
         for oid, size, action in objects:
             try:
-                async with aclosing(run.remote.download(action)) as chunks:
-                    await self._lfs.upload(run.repository, oid, size, chunks)
+                if await self._fetch_one(run, oid, size, action):
+                    continue
+                actions = await run.remote.batch({oid: size})  # the URL may have expired while others came
+                if oid not in actions or not await self._fetch_one(run, oid, size, actions[oid]):
+                    absent.append(oid)
             except (BadRequest, Invalid, TooLarge):
-                absent.append(oid)
-            except LfsRemoteFailed as error:
-                if error.fault != "missing":
-                    raise
                 absent.append(oid)
             except InsufficientStorage:
                 raise RemoteFailed("lfs-room") from None
         return absent
+
+    async def _fetch_one(self, run: _Run, oid: str, size: int, action: "Action") -> bool:
+        """Fetch an object and store it. False when its URL does not give it."""
+        from ingot_repos.clients.lfs_remotes import LfsRemoteFailed
+
+        try:
+            async with aclosing(run.remote.download(action)) as chunks:
+                await self._lfs.upload(run.repository, oid, size, chunks)
+        except LfsRemoteFailed as error:
+            if error.fault not in ("missing", "unauthorized"):
+                raise
+            return False
+        return True
