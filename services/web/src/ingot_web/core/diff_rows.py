@@ -1,46 +1,76 @@
 """Lines of a diff as rows of a table. A page has thousands of them, which takes a template ten times as long.
 
-``link`` leads to the form of a comment on a line, up to the side and the number; empty where nobody comments.
+``link`` leads to the form of a comment on a line, up to the side and the number; empty where nobody comments. ``below``
+writes what stands below a line.
 """
+
+from collections.abc import Callable, Sequence
 
 from markupsafe import Markup, escape
 
-from ingot_web.core.diffs import DiffLine
+from ingot_web.core.diffs import DiffFile, DiffLine
 
-_SIGNS = {"add": "+", "del": "\N{MINUS SIGN}"}
-
-
-def unified_row(line: DiffLine, link: str) -> Markup:
-    """A line in one column: both numbers, the sign, the text."""
-    text = escape(line.text)
-    if line.kind == "hunk":
-        cells = '<td class="number"></td><td class="number"></td><td class="sign"></td>'
-        return Markup(f'<tr class="hunk">{cells}<td class="text">{text}</td></tr>\n')  # noqa: S704 - escaped
-    old, new = _old_number(line, link), _number(line.new, "R", link)
-    row = (
-        f'<tr class="{line.kind}"><td class="number">{old}</td><td class="number">{new}</td>'
-        f'<td class="sign">{_SIGNS.get(line.kind, "")}</td><td class="text">{text}</td></tr>\n'
-    )
-    return Markup(row)  # noqa: S704 - escaped
+Below = Callable[[DiffLine], Markup]
+_SIGNS = {"add": "+", "del": "\N{MINUS SIGN}", "context": ""}
 
 
-def split_row(left: DiffLine | None, right: DiffLine | None, link: str) -> Markup:
+def unified_rows(file: DiffFile, link: str, below: Below) -> Markup:
+    """Lines in one column: both numbers, the sign, the text."""
+    rows, link = [], str(escape(link))
+    for line, text in zip(file.lines, _texts(file.lines), strict=True):
+        if line.kind == "hunk":
+            cells = '<td class="number"></td><td class="number"></td><td class="sign"></td>'
+            rows.append(f'<tr class="hunk">{cells}<td class="text">{text}</td></tr>\n')
+        else:
+            old, new = _old_number(line, link), _number(line.new, "R", link)
+            rows.append(
+                f'<tr class="{line.kind}"><td class="number">{old}</td><td class="number">{new}</td>'
+                f'<td class="sign">{_SIGNS[line.kind]}</td><td class="text">{text}</td></tr>\n'
+            )
+        rows.append(_talk(line, below))
+    return Markup("".join(rows))  # noqa: S704 - escaped
+
+
+def split_rows(file: DiffFile, link: str, below: Below) -> Markup:
     """A line before the changes beside one after them; a hunk is on both sides."""
-    if left is not None and left.kind == "hunk":
-        cells = f'<td class="number"></td><td class="text" colspan="3">{escape(left.text)}</td>'
-        return Markup(f'<tr class="hunk">{cells}</tr>\n')  # noqa: S704 - escaped
-    before = _half(left, _old_number(left, link)) if left is not None else _NOTHING
-    after = _half(right, _number(right.new, "R", link)) if right is not None else _NOTHING
-    return Markup(f"<tr>{before}{after}</tr>\n")  # noqa: S704 - escaped
+    rows, link = [], str(escape(link))
+    texts = {id(line): text for line, text in zip(file.lines, _texts(file.lines), strict=True)}
+    for left, right in file.rows():
+        if left is not None and left.kind == "hunk":
+            text = texts[id(left)]
+            rows.append(
+                f'<tr class="hunk"><td class="number"></td><td class="text" colspan="3">{text}</td></tr>\n'
+            )
+        else:
+            before, after = _NOTHING, _NOTHING
+            if left is not None:
+                before = _half(left, texts[id(left)], _old_number(left, link))
+            if right is not None:
+                after = _half(right, texts[id(right)], _number(right.new, "R", link))
+            rows.append(f"<tr>{before}{after}</tr>\n")
+        if left is not right:
+            rows.append(_talk(left, below))
+        rows.append(_talk(right, below))
+    return Markup("".join(rows))  # noqa: S704 - escaped
 
 
 _NOTHING = '<td class="number none"></td><td class="text none"></td>'
 
 
-def _half(line: DiffLine, number: str) -> str:
-    return (
-        f'<td class="number {line.kind}">{number}</td><td class="text {line.kind}">{escape(line.text)}</td>'
-    )
+def _texts(lines: Sequence[DiffLine]) -> list[str]:
+    """The texts of lines, none of which has an end of a line in it, escaped at once."""
+    return str(escape("\n".join([line.text for line in lines]))).split("\n")
+
+
+def _talk(line: DiffLine | None, below: Below) -> str:
+    """The row below a line; empty where nothing is said."""
+    if line is None or not (line.conversations or line.has_form):
+        return ""
+    return f'<tr class="talk"><td colspan="4">{below(line)}</td></tr>\n'
+
+
+def _half(line: DiffLine, text: str, number: str) -> str:
+    return f'<td class="number {line.kind}">{number}</td><td class="text {line.kind}">{text}</td>'
 
 
 def _old_number(line: DiffLine, link: str) -> str:
@@ -49,11 +79,10 @@ def _old_number(line: DiffLine, link: str) -> str:
 
 
 def _number(value: int | None, side: str, link: str) -> str:
+    """``link`` is escaped."""
     if not value:
         return ""
     if not link:
         return str(value)
     words = " before the changes" if side == "L" else ""
-    return (
-        f'<a href="{escape(link)}{side}{value}#write" aria-label="Comment on line {value}{words}">{value}</a>'
-    )
+    return f'<a href="{link}{side}{value}#write" aria-label="Comment on line {value}{words}">{value}</a>'

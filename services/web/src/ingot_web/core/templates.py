@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ingot_chassis.db.tables import now
-from ingot_web.core.diff_rows import split_row, unified_row
+from ingot_web.core.diff_rows import split_rows, unified_rows
 from ingot_web.core.highlighting import code_rows
 
 FOLDER = Path(__file__).parent.parent
@@ -48,8 +48,8 @@ class Templates:
             "query": urlencode,
             "time_element": time_element,
             "code_rows": code_rows,
-            "unified_row": unified_row,
-            "split_row": split_row,
+            "unified_rows": unified_rows,
+            "split_rows": split_rows,
             "milestone_options": _milestone_options,
         }
         self._environment = environment
