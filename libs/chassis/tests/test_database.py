@@ -2,6 +2,7 @@
 
 import asyncio
 import resource
+import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from datetime import datetime
@@ -26,6 +27,7 @@ CUT_THE_OTHERS = text(
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
     " WHERE datname = current_database() AND pid <> pg_backend_pid()"
 )
+on_sqlite = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 on_postgresql = pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
 
 
@@ -77,7 +79,7 @@ async def test_a_statement_that_failed_leaves_a_connection_that_works(database):
     assert await count(database) == 0
 
 
-@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@on_sqlite
 async def test_a_quota_that_is_used_up_is_a_full_disk(database):
     async def add(id_: str) -> None:
         async with database.transaction() as tx:
@@ -159,6 +161,46 @@ async def test_a_caller_who_leaves_a_transaction_in_the_middle_leaves_nothing_be
     await leave_in_the_middle(ask)
     async with database.transaction() as tx:
         await tx.execute(insert(tx, outbox).values(**row("b")))
+    assert await count(database) == 1
+
+
+@on_sqlite
+async def test_callers_who_leave_transactions_that_wait_for_a_lock_leave_nothing_behind(database):
+    async def ask(started: asyncio.Event) -> None:
+        started.set()
+        async with database.transaction() as tx:
+            await tx.execute(insert(tx, outbox).values(**row("a")))
+
+    async with database.transaction():
+        pass  # its connection is open now, so that the next one begins by waiting for the lock
+    other = sqlite3.connect(database.url.database, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    asking, started = [], asyncio.Event()
+    for _ in range(3):
+        asking.append(asyncio.ensure_future(ask(started)))
+        await started.wait()
+        asking[-1].cancel()
+    other.close()
+    assert [type(end) for end in await asyncio.gather(*asking, return_exceptions=True)] == [
+        asyncio.CancelledError
+    ] * 3
+    async with database.transaction() as tx:
+        await tx.execute(insert(tx, outbox).values(**row("b")))
+    assert await count(database) == 1
+
+
+@on_sqlite
+async def test_who_waits_too_long_for_the_lock_of_another_process_is_told(database):
+    async with database.transaction() as tx:
+        await tx.execute(text("PRAGMA busy_timeout=1"))
+    other = sqlite3.connect(database.url.database, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(DBAPIError, match="locked"):
+        async with database.transaction():
+            pass
+    other.close()
+    async with database.transaction() as tx:
+        await tx.execute(insert(tx, outbox).values(**row("a")))
     assert await count(database) == 1
 
 

@@ -78,11 +78,12 @@ async def add(database: Database, *ids: str) -> None:
         await tx.execute(insert(tx, outbox).values(rows))
 
 
-@pytest.mark.parametrize("is_counted", [False, True])
-async def test_a_row_is_the_same_wherever_it_is_read(database, is_counted):
+@pytest.mark.parametrize("way", ["short", "driver", "SQLAlchemy"])
+async def test_a_row_is_the_same_wherever_it_is_read(database, way):
     await add(database, "a", "b", "c")
-    if is_counted:
+    if way != "short":
         database.short_reads = None
+    database.uses_sqlite_driver = way != "SQLAlchemy"
     async with database.read() as db:
         first, other = await BY_IDS.all(db, ids=["a", "c"], at=MOMENT)
         alone = await BY_IDS.first(db, ids=["b"], at=MOMENT)

@@ -25,14 +25,17 @@ SQLITE_READERS = 12
 class ReadLease(Lease):
     """A block that reads."""
 
-    __slots__ = ("_short_reads",)
+    __slots__ = ("_short_reads", "_uses_sqlite_driver")
 
-    def __init__(self, pool: ConnectionPool, short_reads: ShortReads | None) -> None:
+    def __init__(
+        self, pool: ConnectionPool, short_reads: ShortReads | None, *, uses_sqlite_driver: bool
+    ) -> None:
         super().__init__(pool)
-        self._short_reads = short_reads
+        self._short_reads, self._uses_sqlite_driver = short_reads, uses_sqlite_driver
 
     async def __aenter__(self) -> Reader:  # type: ignore[override]
-        return Reader(await super().__aenter__(), self._short_reads)
+        pooled = await super().__aenter__()
+        return Reader(pooled, self._short_reads, uses_sqlite_driver=self._uses_sqlite_driver)
 
 
 class Database:
@@ -46,14 +49,16 @@ class Database:
         self.committed_events = asyncio.Event()
         self._exclusive: dict[str, asyncio.Lock] = {}
         self.short_reads: ShortReads | None = None
+        self.uses_sqlite_driver = True
+        """False: everything goes through SQLAlchemy on SQLite, where its events count it."""
         if self.is_sqlite:
             # One writing connection: writers queue in this process instead of colliding in the file.
-            self.writing = create_async_engine(self.url, pool_size=1, max_overflow=0)
-            self.reading = create_async_engine(
-                self.url, pool_size=SQLITE_READERS, max_overflow=0, isolation_level="AUTOCOMMIT"
+            self.writing, self.reading = (
+                create_async_engine(self.url, pool_size=size, max_overflow=0, isolation_level="AUTOCOMMIT")
+                for size in (1, SQLITE_READERS)
             )
-            configure_engine(self.writing, writes=True)
-            configure_engine(self.reading, writes=False)
+            configure_engine(self.writing)
+            configure_engine(self.reading)
             if self.url.database:
                 self.short_reads = ShortReads(self.url.database)
         else:
@@ -80,13 +85,13 @@ class Database:
 
     def read(self) -> "ReadLease":
         """A connection for reading."""
-        return ReadLease(self._readers, self.short_reads)
+        return ReadLease(self._readers, self.short_reads, uses_sqlite_driver=self.uses_sqlite_driver)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Tx]:
         """State and events, all or nothing. Ask other services before entering, never inside."""
         async with self._writers.connection() as pooled, pooled.transaction():
-            tx = Tx(pooled)
+            tx = Tx(pooled, uses_sqlite_driver=self.uses_sqlite_driver)
             yield tx
             # Last, so that events of one key are numbered while its rows are still locked.
             if tx.event_rows:

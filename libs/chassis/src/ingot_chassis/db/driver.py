@@ -1,8 +1,9 @@
-"""What runs a statement: SQLAlchemy, or PostgreSQL's driver directly; the shape of its errors and of its spans."""
+"""What runs a statement: SQLAlchemy, or the driver of the database directly; the shape of its errors and of its spans."""
 
 import sqlite3
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
+import aiosqlite
 import asyncpg
 from sqlalchemy import CursorResult, Dialect, Executable, Select
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from ingot_chassis.db.short_reads import ShortReads
 
 Driver: TypeAlias = "asyncpg.Connection[Any]"
+SqliteDriver: TypeAlias = aiosqlite.Connection
 DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 AWAY_ERRORS = (
     OSError,
@@ -49,6 +51,9 @@ class Executor(Protocol):
     def driver(self) -> "Driver | None": ...
 
     @property
+    def sqlite_driver(self) -> "SqliteDriver | None": ...
+
+    @property
     def repeats(self) -> bool: ...
 
     @property
@@ -57,9 +62,8 @@ class Executor(Protocol):
 
 def as_sqlalchemy_error(error: Exception) -> DBAPIError:
     """An error of the driver in the shape of all others of a database."""
-    kind = (
-        IntegrityError if isinstance(error, asyncpg.IntegrityConstraintViolationError) else OperationalError
-    )
+    violations = (asyncpg.IntegrityConstraintViolationError, sqlite3.IntegrityError)
+    kind = IntegrityError if isinstance(error, violations) else OperationalError
     return kind(None, None, error)
 
 

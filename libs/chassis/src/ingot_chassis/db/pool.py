@@ -1,6 +1,7 @@
 """Connections that stay out of the engine's pool: checking one out costs more than most statements (ADR 12)."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Self, cast
@@ -9,7 +10,14 @@ from asyncpg.transaction import Transaction
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from ingot_chassis.db.driver import AWAY_ERRORS, DRIVER_ERRORS, Driver, as_sqlalchemy_error, is_away
+from ingot_chassis.db.driver import (
+    AWAY_ERRORS,
+    DRIVER_ERRORS,
+    Driver,
+    SqliteDriver,
+    as_sqlalchemy_error,
+    is_away,
+)
 from ingot_chassis.errors import Unavailable
 
 WAIT_SECONDS = 60.0
@@ -29,7 +37,7 @@ class DatabaseUnavailable(Unavailable):
 
 
 class PooledConnection:
-    """A connection, and the driver below it if it is PostgreSQL's."""
+    """A connection, and the driver below it: ``driver`` is PostgreSQL's, ``sqlite_driver`` SQLite's."""
 
     def __init__(
         self, connection: AsyncConnection, connect: Callable[[], Awaitable[AsyncConnection]]
@@ -44,8 +52,14 @@ class PooledConnection:
     def _hold(self, connection: AsyncConnection) -> None:
         self.connection = connection
         self.driver: Driver | None = None
-        if connection.dialect.name == "postgresql" and connection.sync_connection is not None:
-            self.driver = cast("Driver", connection.sync_connection.connection.driver_connection)
+        self.sqlite_driver: SqliteDriver | None = None
+        if connection.sync_connection is None:
+            return
+        driver = connection.sync_connection.connection.driver_connection
+        if connection.dialect.name == "postgresql":
+            self.driver = cast("Driver", driver)
+        else:
+            self.sqlite_driver = cast("SqliteDriver", driver)
 
     async def reopen(self) -> None:
         """Take another connection in place of one whose server went away. Raises DatabaseUnavailable."""
@@ -71,9 +85,9 @@ class PooledConnection:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
-        """A transaction; on PostgreSQL the driver's, which costs a third of one of SQLAlchemy's."""
-        if self.driver is None:
-            async with self.connection.begin():
+        """A transaction of the driver's, which costs a third of one of SQLAlchemy's."""
+        if self.sqlite_driver is not None:
+            async with _sqlite_transaction(self.sqlite_driver):
                 yield
             return
         transaction, driver = await self._begun()
@@ -107,12 +121,28 @@ class PooledConnection:
         return transaction, driver
 
 
+@asynccontextmanager
+async def _sqlite_transaction(driver: SqliteDriver) -> AsyncIterator[None]:
+    """A transaction of SQLite's. What is cancelled still runs in the driver's thread, and the rollback after it."""
+    try:
+        with _driver_call():
+            # Taking the write lock first avoids SQLITE_BUSY when a read inside the transaction turns into a write.
+            await driver.execute("BEGIN IMMEDIATE")
+        yield
+        with _driver_call():
+            await driver.commit()
+    except BaseException:
+        with _driver_call():
+            await driver.rollback()
+        raise
+
+
 @contextmanager
 def _driver_call() -> Iterator[None]:
     """Around a call of the driver: its errors, and those of the connection, in the shape of all others."""
     try:
         yield
-    except (*DRIVER_ERRORS, OSError) as error:
+    except (*DRIVER_ERRORS, sqlite3.Error, OSError) as error:
         raise as_sqlalchemy_error(error) from error
 
 

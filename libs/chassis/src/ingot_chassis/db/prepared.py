@@ -1,9 +1,11 @@
-"""Prepared statements for hot paths: compiled once and, on PostgreSQL, handed to the driver itself.
+"""Prepared statements for hot paths: compiled once, and handed to the driver itself.
 
 SQLAlchemy finds the compiled form of a statement by walking it, and crosses into a greenlet to run it. For a row by
-its key that is five times the work of the driver (docs/adr/0012).
+its key that is five times the work of the driver (docs/adr/0012). SQLite's driver works in a thread, into which SQLAlchemy
+crosses four times for a statement, and this module once (docs/adr/0022).
 """
 
+import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
@@ -26,12 +28,20 @@ from sqlalchemy import (
     TypeDecorator,
     Update,
 )
+from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.types import TypeEngine
 
 from ingot_chassis.db.arrays import ArrayOf
-from ingot_chassis.db.driver import DRIVER_ERRORS, Driver, Executor, as_sqlalchemy_error, statement_summary
+from ingot_chassis.db.driver import (
+    DRIVER_ERRORS,
+    Driver,
+    Executor,
+    SqliteDriver,
+    as_sqlalchemy_error,
+    statement_summary,
+)
 from ingot_chassis.db.rows import TypedRow, check_columns
-from ingot_chassis.db.short_reads import SqliteStatement
+from ingot_chassis.db.sqlite import SqliteStatement
 from ingot_chassis.db.tables import UtcDateTime
 from ingot_chassis.telemetry import client_span
 
@@ -84,7 +94,7 @@ class PreparedQuery(Generic[_R]):
                 return cast("_R | None", row)
             except _DRIVER_FAILURES as error:
                 _raise_if_final(db, driver, error)
-        elif (rows := self._read_here(db, values, only_first=True)) is not None:
+        elif (rows := await self._read_sqlite(db, values, only_first=True)) is not None:
             return rows[0] if rows else None
         return cast("_R | None", (await db.execute(self._statement, values)).first())
 
@@ -98,24 +108,30 @@ class PreparedQuery(Generic[_R]):
                 return cast("Sequence[_R]", rows)
             except _DRIVER_FAILURES as error:
                 _raise_if_final(db, driver, error)
-        elif (short := self._read_here(db, values)) is not None:
-            return short
+        elif (found := await self._read_sqlite(db, values, only_first=False)) is not None:
+            return found
         return cast("Sequence[_R]", (await db.execute(self._statement, values)).all())
 
-    def _read_here(
-        self, db: Executor, values: dict[str, Any], *, only_first: bool = False
+    async def _read_sqlite(
+        self, db: Executor, values: dict[str, Any], *, only_first: bool
     ) -> Sequence[_R] | None:
-        """Rows that SQLite has at once; None if it is to be asked beside."""
-        here = db.short_reads
-        if here is None:
+        """Rows that SQLite has at once, or that its driver reads beside; None if SQLAlchemy is to be asked."""
+        here, driver = db.short_reads, db.sqlite_driver
+        if here is None and driver is None:
             return None
         if self._sqlite is None:
-            self._sqlite = SqliteStatement(self._statement, db.dialect)
+            compiled = self._statement.compile(dialect=db.dialect)
+            kinds = [column.type for column in self._statement.selected_columns]
+            self._sqlite = SqliteStatement(compiled, _constants(compiled), kinds, db.dialect)
         statement, row = self._sqlite, self._sqlite_row
-        if not statement.may_be_short:
+        if statement.has_lists:
             return None
+        bound, rows = statement.values(values), None
         with client_span(lambda: statement_summary(self._statement)):
-            rows = here.fetch(statement.sql, statement.values(values), only_first=only_first)
+            if here is not None and not statement.has_bytes:  # SQLite does not count the bytes that it copies
+                rows = here.fetch(statement.sql, bound, only_first=only_first)
+            if rows is None and driver is not None:
+                rows = await _read_beside(driver, statement.sql, bound, only_first=only_first)
         return None if rows is None else cast("Sequence[_R]", [row(statement.row(one)) for one in rows])
 
     def _call(self, db: Executor, values: dict[str, Any]) -> list[Any]:
@@ -146,9 +162,14 @@ class PreparedWrite:
         self._row = driver_row(self._returned, asyncpg.Record)
         self._statement = statement.inline() if isinstance(statement, Insert) else statement
         self._sql, self._order, self._constants = "", list[str](), dict[str, Any]()
+        self._sqlite_row = driver_row(self._returned, tuple)
+        self._sqlite: SqliteStatement | None = None
 
     async def run(self, tx: Executor, **values: Any) -> int:
         """Run it; how many rows it changed. Raises KeyError for a value that is missing, and DBAPIError."""
+        if tx.sqlite_driver is not None:
+            with self._sqlite_call(tx.dialect) as statement:
+                return (await tx.sqlite_driver.execute(statement.sql, statement.values(values))).rowcount
         if tx.driver is None:
             return (await tx.execute(self._statement, values)).rowcount
         with self._driver_call(tx.dialect):
@@ -158,6 +179,9 @@ class PreparedWrite:
     async def first(self, tx: Executor, row_type: type[_R], /, **values: Any) -> _R | None:
         """Run one with RETURNING; the first row that it returns, or None. Raises as ``run`` does."""
         check_columns(row_type, self._returned)
+        if tx.sqlite_driver is not None:
+            rows = await self._sqlite_rows(tx.sqlite_driver, tx.dialect, values)
+            return cast("_R | None", rows[0] if rows else None)
         if tx.driver is None:
             return cast("_R | None", (await tx.execute(self._statement, values)).first())
         with self._driver_call(tx.dialect):
@@ -167,6 +191,8 @@ class PreparedWrite:
     async def all(self, tx: Executor, row_type: type[_R], /, **values: Any) -> Sequence[_R]:
         """Run one with RETURNING; every row that it returns. Raises as ``run`` does."""
         check_columns(row_type, self._returned)
+        if tx.sqlite_driver is not None:
+            return cast("Sequence[_R]", await self._sqlite_rows(tx.sqlite_driver, tx.dialect, values))
         if tx.driver is None:
             return cast("Sequence[_R]", (await tx.execute(self._statement, values)).all())
         with self._driver_call(tx.dialect):
@@ -176,6 +202,10 @@ class PreparedWrite:
     async def each(self, tx: Executor, rows: Sequence[dict[str, Any]]) -> None:
         """Run it for each of ``rows``, in one go. Raises as ``run`` does."""
         if not rows:
+            return
+        if tx.sqlite_driver is not None:
+            with self._sqlite_call(tx.dialect) as statement:
+                await tx.sqlite_driver.executemany(statement.sql, [statement.values(row) for row in rows])
             return
         if tx.driver is None:
             await tx.execute(self._statement, rows)
@@ -194,24 +224,67 @@ class PreparedWrite:
         except _DRIVER_FAILURES as error:
             raise as_sqlalchemy_error(error) from error
 
+    async def _sqlite_rows(
+        self, driver: SqliteDriver, dialect: Dialect, values: dict[str, Any]
+    ) -> Sequence[Any]:
+        with self._sqlite_call(dialect) as statement:
+            rows = await driver.execute_fetchall(statement.sql, statement.values(values))
+            return [self._sqlite_row(statement.row(cast("tuple[Any, ...]", row))) for row in rows]
+
+    @contextmanager
+    def _sqlite_call(self, dialect: Dialect) -> Iterator[SqliteStatement]:
+        """As ``_driver_call``, with what SQLite's driver takes."""
+        if self._sqlite is None:
+            kinds = [column["type"] for column in self._statement.returning_column_descriptions]
+            self._sqlite = SqliteStatement(*self._compiled(dialect), kinds, dialect)
+        try:
+            with client_span(lambda: statement_summary(self._statement)):
+                yield self._sqlite
+        except sqlite3.Error as error:
+            raise as_sqlalchemy_error(error) from error
+
     def _ordered(self, values: dict[str, Any]) -> list[Any]:
         parameters = {**self._constants, **values}
         return [parameters[name] for name in self._order]
 
     def _compile(self, dialect: Dialect) -> None:
-        """Raises ValueError for a value whose type needs conversion, and for a default that is no constant."""
+        compiled, self._constants = self._compiled(dialect)
+        self._order, self._sql = list(compiled.positiontup or ()), compiled.string
+
+    def _compiled(self, dialect: Dialect) -> tuple[SQLCompiler, dict[str, Any]]:
+        """The text with its binds, and the values that no call gives.
+
+        Raises ValueError for a value whose type needs conversion, and for a default that is no constant.
+        """
         compiled = self._statement.compile(dialect=dialect)
         for name, bound in compiled.binds.items():
             if needs_conversion(bound.type) and not isinstance(bound.type, ArrayOf):
                 raise ValueError(f"{name} is of a type that the driver does not convert")
-        self._constants = {name: bound.value for name, bound in compiled.binds.items() if not bound.required}
+        constants = _constants(compiled)
         for column in compiled.prefetch:
             default: Any = column.default if isinstance(self._statement, Insert) else column.onupdate
             if not default.is_scalar:
                 raise ValueError(f"the default of {column} is no constant")
-            self._constants[column.key] = default.arg
-        self._order = list(compiled.positiontup or ())
-        self._sql = compiled.string
+            constants[column.key] = default.arg
+        return compiled, constants
+
+
+def _constants(compiled: Any) -> dict[str, Any]:
+    """The values that the statement has itself."""
+    return {name: bound.value for name, bound in compiled.binds.items() if not bound.required}
+
+
+async def _read_beside(
+    driver: SqliteDriver, sql: str, values: Sequence[Any], *, only_first: bool
+) -> list[tuple[Any, ...]]:
+    """Rows that SQLite's driver reads in its thread. Raises DBAPIError."""
+    try:
+        if not only_first:
+            return cast("list[tuple[Any, ...]]", await driver.execute_fetchall(sql, values))
+        async with driver.execute(sql, values) as cursor:
+            return cast("list[tuple[Any, ...]]", await cursor.fetchmany(1))
+    except sqlite3.Error as error:
+        raise as_sqlalchemy_error(error) from error
 
 
 def needs_conversion(kind: TypeEngine[Any]) -> bool:

@@ -8,9 +8,6 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
-from sqlalchemy import Dialect, LargeBinary, Select
-from sqlalchemy.types import TypeEngine
-
 from ingot_chassis.db.sqlite import configure_short_reads
 
 TICK = 1000
@@ -52,48 +49,3 @@ class ShortReads:
     def _is_long(self) -> bool:
         self._ticks += 1
         return self._ticks > MOST_TICKS
-
-
-class SqliteStatement:
-    """A SELECT as SQLite's own driver takes it: its values and rows are converted as SQLAlchemy would do it."""
-
-    def __init__(self, statement: Select[Any], dialect: Dialect) -> None:
-        compiled = statement.compile(dialect=dialect)
-        self.sql = compiled.string
-        self._binds = [
-            (name, compiled.binds[name].value, _to_driver(compiled.binds[name].type, dialect))
-            for name in compiled.positiontup or ()
-        ]
-        self._columns = [_from_driver(column.type, dialect) for column in statement.selected_columns]
-        self._converts = any(self._columns)
-        self._has_bytes = any(isinstance(column.type, LargeBinary) for column in statement.selected_columns)
-
-    @property
-    def may_be_short(self) -> bool:
-        """False where SQLAlchemy writes lists into the text, or rows have bytes: SQLite does not count those it copies."""
-        return "POSTCOMPILE" not in self.sql and not self._has_bytes
-
-    def values(self, by_name: dict[str, Any]) -> list[Any]:
-        """In the order of the text. Raises KeyError for one that is missing."""
-        ordered = []
-        for name, constant, convert in self._binds:
-            value = by_name[name] if constant is None else by_name.get(name, constant)
-            ordered.append(convert(value) if convert else value)
-        return ordered
-
-    def row(self, columns: tuple[Any, ...]) -> Sequence[Any]:
-        """The values of a row."""
-        if not self._converts:
-            return columns
-        return [
-            convert(value) if convert else value
-            for convert, value in zip(self._columns, columns, strict=True)
-        ]
-
-
-def _to_driver(kind: TypeEngine[Any], dialect: Dialect) -> Any:
-    return kind.dialect_impl(dialect).bind_processor(dialect)
-
-
-def _from_driver(kind: TypeEngine[Any], dialect: Dialect) -> Any:
-    return kind.dialect_impl(dialect).result_processor(dialect, None)

@@ -1,17 +1,18 @@
-"""How connections to SQLite are set up."""
+"""How connections to SQLite are set up, and statements as its driver takes them."""
 
 import sqlite3
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import event
+from sqlalchemy import Dialect, LargeBinary, event
 from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.types import TypeEngine
 
 
-def configure_engine(engine: AsyncEngine, *, writes: bool) -> None:
-    """Set up every connection of ``engine``; one that ``writes`` takes the write lock as it begins."""
+def configure_engine(engine: AsyncEngine) -> None:
+    """Set up every connection of ``engine``."""
     event.listen(engine.sync_engine, "connect", _configure_connection)
-    if writes:
-        event.listen(engine.sync_engine, "begin", _begin_immediate)
 
 
 def _configure_connection(connection: Any, _record: Any) -> None:
@@ -34,6 +35,41 @@ def _lower(value: Any) -> str | None:
     return None if value is None else str(value).lower()
 
 
-def _begin_immediate(connection: Any) -> None:
-    # Taking the write lock first avoids SQLITE_BUSY when a read inside the transaction turns into a write.
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+class SqliteStatement:
+    """A statement as SQLite's own driver takes it: its values and rows are converted as SQLAlchemy would do it.
+
+    ``constants`` are the values of ``compiled`` that no call gives, and ``columns`` the types of its rows.
+    """
+
+    def __init__(
+        self,
+        compiled: SQLCompiler,
+        constants: dict[str, Any],
+        columns: Sequence[TypeEngine[Any]],
+        dialect: Dialect,
+    ) -> None:
+        self.sql = compiled.string
+        self._constants = constants
+        self._binds = [
+            (name, compiled.binds[name].type.dialect_impl(dialect).bind_processor(dialect))
+            for name in compiled.positiontup or ()
+        ]
+        self._columns = [kind.dialect_impl(dialect).result_processor(dialect, None) for kind in columns]
+        self._converts = any(self._columns)
+        self.has_lists = "POSTCOMPILE" in self.sql
+        """Whether SQLAlchemy writes lists into the text at each call."""
+        self.has_bytes = any(isinstance(kind, LargeBinary) for kind in columns)
+
+    def values(self, by_name: dict[str, Any]) -> list[Any]:
+        """In the order of the text. Raises KeyError for one that is missing."""
+        given = {**self._constants, **by_name}
+        return [convert(given[name]) if convert else given[name] for name, convert in self._binds]
+
+    def row(self, columns: tuple[Any, ...]) -> Sequence[Any]:
+        """The values of a row."""
+        if not self._converts:
+            return columns
+        return [
+            convert(value) if convert else value
+            for convert, value in zip(self._columns, columns, strict=True)
+        ]

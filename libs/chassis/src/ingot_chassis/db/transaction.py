@@ -9,7 +9,14 @@ from sqlalchemy import CursorResult, Dialect, Executable, Table, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
-from ingot_chassis.db.driver import Driver, Executor, as_sqlalchemy_error, is_away, statement_summary
+from ingot_chassis.db.driver import (
+    Driver,
+    Executor,
+    SqliteDriver,
+    as_sqlalchemy_error,
+    is_away,
+    statement_summary,
+)
 from ingot_chassis.db.outbox import new_event_row
 from ingot_chassis.db.pool import PooledConnection
 from ingot_chassis.db.short_reads import ShortReads
@@ -25,13 +32,25 @@ class Reader:
     repeats: ClassVar[bool] = True
     """Whether a statement whose connection was lost is run again over another one."""
 
-    def __init__(self, pooled: PooledConnection, short_reads: ShortReads | None = None) -> None:
+    def __init__(
+        self,
+        pooled: PooledConnection,
+        short_reads: ShortReads | None = None,
+        *,
+        uses_sqlite_driver: bool = True,
+    ) -> None:
         self._pooled, self.short_reads = pooled, short_reads
+        self._uses_sqlite_driver = uses_sqlite_driver
 
     @property
     def driver(self) -> "Driver | None":
         """PostgreSQL's driver, to which a statement may go directly."""
         return self._pooled.driver
+
+    @property
+    def sqlite_driver(self) -> "SqliteDriver | None":
+        """SQLite's driver, to which a statement may go directly."""
+        return self._pooled.sqlite_driver if self._uses_sqlite_driver else None
 
     @property
     def dialect(self) -> Dialect:
@@ -60,8 +79,8 @@ class Tx(Reader):
 
     repeats = False
 
-    def __init__(self, pooled: PooledConnection) -> None:
-        super().__init__(pooled)
+    def __init__(self, pooled: PooledConnection, *, uses_sqlite_driver: bool = True) -> None:
+        super().__init__(pooled, uses_sqlite_driver=uses_sqlite_driver)
         self.event_rows: list[dict[str, Any]] = []
         self.callbacks: list[Callable[[], None]] = []
 

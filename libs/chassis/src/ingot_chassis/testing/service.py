@@ -110,7 +110,8 @@ async def _outbox_rows(database: Database) -> list[Any]:
 def count_statements(database: Database) -> Iterator[list[tuple[str, Any]]]:
     """A list that grows with every statement that SQLAlchemy runs inside the block, each with its parameters.
 
-    On PostgreSQL prepared statements go to the driver and are not among them; on SQLite all are, as none is run here.
+    On PostgreSQL prepared statements go to the driver and are not among them; on SQLite all are, as all go through
+    SQLAlchemy meanwhile.
     """
     statements: list[tuple[str, Any]] = []
 
@@ -120,12 +121,14 @@ def count_statements(database: Database) -> Iterator[list[tuple[str, Any]]]:
 
     engines = [engine.sync_engine for engine in (database.reading, database.writing)]
     short_reads, database.short_reads = database.short_reads, None
+    database.uses_sqlite_driver = False
     for engine in engines:
         event.listen(engine, "before_cursor_execute", record)
     try:
         yield statements
     finally:
         database.short_reads = short_reads
+        database.uses_sqlite_driver = True
         for engine in engines:
             event.remove(engine, "before_cursor_execute", record)
 
