@@ -85,6 +85,7 @@ def test_wiki_links_lead_into_the_wiki():
         "<p style='position:fixed'>x</p>",
         "<form action=//evil><button>x</button></form>",
         "<svg onload=alert(1)>",
+        '<a href="/x" hx-delete="/x" data-hx-post="/x" hx-trigger="load" hx-on:click="alert(1)">x</a>',
         "![x](data:text/html,<script>)",
         "<b class='evil modal' id='login'>x</b>",
         "```<script>\nx\n```",
@@ -96,6 +97,7 @@ def test_nothing_dangerous_comes_through(text, mode):
     for bad in (
         "<script",
         'href="jav',
+        "hx-",
         "onerror=",
         "<iframe",
         "style=",
