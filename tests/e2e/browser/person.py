@@ -16,7 +16,10 @@ FIND = """(() => {
   return !!window.control;
 })()"""
 """The first of some elements that a person sees and whose words are those, or begin with them."""
-CONTROLS = "a[href], button, summary"
+CONTROLS = "main a[href], main button, main summary"
+BAR = "header a[href], header summary"
+"""The same above every page."""
+FIELDS = "label, main [aria-label]"
 READ = "document.readyState === 'complete' && document.body.innerText.includes(%s)"
 
 
@@ -40,7 +43,7 @@ class Person:
 
     async def press(self, words: str, *, within: str = CONTROLS) -> None:
         """Press what says that."""
-        await self.page.wait_for(FIND % (json.dumps(within), json.dumps(words)))
+        await self._wait_for(FIND % (json.dumps(within), json.dumps(words)), words)
         await self.page.value("window.control.click()")
 
     async def follow(self, *links: str, within: str = CONTROLS) -> None:
@@ -52,13 +55,15 @@ class Person:
 
     async def write(self, label: str, text: str) -> None:
         """Write into the field with that label, in place of what is there."""
-        await self.press(label, within="label")
-        await self.page.value("window.control.control.focus(); window.control.control.select?.()")
+        await self.press(label, within=FIELDS)
+        await self.page.value(
+            "var field = window.control.control ?? window.control; field.focus(); field.select()"
+        )
         await self.page.call("Input.insertText", text=text)
 
     async def read(self, words: str) -> None:
         """Wait until the page says that."""
-        await self.page.wait_for(READ % json.dumps(words))
+        await self._wait_for(READ % json.dumps(words), words)
 
     async def stays(self) -> bool:
         """Whether the page is the one that ``mark`` saw, and no other one was loaded."""
@@ -68,7 +73,14 @@ class Person:
         await self.page.value("window.isOld = true")
 
     async def _wait_for_another_page(self) -> None:
-        await self.page.wait_for("!window.isOld && document.readyState === 'complete'")
+        await self._wait_for("!window.isOld && document.readyState === 'complete'", "anything new")
+
+    async def _wait_for(self, expression: str, words: str) -> None:
+        try:
+            await self.page.wait_for(expression)
+        except TimeoutError as error:
+            text = await self.page.value("location.href + '\\n' + document.body.innerText")
+            raise AssertionError(f"there is not {words!r} on {text}") from error
 
 
 @asynccontextmanager

@@ -4,7 +4,7 @@ import httpx
 import pytest
 from tests.e2e.deployments import ADMINISTRATOR
 
-from .person import PROGRAM, open_browser
+from .person import BAR, PROGRAM, open_browser
 
 
 @pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
@@ -33,7 +33,7 @@ async def test_a_comment_is_looked_at_and_sent(deployment, tmp_path, javascript)
         assert await person.page.value("document.querySelector('#body').value") == ""
         assert await person.stays() == javascript
 
-        await person.press(ADMINISTRATOR[0], within="summary")
+        await person.press(ADMINISTRATOR[0], within=BAR)
         await person.read("Your profile")
         await person.page.value("window.control.focus()")
         for kind in ("keyDown", "keyUp"):

@@ -1,0 +1,136 @@
+"""Ten tasks of somebody who has read no documentation: from the home page, by the words on links, buttons and fields alone."""
+
+import asyncio
+import base64
+
+import httpx
+import pytest
+from tests.e2e.deployments import ADMINISTRATOR
+
+from .person import BAR, PROGRAM, open_browser
+
+NAME = "lighthouse"
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
+@pytest.mark.parametrize("deployment", ["standalone"], indirect=True)
+async def test_ten_tasks_need_no_documentation(deployment, tmp_path):
+    failure = await _fill(deployment.url)
+    async with open_browser(deployment.url, tmp_path) as person:
+        await person.sign_in(*ADMINISTRATOR)
+
+        async def start(*links):
+            await person.visit()
+            await person.follow(NAME, *links)
+
+        # Find who changed this line, and what it was before.
+        await start("lamp.py", "Blame", "Turn the lamp up")
+        for words in (ADMINISTRATOR[0], "light(1)", "light(2)"):
+            await person.read(words)
+
+        # See why the webhook failed.
+        await start("Settings", "Webhooks", "http://127.0.0.1:9/", "push")
+        await person.read(failure)
+
+        # Find the file as it was.
+        await start("lamp.py", "History", "Light the lamp")
+        await person.read("lamp.py")
+
+        # Say that something is broken.
+        await start("Issues", "New issue")
+        await person.write("Title", "The fog horn is silent")
+        await person.write("Description", "Since **Monday**.")
+        await person.follow("Open the issue")
+        await person.read("Since Monday.")
+
+        # Find what was said of something, answer it, and end it.
+        await start("Issues")
+        await person.write("Search in titles and texts", "horn")
+        await person.follow("Search", "The fog horn is silent")
+        await person.write("Comment", "The fuse was gone.")
+        await person.follow("Close", within="main form button")
+        for words in ("The fuse was gone.", "closed this"):
+            await person.read(words)
+
+        # See what somebody wants to change, agree, and take it.
+        await start("Pull requests", "Paint the door", "Files")
+        await person.read("red")
+        await person.press("Review these changes")
+        await person.press("Approve", within="label")
+        await person.write("What you think of them", "A good colour.")
+        await person.follow("Send the review", "Conversation")
+        await person.read("A good colour.")
+        await person.follow("Merge", within="main form button")
+        await person.read("Merged")
+
+        # Let somebody else in.
+        await start("Settings", "Collaborators")
+        await person.write("User name", "keeper")
+        await person.follow("Save")
+        await person.read("keeper")
+
+        # Mend a file here.
+        await start("lamp.py", "Edit")
+        await person.write("Content", "light(3)\n")
+        await person.write("Message", "Turn it up once more")
+        await person.follow("Commit", within="main form button")
+        await person.read("light(3)")
+
+        # Get what was released.
+        await start("Releases")
+        await person.read("The first night")
+        await person.press("Source code")
+
+        # Make a token for a program.
+        await person.visit()
+        await person.press(ADMINISTRATOR[0], within=BAR)
+        await person.follow("Settings", within=BAR)
+        await person.follow("Access tokens")
+        await person.write("Name", "backup")
+        await person.follow("Make the token")
+        await person.read("It is shown only now.")
+        assert not person.page.complaints
+
+
+async def _fill(url):
+    """Make what the tasks are about; why the webhook failed, in the words of the API."""
+    async with httpx.AsyncClient(base_url=f"{url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
+
+        async def make(path, *, method="POST", by=ADMINISTRATOR[0], **body):
+            answer = await http.request(method, path, json=body, headers={"Sudo": by})
+            assert answer.status_code < 300, answer.text
+            return answer.json() if answer.content else None
+
+        def content(text):
+            return base64.b64encode(text.encode()).decode()
+
+        base = f"repos/{ADMINISTRATOR[0]}/{NAME}"
+        await make("user/repos", name=NAME)
+        file = await make(f"{base}/contents/lamp.py", content=content("light(1)\n"), message="Light the lamp")
+        await make(
+            f"{base}/contents/lamp.py",
+            method="PUT",
+            content=content("light(2)\n"),
+            sha=file["content"]["sha"],
+            message="Turn the lamp up",
+        )
+        await make(
+            f"{base}/contents/door.txt", content=content("red\n"), message="Paint it", new_branch="paint"
+        )
+        for login in ("keeper", "painter"):
+            await make(
+                "admin/users", username=login, email=f"{login}@example.org", password="the lamp is lit"
+            )
+        await make(f"{base}/collaborators/painter", method="PUT", permission="write")
+        await make(f"{base}/pulls", by="painter", title="Paint the door", head="paint", base="main")
+        await make(f"{base}/releases", tag_name="v1", name="The first night")
+        config = {"url": "http://127.0.0.1:9/", "content_type": "json"}
+        hook = await make(f"{base}/hooks", type="gitea", config=config, events=["push"], active=True)
+        await make(f"{base}/hooks/{hook['id']}/tests")
+        async with asyncio.timeout(30):
+            while (
+                not (sent := (await http.get(f"{base}/hooks/{hook['id']}/deliveries")).json())
+                or not sent[0]["error"]
+            ):
+                await asyncio.sleep(0.1)
+        return sent[0]["error"]
