@@ -7,7 +7,16 @@ import pytest
 from ingot_chassis.testing.plugin import BackendsInUse
 from ingot_chassis.testing.servers import SessionServers
 
-from .deployments import RUNNING, WITH_DATABASE, BackingServers, Cluster, Deployment, Standalone, running
+from .deployments import (
+    CHEAP_PASSWORDS,
+    RUNNING,
+    WITH_DATABASE,
+    BackingServers,
+    Cluster,
+    Deployment,
+    Standalone,
+    running,
+)
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +32,7 @@ def backing_servers(
             database_urls={service: database_backends["postgresql"].empty() for service in WITH_DATABASE},
             nats_url=nats.url,
             redis_url=f"{session_servers.redis()}/{number}",
+            nats=nats,
         )
 
     return deployment
@@ -37,9 +47,9 @@ def deployment(
     """All in one process, or two of everything behind round-robin: no test may need to meet one replica twice."""
     folder = tmp_path_factory.mktemp(request.param.replace(" ", "-"))
     deployment = (
-        Standalone(folder)
+        Standalone(folder, CHEAP_PASSWORDS)
         if request.param == "standalone"
-        else Cluster(folder, backing_servers(), replicas=2)
+        else Cluster(folder, backing_servers(), CHEAP_PASSWORDS, replicas=2)
     )
     with running(deployment):
         yield deployment

@@ -1,26 +1,27 @@
 """Ingot as people run it: one process on SQLite, or six on PostgreSQL, NATS and Redis."""
 
+import json
 import os
 import signal
-import subprocess
 import sys
-import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import httpx
 from cryptography.fernet import Fernet
 
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.testing.processes import free_port
+from ingot_chassis.testing.servers import NatsServer
 from ingot_contracts.topology import CALLS, SERVICES
 
-PATIENCE = 150.0
-LOG_SHOWN = 20_000
+from .parts import Part
+
 ADMINISTRATOR = ("root", "the password of root")
+CHEAP_PASSWORDS = {"INGOT_IDENTITY_PASSWORD_MEMORY_KIB": "64", "INGOT_IDENTITY_PASSWORD_ROUNDS": "1"}
+"""For tests that sign in often: a hash that is safe to store takes 100 ms of the processor."""
 WITH_DATABASE = ("identity", "repos", "issues", "hooks")
 
 
@@ -36,6 +37,9 @@ class Deployment(Protocol):
     def kill(self, part: str) -> None:
         """End one process as a power cut would, and none of its children."""
 
+    def begin(self, part: str) -> None:
+        """Start a killed process again without waiting for it."""
+
     def restart(self, part: str) -> None:
         """Start a killed process again; returns when it answers."""
 
@@ -44,6 +48,15 @@ class Deployment(Protocol):
 
     def resume(self, part: str) -> None:
         """Let a halted process go on."""
+
+    def stop_nats(self) -> None:
+        """Let NATS answer nobody."""
+
+    def start_nats(self) -> None:
+        """Let it answer again."""
+
+    def limit_files(self, part: str, *, full: bool) -> None:
+        """Let one process, and those that it starts, write to no file, or to every file again."""
 
     def serve_ssh(self) -> int:
         """Let somebody listen for git over SSH, and give the port."""
@@ -58,76 +71,6 @@ class Deployment(Protocol):
         """The end of what each process has written."""
 
 
-class Part:
-    """One process, its log, and the URL at which it says that it is ready."""
-
-    def __init__(self, command: Iterable[str], variables: Mapping[str, str], *, url: str, log: Path) -> None:
-        self.url = url
-        self._command, self._log = list(command), log
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("INGOT_")}
-        self._environment = environment | dict(variables)
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def begin(self) -> None:
-        """Start it without waiting."""
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                self._command, env=self._environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL
-            )
-
-    def wait_ready(self) -> None:
-        deadline = time.monotonic() + PATIENCE
-        with httpx.Client(timeout=5) as client:  # one for all tries: a new one costs 50 ms of the processor
-            while True:
-                assert self._process is not None
-                assert self._process.poll() is None, (
-                    f"{self._log.stem} ended while starting:\n{self.log_end()}"
-                )
-                try:
-                    if client.get(f"{self.url}readyz").status_code == 200:
-                        return
-                except httpx.TransportError:
-                    pass
-                assert time.monotonic() < deadline, f"{self._log.stem} does not answer:\n{self.log_end()}"
-                time.sleep(0.02)
-
-    def wait_done(self) -> None:
-        """For a process that ends by itself."""
-        assert self._process is not None
-        assert self._process.wait(PATIENCE) == 0, f"{self._log.stem} failed:\n{self.log_end()}"
-
-    def kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-
-    def send_signal(self, number: signal.Signals) -> None:
-        if self._process is not None:
-            self._process.send_signal(number)
-
-    def stop(self) -> int:
-        """Its exit code; negative for a signal."""
-        if self._process is None:
-            return 0
-        if self._process.poll() is None:
-            self._process.terminate()
-        try:
-            return self._process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            raise
-
-    def output_of(self, *arguments: str) -> str:
-        """What another command prints, with the program and the settings of this process. Raises CalledProcessError."""
-        command = [*self._command[:3], *arguments]
-        return subprocess.run(
-            command, env=self._environment, stdout=subprocess.PIPE, text=True, check=True
-        ).stdout
-
-    def log_end(self) -> str:
-        return self._log.read_text(errors="replace")[-LOG_SHOWN:]
-
-
 class Standalone:
     """`ingot up`."""
 
@@ -137,11 +80,12 @@ class Standalone:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}/"
         self._ssh_port = free_port()
+        self._data = folder / "data"
         name, password = ADMINISTRATOR
         self._ingot = Part(
             [
                 str(Path(sys.executable).with_name("ingot")),
-                *("up", "--port", str(port), "--data", str(folder / "data")),
+                *("up", "--port", str(port), "--data", str(self._data)),
                 *("--ssh-port", str(self._ssh_port)),
             ],
             {
@@ -162,6 +106,9 @@ class Standalone:
     def kill(self, _part: str) -> None:
         self._ingot.kill()
 
+    def begin(self, _part: str) -> None:
+        self._ingot.begin()
+
     def restart(self, _part: str) -> None:
         self.start()
 
@@ -170,6 +117,19 @@ class Standalone:
 
     def resume(self, _part: str) -> None:
         self._ingot.send_signal(signal.SIGCONT)
+
+    def stop_nats(self) -> None:
+        self._signal_nats(signal.SIGSTOP)
+
+    def start_nats(self) -> None:
+        self._signal_nats(signal.SIGCONT)
+
+    def _signal_nats(self, number: signal.Signals) -> None:
+        """Ingot starts its NATS, and notes which process that is."""
+        os.kill(json.loads((self._data / "nats" / "running.json").read_bytes())["pid"], number)
+
+    def limit_files(self, _part: str, *, full: bool) -> None:
+        self._ingot.limit_files(full=full)
 
     def serve_ssh(self) -> int:
         return self._ssh_port
@@ -191,6 +151,8 @@ class BackingServers:
     database_urls: Mapping[str, str]
     nats_url: str
     redis_url: str
+    nats: NatsServer | None = None
+    """For who stops it."""
 
 
 class Cluster:
@@ -271,9 +233,12 @@ class Cluster:
         for replica in self._parts[part]:
             replica.kill()
 
-    def restart(self, part: str) -> None:
+    def begin(self, part: str) -> None:
         for replica in self._parts[part]:
             replica.begin()
+
+    def restart(self, part: str) -> None:
+        self.begin(part)
         for replica in self._parts[part]:
             replica.wait_ready()
 
@@ -284,6 +249,18 @@ class Cluster:
     def resume(self, part: str) -> None:
         for replica in self._parts[part]:
             replica.send_signal(signal.SIGCONT)
+
+    def stop_nats(self) -> None:
+        assert self.backing_servers.nats is not None
+        self.backing_servers.nats.kill()
+
+    def start_nats(self) -> None:
+        assert self.backing_servers.nats is not None
+        self.backing_servers.nats.start()
+
+    def limit_files(self, part: str, *, full: bool) -> None:
+        for replica in self._parts[part]:
+            replica.limit_files(full=full)
 
     def shard_of(self, repository_id: int) -> str:
         """The shard that has the files of a repository."""

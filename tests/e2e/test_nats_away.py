@@ -12,7 +12,8 @@ import pytest
 from ingot_chassis.testing.plugin import BackendsInUse
 from ingot_chassis.testing.servers import NatsServer, SessionServers
 
-from .deployments import ADMINISTRATOR, PATIENCE, WITH_DATABASE, BackingServers, Cluster, running
+from .deployments import ADMINISTRATOR, WITH_DATABASE, BackingServers, Cluster, running
+from .parts import PATIENCE
 
 PASSWORD = "what ann knows"
 POLL = 0.1

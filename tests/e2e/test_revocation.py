@@ -1,22 +1,27 @@
-"""Revocation: whatever came of a right, each URL that it opened is shut within 5 seconds of its end."""
+"""Revocation: whatever came of a right, each URL that it opened is shut within 5 seconds of its end, with NATS and without."""
 
 import asyncio
 import re
 import secrets
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from html import unescape
+from typing import NamedTuple
 
 import httpx
 import pytest
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
-from .deployments import ADMINISTRATOR, PATIENCE
+from .deployments import ADMINISTRATOR
+from .parts import PATIENCE
 
 PASSWORD = "what ann knows"
 REVOKED_WITHIN = 5.0
 VERIFIER = secrets.token_urlsafe(48)
 REDIRECT = "https://ci.example.org/cb"
+LIST_REFS = b"0014command=ls-refs\n0000"
+OF_GIT = {"Git-Protocol": "version=2", "Content-Type": "application/x-git-upload-pack-request"}
 
 
 @pytest.fixture
@@ -25,25 +30,38 @@ async def connect(deployment):
     async with AsyncExitStack() as stack:
 
         async def connect(**credential):
-            client = httpx.AsyncClient(base_url=deployment.url, timeout=60, **credential)
+            # A connection that was idle for longer may be closed by the server at the moment of a request.
+            limits = httpx.Limits(keepalive_expiry=1)
+            client = httpx.AsyncClient(base_url=deployment.url, timeout=60, limits=limits, **credential)
             return await stack.enter_async_context(client)
 
         yield connect
 
 
 @pytest.fixture
-async def administrator(connect):
-    return await connect(auth=ADMINISTRATOR)
+async def people(connect):
+    return People(connect, await connect(auth=ADMINISTRATOR))
 
 
-@pytest.fixture
-async def ann(connect, administrator):
-    return await connect(auth=(await new_person(administrator, "ann"), PASSWORD))
+class Door(NamedTuple):
+    """What a right opens: URLs for clients. ``revoke`` ends it; ``others`` stay open."""
+
+    opened: list[tuple[httpx.AsyncClient, list[str]]]
+    revoke: Callable[[], Awaitable[httpx.Response]]
+    others: tuple[tuple[httpx.AsyncClient, list[str]], ...] = ()
 
 
-@pytest.fixture
-async def bob(connect, administrator):
-    return await connect(auth=(await new_person(administrator, "bob"), PASSWORD))
+class People(NamedTuple):
+    """Makes clients."""
+
+    connect: Callable[..., Awaitable[httpx.AsyncClient]]
+    administrator: httpx.AsyncClient
+
+    async def person(self, name):
+        return await self.connect(auth=(await new_person(self.administrator, name), PASSWORD))
+
+    async def two(self):
+        return await self.person("ann"), await self.person("bob")
 
 
 async def new_person(administrator, name):
@@ -77,10 +95,13 @@ def urls_of(full_name):
         f"{api}/contents/README.md",
         f"{full_name}/archive/main.zip",
         f"{full_name}.git/info/refs?service=git-upload-pack",
+        f"{full_name}.git/git-upload-pack",
     ]
 
 
 async def status_of(client, url):
+    if url.endswith("/git-upload-pack"):  # what a clone that runs asks for next
+        return (await client.post(url, content=LIST_REFS, headers=OF_GIT)).status_code
     return (await client.get(url)).status_code
 
 
@@ -144,30 +165,72 @@ async def granted_token(connect, owner, person):
     return tokens.json()["access_token"]
 
 
-async def test_a_token_that_is_deleted(connect, ann):
+async def deleted_token(people):
+    ann = await people.person("ann")
     name, full_name = await login(ann), await new_repository(ann)
     token = (await ann.post(f"api/v1/users/{name}/tokens", json={"name": "t"})).json()
     urls = ["api/v1/user", f"api/v1/repos/{full_name}/hooks", *urls_of(full_name)]
-    for client in (
-        await connect(headers={"Authorization": f"token {token['sha1']}"}),
-        await connect(auth=(name, token["sha1"])),
-    ):
-        await require_open(client, urls)
-    assert (await ann.delete(f"api/v1/users/{name}/tokens/{token['id']}")).status_code == 204
-    await require_shut(client, urls)
+    by_header = await people.connect(headers={"Authorization": f"token {token['sha1']}"})
+    by_password = await people.connect(auth=(name, token["sha1"]))
+    return Door(
+        [(by_header, urls), (by_password, urls)],
+        lambda: ann.delete(f"api/v1/users/{name}/tokens/{token['id']}"),
+    )
 
 
-async def test_a_collaborator_who_is_removed(ann, bob):
+async def collaborator(people, permission):
+    """A repository, its owner, somebody else who may use it, and how that ends."""
+    ann, bob = await people.two()
     full_name, name = await new_repository(ann), await login(bob)
     path = f"api/v1/repos/{full_name}/collaborators/{name}"
-    assert (await ann.put(path, json={"permission": "admin"})).status_code == 204
-    urls = [f"api/v1/repos/{full_name}/hooks", *urls_of(full_name)]
-    await require_open(bob, urls)
-    assert (await ann.delete(path)).status_code == 204
-    await require_shut(bob, urls)
+    assert (await ann.put(path, json={"permission": permission})).status_code == 204
+    return full_name, ann, bob, lambda: ann.delete(path)
 
 
-async def test_a_member_who_leaves_a_team(ann, bob):
+async def removed_collaborator(people):
+    full_name, _, bob, remove = await collaborator(people, "admin")
+    return Door([(bob, [f"api/v1/repos/{full_name}/hooks", *urls_of(full_name)])], remove)
+
+
+async def watch(people):
+    """Somebody watches a repository and has been notified."""
+    full_name, ann, bob, remove = await collaborator(people, "read")
+    repository = f"api/v1/repos/{full_name}"
+    assert (await bob.put(f"{repository}/subscription")).status_code == 200
+    assert (await ann.post(f"{repository}/issues", json={"title": "two"})).status_code == 201
+    end = time.monotonic() + PATIENCE
+    while not (threads := (await bob.get("api/v1/notifications")).json()):
+        assert time.monotonic() < end
+        await asyncio.sleep(0.05)
+    urls = [
+        f"{repository}/subscription",
+        f"{repository}/notifications",
+        f"api/v1/notifications/threads/{threads[0]['id']}",
+    ]
+    return Door([(bob, urls)], remove)
+
+
+async def pull_request(people):
+    """Of somebody who has a fork: that stays, as a clone of it would."""
+    full_name, _, bob, remove = await collaborator(people, "read")
+    name = await login(bob)
+    assert (await bob.post(f"api/v1/repos/{full_name}/forks", json={})).status_code == 202
+    fork = f"api/v1/repos/{name}/{full_name.partition('/')[2]}"
+    end = time.monotonic() + PATIENCE
+    while await status_of(bob, f"{fork}/branches") != 200:
+        assert time.monotonic() < end
+        await asyncio.sleep(0.05)
+    file = {"content": "YQ==", "message": "Add a", "branch": "main", "new_branch": "topic"}
+    assert (await bob.post(f"{fork}/contents/a.txt", json=file)).status_code == 201
+    pull = {"title": "Add a", "head": f"{name}:topic", "base": "main"}
+    answer = await bob.post(f"api/v1/repos/{full_name}/pulls", json=pull)
+    assert answer.status_code == 201, answer.text
+    url = f"api/v1/repos/{full_name}/pulls/{answer.json()['number']}"
+    return Door([(bob, [url, f"{url}.diff", f"{url}/files", f"{url}/commits"])], remove, ((bob, [fork]),))
+
+
+async def left_team(people):
+    ann, bob = await people.two()
     org, name = f"acme-{secrets.token_hex(3)}", await login(bob)
     assert (await ann.post("api/v1/orgs", json={"username": org})).status_code == 201
     full_name = await new_repository(ann, f"orgs/{org}")
@@ -176,72 +239,109 @@ async def test_a_member_who_leaves_a_team(ann, bob):
     assert (await ann.put(f"api/v1/teams/{team}/repos/{full_name}")).status_code == 204
     member = f"api/v1/teams/{team}/members/{name}"
     assert (await ann.put(member)).status_code == 204
-    await require_open(bob, urls_of(full_name))
-    assert (await ann.delete(member)).status_code == 204
-    await require_shut(bob, urls_of(full_name))
+    return Door([(bob, urls_of(full_name))], lambda: ann.delete(member))
 
 
-async def test_a_team_that_has_all_repositories_no_longer(ann, bob):
+async def team_of_all_repositories(people):
+    ann, bob = await people.two()
     org, name = f"acme-{secrets.token_hex(3)}", await login(bob)
     assert (await ann.post("api/v1/orgs", json={"username": org})).status_code == 201
     body = {"name": "all", "permission": "read", "includes_all_repositories": True}
     team = (await ann.post(f"api/v1/orgs/{org}/teams", json=body)).json()["id"]
     assert (await ann.put(f"api/v1/teams/{team}/members/{name}")).status_code == 204
     urls = urls_of(await new_repository(ann, f"orgs/{org}"))
-    await require_open(bob, urls)
     change = {"includes_all_repositories": False}
-    assert (await ann.patch(f"api/v1/teams/{team}", json=change)).status_code == 200
-    await require_shut(bob, urls)
+    return Door([(bob, urls)], lambda: ann.patch(f"api/v1/teams/{team}", json=change))
 
 
-async def test_a_session_that_is_ended(connect, ann):
+async def ended_session(people):
+    ann = await people.person("ann")
     name, full_name = await login(ann), await new_repository(ann)
     archive = f"{full_name}/archive/main.zip"
-    ended, other = await connect(), await connect()
+    ended, other = await people.connect(), await people.connect()
     for browser in (other, ended):
         await sign_in(browser, name)
-        await require_open(browser, [archive])
     sessions = (await ann.get("api/v1/user/sessions")).json()
     assert len(sessions) == 2
-    assert (await ann.delete(f"api/v1/user/sessions/{sessions[0]['id']}")).status_code == 204
-    await require_shut(ended, [archive])
-    await require_open(other, [archive])
-
-
-async def test_a_grant_that_is_taken_back(connect, ann, bob):
-    full_name = await new_repository(bob)
-    token = await granted_token(connect, ann, await login(bob))
-    client = await connect(headers={"Authorization": f"Bearer {token}"})
-    urls = ["api/v1/user", *urls_of(full_name)]
-    await require_open(client, urls)
-    (grant,) = (await bob.get("api/v1/user/oauth2_grants")).json()
-    assert (await bob.delete(f"api/v1/user/oauth2_grants/{grant['id']}")).status_code == 204
-    await require_shut(client, urls)
-
-
-async def test_a_password_that_is_replaced(connect, administrator, ann, bob):
-    name, full_name = await login(bob), await new_repository(bob)
-    browser = await connect()
-    await sign_in(browser, name)
-    token = await granted_token(connect, ann, name)
-    client = await connect(headers={"Authorization": f"Bearer {token}"})
-    urls, of_browser = ["api/v1/user", *urls_of(full_name)], [f"{full_name}/archive/main.zip"]
-    await require_open(bob, urls)
-    await require_open(client, urls)
-    await require_open(browser, of_browser)
-    body = {"password": "another password"}
-    assert (await administrator.patch(f"api/v1/admin/users/{name}", json=body)).status_code == 200
-    await asyncio.gather(
-        require_shut(bob, urls), require_shut(client, urls), require_shut(browser, of_browser)
+    return Door(
+        [(ended, [archive])],
+        lambda: ann.delete(f"api/v1/user/sessions/{sessions[0]['id']}"),
+        ((other, [archive]),),
     )
 
 
-async def test_an_account_that_may_not_sign_in_any_more(connect, administrator, bob):
+async def grant(people):
+    """The token of an application."""
+    ann, bob = await people.two()
+    full_name = await new_repository(bob)
+    token = await granted_token(people.connect, ann, await login(bob))
+    client = await people.connect(headers={"Authorization": f"Bearer {token}"})
+    (one,) = (await bob.get("api/v1/user/oauth2_grants")).json()
+    return Door(
+        [(client, ["api/v1/user", *urls_of(full_name)])],
+        lambda: bob.delete(f"api/v1/user/oauth2_grants/{one['id']}"),
+    )
+
+
+async def replaced_password(people):
+    ann, bob = await people.two()
+    name, full_name = await login(bob), await new_repository(bob)
+    browser = await people.connect()
+    await sign_in(browser, name)
+    token = await granted_token(people.connect, ann, name)
+    client = await people.connect(headers={"Authorization": f"Bearer {token}"})
+    urls = ["api/v1/user", *urls_of(full_name)]
+    body = {"password": "another password"}
+    return Door(
+        [(bob, urls), (client, urls), (browser, [f"{full_name}/archive/main.zip"])],
+        lambda: people.administrator.patch(f"api/v1/admin/users/{name}", json=body),
+    )
+
+
+async def account_without_sign_in(people):
+    bob = await people.person("bob")
     name, full_name = await login(bob), await new_repository(bob)
     token = (await bob.post(f"api/v1/users/{name}/tokens", json={"name": "t"})).json()["sha1"]
-    client = await connect(headers={"Authorization": f"token {token}"})
-    urls = ["api/v1/user", *urls_of(full_name)]
-    await require_open(client, urls)
+    client = await people.connect(headers={"Authorization": f"token {token}"})
     body = {"prohibit_login": True}
-    assert (await administrator.patch(f"api/v1/admin/users/{name}", json=body)).status_code == 200
-    await require_shut(client, urls)
+    return Door(
+        [(client, ["api/v1/user", *urls_of(full_name)])],
+        lambda: people.administrator.patch(f"api/v1/admin/users/{name}", json=body),
+    )
+
+
+DOORS = [
+    deleted_token,
+    removed_collaborator,
+    watch,
+    pull_request,
+    left_team,
+    team_of_all_repositories,
+    ended_session,
+    grant,
+    replaced_password,
+    account_without_sign_in,
+]
+
+
+async def shut(doors):
+    """Revoke all rights at once, and wait until nothing is open."""
+    await asyncio.gather(*(require_open(*each) for door in doors for each in (*door.opened, *door.others)))
+    answers = await asyncio.gather(*(door.revoke() for door in doors))
+    assert all(answer.is_success for answer in answers), [answer.text for answer in answers]
+    await asyncio.gather(*(require_shut(*each) for door in doors for each in door.opened))
+    await asyncio.gather(*(require_open(*each) for door in doors for each in door.others))
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_what_is_revoked_opens_nothing(people, door):
+    await shut([await door(people)])
+
+
+async def test_what_is_revoked_opens_nothing_without_nats(deployment, people):
+    doors = await asyncio.gather(*(door(people) for door in DOORS))
+    await asyncio.to_thread(deployment.stop_nats)
+    try:
+        await shut(doors)
+    finally:
+        await asyncio.to_thread(deployment.start_nats)

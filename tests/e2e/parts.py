@@ -1,0 +1,90 @@
+"""One process of a deployment: started, waited for, stopped, killed, halted, and kept from its disk."""
+
+import os
+import resource
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import httpx
+
+PATIENCE = 150.0
+LOG_SHOWN = 20_000
+
+
+class Part:
+    """One process, its log, and the URL at which it says that it is ready."""
+
+    def __init__(self, command: Iterable[str], variables: Mapping[str, str], *, url: str, log: Path) -> None:
+        self.url = url
+        self._command, self._log = list(command), log
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("INGOT_")}
+        self._environment = environment | dict(variables)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def begin(self) -> None:
+        """Start it without waiting."""
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command, env=self._environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            )
+
+    def wait_ready(self) -> None:
+        deadline = time.monotonic() + PATIENCE
+        with httpx.Client(timeout=5) as client:  # one for all tries: a new one costs 50 ms of the processor
+            while True:
+                assert self._process is not None
+                assert self._process.poll() is None, (
+                    f"{self._log.stem} ended while starting:\n{self.log_end()}"
+                )
+                try:
+                    if client.get(f"{self.url}readyz").status_code == 200:
+                        return
+                except httpx.TransportError:
+                    pass
+                assert time.monotonic() < deadline, f"{self._log.stem} does not answer:\n{self.log_end()}"
+                time.sleep(0.02)
+
+    def wait_done(self) -> None:
+        """For a process that ends by itself."""
+        assert self._process is not None
+        assert self._process.wait(PATIENCE) == 0, f"{self._log.stem} failed:\n{self.log_end()}"
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def send_signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+
+    def limit_files(self, *, full: bool) -> None:
+        """Let files have any size, or none at all: what any user may ask for, and to a process a disk that is full."""
+        if self._process is not None:
+            most = resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE)[1]
+            resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, (0 if full else most, most))
+
+    def stop(self) -> int:
+        """Its exit code; negative for a signal."""
+        if self._process is None:
+            return 0
+        if self._process.poll() is None:
+            self._process.terminate()
+        try:
+            return self._process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+    def output_of(self, *arguments: str) -> str:
+        """What another command prints, with the program and the settings of this process. Raises CalledProcessError."""
+        command = [*self._command[:3], *arguments]
+        return subprocess.run(
+            command, env=self._environment, stdout=subprocess.PIPE, text=True, check=True
+        ).stdout
+
+    def log_end(self) -> str:
+        return self._log.read_text(errors="replace")[-LOG_SHOWN:]
