@@ -76,17 +76,17 @@ class OrganizationPages:
 
         Whom the API refuses its teams sees none of its settings: the page is that refusal.
         """
-        found = await gather(
+        results = await gather(
             self.forge.get("identity", self.api("teams"), limit=1),
             self.forge.get("identity", self.api()),
             self._is_owner(),
             *questions,
             return_exceptions=True,
         )
-        for answer in found:
+        for answer in results:
             if isinstance(answer, BaseException):
                 raise answer
-        _, self._organization, is_owner, *answers = found
+        _, self._organization, is_owner, *answers = results
         self.is_owner = bool(is_owner)
         return answers
 
