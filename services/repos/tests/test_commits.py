@@ -4,7 +4,7 @@ import pytest
 from pygit2.enums import FileMode
 
 from ingot_chassis.testing.service import count_statements
-from ingot_repos.git.history import HistoryFilter, history_page
+from ingot_repos.git.history import WALKED, HistoryFilter, history_page
 from ingot_repos.git.read_cache import SharedCache
 
 from .code_world import opened, repository_with_history
@@ -90,7 +90,9 @@ async def test_an_account_with_the_address_is_named(world, ann, app):
     assert (await world.user(0, "").get(f"{L}?sha=other")).json()[0]["author"]["email"] == ""
 
 
-async def test_filters_of_the_history(ann, app):
+@pytest.mark.parametrize("walked", [1, WALKED])
+async def test_filters_of_the_history(ann, app, monkeypatch, walked):
+    monkeypatch.setattr("ingot_repos.git.history.WALKED", walked)
     for query, expected in FILTERS:
         assert shas(await ann.get(f"{L}?{query}")) == [app[name] for name in expected], query
 
@@ -118,7 +120,9 @@ async def test_following_links_reads_every_commit_once(world, ann, app):
         assert len(set(listed)) == len(listed) == (count if path else count + 3)
 
 
-async def test_paths_are_followed_as_git_follows_them(world, ann, app):
+@pytest.mark.parametrize("walked", [1, WALKED])
+async def test_paths_are_followed_as_git_follows_them(world, ann, app, monkeypatch, walked):
+    monkeypatch.setattr("ingot_repos.git.history.WALKED", walked)
     repo = opened(world, app["id"])
     a = commit(repo, {"a": b"1", "d/b": b"1"}, message="a")
     b = commit(repo, {"a": b"2", "d/b": b"1"}, [a], "b")
@@ -158,6 +162,19 @@ async def test_a_history_that_is_too_long_is_counted_as_far_as_one_looks(world, 
     assert page(10, 2) == (2, 13, True)
     assert page(20, 10) == (3, 23, False)
     assert page(0, 2) == (2, 23, True)
+
+
+async def test_what_changed_a_path_is_found_by_git_where_the_history_is_long(
+    world, app, monkeypatch, git_log
+):
+    monkeypatch.setattr("ingot_repos.git.history.WALKED", 50)
+    repo, tip = opened(world, app["id"]), app["third"]
+    for number in range(60):
+        tip = commit(repo, {"n": b"%d" % number, "rare": b"%d" % (number // 55)}, [tip])
+    only_rare = HistoryFilter(path="rare")
+    listed = history_page(repo, tip, only_rare, offset=1, limit=1, totals=SharedCache())
+    assert [info.message for info in listed.commits] == ["x\n"]
+    assert (listed.total, listed.more, len(list(git_log))) == (2, False, 1)
 
 
 async def test_one_commit_by_branch_tag_or_id(ann, app):

@@ -6,11 +6,13 @@ A count goes as far as `COUNTED` commits beyond what is asked for; a history tha
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pygit2
 
+from ingot_repos.git.command import GitArgs, clean_environment, run_git
 from ingot_repos.git.commits import CommitInfo, describe, find_commit
-from ingot_repos.git.errors import ObjectNotFound
+from ingot_repos.git.errors import GitFailed, GitTimedOut, ObjectNotFound, OutputTooLarge
 from ingot_repos.git.named_refs import named_ref
 from ingot_repos.git.read_cache import ReadCache, SharedCache
 from ingot_repos.git.signatures import CommitSignature, commit_signatures
@@ -20,6 +22,9 @@ COUNTED = 20_000
 """Commits that are read only to count them."""
 LONGEST_WALK = 200_000
 """Commits that are read in any case; older ones are not listed."""
+WALKED = 2_000
+"""Commits that are read here for one path. Then git goes on, which knows from the commit-graph what most of them change."""
+_GIT_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +111,16 @@ def history_page(
     count, end = 0, offset + limit
     uncounted = False
     for steps, commit in enumerate(_walk(repo, tip, history_filter)):
+        if steps == WALKED and (every := _listed_by_git(repo, start, history_filter)) is not None:
+            totals.put((start, history_filter), len(every))
+            listed = tuple(describe(find_commit(repo, oid)) for oid in every[offset:end])
+            return HistoryPage(listed, len(every), len(every) > end)
         if count >= end and (total is not None or steps >= counted):
             uncounted = total is None
             break
         if steps >= LONGEST_WALK:
             break
-        if commit is not None and _is_between(commit, history_filter):
+        if commit is not None and _is_between(commit.commit_time, history_filter):
             if offset <= count < end:
                 page.append(commit)
             count += 1
@@ -123,9 +132,28 @@ def history_page(
     return HistoryPage(tuple(describe(commit) for commit in page), total, total > offset + len(page))
 
 
-def _is_between(commit: pygit2.Commit, history_filter: HistoryFilter) -> bool:
+def _listed_by_git(repo: pygit2.Repository, start: str, history_filter: HistoryFilter) -> list[str] | None:
+    """The ids of all commits that fit a filter with a path; None without a path, or if git needs too long."""
+    if not history_filter.path or "\n" in history_filter.path:
+        return None
+    lines = [start, *(f"^{oid}" for oid in history_filter.hidden), "--", history_filter.path, ""]
+    try:
+        output = run_git(
+            GitArgs("rev-list", ("--timestamp", f"--max-count={LONGEST_WALK}", "--stdin")),
+            git_dir=Path(repo.path),
+            stdin="\n".join(lines).encode(),
+            environment=clean_environment({"GIT_LITERAL_PATHSPECS": "1"}),
+            time_limit=_GIT_SECONDS,
+        )
+    except (GitFailed, GitTimedOut, OutputTooLarge):
+        return None
+    commits = (line.split() for line in output.decode().splitlines())
+    return [oid for seconds, oid in commits if _is_between(int(seconds), history_filter)]
+
+
+def _is_between(seconds: int, history_filter: HistoryFilter) -> bool:
     since, until = history_filter.since, history_filter.until
-    return (since is None or commit.commit_time >= since) and (until is None or commit.commit_time <= until)
+    return (since is None or seconds >= since) and (until is None or seconds <= until)
 
 
 def _walk(
