@@ -108,8 +108,8 @@ class PreparedQuery(Generic[_R]):
                 return cast("Sequence[_R]", rows)
             except _DRIVER_FAILURES as error:
                 _raise_if_final(db, driver, error)
-        elif (found := await self._read_sqlite(db, values, only_first=False)) is not None:
-            return found
+        elif (rows_here := await self._read_sqlite(db, values, only_first=False)) is not None:
+            return rows_here
         return cast("Sequence[_R]", (await db.execute(self._statement, values)).all())
 
     async def _read_sqlite(

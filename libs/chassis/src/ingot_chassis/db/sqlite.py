@@ -62,8 +62,8 @@ class SqliteStatement:
 
     def values(self, by_name: dict[str, Any]) -> list[Any]:
         """In the order of the text. Raises KeyError for one that is missing."""
-        given = {**self._constants, **by_name}
-        return [convert(given[name]) if convert else given[name] for name, convert in self._binds]
+        values = {**self._constants, **by_name}
+        return [convert(values[name]) if convert else values[name] for name, convert in self._binds]
 
     def row(self, columns: tuple[Any, ...]) -> Sequence[Any]:
         """The values of a row."""
