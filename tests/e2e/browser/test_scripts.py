@@ -40,6 +40,14 @@ async def test_a_comment_is_looked_at_and_sent(deployment, tmp_path, javascript)
             await person.page.call("Input.dispatchKeyEvent", type=kind, key="Escape", code="Escape")
         assert await person.page.value("window.control.parentElement.open") != javascript
         assert not person.page.complaints
+        if javascript:
+            await person.visit(f"{ADMINISTRATOR[0]}/{name}/issues/1")
+            network = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+            await person.page.call("Network.emulateNetworkConditions", offline=True, **network)
+            await person.write("Comment", "Is anybody there?")
+            await person.press("Comment", within="button")
+            await person.read("The site does not answer.")
+            assert await person.page.value("document.querySelector('#body').value") == "Is anybody there?"
         assert all(
             address.startswith((deployment.url, "about:", "data:")) for address in person.page.requests
         )

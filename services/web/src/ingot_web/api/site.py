@@ -5,12 +5,12 @@ from litestar import Response, get
 from ingot_chassis.errors import NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.request import WebRequest
-from ingot_web.core.templates import STATIC
+from ingot_web.core.templates import SCRIPTS, STATIC
 
 ASSETS = {
     "style.css": ("text/css", (STATIC / "style.css").read_bytes()),
     "icon.svg": ("image/svg+xml", (STATIC / "icon.svg").read_bytes()),
-    **{name: ("text/javascript", (STATIC / name).read_bytes()) for name in ("htmx.min.js", "menus.js")},
+    **{name: ("text/javascript", (STATIC / name).read_bytes()) for name in SCRIPTS},
 }
 OTHER_NAMES = {"/user/login": "/login", "/repo/migrate": "/repo/create", "/-/admin": "/admin"}
 """Addresses of Gitea that old texts have, and ours."""

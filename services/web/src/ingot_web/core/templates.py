@@ -16,6 +16,7 @@ from ingot_web.core.highlighting import code_rows
 
 FOLDER = Path(__file__).parent.parent
 STATIC = FOLDER / "static"
+SCRIPTS = ("htmx.min.js", "menus.js", "failures.js")
 _UNITS = ((365 * 86400, "year"), (30 * 86400, "month"), (86400, "day"), (3600, "hour"), (60, "minute"))
 
 
@@ -44,7 +45,7 @@ class Templates:
             "public_url": public_url,
             "root": root,
             "style": _address(root, "style.css"),
-            "scripts": [_address(root, name) for name in ("htmx.min.js", "menus.js")],
+            "scripts": [_address(root, name) for name in SCRIPTS],
             "query": urlencode,
             "time_element": time_element,
             "code_rows": code_rows,
