@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from cryptography.fernet import Fernet
 
@@ -49,14 +49,14 @@ class Deployment(Protocol):
     def resume(self, part: str) -> None:
         """Let a halted process go on."""
 
+    def nats_url(self) -> str:
+        """Where its NATS is now."""
+
     def stop_nats(self) -> None:
         """Let NATS answer nobody."""
 
     def start_nats(self) -> None:
         """Let it answer again."""
-
-    def limit_files(self, part: str, *, full: bool) -> None:
-        """Let one process, and those that it starts, write to no file, or to every file again."""
 
     def serve_ssh(self) -> int:
         """Let somebody listen for git over SSH, and give the port."""
@@ -124,12 +124,16 @@ class Standalone:
     def start_nats(self) -> None:
         self._signal_nats(signal.SIGCONT)
 
-    def _signal_nats(self, number: signal.Signals) -> None:
-        """Ingot starts its NATS, and notes which process that is."""
-        os.kill(json.loads((self._data / "nats" / "running.json").read_bytes())["pid"], number)
+    def nats_url(self) -> str:
+        return str(self._nats()["url"])
 
-    def limit_files(self, _part: str, *, full: bool) -> None:
-        self._ingot.limit_files(full=full)
+    def _signal_nats(self, number: signal.Signals) -> None:
+        os.kill(self._nats()["pid"], number)
+
+    def _nats(self) -> dict[str, Any]:
+        """What Ingot notes of the NATS that it started."""
+        noted: dict[str, Any] = json.loads((self._data / "nats" / "running.json").read_bytes())
+        return noted
 
     def serve_ssh(self) -> int:
         return self._ssh_port
@@ -250,6 +254,9 @@ class Cluster:
         for replica in self._parts[part]:
             replica.send_signal(signal.SIGCONT)
 
+    def nats_url(self) -> str:
+        return self.backing_servers.nats_url
+
     def stop_nats(self) -> None:
         assert self.backing_servers.nats is not None
         self.backing_servers.nats.kill()
@@ -257,10 +264,6 @@ class Cluster:
     def start_nats(self) -> None:
         assert self.backing_servers.nats is not None
         self.backing_servers.nats.start()
-
-    def limit_files(self, part: str, *, full: bool) -> None:
-        for replica in self._parts[part]:
-            replica.limit_files(full=full)
 
     def shard_of(self, repository_id: int) -> str:
         """The shard that has the files of a repository."""

@@ -1,7 +1,6 @@
-"""One process of a deployment: started, waited for, stopped, killed, halted, and kept from its disk."""
+"""One process of a deployment: started, waited for, stopped, killed and halted."""
 
 import os
-import resource
 import signal
 import subprocess
 import time
@@ -60,12 +59,6 @@ class Part:
     def send_signal(self, number: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(number)
-
-    def limit_files(self, *, full: bool) -> None:
-        """Let files have any size, or none at all: what any user may ask for, and to a process a disk that is full."""
-        if self._process is not None:
-            most = resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE)[1]
-            resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, (0 if full else most, most))
 
     def stop(self) -> int:
         """Its exit code; negative for a signal."""

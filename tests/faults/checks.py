@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import nats
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
@@ -18,7 +19,7 @@ from ingot_chassis.testing.receiver import ReceivedRequest
 
 from ..e2e.deployments import ADMINISTRATOR  # noqa: TID252 - the folder above is no package with a name
 from ..e2e.history import git, refs  # noqa: TID252
-from .load import OWNER, REPOSITORIES, Ledger
+from .load import FORKS, OWNER, REPOSITORIES, Ledger
 
 SETTLED_SECONDS = 15
 """Nothing waits for longer once everything is up."""
@@ -47,11 +48,28 @@ async def rows(url: str, query: str) -> list[Any]:
         await engine.dispose()
 
 
-async def wait_settled(databases: Mapping[str, str]) -> float:
+async def events_on_their_way(nats_url: str) -> dict[str, int]:
+    """By consumer, how many events it has not acknowledged yet, where there are any."""
+    client = await nats.connect(nats_url)
+    try:
+        jetstream = client.jetstream()
+        consumers = [
+            consumer
+            for stream in await jetstream.streams_info()
+            for consumer in await jetstream.consumers_info(str(stream.config.name))
+        ]
+    finally:
+        await client.close()
+    counts = {each.name: (each.num_pending or 0) + (each.num_ack_pending or 0) for each in consumers}
+    return {f"events for {name}": count for name, count in counts.items() if count}
+
+
+async def wait_settled(databases: Mapping[str, str], nats_url: str) -> float:
     """Seconds until nothing waits any more. Raises AssertionError with the rows that do."""
     start = time.monotonic()
     while True:
-        waiting = {
+        waiting: dict[str, object] = dict(await events_on_their_way(nats_url))
+        waiting |= {
             f"{service}: {what}": found
             for service, table in WAITING.items()
             for what in table
@@ -194,13 +212,14 @@ class Checker:
                 self._expect(f"the tip of {branch} in {name} was told", tips.get(branch) in later, True)
 
     async def _forks(self) -> None:
+        self._expect("forks were made and deleted", bool(self._ledger.deleted), True)
         for name, parent in self._ledger.forks.items():
-            answer = await self._client.get(f"repos/{OWNER}/{name}")
+            answer = await self._client.get(f"repos/{FORKS}/{name}")
             self._expect(f"the fork {name}", (answer.status_code, answer.json().get("fork")), (200, True))
             self._expect(f"its parent {parent}", answer.json().get("parent", {}).get("name"), parent)
         for name in self._ledger.deleted:
             self._expect(
-                f"{name}, deleted", (await self._client.get(f"repos/{OWNER}/{name}")).status_code, 404
+                f"{name}, deleted", (await self._client.get(f"repos/{FORKS}/{name}")).status_code, 404
             )
 
     async def _disk(self) -> None:

@@ -21,6 +21,8 @@ from ..e2e.history import GitFailed, commit_file, git  # noqa: TID252
 
 OWNER = ADMINISTRATOR[0]
 REPOSITORIES = ("one", "two")
+FORKS = "forks"
+"""The organization that has them."""
 EVENTS = ["push", "issues_only", "issue_comment", "pull_request_only"]
 REQUEST_SECONDS = 40
 PAUSE = 0.2
@@ -60,10 +62,13 @@ class Load:
         self._folder, self._hook_url = folder, hook_url
         self._ending = asyncio.Event()
         self._token = ""
+        self._gone: set[str] = set()
+        """Forks that were deleted, or never there."""
 
     async def prepare(self) -> None:
         token = await self._request("POST", f"users/{OWNER}/tokens", {"name": "load"}, auth=ADMINISTRATOR)
         self._token = token.json()["sha1"]
+        await self._request("POST", "orgs", {"username": FORKS})
         for name in REPOSITORIES:
             await self.create(name)
             config = {"url": f"{self._hook_url}/{name}", "content_type": "json"}
@@ -154,24 +159,34 @@ class Load:
 
     async def _fork_and_delete(self) -> Any:
         for number in itertools.count():
-            yield partial(self._fork, f"fork-{number}")
-            yield partial(self._delete, f"fork-{number - 1}")
+            name = f"fork-{number}"
+            yield partial(self._fork, name)
+            while name not in self._gone:  # an organization has one fork of a repository at a time
+                yield partial(self._delete, name)
 
     async def _fork(self, name: str) -> None:
-        await self._request("POST", f"repos/{OWNER}/{REPOSITORIES[0]}/forks", {"name": name})
+        new = {"name": name, "organization": FORKS}
+        await self._request("POST", f"repos/{OWNER}/{REPOSITORIES[0]}/forks", new)
         self.ledger.forks[name] = REPOSITORIES[0]
 
     async def _delete(self, name: str) -> None:
-        if name not in self.ledger.forks:
-            return
-        del self.ledger.forks[name]  # without an answer it may be there or not
-        await self._request("DELETE", f"repos/{OWNER}/{name}")
-        self.ledger.deleted.append(name)
+        was_there = self.ledger.forks.pop(name, None)  # without an answer it may be there or not
+        answer = await self._request("DELETE", f"repos/{FORKS}/{name}", accepted=404)
+        self._gone.add(name)
+        if was_there and answer.status_code != 404:
+            self.ledger.deleted.append(name)
 
     async def _request(
-        self, method: str, path: str, body: Any = None, *, auth: Any = None, until_ready: bool = False
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        auth: Any = None,
+        until_ready: bool = False,
+        accepted: int | None = None,
     ) -> httpx.Response:
-        """A success. Raises Unanswered. ``until_ready``: what is not ready yet is asked for again."""
+        """A success, or ``accepted``. Raises Unanswered. ``until_ready``: what is not ready yet is asked for again."""
         headers = {} if auth else {"authorization": f"token {self._token}"}
         url = f"{self.url}api/v1/"
         async with httpx.AsyncClient(base_url=url, timeout=REQUEST_SECONDS, verify=TLS) as client:
@@ -187,7 +202,7 @@ class Load:
                 if answer.status_code == 405 and until_ready and not self._ending.is_set():
                     await asyncio.sleep(PAUSE)
                     continue
-                if answer.is_success:
+                if answer.is_success or answer.status_code == accepted:
                     return answer
                 if answer.status_code not in (404, 405, 409, 429):
                     self.ledger.unexpected.append(f"{method} {path}: {answer.status_code} {answer.text}")

@@ -8,13 +8,13 @@ import os
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import pytest
 
-from ingot_chassis.testing.plugin import BackendsInUse
-from ingot_chassis.testing.servers import NatsServer, SessionServers
+from ingot_chassis.testing.servers import SessionServers
 
 from ..e2e.deployments import (  # noqa: TID252 - the folder above is no package with a name
     WITH_DATABASE,
@@ -27,38 +27,47 @@ from ..e2e.deployments import (  # noqa: TID252 - the folder above is no package
 from .checks import Checker, wait_settled
 from .databases import cut_off
 from .load import Load
+from .servers import own_postgres, own_redis
 
-FAULTS = int(os.environ.get("INGOT_FAULTS", "4"))
+FAULTS = int(os.environ.get("INGOT_FAULTS", "0"))
+"""How many; 0 for each kind once."""
 SEED = int(os.environ.get("INGOT_FAULTS_SEED", "20171201"))
 CALM = (0.5, 2.5)
 """Seconds between two faults."""
 HALTED = 2.0
+START = 3.0
+"""Within that time a part that starts is killed again."""
+
+
+class Server(Protocol):
+    """What a deployment stands on: killed, and started again on its data."""
+
+    def start(self) -> None: ...
+
+    def kill(self) -> None: ...
 
 
 class Stage(NamedTuple):
-    """What runs: its parts, its databases, and the folder of repositories. ``nats`` is None where Ingot starts it."""
+    """What runs: its parts, its databases, and the folder of repositories. Ingot in one process has no ``servers``."""
 
     deployment: Deployment
     databases: dict[str, str]
     storage: Path
-    nats: NatsServer | None
+    servers: dict[str, Server]
 
 
 @pytest.fixture
-def cluster(
-    session_servers: SessionServers, database_backends: BackendsInUse, worker_id: str, tmp_path: Path
-) -> Iterator[Stage]:
-    """A process for each service, on PostgreSQL, Redis and a NATS of its own."""
+def cluster(session_servers: SessionServers, tmp_path: Path) -> Iterator[Stage]:
+    """A process for each service, on a PostgreSQL, a Redis and a NATS of its own."""
     nats = session_servers.own_nats()
-    number = 150 + int(worker_id.removeprefix("gw") if worker_id != "master" else 0)
-    urls = {service: database_backends["postgresql"].empty() for service in WITH_DATABASE}
-    servers = BackingServers(
-        database_urls=urls, nats_url=nats.url, redis_url=f"{session_servers.redis()}/{number}"
-    )
-    deployment = Cluster(tmp_path, servers)
+    redis, redis_url = own_redis(session_servers.folder)
+    postgres, urls = own_postgres(session_servers.folder, WITH_DATABASE)
+    deployment = Cluster(tmp_path, BackingServers(database_urls=urls, nats_url=nats.url, redis_url=redis_url))
+    servers = {"nats": nats, "redis": redis, "postgresql": postgres}
     with running(deployment):
-        yield Stage(deployment, urls, tmp_path / "shard-0", nats)
-    nats.stop()
+        yield Stage(deployment, urls, tmp_path / "shard-0", servers)
+    for server in servers.values():
+        server.stop()
 
 
 @pytest.fixture
@@ -68,45 +77,64 @@ def one_process(tmp_path: Path) -> Iterator[Stage]:
     data = tmp_path / "data"
     urls = {service: f"sqlite+aiosqlite:///{data}/{service}.db" for service in WITH_DATABASE}
     with running(deployment):
-        yield Stage(deployment, urls, data / "repositories", None)
+        yield Stage(deployment, urls, data / "repositories", {})
 
 
 Fault = Callable[[], Awaitable[None]]
 
 
-def faults_of(stage: Stage, chance: random.Random) -> Iterator[tuple[str, Fault]]:
-    """Without end, the kinds in turn and the process by chance."""
-    deployment = stage.deployment
+class Faults:
+    """The kinds of faults of one stage; which part each hits is by chance."""
 
-    async def kill(*parts: str) -> None:
-        for part in parts:
-            await asyncio.to_thread(deployment.kill, part)
-        await asyncio.gather(*(asyncio.to_thread(deployment.restart, part) for part in parts))
+    def __init__(self, stage: Stage, chance: random.Random) -> None:
+        self._deployment, self._servers, self._chance = stage.deployment, stage.servers, chance
+        self._databases = stage.databases
 
-    async def halt(part: str) -> None:
-        deployment.halt(part)
-        await asyncio.sleep(HALTED)
-        deployment.resume(part)
+    def round(self) -> list[tuple[str, Fault]]:
+        """Each kind once, in an order by chance."""
+        parts, chance = self._deployment.parts, self._chance
+        killed, halted, starting = (chance.choice(parts) for _ in range(3))
+        kinds: list[tuple[str, Fault]] = [
+            (f"kill {killed}", partial(self._kill, killed)),
+            (f"halt {halted}", partial(self._halt, halted)),
+            (f"kill {starting} while it starts", partial(self._kill_while_starting, starting)),
+        ]
+        if len(parts) > 1:
+            both = chance.sample(parts, 2)
+            kinds.append((f"kill {both[0]} and {both[1]}", partial(self._kill, *both)))
+        if self._servers:
+            kinds += [(f"kill {name}", partial(self._kill, name)) for name in self._servers]
+            pair = (chance.choice(parts), chance.choice(list(self._servers)))
+            kinds.append((f"kill {pair[0]} and {pair[1]}", partial(self._kill, *pair)))
+            kinds.append(("cut off the databases", partial(cut_off, self._databases.values(), HALTED)))
+        chance.shuffle(kinds)
+        return kinds
 
-    async def kill_nats() -> None:
-        assert stage.nats is not None
-        await asyncio.to_thread(stage.nats.kill)
-        await asyncio.sleep(HALTED)
-        await asyncio.to_thread(stage.nats.start)
-
-    while True:
-        one, other = (
-            chance.sample([*deployment.parts, ""], 2)[:2]
-            if len(deployment.parts) > 1
-            else (*deployment.parts, "")
+    async def _kill(self, *names: str) -> None:
+        servers = [self._servers[name] for name in names if name in self._servers]
+        parts = [name for name in names if name not in self._servers]
+        await asyncio.gather(
+            *(asyncio.to_thread(server.kill) for server in servers),
+            *(asyncio.to_thread(self._deployment.kill, part) for part in parts),
         )
-        one, other = (one or other), (other or one)
-        yield f"kill {one}", lambda p=one: kill(p)
-        yield f"halt {other}", lambda p=other: halt(p)
-        if stage.nats is not None:
-            yield "kill nats", kill_nats
-            yield "cut off the databases", lambda: cut_off(stage.databases.values(), HALTED)
-            yield f"kill {one} and {other}", lambda p={one, other}: kill(*p)
+        if servers:
+            await asyncio.sleep(HALTED)
+        # At once: no part is ready before its database is.
+        await asyncio.gather(
+            *(asyncio.to_thread(server.start) for server in servers),
+            *(asyncio.to_thread(self._deployment.restart, part) for part in parts),
+        )
+
+    async def _kill_while_starting(self, part: str) -> None:
+        await asyncio.to_thread(self._deployment.kill, part)
+        self._deployment.begin(part)
+        await asyncio.sleep(self._chance.uniform(0, START))
+        await self._kill(part)
+
+    async def _halt(self, part: str) -> None:
+        self._deployment.halt(part)
+        await asyncio.sleep(HALTED)
+        self._deployment.resume(part)
 
 
 @pytest.mark.parametrize("mode", ["one_process", "cluster"])
@@ -114,24 +142,28 @@ async def test_nothing_acknowledged_is_lost_whatever_fails(request, mode, tmp_pa
     stage: Stage = request.getfixturevalue(mode)
     load = Load(stage.deployment.url, tmp_path, receiver.url)
     await load.prepare()
-    chance, done = random.Random(SEED), []
+    chance = random.Random(SEED)
+    faults = Faults(stage, chance)
+    kinds = len(faults.round())
+    done = 0
     work = asyncio.create_task(load.run())
     start = time.monotonic()
-    for _, (name, fault) in zip(range(FAULTS), faults_of(stage, chance), strict=False):
-        await asyncio.sleep(chance.uniform(*CALM))
-        print(f"{time.monotonic() - start:.1f} s: {name}")
-        await fault()
-        done.append(name)
+    while done < (FAULTS or kinds):
+        for name, fault in faults.round()[: (FAULTS or kinds) - done]:
+            await asyncio.sleep(chance.uniform(*CALM))
+            print(f"{time.monotonic() - start:.1f} s: {name}")
+            await fault()
+            done += 1
     await asyncio.sleep(CALM[1])
     load.end()
     await work
 
-    settled = await wait_settled(stage.databases)
+    settled = await wait_settled(stage.databases, stage.deployment.nats_url())
     checker = Checker(stage.deployment.url, load.ledger, stage.databases, stage.storage)
     await checker.run(list(receiver.requests))
     ledger = load.ledger
     print(
-        f"{mode}: {len(done)} faults, {ledger.acknowledged} acknowledged, {ledger.unanswered} unanswered, "
+        f"{mode}: {done} faults, {ledger.acknowledged} acknowledged, {ledger.unanswered} unanswered, "
         f"{len(receiver.requests)} requests of hooks, {checker.checked} checks, settled in {settled:.1f} s"
     )
     assert not checker.wrong, "\n".join(checker.wrong)

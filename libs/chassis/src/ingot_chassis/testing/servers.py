@@ -208,7 +208,7 @@ class SessionServers:
             f'dir {folder}\nsave ""\nappendonly no\n'
         )
         process = GuardedProcess([str(program), str(configuration)], session=self.folder, folder=folder)
-        process.wait_until(partial(_redis_answers, port, password))
+        process.wait_until(partial(redis_answers, port, password))
         process.let_go()
         return f"redis://:{password}@127.0.0.1:{port}"
 
@@ -274,7 +274,7 @@ class SessionServers:
         if owner:
             for path in (folder, secret):
                 os.chown(path, owner.user, owner.group)
-        _init_postgres(programs, version, folder, owner)
+        init_postgres(programs, version, folder, owner)
         data = folder / "data"
         with (data / "postgresql.conf").open("a") as configuration:
             configuration.writelines(
@@ -288,7 +288,7 @@ class SessionServers:
             stop_signal=signal.SIGQUIT,  # at once, without waiting for clients or writing a checkpoint
         )
         url = f"postgresql://postgres:{password}@127.0.0.1:{port}/postgres"
-        process.wait_until(partial(_postgres_answers, url))
+        process.wait_until(partial(postgres_answers, url))
         process.let_go()
         return url
 
@@ -323,7 +323,7 @@ def _first_usable(name: str, programs: Iterable[Program], start: Callable[[Progr
     raise ServerError(f"no usable {name}: {tried}")
 
 
-def _init_postgres(programs: Path, version: int, folder: Path, owner: Owner | None) -> None:
+def init_postgres(programs: Path, version: int, folder: Path, owner: Owner | None) -> None:
     # Text is compared by code point but folded as Unicode, wherever the tests run.
     locale = (
         ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
@@ -356,7 +356,7 @@ def _nats_answers(port: int, name: str) -> bool:
     return greeting.startswith(b"INFO ") and json.loads(greeting[5:])["server_name"] == name
 
 
-def _redis_answers(port: int, password: str) -> bool:
+def redis_answers(port: int, password: str) -> bool:
     with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
         connection.sendall(f"AUTH {password}\r\n".encode())
         return connection.recv(64).startswith(b"+OK")
@@ -370,7 +370,7 @@ def _s3_answers(port: int) -> bool:
     return False
 
 
-def _postgres_answers(url: str) -> bool:
+def postgres_answers(url: str) -> bool:
     import asyncpg
 
     async def connect() -> None:

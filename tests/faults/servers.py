@@ -1,0 +1,111 @@
+"""A PostgreSQL and a Redis of one test alone: they are killed, and started again on their data and ports."""
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Collection
+from functools import partial
+from pathlib import Path
+
+from ingot_chassis.testing.binaries import postgres_owner, postgres_programs, redis_programs
+from ingot_chassis.testing.databases import AdminConnection
+from ingot_chassis.testing.processes import GuardedProcess, Owner, ServerError, free_port
+from ingot_chassis.testing.servers import POSTGRES_SETTINGS, init_postgres, postgres_answers, redis_answers
+
+PATIENCE = 30.0
+# What it has acknowledged survives a kill. It need not survive a power cut, so it waits for no disk.
+SETTINGS = POSTGRES_SETTINGS | {
+    "synchronous_commit": "on",
+    "full_page_writes": "on",
+    "max_connections": "200",
+}
+
+
+class OwnServer:
+    """One server; whoever starts it stops it."""
+
+    def __init__(
+        self,
+        session: Path,
+        folder: Path,
+        command: list[str],
+        answers: Callable[[], bool],
+        owner: Owner | None = None,
+    ) -> None:
+        self._session, self._folder, self._command = session, folder, command
+        self._answers, self._owner = answers, owner
+        self._process: GuardedProcess | None = None
+
+    def start(self) -> None:
+        """Returns when it answers. Raises ServerError."""
+        deadline = time.monotonic() + PATIENCE
+        while self._process is None:
+            process = GuardedProcess(
+                self._command, session=self._session, folder=self._folder, owner=self._owner
+            )
+            try:
+                process.wait_until(self._answers)
+            except ServerError:
+                # PostgreSQL starts only when all processes of the killed one have ended.
+                if time.monotonic() > deadline:
+                    raise
+            else:
+                self._process = process
+
+    def kill(self) -> None:
+        """End it with SIGKILL."""
+        if self._process is not None:
+            self._process.kill()
+            self._process = None
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.stop()
+            self._process = None
+
+
+def own_redis(session: Path) -> tuple[OwnServer, str]:
+    """A Redis that runs, and its URL."""
+    folder = session / f"redis-{secrets.token_hex(4)}"
+    folder.mkdir()
+    port, password = free_port(), secrets.token_hex(16)
+    configuration = folder / "redis.conf"
+    configuration.touch(mode=0o600)
+    configuration.write_text(
+        f'bind 127.0.0.1\nport {port}\nrequirepass {password}\ndir {folder}\nsave ""\nappendonly yes\n'
+    )
+    program = next(redis_programs())
+    server = OwnServer(
+        session, folder, [str(program), str(configuration)], partial(redis_answers, port, password)
+    )
+    server.start()
+    return server, f"redis://:{password}@127.0.0.1:{port}/0"
+
+
+def own_postgres(session: Path, names: Collection[str]) -> tuple[OwnServer, dict[str, str]]:
+    """A PostgreSQL that runs, and the URLs of empty databases by their names."""
+    owner = postgres_owner()
+    folder = session / f"postgres-{secrets.token_hex(4)}"
+    folder.mkdir(mode=0o700)
+    programs, version = next(postgres_programs(folder / "programs", owner))
+    port, password = free_port(), secrets.token_hex(16)
+    secret = folder / "password"
+    secret.touch(mode=0o600)
+    secret.write_text(password)
+    if owner:
+        for path in (folder, secret):
+            os.chown(path, owner.user, owner.group)
+    init_postgres(programs, version, folder, owner)
+    settings = SETTINGS | {"port": str(port)}
+    with (folder / "data" / "postgresql.conf").open("a") as configuration:
+        configuration.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
+    base = f"://postgres:{password}@127.0.0.1:{port}"
+    command = [str(programs / "postgres"), "-D", str(folder / "data")]
+    administration = f"postgresql{base}/postgres"
+    server = OwnServer(session, folder, command, partial(postgres_answers, administration), owner)
+    server.start()
+    administrator = AdminConnection(administration)
+    for name in names:
+        administrator.execute(f"CREATE DATABASE {name} TEMPLATE template0 STRATEGY FILE_COPY")
+    administrator.close()
+    return server, {name: f"postgresql+asyncpg{base}/{name}" for name in names}
