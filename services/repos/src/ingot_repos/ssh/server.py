@@ -21,6 +21,7 @@ from ingot_repos.core.ssh_sessions import KeyHolder
 from ingot_repos.settings import Settings
 from ingot_repos.ssh.cheap_ciphers import prefer_cheap_ciphers
 from ingot_repos.ssh.commands import Command, parse
+from ingot_repos.ssh.full_packets import send_full_packets
 from ingot_repos.ssh.ignored_packets import leave_out_ignored_packets
 from ingot_repos.ssh.limits import Counted
 from ingot_repos.ssh.repos import Refused, Repos
@@ -224,6 +225,7 @@ class Session:
     async def run(self) -> None:
         """Run the command, and say how it ended. The session ends with the channel."""
         set_request_id(secrets.token_hex(16))
+        send_full_packets(self._channel)
         working = asyncio.create_task(self._status(), name="a command over SSH")
         closing = asyncio.create_task(self._channel.wait_closed(), name="the end of an SSH channel")
         try:
