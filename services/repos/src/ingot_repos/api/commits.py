@@ -98,13 +98,17 @@ async def list_commits(
     files: str = "",
     verification: str = "",
     hidden: Annotated[str, QueryParameter(name="not")] = "",
+    author: str = "",
 ) -> Response[list[FullCommit]]:
     """The history of a branch, tag or commit, newest first; of a `path` only what changed it.
 
-    `not` names a branch, tag or commit whose history is left out. Long texts are shortened.
+    `not` names a branch, tag or commit whose history is left out, `author` a part of the author's name or address. Long
+    texts are shortened.
     """
     repository, page = request.resource, request.page()
-    history_filter = HistoryFilter(path.strip("/"), _seconds("since", since), _seconds("until", until))
+    history_filter = HistoryFilter(
+        path.strip("/"), _seconds("since", since), _seconds("until", until), author=author.strip()
+    )
     if repository.row.empty:
         raise Conflict("the repository is empty")
     try:
@@ -120,7 +124,7 @@ async def list_commits(
         )
     except (RefNotFound, ObjectNotFound, RepositoryNotFound):
         raise NotFound from None
-    if path and not listed.total:
+    if path and not author and not listed.total:
         raise NotFound("no commit changed that path")
     infos = [clip_for_list(info) for info in listed.commits]
     parts = CommitParts.of(stat, files, verification)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pygit2
 
 from ingot_repos.git.command import GitArgs, clean_environment, run_git
-from ingot_repos.git.commits import CommitInfo, describe, find_commit
+from ingot_repos.git.commits import CommitInfo, describe, find_commit, person_of
 from ingot_repos.git.errors import GitFailed, GitTimedOut, ObjectNotFound, OutputTooLarge
 from ingot_repos.git.named_refs import named_ref
 from ingot_repos.git.read_cache import ReadCache, SharedCache
@@ -35,12 +35,14 @@ class HistoryFilter:
         path: only those that change this file or folder; empty for all.
         since, until: seconds since the epoch, compared with the time of the committer.
         hidden: full ids; commits that one of them reaches are left out.
+        author: a part of the author's `name <address>`, in any case; empty for all.
     """
 
     path: str = ""
     since: int | None = None
     until: int | None = None
     hidden: tuple[str, ...] = ()
+    author: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ def history_page(
             break
         if steps >= LONGEST_WALK:
             break
-        if commit is not None and _is_between(commit.commit_time, history_filter):
+        if commit is not None and _is_listed(commit, history_filter):
             if offset <= count < end:
                 page.append(commit)
             count += 1
@@ -148,7 +150,19 @@ def _listed_by_git(repo: pygit2.Repository, start: str, history_filter: HistoryF
     except (GitFailed, GitTimedOut, OutputTooLarge):
         return None
     commits = (line.split() for line in output.decode().splitlines())
-    return [oid for seconds, oid in commits if _is_between(int(seconds), history_filter)]
+    listed = [oid for seconds, oid in commits if _is_between(int(seconds), history_filter)]
+    if not history_filter.author:
+        return listed
+    return [oid for oid in listed if _is_listed(find_commit(repo, oid), history_filter)]
+
+
+def _is_listed(commit: pygit2.Commit, history_filter: HistoryFilter) -> bool:
+    if not _is_between(commit.commit_time, history_filter):
+        return False
+    if not history_filter.author:
+        return True
+    author = person_of(commit.author, commit.message_encoding)
+    return history_filter.author.lower() in f"{author.name} <{author.email}>".lower()
 
 
 def _is_between(seconds: int, history_filter: HistoryFilter) -> bool:
