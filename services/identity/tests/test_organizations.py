@@ -107,6 +107,27 @@ async def test_the_permissions_of_a_member_follow_from_the_teams(world, acme, pe
     assert (answer["can_create_repository"], answer["is_owner"]) == (True, False)
 
 
+@pytest.mark.parametrize(
+    ("person", "text", "expected"),
+    [
+        ("", "ACM", ["acme"]),
+        ("", "rocket", ["acme"]),
+        ("", "sh", []),
+        ("sam", "sh", []),
+        ("ann", "sh", ["shy"]),
+        ("root", "sh", ["shy"]),
+        ("ann", "", ["acme", "shy"]),
+        ("ann", "ann", []),
+    ],
+)
+async def test_organizations_are_searched_by_those_who_may_know_of_them(world, acme, person, text, expected):
+    await world.call("PATCH", "/orgs/acme", {"full_name": "Rocket Works"}, as_="ann")
+    await world.call("POST", "/orgs", {"username": "shy", "visibility": "private"}, as_="ann")
+    answer = await world.call("GET", f"/orgs?q={text}", as_=person)
+    assert [one["username"] for one in answer.json()] == expected
+    assert answer.headers["x-total-count"] == str(len(expected))
+
+
 async def test_permissions_in_an_organization_are_for_those_who_may_know(world, acme):
     owner = (await world.call("GET", "/users/ann/orgs/acme/permissions", as_="mia")).json()
     assert set(owner.values()) == {True}

@@ -124,11 +124,11 @@ async def create_organization(request: IdentityRequest, data: CreateOrganization
 
 
 @get("/api/v1/orgs", policy=public("read:organization"), operation_id="orgGetAll", tags=["organization"])
-async def list_all_organizations(request: IdentityRequest) -> Response[list[Organization]]:
-    """Organizations that the caller may know of, by name."""
+async def list_all_organizations(request: IdentityRequest, q: str = "") -> Response[list[Organization]]:
+    """Organizations that the caller may know of, by name; those whose name or full name contains `q`."""
     page, viewer_id = request.page(), None if request.principal.admin else request.principal.id
     async with request.db.read() as db:
-        rows, total = await store.list_visible(db, page, viewer_id=viewer_id)
+        rows, total = await store.list_visible(db, page, viewer_id=viewer_id, text=q.strip())
     listed = [present_organization(request, row) for row in rows]
     return Response(listed, headers=request.page_headers(page, total))
 

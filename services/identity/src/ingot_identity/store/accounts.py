@@ -104,18 +104,19 @@ async def search_users(
 
     Addresses that ``viewer`` may not see are not searched. With ``user_id`` only that one.
     """
-    matching = _matching(text)
+    has_text = matching(text)
     if viewer.signed_in:
         may_see = or_(~account.c.email_private, account.c.id == viewer.id, literal(viewer.admin))
-        matching = or_(matching, and_(account.c.email.contains(text.lower(), autoescape=True), may_see))
-    matches = and_(account.c.kind == AccountKind.USER, matching)
+        has_text = or_(has_text, and_(account.c.email.contains(text.lower(), autoescape=True), may_see))
+    matches = and_(account.c.kind == AccountKind.USER, has_text)
     if user_id:
         matches &= account.c.id == user_id
     statement = select(account).where(matches).order_by(account.c.lower_login)
     return await fetch_page(db, statement, page, AccountRow)
 
 
-def _matching(text: str) -> ColumnElement[bool]:
+def matching(text: str) -> ColumnElement[bool]:
+    """Accounts whose name or full name contains a text, in any case; all for an empty one."""
     pattern = text.lower()
     if not pattern:
         return true()
@@ -157,7 +158,7 @@ async def list_users(
     matches = account.c.kind == AccountKind.USER
     if user_filter.text:
         matches &= or_(
-            _matching(user_filter.text), account.c.email.contains(user_filter.text.lower(), autoescape=True)
+            matching(user_filter.text), account.c.email.contains(user_filter.text.lower(), autoescape=True)
         )
     for column, value in (
         (account.c.login_name, user_filter.login_name),

@@ -6,6 +6,7 @@ from sqlalchemy import ColumnElement, and_, exists, false, or_, select
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, fetch_page
+from ingot_identity.store.accounts import matching
 from ingot_identity.store.tables import AccountKind, AccountRow, AccountVisibility, account, membership
 
 
@@ -26,10 +27,10 @@ async def list_page(
 
 
 async def list_visible(
-    db: Executor, page: Slice, *, viewer_id: int | None
+    db: Executor, page: Slice, *, viewer_id: int | None, text: str = ""
 ) -> tuple[Sequence[AccountRow], int]:
-    """Organizations by name; those that ``viewer_id`` may know of (0: nobody), None: all."""
-    matches: ColumnElement[bool] = account.c.kind == AccountKind.ORGANIZATION
+    """Organizations with a text in a name, by name; those that ``viewer_id`` may know of (0: nobody), None: all."""
+    matches: ColumnElement[bool] = and_(account.c.kind == AccountKind.ORGANIZATION, matching(text))
     if viewer_id is not None:
         matches &= or_(_visible_to(viewer_id), _has_member(viewer_id))
     statement = select(account).where(matches).order_by(account.c.lower_login)
