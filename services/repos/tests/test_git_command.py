@@ -23,7 +23,7 @@ from ingot_repos.git.command import (
 )
 from ingot_repos.git.errors import GitFailed, GitTimedOut, InvalidName, OutputTooLarge
 from ingot_repos.git.storage import Storage
-from ingot_repos.git.streaming import stream_git
+from ingot_repos.git.streaming import _MUCH, _PAUSE, stream_git
 
 HOSTILE = ["-x", "--upload-pack=x", "--output=/tmp/x", "a\nb", "a\0b", "a\rb", "", "--"]
 
@@ -183,6 +183,19 @@ async def test_a_stream_nobody_reads_stops_git_and_closing_kills_it(repo):
     await stream.aclose()
     assert group
     assert not group & _groups_of_children()
+
+
+async def test_behind_its_beginning_a_stream_is_read_in_larger_parts(repo):
+    async def lines():
+        yield b"x\n" * 8_000
+
+    loop, size, times = asyncio.get_running_loop(), 0, []
+    async for chunk in stream_git(GitArgs("cat-file", ("--batch-check",)), git_dir=repo, body=lines()):
+        size += len(chunk)
+        if size > _MUCH:
+            times.append(loop.time())
+    assert size == 8_000 * len(b"x missing\n")
+    assert times[-1] - times[0] >= (len(times) - 1) * _PAUSE * 0.9
 
 
 async def test_a_failing_body_is_raised_and_git_is_killed(repo):

@@ -31,7 +31,8 @@ from ingot_repos.git.errors import GitTimedOut
 
 _CHUNK = 256 * 1024
 _OUTPUT = 2 * _CHUNK
-# git writes packets of 64 KiB. To take each one as it comes costs more than the packet; so what flows gathers for a moment.
+# git writes packets of 8 to 64 KiB, the shorter the quicker they are taken. To take each one as it comes costs more than the
+# packet; so behind the beginning of an answer what flows gathers for a moment, unless the pipe fills by itself.
 _MUCH, _PAUSE = 32 * 1024, 0.002
 # How much of a request body is still read after git stopped reading it, so that the client gets git's message and not
 # a broken connection.
@@ -93,9 +94,10 @@ async def stream_git(
             tasks.append(loop.create_task(_feed(process, process.stdin, body)))
         try:
             _prepare(process.stdout, _OUTPUT)
-            size = 0
-            while chunk := await _read(process.stdout, pause=_PAUSE if size >= _MUCH else 0.0):
-                size = len(chunk)
+            size, pause = 0, 0.0
+            while chunk := await _read(process.stdout, pause=pause):
+                size += len(chunk)
+                pause = _PAUSE if size >= _MUCH and len(chunk) < _OUTPUT // 2 else 0.0
                 yield chunk
             await loop.run_in_executor(SPAWN_THREADS, process.wait)
             await asyncio.wait(tasks if drain else tasks[:1], timeout=_DISCARD_SECONDS)
@@ -185,10 +187,12 @@ def _prepare(pipe: IO[bytes], size: int = _CHUNK) -> None:
 
 
 async def _read(pipe: IO[bytes], *, pause: float = 0.0) -> bytes:
-    """The next bytes of a non-blocking pipe, those of `pause` seconds more if it has to wait; empty at its end."""
+    """The next bytes of a non-blocking pipe, after `pause` seconds; empty at its end."""
     loop = asyncio.get_running_loop()
     descriptor = pipe.fileno()
     while True:
+        if pause:
+            await asyncio.sleep(pause)
         try:
             return os.read(descriptor, _OUTPUT)
         except BlockingIOError:
@@ -198,8 +202,6 @@ async def _read(pipe: IO[bytes], *, pause: float = 0.0) -> bytes:
                 await ready.wait()
             finally:
                 loop.remove_reader(descriptor)
-            if pause:
-                await asyncio.sleep(pause)
 
 
 async def _write(pipe: IO[bytes], chunk: bytes) -> None:
