@@ -251,8 +251,10 @@ async def test_archives_hold_one_folder(ann, first_tip):
     with tarfile.open(fileobj=io.BytesIO(packed.content)) as files:
         assert "app/later.txt" in files.getnames()
     assert (await ann.get("/repos/ann/app/archive/HEAD.zip")).status_code == 200
+    for name in ("refs/heads/feature/one.zip", "heads/feature/one.tar.gz", "refs/heads/feature/one.bundle"):
+        assert (await ann.get(f"/repos/ann/app/archive/{name}")).status_code == 200, name
     assert (await raw(ann, "HEAD/later.txt")).content == (await raw(ann, "master/later.txt")).content
-    for wrong in ("master.rar", "nothing.zip", ".zip", "master", "master.zip/x"):
+    for wrong in ("master.rar", "nothing.zip", "refs/heads/nothing.zip", ".zip", "master", "master.zip/x"):
         assert (await ann.get(f"/repos/ann/app/archive/{wrong}")).status_code == 404
 
 

@@ -31,7 +31,8 @@ from ingot_repos.git.errors import (
 )
 from ingot_repos.git.file_contents import blob_at
 from ingot_repos.git.lfs_pointers import read_pointer
-from ingot_repos.git.objects import Blob, commit_at, file_at, is_safe_file_path, stream_blob
+from ingot_repos.git.named_refs import named_ref
+from ingot_repos.git.objects import Blob, file_at, is_safe_file_path, stream_blob
 
 log = structlog.get_logger()
 
@@ -80,9 +81,9 @@ def content_type(start: bytes) -> str:
 
 
 async def named_commit(request: RepositoryRequest, ref: str) -> str:
-    """The commit that a branch, tag or id stands for in the repository of the path. Raises NotFound."""
+    """The commit of a branch, a tag, an id or a full ref name in the repository of the path. Raises NotFound."""
     try:
-        return await request.storage.call(request.resource.id, commit_at, ref)
+        return (await request.storage.call(request.resource.id, named_ref, ref)).commit
     except (RefNotFound, RepositoryNotFound):
         raise NotFound from None
 
