@@ -24,6 +24,8 @@ from .load import FORKS, OWNER, REPOSITORIES, Ledger
 SETTLED_SECONDS = 15
 """Nothing waits for longer once everything is up."""
 POLL = 0.2
+MANY = 400
+"""Acknowledged writes among which there are forks and deletions; a short run may have none."""
 NOTHING = "0" * 40
 WAITING = {
     "identity": ("outbox WHERE sent_at IS NULL", "job WHERE state IN ('waiting', 'running')"),
@@ -212,7 +214,8 @@ class Checker:
                 self._expect(f"the tip of {branch} in {name} was told", tips.get(branch) in later, True)
 
     async def _forks(self) -> None:
-        self._expect("forks were made and deleted", bool(self._ledger.deleted), True)
+        if self._ledger.acknowledged > MANY:
+            self._expect("forks were made and deleted", bool(self._ledger.deleted), True)
         for name, parent in self._ledger.forks.items():
             answer = await self._client.get(f"repos/{FORKS}/{name}")
             self._expect(f"the fork {name}", (answer.status_code, answer.json().get("fork")), (200, True))
