@@ -120,6 +120,7 @@ bench: .venv/.dev ## Measure: requests, git operations, resident memory, webhook
 	@$(BIN)/python benchmarks/repository_code.py $(ARGS)
 	@$(BIN)/python benchmarks/issues.py $(ARGS)
 	@$(BIN)/python benchmarks/merges.py $(filter --check,$(ARGS))
+	@$(BIN)/python benchmarks/events.py $(filter --check,$(ARGS))
 	@$(BIN)/python benchmarks/deliveries.py --rate $(filter --check,$(ARGS))
 	@$(BIN)/python benchmarks/sign_ins.py
 	@$(BIN)/python benchmarks/forks.py

@@ -19,6 +19,7 @@ from typing import Any
 
 import asyncpg
 import httpx
+from asyncpg.transaction import Transaction
 from large_plan import Plan, Repository, Sizes
 from run import ADMINISTRATOR
 
@@ -48,6 +49,9 @@ class Tables:
 
     def __init__(self, connected: asyncpg.Connection) -> None:
         self._connection = connected
+
+    def transaction(self) -> Transaction:
+        return self._connection.transaction()
 
     async def original(self, table: str, condition: str) -> Row:
         """The row that is copied, as soon as it is there."""
@@ -221,7 +225,11 @@ async def _fill_repos(tables: Tables, plan: Plan, original: Row) -> None:
         }
         for one in plan.repositories
     )
-    await tables.fill("repository", original, repositories)
+    # Its row comes when a worker has looked at the repository; these were looked at just now, before one can see them.
+    upkeep = await tables.original("upkeep", f"repository_id = {original['id']} AND checked_at IS NOT NULL")
+    async with tables.transaction():
+        await tables.fill("repository", original, repositories)
+        await tables.fill("upkeep", upkeep, ({"repository_id": one.id} for one in plan.repositories))
     for table, person in (("ref", None), ("watch", "user_id")):
         row = await tables.original(table, f"repository_id = {original['id']}")
         owners = (
@@ -231,9 +239,6 @@ async def _fill_repos(tables: Tables, plan: Plan, original: Row) -> None:
         await tables.fill(table, row, owners)
     collaboration = await tables.original("collaboration", f"repository_id = {original['id']}")
     await tables.fill("collaboration", collaboration, _collaborators(plan))
-    # Its row comes when a worker has looked at the repository; these were looked at just now.
-    upkeep = await tables.original("upkeep", f"repository_id = {original['id']} AND checked_at IS NOT NULL")
-    await tables.fill("upkeep", upkeep, ({"repository_id": one.id} for one in plan.repositories))
     await tables.change(
         "UPDATE repository SET open_issues_count = open_issues_count + $1 WHERE name = 'bench'", plan.in_bench
     )

@@ -1,0 +1,112 @@
+"""Events a second that one relay sends from the outbox to NATS, and that one consumer applies; and their CPU for each.
+
+The table of the outbox is filled beforehand, on PostgreSQL; each event of a consumer is one INSERT or UPDATE of a row.
+``python benchmarks/events.py [--events N] [--check]``. With --check a rate below its bound ends it with code 1.
+"""
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from sqlalchemy import bindparam
+from sqlalchemy.dialects import postgresql
+
+ROOT = Path(__file__).parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "libs" / "chassis")]
+
+from tests.messaging_world import Counted, metadata, tally  # noqa: E402
+
+from ingot_chassis.db.database import Database  # noqa: E402
+from ingot_chassis.db.prepared import PreparedWrite  # noqa: E402
+from ingot_chassis.db.transaction import Tx  # noqa: E402
+from ingot_chassis.events.bus import Bus  # noqa: E402
+from ingot_chassis.events.consumers import Consumers  # noqa: E402
+from ingot_chassis.events.envelope import Envelope  # noqa: E402
+from ingot_chassis.events.relay import Relay, count_unsent  # noqa: E402
+from ingot_chassis.testing.databases import PostgresDatabases  # noqa: E402
+from ingot_chassis.testing.servers import SessionServers  # noqa: E402
+
+BOUND = 2000
+KEYS = 50
+AT_ONCE = 10
+"""Events of one transaction that emits."""
+ADD = postgresql.insert(tally).values(name=bindparam("name"), count=bindparam("count"))
+SET = PreparedWrite(ADD.on_conflict_do_update(index_elements=["name"], set_={"count": ADD.excluded["count"]}))
+
+
+class Applied:
+    """Counts what a consumer applied."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def apply(self, tx: Tx, event: Counted, _envelope: Envelope) -> None:
+        await SET.run(tx, name=event.name, count=event.number)
+        self.count += 1
+
+
+async def emit(database: Database, events: int) -> None:
+    """Fill the outbox."""
+    for first in range(0, events, AT_ONCE):
+        async with database.transaction() as tx:
+            for number in range(first, first + AT_ONCE):
+                name = f"key-{number % KEYS}"
+                tx.emit(Counted(name=name, number=number), key=name)
+
+
+async def measure(what: str, events: int, work: Awaitable[None], left: Callable[[], Awaitable[int]]) -> bool:
+    """Let ``work`` run until nothing is left, and print its figures; whether the rate is within the bound."""
+    task = asyncio.ensure_future(work)
+    started, spent = time.perf_counter(), time.process_time()
+    while await left():
+        if task.done():
+            task.result()
+        await asyncio.sleep(0.05)
+    rate = events / (time.perf_counter() - started)
+    spent = (time.process_time() - spent) / events
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    print(f"{what}: {rate:.0f} events/s (bound {BOUND}), {spent * 1e6:.0f} µs CPU for each", flush=True)
+    return rate >= BOUND
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=20_000)
+    parser.add_argument("--check", action="store_true", help="fail if a rate is below its bound")
+    options = parser.parse_args()
+    servers = SessionServers.open()
+    databases = PostgresDatabases(servers)
+    nats = servers.own_nats()
+    database = Database(databases.empty(), metadata)
+    emitter, consumer = Bus(nats.url, name="counter"), Bus(nats.url, name="reader")
+    applied = Applied()
+    try:
+        async with database.writing.begin() as connection:
+            await connection.run_sync(metadata.create_all)
+        await emit(database, options.events)
+        relay = Relay("counter", database, emitter)
+        within = await measure("relay", options.events, relay.run(), lambda: count_unsent(database))
+        consumers = Consumers("reader", database, consumer, {Counted: applied.apply})
+        ((_, consume),) = consumers.loops()
+
+        async def left() -> int:
+            return options.events - applied.count
+
+        within = await measure("consumer", options.events, consume(), left) and within
+    finally:
+        for bus in (emitter, consumer):
+            await bus.close()
+        await database.close()
+        nats.stop()
+        databases.close()
+        servers.close()
+    if options.check and not within:
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
