@@ -4,6 +4,7 @@ import pytest
 
 from ingot_chassis.security.principal import ANONYMOUS
 from ingot_contracts.issues import OpenIssuesCounted
+from ingot_contracts.pulls import MERGE_STYLES
 
 
 async def test_a_created_repository_carries_real_values(ann):
@@ -165,8 +166,10 @@ async def test_stars_and_watches_are_counted(ann, bob):
     shown = (await bob.get("/repos/ann/app")).json()
     assert (shown["stars_count"], shown["watchers_count"]) == (1, 1)
     assert [r["name"] for r in (await bob.get("/user/starred")).json()] == ["app"]
+    assert (await bob.get("/user/starred/ann/app")).status_code == 204
     assert (await bob.call("DELETE", "/api/v1/user/starred/ann/app")).status_code == 204
-    assert (await bob.get("/user/starred/ann/app")).status_code == 404
+    absent = await bob.get("/user/starred/ann/app")
+    assert (absent.status_code, absent.content) == (404, b"")
 
 
 async def test_addresses_of_people_are_for_those_who_are_signed_in(world, ann, bob):
@@ -215,6 +218,18 @@ async def test_every_style_of_merging_is_allowed_until_an_administrator_says_oth
     assert {name: event[name] for name in changes if name in event} == changes
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_the_default_style_is_one_that_is_allowed(ann):
+    await ann.create("app")
+    for changes, style in (
+        ({"allow_rebase": False}, "merge"),
+        ({"allow_merge_commits": False}, "rebase-merge"),
+        ({"allow_merge_commits": True}, "rebase-merge"),
+    ):
+        edited = await ann.call("PATCH", "/api/v1/repos/ann/app", changes)
+        assert (edited.status_code, edited.json()["default_merge_style"]) == (200, style), edited.text
+
+
 INERT = {
     "has_wiki": True,
     "has_projects": True,
@@ -254,7 +269,7 @@ async def test_settings_of_what_there_is_not_are_kept_and_shown(ann):
     ("body", "field"),
     [
         ({"default_merge_style": "octopus"}, "default_merge_style"),
-        ({"allow_merge_commits": False}, "default_merge_style"),
+        (dict.fromkeys(MERGE_STYLES.values(), False), "default_merge_style"),
         ({"allow_squash_merge": False, "default_merge_style": "squash"}, "default_merge_style"),
         ({"has_code": False}, "has_code"),
         ({"enable_prune": False}, "enable_prune"),

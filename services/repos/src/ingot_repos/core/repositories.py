@@ -210,7 +210,7 @@ async def edit(
 
     ``inert_settings`` are added to those that are kept already.
     """
-    _check_merge_styles(row, changes)
+    _settle_default_merge_style(row, changes)
     if "archived" in changes and changes["archived"] != row.archived:
         changes["archived_at"] = now() if changes["archived"] else None
     if inert_settings:
@@ -228,12 +228,18 @@ async def edit(
     return await announce_edit(tx, presenter, row, sender)
 
 
-def _check_merge_styles(row: RepositoryRow, changes: dict[str, Any]) -> None:
-    """Raises Invalid when the default style of merging would not be allowed."""
+def _settle_default_merge_style(row: RepositoryRow, changes: dict[str, Any]) -> None:
+    """The first style that stays allowed becomes the default when that one no longer is, as clients switch styles one by one.
+
+    Raises Invalid when ``changes`` name a default that is not allowed, or leave no style.
+    """
     style: MergeStyle = changes.get("default_merge_style", row.default_merge_style)
-    column = MERGE_STYLES[style]
-    if not changes.get(column, getattr(row, column)):
+    allowed = [name for name, column in MERGE_STYLES.items() if changes.get(column, getattr(row, column))]
+    if style in allowed:
+        return
+    if "default_merge_style" in changes or not allowed:
         raise Invalid.field("default_merge_style", "disallowed", f"the style {style!r} is not allowed")
+    changes["default_merge_style"] = allowed[0]
 
 
 def is_hidden(row: RepositoryRow) -> bool:
