@@ -2,7 +2,6 @@
 
 from litestar import Response, delete, get, put
 
-from ingot_chassis.errors import NotFound
 from ingot_chassis.http.policy import signed_in
 from ingot_contracts.identity import User
 from ingot_repos.api.blocks import require_unblocked
@@ -48,11 +47,11 @@ async def delete_star(request: RepositoryRequest) -> None:
     tags=["user"],
     status_code=204,
 )
-async def check_star(request: RepositoryRequest) -> None:
-    """Whether the caller starred a repository: 204 or 404."""
+async def check_star(request: RepositoryRequest) -> Response[None]:
+    """Whether the caller starred a repository: 204 or 404, both without a body."""
     async with request.db.read() as db:
-        if not await stars_and_watches.contains(db, STARS, request.resource.id, request.principal.id):
-            raise NotFound
+        starred = await stars_and_watches.contains(db, STARS, request.resource.id, request.principal.id)
+    return Response(None, status_code=204 if starred else 404, media_type="text/plain")
 
 
 @get(
