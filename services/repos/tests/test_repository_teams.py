@@ -53,6 +53,8 @@ async def test_a_team_is_added_shown_and_removed(world, ann, mia, acme):
             "units_map": {"repo.code": "write"},
             "includes_all_repositories": False,
             "can_create_org_repo": False,
+            "visibility": "limited",
+            "organization": None,
         },
     )
     assert await names(mia) == (["Owners", "ops"], "2")

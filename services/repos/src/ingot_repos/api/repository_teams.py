@@ -1,5 +1,7 @@
 """The teams of a repository, by name. Only repositories of organizations have some: others answer 405."""
 
+from typing import Literal
+
 import msgspec
 from litestar import Response, delete, get, put
 
@@ -13,7 +15,7 @@ from ingot_repos.store import collaborations
 
 
 class RepositoryTeam(msgspec.Struct, kw_only=True):
-    """A team as the routes of organizations show it, too."""
+    """A team as the routes of organizations show it, too: `organization` is null in lists of one organization."""
 
     id: int
     name: str
@@ -23,6 +25,8 @@ class RepositoryTeam(msgspec.Struct, kw_only=True):
     units_map: dict[str, str]
     includes_all_repositories: bool
     can_create_org_repo: bool
+    visibility: Literal["limited"] = "limited"
+    organization: None = None
 
 
 def present_team(team: Team) -> RepositoryTeam:
