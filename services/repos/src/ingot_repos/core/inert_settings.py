@@ -1,7 +1,7 @@
-"""Settings of what Ingot has not, such as a wiki: they are stored and shown as a client sent them, without effect.
+"""Settings that are stored and shown as a client sent them, without effect, such as those of a wiki.
 
-``allow_manual_merge`` is no longer one of them: issues obeys it. It is stored here still, because that is where it is in the
-rows of releases that had no manual merges.
+Issues obeys ``default_update_style`` and ``allow_manual_merge``. They are stored here still, because that is where they are
+in the rows of releases that did not.
 """
 
 from typing import Literal
