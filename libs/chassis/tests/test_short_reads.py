@@ -13,6 +13,7 @@ from ingot_chassis.db.database import Database
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow
 from ingot_chassis.db.short_reads import MOST_TICKS, TICK
+from ingot_chassis.db.sqlite import LONGEST_VALUE
 from ingot_chassis.db.tables import UtcDateTime, now
 from ingot_chassis.db.transaction import insert
 from ingot_chassis.testing.service import count_statements
@@ -140,14 +141,17 @@ async def test_a_long_read_is_run_beside_and_short_ones_stay(database):
 
 
 @on_sqlite
-async def test_a_read_of_bytes_is_run_beside(database):
+@pytest.mark.parametrize(("length", "beside"), [(LONGEST_VALUE - 1000, 0), (LONGEST_VALUE + 1, 1)])
+async def test_a_read_of_long_values_is_run_beside(database, length, beside):
     """SQLite does not count the bytes that it copies: rows of megabytes would take one tick."""
-    await add(database, "a")
+    async with database.transaction() as tx:
+        row = {"id": "a", "key": "k", "type": "t", "payload": bytes(length), "created_at": MOMENT}
+        await tx.execute(insert(tx, outbox).values(row))
     with count_beside(database) as statements:
         async with database.read() as db:
-            assert (await PAYLOADS.first(db)).payload == b"{}"
+            assert (await PAYLOADS.first(db)).payload == bytes(length)
 
-    assert len(statements) == 1
+    assert len(statements) == beside
 
 
 @on_sqlite

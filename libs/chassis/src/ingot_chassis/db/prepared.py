@@ -128,7 +128,7 @@ class PreparedQuery(Generic[_R]):
             return None
         bound, rows = statement.values(values), None
         with client_span(lambda: statement_summary(self._statement)):
-            if here is not None and not statement.has_bytes:  # SQLite does not count the bytes that it copies
+            if here is not None:
                 rows = here.fetch(statement.sql, bound, only_first=only_first)
             if rows is None and driver is not None:
                 rows = await _read_beside(driver, statement.sql, bound, only_first=only_first)
