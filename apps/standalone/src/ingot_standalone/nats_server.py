@@ -17,8 +17,12 @@ import msgspec
 import nats.errors
 from nats.aio.client import Client
 
+from ingot_standalone.console import say
+
 START_SECONDS = 15.0
 ANSWER_SECONDS = 1.0
+LOOK_SECONDS = 0.5
+"""Between two looks whether the server still runs."""
 PR_SET_PDEATHSIG = 1
 
 
@@ -58,6 +62,7 @@ class NatsServer:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._running_file = folder / "running.json"
+        self._config = folder / "nats.conf"
         self._child: subprocess.Popen[bytes] | None = None
         self.url = ""
 
@@ -72,15 +77,27 @@ class NatsServer:
         self._folder.mkdir(parents=True, exist_ok=True)
         await self._end_orphan()
         port, token = _free_port(), secrets.token_urlsafe(24)
-        config = self._folder / "nats.conf"
-        config.touch(mode=0o600)
-        config.write_text(configuration(port=port, store=self._folder / "jetstream", token=token))
+        self._config.touch(mode=0o600)
+        self._config.write_text(configuration(port=port, store=self._folder / "jetstream", token=token))
         self.url = f"nats://{token}@127.0.0.1:{port}"
+        await self._run()
+        return self.url
+
+    async def watch(self) -> None:
+        """Until cancelled, start the server again at its URL and with its files when it has ended. Raises as ``start``."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            if self._child is not None and self._child.poll() is not None:
+                code = self._child.returncode
+                await self._run()
+                say(f"NATS           ended with {code}, started again")
+
+    async def _run(self) -> None:
         log = (self._folder / "nats.log").open("ab")
         with log:
             self._child = await asyncio.to_thread(
                 subprocess.Popen,
-                [find_binary(), "-c", str(config)],
+                [find_binary(), "-c", str(self._config)],
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
@@ -90,7 +107,6 @@ class NatsServer:
         self._running_file.touch(mode=0o600)
         self._running_file.write_bytes(msgspec.json.encode(_RunningServer(self._child.pid, self.url)))
         await self._wait_ready()
-        return self.url
 
     async def stop(self) -> None:
         """Stop the server. The files of JetStream stay."""

@@ -17,6 +17,7 @@ from ingot_chassis.db.migrations import DatabaseNewer, pending, upgrade
 from ingot_chassis.errors import CannotStart
 from ingot_chassis.events.bus import Bus
 from ingot_chassis.http.server import bound_socket, metrics_served, metrics_socket, serve_app
+from ingot_chassis.jobs.loops import running
 from ingot_chassis.telemetry import configure_logging, configure_tracing
 from ingot_standalone import accounts
 from ingot_standalone.backup import keep_databases
@@ -141,7 +142,8 @@ async def _nats(folder: DataFolder) -> AsyncIterator[str]:
         except NatsUnavailable as error:
             raise CannotStart(str(error)) from error
         say("NATS           started")
-        yield url
+        async with running([("nats-server", server.watch)]):
+            yield url
     finally:
         await server.stop()
 
