@@ -98,7 +98,8 @@ async def test_what_cannot_be_generated_is_named(world, ann, bob, seed):
         assert answer.status_code == status, answer.text
         assert field is None or answer.json()["errors"][0]["field"] == field
     assert (await bob.post(f"{T}/generate", whole)).status_code == 201
-    assert (await bob.post(f"{T}/generate", whole)).status_code == 422
+    taken = await bob.post(f"{T}/generate", whole)
+    assert (taken.status_code, taken.json()["errors"][0]["field"]) == (409, "name")
     await ann.call("PATCH", f"/api/v1{T}", {"template": False})
     assert (await bob.post(f"{T}/generate", whole | {"name": "other"})).status_code == 422
     await ann.call("PATCH", f"/api/v1{T}", {"template": True, "private": True})

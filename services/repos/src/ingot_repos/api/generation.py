@@ -4,14 +4,14 @@ import msgspec
 from litestar import post
 
 from ingot_chassis.db.tables import now
-from ingot_chassis.errors import Denied, Invalid, NotFound
+from ingot_chassis.errors import Conflict, Denied, Invalid, NotFound
 from ingot_contracts.limits import Name
 from ingot_contracts.repos import reaches
 from ingot_repos.api.policies import in_repository, organization_for_new, own_account
 from ingot_repos.api.repositories import create_new
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core.presenter import RepositoryAnswer
-from ingot_repos.core.repositories import NewRepository, TemplateFiles
+from ingot_repos.core.repositories import NameTaken, NewRepository, TemplateFiles
 from ingot_repos.store import topics
 from ingot_repos.store.accounts import AccountRow
 from ingot_repos.store.repositories import RepositoryRow
@@ -83,7 +83,10 @@ async def generate(request: RepositoryRequest, data: GenerateRepository) -> Repo
         labels_of=template.id if data.labels else 0,
         protections_of=template.id if data.protected_branch else 0,
     )
-    return await create_new(request, owner, new)
+    try:
+        return await create_new(request, owner, new)
+    except NameTaken as error:  # 409 as for imports and forks; only the oldest ways to create one answer 422
+        raise Conflict(error.message, errors=error.errors) from None
 
 
 async def _owner(request: RepositoryRequest, login: str) -> AccountRow:

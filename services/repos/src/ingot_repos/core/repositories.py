@@ -67,6 +67,10 @@ class NewRepository(msgspec.Struct, frozen=True, kw_only=True):
     mode_of_creator: str = ""
 
 
+class NameTaken(Invalid):
+    """The owner has a repository of that name."""
+
+
 class RepositoryCreator:
     """Creates repositories: a row that reserves id and name, then files on disk, then the announcement."""
 
@@ -79,7 +83,7 @@ class RepositoryCreator:
     async def create(
         self, owner: AccountRow, creator: AccountRow, new: NewRepository, *, most: int
     ) -> RepositoryRow:
-        """Create a repository of ``owner``, who may have ``most``; its row. Raises Invalid, Denied, NotFound.
+        """Create a repository of ``owner``, who may have ``most``; its row. Raises Invalid (NameTaken), Denied, NotFound.
 
         A process that dies on the way leaves a reserved name, which is released after some minutes.
         """
@@ -116,7 +120,7 @@ class RepositoryCreator:
                 state=RepositoryState.CREATING,
             )
         if repository_id is None:
-            raise Invalid.field("name", "taken", f"there is a repository {new.name!r} already")
+            raise NameTaken.field("name", "taken", f"there is a repository {new.name!r} already")
         return repository_id
 
     async def _create_files(
