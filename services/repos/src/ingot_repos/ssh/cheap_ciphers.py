@@ -3,13 +3,19 @@
 Of two lists of ciphers the client's order counts (RFC 4253, section 7.1). So the list of the server waits for that of the
 client, which OpenSSH sends unasked, and has AES-GCM alone if the client has it. Other clients get the whole list at once:
 they may wait for it. This can go when OpenSSH prefers AES-GCM by itself (docs/adr/0020).
+
+asyncssh lays out the key anew for each packet and copies a packet twice to cut its code off and put it back, which is left out.
 """
 
 from typing import Any
 
 import asyncssh
 from asyncssh.constants import MSG_KEXINIT
+from asyncssh.crypto.cipher import GCMCipher
+from asyncssh.encryption import GCMEncryption
 from asyncssh.packet import SSHPacket
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 CHEAP = (b"aes128-gcm@openssh.com", b"aes256-gcm@openssh.com")
 _COOKIE_BYTES = 16
@@ -39,8 +45,43 @@ def prefer_cheap_ciphers(connection: asyncssh.SSHServerConnection) -> None:
             send()
         return process(self, pkttype, pktid, packet)
 
+    _keep_layouts_of_keys(connection)
     connection._send_kexinit = send_list  # type: ignore[method-assign]  # noqa: SLF001
     connection._packet_handlers = {**handlers, MSG_KEXINIT: process_list}  # noqa: SLF001
+
+
+def _keep_layouts_of_keys(connection: asyncssh.SSHServerConnection) -> None:
+    send_newkeys = connection.send_newkeys
+
+    def send(k: bytes, h: bytes) -> None:
+        send_newkeys(k, h)
+        for encryption in (connection._send_encryption, connection._next_recv_encryption):  # noqa: SLF001
+            if isinstance(encryption, GCMEncryption):
+                encryption._cipher = _Gcm(encryption._cipher)  # noqa: SLF001
+
+    connection.send_newkeys = send  # type: ignore[method-assign]
+
+
+class _Gcm(GCMCipher):
+    """AES-GCM with the key and the counter of another one."""
+
+    def __init__(self, cipher: GCMCipher) -> None:
+        self._laid_out, self._iv = AESGCM(cipher._key), cipher._iv  # noqa: SLF001
+
+    def encrypt_and_sign(self, header: bytes, data: bytes) -> tuple[bytes, bytes]:
+        """What is sent, in two parts."""
+        sealed = self._laid_out.encrypt(self._iv, data, header)
+        self._update_iv()
+        return header, sealed
+
+    def verify_and_decrypt(self, header: bytes, data: bytes, mac: bytes) -> bytes | None:
+        """None if it was changed on its way."""
+        try:
+            opened = self._laid_out.decrypt(self._iv, data + mac, header)
+        except InvalidTag:
+            return None
+        self._update_iv()
+        return opened
 
 
 def _ciphers_of(payload: bytes) -> list[bytes]:
