@@ -68,6 +68,8 @@ class FakeForge:
         """What changes answer for which there is nothing else."""
         self.read_paths: list[str] = []
         """Paths of all GET, in order."""
+        self.queries: dict[str, str] = {}
+        """The query of the last GET of each path."""
         self.targets: list[str] = []
         """Service and path of all calls, in order."""
         self.sent: list[tuple[str, str, object]] = []
@@ -113,6 +115,7 @@ class FakeForge:
             return 200, RenderedTexts(html=[f"<p>{text}</p>" for text in texts]), 0
         if call.method == "GET":
             self.read_paths.append(path)
+            self.queries[path] = call.query
         else:
             is_json = call.body[:1] in (b"{", b"[")
             self.sent.append((call.method, path, msgspec.json.decode(call.body) if is_json else call.body))

@@ -26,6 +26,15 @@ async def test_choosing_branches_leads_to_their_comparison_and_nowhere_else(worl
     assert "set-cookie" not in answer.headers
 
 
+async def test_commits_are_those_of_an_author_on_each_page(pages, forge):
+    forge.answers[f"{HOME}/commits"] = [DROPPED | {"sha": f"{number:040}"} for number in range(31)]
+    answer = await pages.get("/ann/demo/commits/branch/main?author=Bo+%26+Co")
+
+    assert "author=Bo%20%26%20Co" in forge.queries[f"{HOME}/commits"].replace("+", "%20")
+    assert 'value="Bo &amp; Co"' in answer.text
+    assert 'href="?author=Bo+%26+Co&amp;page=2"' in answer.text
+
+
 async def test_a_file_that_is_gone_leads_to_the_commit_that_took_it_away(pages, forge):
     forge.failures[f"{HOME}/contents-ext/old.txt"] = 404
     missing = await pages.get("/ann/demo/src/branch/main/old.txt")

@@ -101,3 +101,15 @@ async def test_who_waits_for_a_fork_of_another_sees_the_reason_in_place(pages, f
     take_commits(forge, 503, admin=False)
     answer = await pages.client.get("/ann/demo", headers=pages.callers.headers(ANN) | IN_PLACE)
     assert (answer.status_code, is_part(answer), "on their way" in answer.text) == (503, True, True)
+
+
+@pytest.mark.parametrize("chosen", [(), ("lfs",), ("lfs", "mirror")])
+async def test_an_import_fetches_what_its_form_says(pages, forge, chosen):
+    forge.changed = {"full_name": "ann/lamps"}
+    remote = "https://example.org/lamps.git"
+    form = (await pages.get("/repo/create", ANN)).text
+    values = {"owner": "ann", "name": "lamps", "clone_addr": remote, **dict.fromkeys(chosen, "1")}
+    answer = await pages.submit(form, "Make the repository", **values)
+    ((method, path, body),) = forge.sent
+    assert (answer.headers["location"], method, path) == ("/ann/lamps", "POST", "/repos/migrate")
+    assert (body["clone_addr"], body["lfs"], body["mirror"]) == (remote, "lfs" in chosen, "mirror" in chosen)

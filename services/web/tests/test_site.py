@@ -125,3 +125,10 @@ def test_the_border_of_a_field_can_be_seen(scheme):
     )
 
     assert (lighter + 0.05) / (darker + 0.05) >= 3
+
+
+async def test_organizations_are_searched_by_the_words_of_the_form(pages, forge):
+    answer = await pages.get("/explore/organizations?q=acm")
+
+    assert "q=acm" in forge.queries["/orgs"]
+    assert ('value="acm"' in answer.text, "Nothing matches" in answer.text) == (True, True)

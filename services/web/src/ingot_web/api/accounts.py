@@ -139,9 +139,13 @@ async def explore_users(request: WebRequest) -> Response[str]:
 
 @get("/explore/organizations", policy=anyone(), include_in_schema=False)
 async def explore_organizations(request: WebRequest) -> Response[str]:
-    """All organizations that the caller may see."""
-    listing = await request.forge.listing("identity", "/orgs", page=request.number, limit=PAGE_SIZE)
-    return _explored(request, "organizations", listing)
+    """All organizations that the caller may see, by name."""
+    words = request.query_params.get("q", "")
+    filters: dict[str, Any] = {"q": words} if words else {}
+    listing = await request.forge.listing(
+        "identity", "/orgs", page=request.number, limit=PAGE_SIZE, **filters
+    )
+    return _explored(request, "organizations", listing, words=words)
 
 
 @get("/explore/issues", policy=anyone(), include_in_schema=False)

@@ -17,11 +17,13 @@ LISTED = {"stat": False, "files": False, "verification": False}
 
 @get("/{owner:str}/{repo:str}/commits/{ref:path}", policy=anyone(), include_in_schema=False)
 async def commits(request: WebRequest) -> Response[Any]:
-    """The commits of a branch, a tag or a commit; of one path if it is named."""
+    """The commits of a branch, a tag or a commit; of one path if it is named, and of one author if asked for."""
     frame = RepositoryFrame(request)
     if request.scope["path"].endswith(".atom"):
         return await _feed(frame)
     ref = await NamedRef.of(frame, 3)
+    author = request.query_params.get("author", "")
+    filters: dict[str, Any] = LISTED | ({"author": author} if author else {})
     listing, branches = await frame.load(
         frame.forge.listing(
             "repos",
@@ -30,7 +32,7 @@ async def commits(request: WebRequest) -> Response[Any]:
             path=ref.path,
             page=request.number,
             limit=COMMITS,
-            **LISTED,
+            **filters,
         ),
         frame.forge.listing_if_there("repos", frame.api("branches"), limit=50),
     )
@@ -40,6 +42,7 @@ async def commits(request: WebRequest) -> Response[Any]:
         title="Commits",
         ref=ref,
         branches=branches,
+        author=author,
         listing=listing,
         pages=request.pages_of(listing.total, COMMITS),
     )

@@ -61,9 +61,8 @@ async def _create_repository(request: WebRequest, form: Form) -> Any:
     }
     if remote := form.text("clone_addr"):
         body = {"clone_addr": remote, "repo_owner": owner, "repo_name": form.text("name"), **shared}
-        return await request.forge.send(
-            "POST", "repos", "/repos/migrate", body | {"mirror": form.has("mirror")}
-        )
+        switches = {"mirror": form.has("mirror"), "lfs": form.has("lfs")}
+        return await request.forge.send("POST", "repos", "/repos/migrate", body | switches)
     body = {
         "name": form.text("name"),
         "auto_init": form.has("auto_init"),
