@@ -43,8 +43,8 @@ async def people(connect):
     return People(connect, await connect(auth=ADMINISTRATOR))
 
 
-class Door(NamedTuple):
-    """What a right opens: URLs for clients. ``revoke`` ends it; ``others`` stay open."""
+class Right(NamedTuple):
+    """URLs that somebody has opened by it. ``revoke`` ends it; ``others`` stay open."""
 
     opened: list[tuple[httpx.AsyncClient, list[str]]]
     revoke: Callable[[], Awaitable[httpx.Response]]
@@ -172,7 +172,7 @@ async def deleted_token(people):
     urls = ["api/v1/user", f"api/v1/repos/{full_name}/hooks", *urls_of(full_name)]
     by_header = await people.connect(headers={"Authorization": f"token {token['sha1']}"})
     by_password = await people.connect(auth=(name, token["sha1"]))
-    return Door(
+    return Right(
         [(by_header, urls), (by_password, urls)],
         lambda: ann.delete(f"api/v1/users/{name}/tokens/{token['id']}"),
     )
@@ -189,7 +189,7 @@ async def collaborator(people, permission):
 
 async def removed_collaborator(people):
     full_name, _, bob, remove = await collaborator(people, "admin")
-    return Door([(bob, [f"api/v1/repos/{full_name}/hooks", *urls_of(full_name)])], remove)
+    return Right([(bob, [f"api/v1/repos/{full_name}/hooks", *urls_of(full_name)])], remove)
 
 
 async def watch(people):
@@ -207,7 +207,7 @@ async def watch(people):
         f"{repository}/notifications",
         f"api/v1/notifications/threads/{threads[0]['id']}",
     ]
-    return Door([(bob, urls)], remove)
+    return Right([(bob, urls)], remove)
 
 
 async def pull_request(people):
@@ -226,7 +226,7 @@ async def pull_request(people):
     answer = await bob.post(f"api/v1/repos/{full_name}/pulls", json=pull)
     assert answer.status_code == 201, answer.text
     url = f"api/v1/repos/{full_name}/pulls/{answer.json()['number']}"
-    return Door([(bob, [url, f"{url}.diff", f"{url}/files", f"{url}/commits"])], remove, ((bob, [fork]),))
+    return Right([(bob, [url, f"{url}.diff", f"{url}/files", f"{url}/commits"])], remove, ((bob, [fork]),))
 
 
 async def left_team(people):
@@ -239,7 +239,7 @@ async def left_team(people):
     assert (await ann.put(f"api/v1/teams/{team}/repos/{full_name}")).status_code == 204
     member = f"api/v1/teams/{team}/members/{name}"
     assert (await ann.put(member)).status_code == 204
-    return Door([(bob, urls_of(full_name))], lambda: ann.delete(member))
+    return Right([(bob, urls_of(full_name))], lambda: ann.delete(member))
 
 
 async def team_of_all_repositories(people):
@@ -251,7 +251,7 @@ async def team_of_all_repositories(people):
     assert (await ann.put(f"api/v1/teams/{team}/members/{name}")).status_code == 204
     urls = urls_of(await new_repository(ann, f"orgs/{org}"))
     change = {"includes_all_repositories": False}
-    return Door([(bob, urls)], lambda: ann.patch(f"api/v1/teams/{team}", json=change))
+    return Right([(bob, urls)], lambda: ann.patch(f"api/v1/teams/{team}", json=change))
 
 
 async def ended_session(people):
@@ -263,7 +263,7 @@ async def ended_session(people):
         await sign_in(browser, name)
     sessions = (await ann.get("api/v1/user/sessions")).json()
     assert len(sessions) == 2
-    return Door(
+    return Right(
         [(ended, [archive])],
         lambda: ann.delete(f"api/v1/user/sessions/{sessions[0]['id']}"),
         ((other, [archive]),),
@@ -277,7 +277,7 @@ async def grant(people):
     token = await granted_token(people.connect, ann, await login(bob))
     client = await people.connect(headers={"Authorization": f"Bearer {token}"})
     (one,) = (await bob.get("api/v1/user/oauth2_grants")).json()
-    return Door(
+    return Right(
         [(client, ["api/v1/user", *urls_of(full_name)])],
         lambda: bob.delete(f"api/v1/user/oauth2_grants/{one['id']}"),
     )
@@ -292,7 +292,7 @@ async def replaced_password(people):
     client = await people.connect(headers={"Authorization": f"Bearer {token}"})
     urls = ["api/v1/user", *urls_of(full_name)]
     body = {"password": "another password"}
-    return Door(
+    return Right(
         [(bob, urls), (client, urls), (browser, [f"{full_name}/archive/main.zip"])],
         lambda: people.administrator.patch(f"api/v1/admin/users/{name}", json=body),
     )
@@ -304,13 +304,13 @@ async def account_without_sign_in(people):
     token = (await bob.post(f"api/v1/users/{name}/tokens", json={"name": "t"})).json()["sha1"]
     client = await people.connect(headers={"Authorization": f"token {token}"})
     body = {"prohibit_login": True}
-    return Door(
+    return Right(
         [(client, ["api/v1/user", *urls_of(full_name)])],
         lambda: people.administrator.patch(f"api/v1/admin/users/{name}", json=body),
     )
 
 
-DOORS = [
+RIGHTS = [
     deleted_token,
     removed_collaborator,
     watch,
@@ -324,24 +324,26 @@ DOORS = [
 ]
 
 
-async def shut(doors):
+async def shut(rights):
     """Revoke all rights at once, and wait until nothing is open."""
-    await asyncio.gather(*(require_open(*each) for door in doors for each in (*door.opened, *door.others)))
-    answers = await asyncio.gather(*(door.revoke() for door in doors))
+    await asyncio.gather(
+        *(require_open(*each) for right in rights for each in (*right.opened, *right.others))
+    )
+    answers = await asyncio.gather(*(right.revoke() for right in rights))
     assert all(answer.is_success for answer in answers), [answer.text for answer in answers]
-    await asyncio.gather(*(require_shut(*each) for door in doors for each in door.opened))
-    await asyncio.gather(*(require_open(*each) for door in doors for each in door.others))
+    await asyncio.gather(*(require_shut(*each) for right in rights for each in right.opened))
+    await asyncio.gather(*(require_open(*each) for right in rights for each in right.others))
 
 
-@pytest.mark.parametrize("door", DOORS)
-async def test_what_is_revoked_opens_nothing(people, door):
-    await shut([await door(people)])
+@pytest.mark.parametrize("right", RIGHTS)
+async def test_what_is_revoked_opens_nothing(people, right):
+    await shut([await right(people)])
 
 
 async def test_what_is_revoked_opens_nothing_without_nats(deployment, people):
-    doors = await asyncio.gather(*(door(people) for door in DOORS))
+    rights = await asyncio.gather(*(right(people) for right in RIGHTS))
     await asyncio.to_thread(deployment.stop_nats)
     try:
-        await shut(doors)
+        await shut(rights)
     finally:
         await asyncio.to_thread(deployment.start_nats)

@@ -72,10 +72,10 @@ async def wait_settled(databases: Mapping[str, str], nats_url: str) -> float:
     while True:
         waiting: dict[str, object] = dict(await events_on_their_way(nats_url))
         waiting |= {
-            f"{service}: {what}": found
+            f"{service}: {what}": waiting_rows
             for service, table in WAITING.items()
             for what in table
-            if (found := await rows(databases[service], f"SELECT * FROM {what} LIMIT 10"))
+            if (waiting_rows := await rows(databases[service], f"SELECT * FROM {what} LIMIT 10"))
         }
         if not waiting:
             return time.monotonic() - start

@@ -62,7 +62,7 @@ class Load:
         self._folder, self._hook_url = folder, hook_url
         self._ending = asyncio.Event()
         self._token = ""
-        self._gone: set[str] = set()
+        self._absent: set[str] = set()
         """Forks that were deleted, or never there."""
 
     async def prepare(self) -> None:
@@ -161,7 +161,7 @@ class Load:
         for number in itertools.count():
             name = f"fork-{number}"
             yield partial(self._fork, name)
-            while name not in self._gone:  # an organization has one fork of a repository at a time
+            while name not in self._absent:  # an organization has one fork of a repository at a time
                 yield partial(self._delete, name)
 
     async def _fork(self, name: str) -> None:
@@ -172,7 +172,7 @@ class Load:
     async def _delete(self, name: str) -> None:
         was_there = self.ledger.forks.pop(name, None)  # without an answer it may be there or not
         answer = await self._request("DELETE", f"repos/{FORKS}/{name}", accepted=404)
-        self._gone.add(name)
+        self._absent.add(name)
         if was_there and answer.status_code != 404:
             self.ledger.deleted.append(name)
 
