@@ -5,7 +5,7 @@ import pytest
 from ingot_chassis.security.principal import Membership
 from ingot_chassis.testing.service import count_statements
 from ingot_contracts.identity import User
-from ingot_contracts.repos import RepositoryEdited
+from ingot_contracts.repos import ReadableRepositories, RepositoryEdited
 from ingot_issues.store import accounts
 
 from .builders import account, repository
@@ -114,6 +114,17 @@ async def test_a_search_takes_as_many_statements_for_many_repositories(issues):
             await numbers(issues, "?q=x")
         counts.append(len(statements))
     assert counts[0] == counts[1] <= 8
+
+
+@pytest.mark.parametrize(
+    ("query", "person", "searched"),
+    [("", 2, [7, 9]), ("?created=true", 1, [7, 9]), ("?created=true", 2, [7]), ("?assigned=true", 2, [9])],
+)
+async def test_own_issues_are_looked_for_where_the_caller_has_some(issues, query, person, searched):
+    await issues.open_issue("It rattles", as_=2)
+    await numbers(issues, query, as_=person)
+    (*_, question) = issues.repos.bodies("readable-repositories", ReadableRepositories)
+    assert sorted(question.ids) == searched
 
 
 async def test_what_the_caller_has_reviewed_or_is_to_review(world):

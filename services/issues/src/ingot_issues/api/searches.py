@@ -29,27 +29,31 @@ COPIES_AT_ONCE = 10
 
 
 async def readable_repositories(
-    request: IssuesRequest, *, owner_id: int = 0, team_id: int = 0
+    request: IssuesRequest, personal: PersonalFilter, *, owner_id: int = 0, team_id: int = 0
 ) -> list[SearchedRepository]:
     """The repositories with issues that the caller may read, all with a copy; those of an owner or team if it is named.
 
+    With a personal filter those where something may fit it.
+
     What is there from before copies were made of all repositories is copied now.
     """
-    rows = await _latest_repositories(request, owner_id)
+    rows = await _latest_repositories(request, personal, owner_id)
     readable_ids = await request.components.repos.readable(
         [row.id for row in rows], request.principal_token, team_id=team_id
     )
     missing_ids = [row.id for row in rows if row.owner_id is None and row.id in readable_ids]
     if missing_ids:
         await _copy_repositories(request, missing_ids[:MOST_COPIES])
-        rows = await _latest_repositories(request, owner_id)
+        rows = await _latest_repositories(request, personal, owner_id)
     return [row for row in rows if row.owner_id is not None and row.id in readable_ids]
 
 
-async def _latest_repositories(request: IssuesRequest, owner_id: int) -> list[SearchedRepository]:
+async def _latest_repositories(
+    request: IssuesRequest, personal: PersonalFilter, owner_id: int
+) -> list[SearchedRepository]:
     """Those of the owner, if one is named, and those of which there is no copy."""
     async with request.db.read() as db:
-        rows = await global_searches.list_repositories(db, MOST_REPOSITORIES)
+        rows = await global_searches.list_repositories(db, MOST_REPOSITORIES, personal)
     return [row for row in rows if not owner_id or row.owner_id in (None, owner_id)]
 
 
@@ -125,7 +129,7 @@ async def search_issues(
         review_requested=queries.truth(review_requested),
         reviewed=queries.truth(reviewed),
     )
-    searched = await readable_repositories(request, owner_id=owner_id, team_id=team_id)
+    searched = await readable_repositories(request, personal, owner_id=owner_id, team_id=team_id)
     async with request.db.read() as db:
         first_id = queries.id_in(priority_repo_id)
         rows, total = await global_searches.list_page(

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import (
     ColumnElement,
+    CompoundSelect,
     Integer,
     and_,
     bindparam,
@@ -16,6 +17,7 @@ from sqlalchemy import (
     not_,
     or_,
     select,
+    union,
 )
 
 from ingot_chassis.db.driver import Executor
@@ -67,7 +69,7 @@ class CountedIssueRow(IssueIdRow):
     total: int
 
 
-_LATEST = PreparedQuery(
+_SEARCHED = (
     select(
         counter.c.repository_id.label("id"),
         repository.c.owner_id,
@@ -80,14 +82,35 @@ _LATEST = PreparedQuery(
     .outerjoin(repository, repository.c.id == counter.c.repository_id)
     .where(counter.c.last_number > literal_column("0"), counter.c.gone.is_(False))
     .order_by(counter.c.repository_id.desc())
-    .limit(bindparam("limit", type_=Integer)),
-    SearchedRepository,
+    .limit(bindparam("limit", type_=Integer))
 )
+_LATEST = PreparedQuery(_SEARCHED, SearchedRepository)
 
 
-async def list_repositories(db: Executor, limit: int) -> Sequence[SearchedRepository]:
-    """Repositories that have issues, the latest first."""
-    return await _LATEST.all(db, limit=limit)
+async def list_repositories(
+    db: Executor, limit: int, personal: PersonalFilter
+) -> Sequence[SearchedRepository]:
+    """Repositories that have issues, the latest first; only those where the account may have something of ``personal``."""
+    own = _repositories_of(personal)
+    if own is None:
+        return await _LATEST.all(db, limit=limit)
+    statement = _SEARCHED.where(counter.c.repository_id.in_(own))
+    return await fetch_all(db, statement, SearchedRepository, limit=limit)
+
+
+def _repositories_of(personal: PersonalFilter) -> CompoundSelect[int] | None:
+    """The repositories of issues that the account has to do with, by one index each. None: any will do."""
+    repositories = select(issue.c.repository_id)
+    of_account = [repositories.where(issue.c.author_id == personal.account_id)] if personal.created else []
+    if personal.assigned:
+        of_account.append(repositories.join(assignee).where(assignee.c.account_id == personal.account_id))
+    if personal.mentioned:
+        of_account.append(repositories.join(mention).where(mention.c.account_id == personal.account_id))
+    if personal.review_requested or personal.reviewed:
+        reviews = repositories.join(review)
+        of_account.append(reviews.where(review.c.author_id == personal.account_id))
+        of_account.append(reviews.where(review.c.team_id.in_(personal.team_ids)))
+    return union(*of_account) if of_account else None
 
 
 async def list_page(

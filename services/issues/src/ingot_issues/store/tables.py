@@ -120,6 +120,7 @@ issue = Table(
     UniqueConstraint("repository_id", "number"),
     Index("ix_issue_in_state", "repository_id", "state", "number"),
     Index("ix_issue_of_kind", "repository_id", "is_pull", "number"),
+    Index("ix_issue_of_author", "author_id", "repository_id"),
     sqlite_autoincrement=True,
 )
 
@@ -221,6 +222,7 @@ review = Table(
     Column("submitted_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
     Index("ix_review_of_issue", "issue_id", "id"),
+    Index("ix_review_of_author", "author_id", "issue_id"),
     sqlite_autoincrement=True,
 )
 
