@@ -50,6 +50,17 @@ async def test_a_former_name_of_the_repository_leads_to_the_present_one(world):
     assert (opened.status_code, opened.headers["location"]) == (307, "/api/v1/repos/ann/new/issues")
 
 
+async def test_a_merge_asks_which_styles_are_allowed_now(world):
+    await world.propose()
+    assert (await world.call("GET", "/pulls/1")).status_code == 200
+    world.repos.repositories[7] = repository(allow_squash_merge=False)
+    refused = await world.call("POST", "/pulls/1/merge", {"Do": "squash"}, remember=True)
+    assert (refused.status_code, "squash" in refused.text) == (405, True)
+    world.repos.repositories[7] = repository(allow_squash_merge=True)
+    merged = await world.call("POST", "/pulls/1/merge", {"Do": "squash"}, remember=True)
+    assert merged.status_code == 200, merged.text
+
+
 async def test_nothing_changes_in_an_archived_repository(world):
     await world.open_issue()
     await world.propose()

@@ -81,7 +81,7 @@ async def is_merged(request: IssuesRequest, index: int) -> Response[None]:
 
 @post(
     "/pulls/{index:int}/merge",
-    policy=in_repository("write", "write:repository", "pulls"),
+    policy=in_repository("write", "write:repository", "pulls", remembers=False),
     operation_id="repoMergePullRequest",
     tags=["repository"],
     status_code=200,

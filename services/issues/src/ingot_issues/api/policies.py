@@ -13,14 +13,15 @@ from ingot_issues.core.access import RequiredLevel, Unit, allows, require
 from ingot_issues.core.organization_labels import require as require_organization
 
 
-def in_repository(level: RequiredLevel, scope: str, unit: Unit = "") -> Policy:
+def in_repository(level: RequiredLevel, scope: str, unit: Unit = "", *, remembers: bool = True) -> Policy:
     """For those who may use the repository in the path at ``level``, where ``unit`` is switched on.
 
-    ``request.access`` is what they may do. Raises NotFound, Unauthenticated, Denied, or Moved after a rename.
+    ``request.access`` is what they may do; unless it ``remembers``, with the repository as it is now. Raises NotFound,
+    Unauthenticated, Denied, or Moved after a rename.
     """
 
     async def decide(connection: Connection, level: str) -> RepositoryAccess:
-        return await _decide(connection, cast("RequiredLevel", level), unit)
+        return await _decide(connection, cast("RequiredLevel", level), unit, remembers=remembers)
 
     return resource(level, scope, decide)
 
@@ -50,13 +51,15 @@ def in_organization(level: RequiredLevel, scope: str) -> Policy:
     return resource(level, scope, decide)
 
 
-async def _decide(connection: Connection, level: RequiredLevel, unit: Unit) -> RepositoryAccess:
+async def _decide(
+    connection: Connection, level: RequiredLevel, unit: Unit, *, remembers: bool
+) -> RepositoryAccess:
     """A grant that is remembered may allow. Before the answer is no, repos is asked again."""
     components: Components = connection.app.state.components
     principal: Principal = connection.scope["principal"]  # type: ignore[typeddict-item]
     principal_token = connection.headers.get(PRINCIPAL_HEADER, "")
     owner, name = connection.path_params["owner"], connection.path_params["repo"]
-    access = components.repos.granted(owner, name, principal_token)
+    access = components.repos.granted(owner, name, principal_token) if remembers else None
     if access is None or not allows(access, principal, level, unit):
         access = await components.repos.access(owner, name, principal_token)
     require(access, principal, level, unit)
