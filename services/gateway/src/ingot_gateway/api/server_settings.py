@@ -31,11 +31,11 @@ class GeneralRepoSettings(msgspec.Struct, frozen=True):
     migrations_disabled: bool = False
     stars_disabled: bool = False
     time_tracking_disabled: bool = False
-    lfs_disabled: bool = True
+    lfs_disabled: bool = False
 
 
 class GeneralUISettings(msgspec.Struct, frozen=True):
-    """Ingot has no pages yet; the theme has the name of the one that follows the system. There is no emoji of its own."""
+    """The pages follow the system; the theme has the name of the one that does. There is no emoji of its own."""
 
     default_theme: str = "gitea-auto"
     allowed_reactions: tuple[str, ...] = get_args(ReactionContent)
