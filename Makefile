@@ -166,6 +166,10 @@ check: lint types arch vulnerabilities ## All of the above checks and tests: wha
 docs: .venv/.dev ## Write the generated pages anew
 	@$(BIN)/python tools/generate_docs.py
 
+.PHONY: screenshots
+screenshots: .venv/.dev ## Take the pictures of docs/pages.md anew; needs Chromium
+	@$(BIN)/python tools/screenshots.py $(ARGS)
+
 .PHONY: lock
 lock: ## Write the requirements locks (ARGS="--upgrade-package NAME" moves one dependency, --upgrade all)
 	@tools/lock $(ARGS)
