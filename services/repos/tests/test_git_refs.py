@@ -1,8 +1,10 @@
 """Names of refs, resolving them, and moving refs concurrently."""
 
 import contextlib
+import os
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import pygit2
@@ -21,6 +23,7 @@ from ingot_repos.git.refs import (
     list_branches,
     list_refs,
     move_ref,
+    ref_target,
     resolve,
     resolve_path,
     set_default_branch,
@@ -285,6 +288,26 @@ def test_a_ref_that_git_has_locked_does_not_move(repo):
     with pytest.raises(RefMoved):
         move_ref(repo, RefChange("refs/heads/main", one, two))
     assert list_refs(repo) == {"refs/heads/main": one}
+
+
+@pytest.mark.parametrize(
+    ("name", "age", "moves"),
+    [("refs/pull/1/head", 60, True), ("refs/pull/1/head", 0, False), ("refs/heads/topic", 60, False)],
+)
+def test_a_lock_that_a_killed_process_left_on_a_ref_of_our_own_is_removed(repo, name, age, moves):
+    """That of a branch may be the lock of a push of very many, which the journal knows."""
+    tip = commit(repo)
+    lock = Path(repo.path, f"{name}.lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.touch()
+    os.utime(lock, (time.time() - age,) * 2)
+    change = RefChange(name, ZERO_OID, tip)
+    if moves:
+        update_refs(Path(repo.path), [change])
+    else:
+        with pytest.raises(RefMoved):
+            update_refs(Path(repo.path), [change])
+    assert (ref_target(repo, name), lock.exists()) == ((tip, False) if moves else (None, True))
 
 
 def test_either_libgit2_or_git_moves_a_ref(repo):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pygit2
 import pytest
 
-from ingot_repos.git.errors import InvalidName, RepositoryExists, RepositoryNotFound
+from ingot_repos.git.errors import InvalidName, RepositoryExists, RepositoryNotFound, StorageFull
 from ingot_repos.git.refs import default_branch, is_empty, list_refs
 from ingot_repos.git.storage import Storage
 
@@ -186,6 +186,17 @@ def test_the_git_configuration_of_the_account_is_ignored(storage, tmp_path, monk
     monkeypatch.setenv("HOME", str(tmp_path))
     storage.create(1, "main")
     assert "user.name" not in storage.open(1).config
+
+
+@pytest.mark.parametrize("text", ["No space left on device", "File too large", "Disk quota exceeded"])
+async def test_libgit2_says_in_words_alone_that_the_disk_is_full(storage, text):
+    storage.create(7, "main")
+
+    def store(_repo):
+        raise OSError(f"failed to write to a file: {text}")
+
+    with pytest.raises(StorageFull):
+        await storage.call(7, store)
 
 
 async def test_an_object_is_stored_though_git_removes_the_folder_for_it(storage):

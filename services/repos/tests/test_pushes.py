@@ -1,6 +1,8 @@
 """Pushing and cloning with the real git, what is announced, and what happens when a process dies in between."""
 
 import asyncio
+import os
+import time
 
 import pytest
 
@@ -132,6 +134,30 @@ async def test_a_push_whose_process_died_is_announced_by_the_next_one(world, ann
     event = (await world.events("push"))[-1]
     assert (event["ref"], event["after"], event["pusher"]["login"]) == ("refs/heads/topic", first, "ann")
     assert await world.rows("push") == []
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(("others", "works"), [(0, True), (1, True), (1000, False)])
+async def test_a_branch_that_a_killed_push_left_locked_is_pushed_to_again(
+    world, ann, work, git_url, others, works
+):
+    """Who moves very many refs may have locked it himself for so long."""
+    first = await commit(work)
+    await push(work, git_url, ann, "master")
+    row = (await world.rows("repository"))[0]
+    storage, components = world.components.storage, world.components
+    dead = Pushes(world.database, storage, components.presenter, lease_seconds=0, shard="shard-0")
+    lock = storage.path(row.id) / "refs/heads/topic.lock"
+    async with dead.journaled(row.id, 1, ["refs/heads/topic"]):
+        lock.touch()
+        os.utime(lock, (time.time() - 60,) * 2)
+    names = [f"refs/tags/of-another-push-{number}" for number in range(others)]
+    async with components.pushes.journaled(row.id, 1, names):
+        await components.pushes.sweep()
+    assert lock.exists() == (not works)
+    if works:
+        await push(work, git_url, ann, "master:topic")
+        assert ref_target(storage.open(row.id), "refs/heads/topic") == first
 
 
 async def test_pushes_while_the_database_was_away_are_announced_as_one_without_a_gap(

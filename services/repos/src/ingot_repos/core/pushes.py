@@ -36,6 +36,7 @@ from ingot_repos.git.errors import RepositoryDamaged, RepositoryNotFound
 from ingot_repos.git.languages import main_language
 from ingot_repos.git.licenses import has_same_files, licenses_column
 from ingot_repos.git.push_changes import MovedRef, PushChanges, read_moved_refs, read_push_changes
+from ingot_repos.git.ref_locks import SHARED, remove_old_locks
 from ingot_repos.git.refs import BRANCHES, TAGS, set_default_branch
 from ingot_repos.git.storage import Storage
 from ingot_repos.store import accounts, refs, repositories, shards
@@ -195,12 +196,24 @@ class Pushes:
                 taken = await refs.take_over(tx, entry.id, entry.lease_until, now() + self._lease)
             if taken:
                 try:
+                    await self._remove_locks(entry.id)
                     await self.settle(entry.id)
                     settled += 1
                 except Exception as error:  # noqa: BLE001 - whatever it is, it is no reason to leave the others
                     where = traceback.format_exc(limit=-1)
                     log.warning("interrupted push not settled", push=entry.id, error=repr(error), where=where)
         return settled
+
+    async def _remove_locks(self, push_id: int) -> None:
+        """Remove what the dead process has locked, unless somebody moves so many refs that old locks may be theirs."""
+        async with self._db.read() as db:
+            entry = await refs.get_push(db, push_id)
+            if entry is None or await refs.has_other_large_push(db, entry):
+                return
+        names = [*msgspec.json.decode(entry.refs, type=list[str]), *SHARED]
+        path = self._storage.path(entry.repository_id)
+        if count := await asyncio.to_thread(remove_old_locks, path, names):
+            log.warning("locks of a dead process removed", repository=entry.repository_id, count=count)
 
     def tasks(self) -> list[PeriodicTask]:
         return [PeriodicTask("repos_settle_pushes", SWEEP_EVERY, self.finish_interrupted)]

@@ -30,7 +30,8 @@ def disk_errors() -> Iterator[None]:
     except pygit2.GitError as error:
         raise _translate(error) from error
     except OSError as error:
-        if error.errno in _FULL:
+        # libgit2's own have no number: pygit2 gives the text alone.
+        if error.errno in _FULL or _means_full_disk(str(error)):
             raise StorageFull("the disk is full") from error
         raise
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import bindparam, delete, func, select, update
+from sqlalchemy import bindparam, delete, exists, func, select, update
 from sqlalchemy.dialects import postgresql
 
 from ingot_chassis.db.arrays import any_of
@@ -21,6 +21,10 @@ MANY = 500
 
 # Statements of every push are built once: building one costs more than running it.
 _REPOSITORY, _NUMBER, _PUSH = (bindparam(name, type_=BigId) for name in ("of", "pull_number", "push_id"))
+
+
+LARGE_PUSH = 10_000
+"""Characters of the names of refs."""
 
 
 class PushRow(TypedRow):
@@ -162,6 +166,16 @@ _PUSH_BY_ID = PreparedQuery(
 
 async def get_push(db: Executor, push_id: int) -> PushRow | None:
     return await _PUSH_BY_ID.first(db, push_id=push_id)
+
+
+async def has_other_large_push(db: Executor, entry: PushRow) -> bool:
+    """Whether somebody else moves hundreds of refs of the same repository."""
+    others = exists().where(
+        push.c.repository_id == entry.repository_id,
+        push.c.id != entry.id,
+        func.length(push.c.refs) > LARGE_PUSH,
+    )
+    return bool((await db.execute(select(others))).scalar())
 
 
 async def extend_push(db: Executor, push_id: int, lease: datetime) -> None:
