@@ -48,6 +48,21 @@ async def test_a_review_is_sent_with_its_words(pages, forge):
     assert forge.sent == [("POST", f"{PULL}/reviews", {"event": "APPROVED", "body": "Good"})]
 
 
+async def test_a_review_with_words_says_its_verdict(pages, forge):
+    forge.answers[f"{PULL}/reviews"] = [_review(7, "APPROVED", comments=0)]
+    event = {
+        "id": 3,
+        "type": "review",
+        "review_id": 7,
+        "user": ANN_USER,
+        "body": "Good",
+        "created_at": MOMENT,
+    }
+    forge.answers[f"{HOME}/issues/1/timeline"] = [event]
+
+    assert ">approved the changes <time" in (await pages.get("/ann/demo/pulls/1")).text
+
+
 async def test_the_preview_of_a_comment_does_not_send_the_review_that_is_being_written(pages, forge):
     forge.answers[f"{PULL}/reviews"] = [_review(7, "PENDING", comments=0)]
     page = "/ann/demo/pulls/1/files?at=1R4"

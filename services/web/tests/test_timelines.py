@@ -32,6 +32,14 @@ def test_an_event_is_said_in_words(fields, text):
     assert words(EMPTY | fields) == text
 
 
+def test_a_review_says_its_verdict():
+    said = [
+        words(EMPTY | {"type": "review"}, verdict) for verdict in ("APPROVED", "REQUEST_CHANGES", "COMMENT")
+    ]
+    assert said == ["approved the changes", "asked for changes", "reviewed the changes"]
+    assert words(EMPTY | {"type": "close"}, "APPROVED") == "closed this"
+
+
 def test_what_a_person_wrote_is_a_comment():
     assert is_said(EMPTY | {"type": "comment", "body": "hello"})
     assert not is_said(EMPTY | {"type": "review"})

@@ -1,5 +1,6 @@
 """Issues: the list with its filters in the address, one with its timeline, and what people do to it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from litestar import Response, get, post
@@ -197,15 +198,23 @@ def beside(frame: RepositoryFrame, index: int) -> tuple[Any, ...]:
     )
 
 
-async def conversation(frame: RepositoryFrame, issue: Any, timeline: Any, counts: Any) -> dict[str, Any]:
+async def conversation(
+    frame: RepositoryFrame, issue: Any, timeline: Any, counts: Any, reviews: Sequence[Any] = ()
+) -> dict[str, Any]:
     """The description and the timeline, rendered by one request, with the reactions to each of them."""
+    verdicts = {review["id"]: review["state"] for review in reviews}
     said = [entry for entry in timeline.rows if is_said(entry)]
     description, *texts = await frame.forge.render(
         [issue["body"], *(entry["body"] for entry in said)], context=frame.repository["full_name"]
     )
     html = {entry["id"]: text for entry, text in zip(said, texts, strict=True)}
     entries = [
-        {"entry": entry, "html": html.get(entry["id"]), "words": words(entry)} for entry in timeline.rows
+        {
+            "entry": entry,
+            "html": html.get(entry["id"]),
+            "words": words(entry, verdicts.get(entry["review_id"], "")),
+        }
+        for entry in timeline.rows
     ]
     reactions: dict[int | None, list[Any]] = {}
     for one in counts:

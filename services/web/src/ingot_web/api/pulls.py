@@ -81,7 +81,7 @@ async def _conversation_page(
         checks=checks,
         styles=styles,
         blockers=blockers.rows,
-        **await conversation(frame, issue, timeline, counts),
+        **await conversation(frame, issue, timeline, counts, reviews),
     )
 
 

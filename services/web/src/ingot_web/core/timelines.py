@@ -12,8 +12,10 @@ def is_said(event: Any) -> bool:
     return event["type"] in SAID and bool(event["body"])
 
 
-def words(event: Any) -> str:
-    """What the person of the event did; empty for what is not shown."""
+def words(event: Any, verdict: str = "") -> str:
+    """What the person of the event did; empty for what is not shown. ``verdict`` is the state of its review, if it has one."""
+    if event["type"] == "review" and verdict in _VERDICTS:
+        return _VERDICTS[verdict]
     describe = _DESCRIBED.get(event["type"])
     return describe(event) if describe else _PLAIN.get(event["type"], "")
 
@@ -57,6 +59,7 @@ _DESCRIBED: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(("issue_ref", "comment_ref", "pull_ref"), _reference),
     **dict.fromkeys(("add_dependency", "remove_dependency"), _dependency),
 }
+_VERDICTS = {"APPROVED": "approved the changes", "REQUEST_CHANGES": "asked for changes"}
 _PLAIN = {
     "commit_ref": "mentioned this in a commit",
     "reopen": "reopened this",
