@@ -45,7 +45,7 @@ def height(parts, hours):
     """Metres above the chart's zero, `hours` after midnight."""
     return sum(size * cos(tau * hours / PERIODS[name]) for name, size in parts)
 '''
-HIGH_WATERS = '\n\ndef high_waters(parts, days=1):\n    """The hours at which the water stops rising."""\n    steps = [number / 4 for number in range(days * 96)]\n    heights = [height(parts, hours) for hours in steps]\n    tops = range(1, len(steps) - 1)\n    return [steps[top] for top in tops if heights[top - 1] < heights[top] >= heights[top + 1]]\n'
+HIGH_WATERS = '\n\ndef high_waters(parts, days=1):\n    """The hours at which the water stops rising."""\n    steps = [number / 4 for number in range(days * 96)]\n    heights = [height(parts, hours) for hours in steps]\n    inner = range(1, len(steps) - 1)\n    tops = [top for top in inner if heights[top] == max(heights[top - 1 : top + 2])]\n    return [steps[top] for top in tops]\n'
 EXACT = HIGH_WATERS.replace("/ 4", "/ 10").replace("* 96", "* 240")
 NAMED = HIGH_WATERS.replace("/ 4", "/ STEPS").replace("* 96", "* 24 * STEPS")
 RANGE = "\n\ndef mean_range(heights):\n    return max(heights) - min(heights)\n"
@@ -188,7 +188,7 @@ class World:
         pulls = f"repos/{BASE}/pulls"
         await self.make(pulls, by="kim", title="Find the low waters as well", head="low-waters", base="main", body=text, labels=[label])  # fmt: skip
         await self.make(f"repos/{BASE}/statuses/{sha}", by="kim", state="success", context="tests", description="24 tests in 3 seconds")  # fmt: skip
-        comment = {"path": CODE, "new_position": 25, "body": "A shorter name would do:\n\n```suggestion\n    negative = [(name, -size) for name, size in parts]\n```"}  # fmt: skip
+        comment = {"path": CODE, "new_position": 26, "body": "A shorter name would do:\n\n```suggestion\n    negative = [(name, -size) for name, size in parts]\n```"}  # fmt: skip
         await self.make(f"{pulls}/6/reviews", event="COMMENT", body="Nearly there. One name, and it can go in.", comments=[comment])  # fmt: skip
         await self.make(f"repos/{BASE}/issues/6/comments", by="kim", body="Thank you! I keep the long one: it says what happens.")  # fmt: skip
         await self.make(f"{pulls}/6/reviews", event="APPROVED", body="That is a reason.")
