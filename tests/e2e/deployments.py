@@ -58,6 +58,9 @@ class Deployment(Protocol):
     def start_nats(self) -> None:
         """Let it answer again."""
 
+    def limit_files(self, part: str, *, full: bool) -> None:
+        """Let one process, and those that it starts, write to no file, or to every file again."""
+
     def serve_ssh(self) -> int:
         """Let somebody listen for git over SSH, and give the port."""
 
@@ -117,6 +120,9 @@ class Standalone:
 
     def resume(self, _part: str) -> None:
         self._ingot.send_signal(signal.SIGCONT)
+
+    def limit_files(self, _part: str, *, full: bool) -> None:
+        self._ingot.limit_files(full=full)
 
     def stop_nats(self) -> None:
         self._signal_nats(signal.SIGSTOP)
@@ -253,6 +259,10 @@ class Cluster:
     def resume(self, part: str) -> None:
         for replica in self._parts[part]:
             replica.send_signal(signal.SIGCONT)
+
+    def limit_files(self, part: str, *, full: bool) -> None:
+        for replica in self._parts[part]:
+            replica.limit_files(full=full)
 
     def nats_url(self) -> str:
         return self.backing_servers.nats_url

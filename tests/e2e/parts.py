@@ -1,6 +1,7 @@
-"""One process of a deployment: started, waited for, stopped, killed and halted."""
+"""One process of a deployment: started, waited for, stopped, killed, halted, and kept from its disk."""
 
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -59,6 +60,12 @@ class Part:
     def send_signal(self, number: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(number)
+
+    def limit_files(self, *, full: bool) -> None:
+        """Let files have any size, or none at all: what any user may ask for, and to a process a disk that is full."""
+        if self._process is not None:
+            most = resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE)[1]
+            resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, (0 if full else most, most))
 
     def stop(self) -> int:
         """Its exit code; negative for a signal."""

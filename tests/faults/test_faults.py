@@ -1,4 +1,4 @@
-"""A mixed load while processes and servers are killed, stopped and cut off: nothing acknowledged is lost or wrong.
+"""A mixed load while processes and servers are killed, stopped and cut off, and disks are full: nothing acknowledged is lost or wrong.
 
 ``make soak`` runs it long (INGOT_FAULTS, INGOT_FAULTS_SEED).
 """
@@ -54,6 +54,8 @@ class Stage(NamedTuple):
     deployment: Deployment
     databases: dict[str, str]
     storage: Path
+    disk_of: str
+    """The part that writes to a disk of its own."""
     servers: dict[str, Server]
 
 
@@ -66,7 +68,7 @@ def cluster(session_servers: SessionServers, tmp_path: Path) -> Iterator[Stage]:
     deployment = Cluster(tmp_path, BackingServers(database_urls=urls, nats_url=nats.url, redis_url=redis_url))
     servers = {"nats": nats, "redis": redis, "postgresql": postgres}
     with running(deployment):
-        yield Stage(deployment, urls, tmp_path / "shard-0", servers)
+        yield Stage(deployment, urls, tmp_path / "shard-0", "repos", servers)
     for server in servers.values():
         server.stop()
 
@@ -78,7 +80,7 @@ def one_process(tmp_path: Path) -> Iterator[Stage]:
     data = tmp_path / "data"
     urls = {service: f"sqlite+aiosqlite:///{data}/{service}.db" for service in WITH_DATABASE}
     with running(deployment):
-        yield Stage(deployment, urls, data / "repositories", {})
+        yield Stage(deployment, urls, data / "repositories", "ingot", {})
 
 
 Fault = Callable[[], Awaitable[None]]
@@ -89,7 +91,7 @@ class Faults:
 
     def __init__(self, stage: Stage, chance: random.Random) -> None:
         self._deployment, self._servers, self._chance = stage.deployment, stage.servers, chance
-        self._databases = stage.databases
+        self._databases, self._disk_of = stage.databases, stage.disk_of
 
     def round(self) -> list[tuple[str, Fault]]:
         """Each kind once, in an order by chance."""
@@ -99,6 +101,7 @@ class Faults:
             (f"kill {killed}", partial(self._kill, killed)),
             (f"halt {halted}", partial(self._halt, halted)),
             (f"kill {starting} while it starts", partial(self._kill_while_starting, starting)),
+            (f"fill the disk of {self._disk_of}", self._fill_disk),
         ]
         if len(parts) > 1:
             both = chance.sample(parts, 2)
@@ -136,6 +139,11 @@ class Faults:
         self._deployment.halt(part)
         await asyncio.sleep(HALTED)
         self._deployment.resume(part)
+
+    async def _fill_disk(self) -> None:
+        self._deployment.limit_files(self._disk_of, full=True)
+        await asyncio.sleep(HALTED)
+        self._deployment.limit_files(self._disk_of, full=False)
 
 
 @pytest.mark.parametrize("mode", ["one_process", "cluster"])
