@@ -88,15 +88,6 @@ def read_blob(repo: pygit2.Repository, commit: str, path: str, *, max_bytes: int
     return Blob(str(entry.id), size, int(entry.filemode), data)
 
 
-def commit_at(repo: pygit2.Repository, name: str) -> str:
-    """The commit of a branch, a tag or an id, if it is visible in this repository.
-
-    Raises:
-        RefNotFound: there is none; or the object exists, but no visible ref leads to it.
-    """
-    return _visible_commit(repo, resolve(repo, name))
-
-
 def file_at(repo: pygit2.Repository, text: str, *, max_bytes: int) -> tuple[str, Blob]:
     """Path and content of the file at `<ref>/<path>` or `<path>` (see `refs.resolve_path`).
 
