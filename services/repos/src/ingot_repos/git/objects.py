@@ -23,7 +23,6 @@ from ingot_repos.git.refs import (
     is_object_id,
     is_valid_ref_name,
     move_ref,
-    resolve,
     resolve_path,
 )
 from ingot_repos.git.streaming import stream_git
