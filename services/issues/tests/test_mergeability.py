@@ -148,6 +148,7 @@ async def test_a_check_of_an_older_release_is_done(world):
             "DROP INDEX ix_outbox_dead_lettered",
             "DROP INDEX ix_label_organization_id",
             "DROP INDEX ix_pull_merge",
+            "DROP INDEX ix_issue_of_author",
             *(LATER_INDEXES_OF_SQLITE if world.db.is_sqlite else ()),
             *(f"ALTER TABLE {column.replace('.', ' DROP COLUMN ')}" for column in LATER_COLUMNS),
             "UPDATE alembic_version SET version_num = '0005'",

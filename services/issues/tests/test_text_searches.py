@@ -181,6 +181,8 @@ async def test_indexes_are_built_when_the_revisions_before_are_kept_and_a_failur
 
     older = (
         "DROP INDEX ix_pull_merge",
+        "DROP INDEX ix_issue_of_author",
+        "DROP INDEX ix_review_of_author",
         "DROP TABLE mention",
         "ALTER TABLE issue DROP COLUMN content_version",
         "UPDATE alembic_version SET version_num = '0018'",
