@@ -190,6 +190,34 @@ async def test_callers_who_leave_transactions_that_wait_for_a_lock_leave_nothing
 
 
 @on_sqlite
+async def test_a_transaction_that_is_cancelled_at_any_moment_ends_as_cancelled_and_leaves_nothing_behind(
+    database,
+):
+    ends = []
+
+    async def work() -> None:
+        try:
+            async with database.transaction() as tx:
+                await tx.execute(insert(tx, outbox).values(**row("a")))
+                await asyncio.Event().wait()
+        except BaseException as error:
+            ends.append(type(error))
+            raise
+
+    for turns in range(60):
+        working = asyncio.ensure_future(work())
+        for _ in range(turns):
+            await asyncio.sleep(0.0002)
+        working.cancel()
+        await asyncio.wait({working})
+        assert working.cancelled()
+    assert set(ends) == {asyncio.CancelledError}
+    async with database.transaction() as tx:
+        await tx.execute(insert(tx, outbox).values(**row("b")))
+    assert await count(database) == 1
+
+
+@on_sqlite
 async def test_who_waits_too_long_for_the_lock_of_another_process_is_told(database):
     async with database.transaction() as tx:
         await tx.execute(text("PRAGMA busy_timeout=1"))

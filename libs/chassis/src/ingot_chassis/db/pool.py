@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Self, cast
 
 from asyncpg.transaction import Transaction
@@ -68,7 +68,11 @@ class PooledConnection:
 
     def is_usable(self) -> bool:
         """Whether another block may have it: not when its server went away, or its transaction could not be ended."""
-        return not self.is_cut() and not (self.driver is not None and self.driver.is_in_transaction())
+        if self.is_cut():
+            return False
+        if self.sqlite_driver is not None:
+            return not self.sqlite_driver.in_transaction
+        return not (self.driver is not None and self.driver.is_in_transaction())
 
     def is_cut(self) -> bool:
         if self.driver is None:
@@ -132,7 +136,9 @@ async def _sqlite_transaction(driver: SqliteDriver) -> AsyncIterator[None]:
         with _driver_call():
             await driver.commit()
     except BaseException:
-        with _driver_call():
+        # Of a statement that was cancelled SQLAlchemy has closed the connection. Whatever else the rollback says, the error
+        # before it counts: a cancellation must not become an error, and a connection in a transaction is not used again.
+        with suppress(ValueError, sqlite3.Error):
             await driver.rollback()
         raise
 
