@@ -11,6 +11,7 @@ import pygit2
 import pytest
 
 from ingot_repos.git.errors import GitFailed, InvalidName, RefMoved, RefNotFound
+from ingot_repos.git.ref_locks import remove_old_locks
 from ingot_repos.git.refs import (
     ZERO_OID,
     Branch,
@@ -308,6 +309,24 @@ def test_a_lock_that_a_killed_process_left_on_a_ref_of_our_own_is_removed(repo, 
         with pytest.raises(RefMoved):
             update_refs(Path(repo.path), [change])
     assert (ref_target(repo, name), lock.exists()) == ((tip, False) if moves else (None, True))
+
+
+@pytest.mark.parametrize(("age", "deletes"), [(120, True), (30, False)])
+def test_what_a_killed_process_left_of_packed_refs_is_removed_after_a_minute(repo, age, deletes):
+    tip = commit(repo)
+    create_ref(repo, "refs/heads/main", tip)
+    git(repo, "pack-refs", "--all")
+    files = [
+        Path(repo.path, name) for name in ("packed-refs.lock", "packed-refs.new", "refs/notes/commits.lock")
+    ]
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+        os.utime(file, (time.time() - age,) * 2)
+    remove_old_locks(Path(repo.path), [])
+    assert [file.exists() for file in files] == [not deletes, not deletes, False]
+    if deletes:
+        update_refs(Path(repo.path), [RefChange("refs/heads/main", tip, ZERO_OID)])
 
 
 def test_either_libgit2_or_git_moves_a_ref(repo):

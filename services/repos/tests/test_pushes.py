@@ -160,6 +160,22 @@ async def test_a_branch_that_a_killed_push_left_locked_is_pushed_to_again(
         assert ref_target(storage.open(row.id), "refs/heads/topic") == first
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_names_of_a_killed_push_reach_no_lock_elsewhere_and_hold_up_nothing(world, ann):
+    storage, components = world.components.storage, world.components
+    own, other = [(await ann.create(name, auto_init=True))["id"] for name in ("own", "other")]
+    lock = storage.path(other) / "refs/heads/master.lock"
+    lock.touch()
+    os.utime(lock, (time.time() - 60,) * 2)
+    climb = "../" * 6 + str(lock.with_suffix("").relative_to(storage.root))
+    names = [f"refs/heads/{climb}", f"refs/heads/{'x' * 254}"]
+    dead = Pushes(world.database, storage, components.presenter, lease_seconds=0, shard="shard-0")
+    async with dead.journaled(own, 1, names):
+        pass
+    assert (await components.pushes.sweep(), await world.rows("push")) == (1, [])
+    assert lock.exists()
+
+
 async def test_pushes_while_the_database_was_away_are_announced_as_one_without_a_gap(
     world, ann, work, git_url
 ):

@@ -36,8 +36,8 @@ from ingot_repos.git.errors import RepositoryDamaged, RepositoryNotFound
 from ingot_repos.git.languages import main_language
 from ingot_repos.git.licenses import has_same_files, licenses_column
 from ingot_repos.git.push_changes import MovedRef, PushChanges, read_moved_refs, read_push_changes
-from ingot_repos.git.ref_locks import SHARED, remove_old_locks
-from ingot_repos.git.refs import BRANCHES, TAGS, set_default_branch
+from ingot_repos.git.ref_locks import remove_old_locks
+from ingot_repos.git.refs import BRANCHES, TAGS, is_valid_ref_name, set_default_branch
 from ingot_repos.git.storage import Storage
 from ingot_repos.store import accounts, refs, repositories, shards
 from ingot_repos.store.refs import PushRow
@@ -205,12 +205,16 @@ class Pushes:
         return settled
 
     async def _remove_locks(self, push_id: int) -> None:
-        """Remove what the dead process has locked, unless somebody moves so many refs that old locks may be theirs."""
+        """Remove what the dead process has locked, unless somebody moves so many refs that old locks may be theirs.
+
+        A process that lives may have lost its lease, too: what it moves itself, or so many, is left alone. The names are as a
+        client sent them.
+        """
         async with self._db.read() as db:
             entry = await refs.get_push(db, push_id)
-            if entry is None or await refs.has_other_large_push(db, entry):
+            if entry is None or push_id in self._open or await refs.has_large_push(db, entry.repository_id):
                 return
-        names = [*msgspec.json.decode(entry.refs, type=list[str]), *SHARED]
+        names = [name for name in msgspec.json.decode(entry.refs, type=list[str]) if is_valid_ref_name(name)]
         path = self._storage.path(entry.repository_id)
         if count := await asyncio.to_thread(remove_old_locks, path, names):
             log.warning("locks of a dead process removed", repository=entry.repository_id, count=count)

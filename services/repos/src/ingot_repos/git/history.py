@@ -24,7 +24,7 @@ LONGEST_WALK = 200_000
 """Commits that are read in any case; older ones are not listed."""
 WALKED = 2_000
 """Commits that are read here for one path. Then git goes on, which knows from the commit-graph what most of them change."""
-_GIT_SECONDS = 20.0
+_GIT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)

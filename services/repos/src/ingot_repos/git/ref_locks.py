@@ -7,20 +7,29 @@ from pathlib import Path
 
 OLD_SECONDS = 5.0
 """Whoever lives has the lock of a few refs for milliseconds."""
-SHARED = ("packed-refs", "HEAD")
-"""What is locked beside the refs when some are deleted."""
+OLD_SHARED_SECONDS = 60.0
+"""The same for what is locked while any number of refs is deleted."""
+_SHARED = ("packed-refs.lock", "packed-refs.new", "HEAD.lock")
+_NOTES = "refs/notes/**/*.lock"
+"""Nothing writes down which of these are moved."""
 
 
 def remove_old_locks(path: Path, names: Iterable[str]) -> int:
-    """Remove the old locks of these full names of refs; how many there were. Blocks.
+    """Remove the old locks of these refs, of notes, and of what all refs share; how many there were. Blocks.
 
-    Nobody may move very many of them at this time, which takes longer than `OLD_SECONDS`.
+    The names are valid full names of refs. Nobody may move very many of them at this time, which takes longer than
+    `OLD_SECONDS`.
     """
+    own = [*(path / f"{name}.lock" for name in names), *path.glob(_NOTES)]
+    shared = [path / name for name in _SHARED]
+    return _remove(own, OLD_SECONDS) + _remove(shared, OLD_SHARED_SECONDS)
+
+
+def _remove(files: Iterable[Path], seconds: float) -> int:
     removed = 0
-    for name in names:
-        lock = path / f"{name}.lock"
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            if lock.stat().st_mtime < time.time() - OLD_SECONDS:
-                lock.unlink()
+    for file in files:
+        with contextlib.suppress(OSError):  # not there, or with a name too long to be there
+            if file.stat().st_mtime < time.time() - seconds:
+                file.unlink()
                 removed += 1
     return removed

@@ -168,14 +168,10 @@ async def get_push(db: Executor, push_id: int) -> PushRow | None:
     return await _PUSH_BY_ID.first(db, push_id=push_id)
 
 
-async def has_other_large_push(db: Executor, entry: PushRow) -> bool:
-    """Whether somebody else moves hundreds of refs of the same repository."""
-    others = exists().where(
-        push.c.repository_id == entry.repository_id,
-        push.c.id != entry.id,
-        func.length(push.c.refs) > LARGE_PUSH,
-    )
-    return bool((await db.execute(select(others))).scalar())
+async def has_large_push(db: Executor, repository_id: int) -> bool:
+    """Whether hundreds of refs of a repository are being moved, or were when their process died."""
+    large = exists().where(push.c.repository_id == repository_id, func.length(push.c.refs) > LARGE_PUSH)
+    return bool((await db.execute(select(large))).scalar())
 
 
 async def extend_push(db: Executor, push_id: int, lease: datetime) -> None:
