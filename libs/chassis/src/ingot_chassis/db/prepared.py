@@ -131,7 +131,7 @@ class PreparedQuery(Generic[_R]):
             if here is not None:
                 rows = here.fetch(statement.sql, bound, only_first=only_first)
             if rows is None and driver is not None:
-                rows = await _read_beside(driver, statement.sql, bound, only_first=only_first)
+                rows = await _read_beside(driver, statement.sql, bound)
         return None if rows is None else cast("Sequence[_R]", [row(statement.row(one)) for one in rows])
 
     def _call(self, db: Executor, values: dict[str, Any]) -> list[Any]:
@@ -274,15 +274,13 @@ def _constants(compiled: Any) -> dict[str, Any]:
     return {name: bound.value for name, bound in compiled.binds.items() if not bound.required}
 
 
-async def _read_beside(
-    driver: SqliteDriver, sql: str, values: Sequence[Any], *, only_first: bool
-) -> list[tuple[Any, ...]]:
-    """Rows that SQLite's driver reads in its thread. Raises DBAPIError."""
+async def _read_beside(driver: SqliteDriver, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Rows that SQLite's driver reads in its thread. Raises DBAPIError.
+
+    All of them, in one call: a cursor that a cancelled call left open would show its old state to the next reader.
+    """
     try:
-        if not only_first:
-            return cast("list[tuple[Any, ...]]", await driver.execute_fetchall(sql, values))
-        async with driver.execute(sql, values) as cursor:
-            return cast("list[tuple[Any, ...]]", await cursor.fetchmany(1))
+        return cast("list[tuple[Any, ...]]", await driver.execute_fetchall(sql, values))
     except sqlite3.Error as error:
         raise as_sqlalchemy_error(error) from error
 
