@@ -6,14 +6,13 @@ A count goes as far as `COUNTED` commits beyond what is asked for; a history tha
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pygit2
 
-from ingot_repos.git.command import GitArgs, clean_environment, run_git
 from ingot_repos.git.commits import CommitInfo, describe, find_commit, person_of
-from ingot_repos.git.errors import GitFailed, GitTimedOut, ObjectNotFound, OutputTooLarge
+from ingot_repos.git.errors import ObjectNotFound
 from ingot_repos.git.named_refs import named_ref
+from ingot_repos.git.path_commits import path_commits
 from ingot_repos.git.read_cache import ReadCache, SharedCache
 from ingot_repos.git.signatures import CommitSignature, commit_signatures
 from ingot_repos.git.trees import entry_at, split_path
@@ -24,7 +23,6 @@ LONGEST_WALK = 200_000
 """Commits that are read in any case; older ones are not listed."""
 WALKED = 2_000
 """Commits that are read here for one path. Then git goes on, which knows from the commit-graph what most of them change."""
-_GIT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,21 +134,13 @@ def history_page(
 
 def _listed_by_git(repo: pygit2.Repository, start: str, history_filter: HistoryFilter) -> list[str] | None:
     """The ids of all commits that fit a filter with a path; None without a path, or if git needs too long."""
-    if not history_filter.path or "\n" in history_filter.path:
+    if not history_filter.path:
         return None
-    lines = [start, *(f"^{oid}" for oid in history_filter.hidden), "--", history_filter.path, ""]
-    try:
-        output = run_git(
-            GitArgs("rev-list", ("--timestamp", f"--max-count={LONGEST_WALK}", "--stdin")),
-            git_dir=Path(repo.path),
-            stdin="\n".join(lines).encode(),
-            environment=clean_environment({"GIT_LITERAL_PATHSPECS": "1"}),
-            time_limit=_GIT_SECONDS,
-        )
-    except (GitFailed, GitTimedOut, OutputTooLarge):
+    revisions = [start, *(f"^{oid}" for oid in history_filter.hidden)]
+    commits = path_commits(repo, revisions, history_filter.path, most=LONGEST_WALK)
+    if commits is None:
         return None
-    commits = (line.split() for line in output.decode().splitlines())
-    listed = [oid for seconds, oid in commits if _is_between(int(seconds), history_filter)]
+    listed = [oid for seconds, oid in commits if _is_between(seconds, history_filter)]
     if not history_filter.author:
         return listed
     return [oid for oid in listed if _is_listed(find_commit(repo, oid), history_filter)]

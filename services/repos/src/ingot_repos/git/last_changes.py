@@ -6,19 +6,17 @@ What it ends at is remembered by commit, so after a push only the new commits ar
 
 import heapq
 from collections.abc import Collection
-from pathlib import Path
 
 import pygit2
 
-from ingot_repos.git.command import GitArgs, clean_environment, run_git
 from ingot_repos.git.commits import find_commit
-from ingot_repos.git.errors import GitFailed, GitTimedOut, ObjectNotFound
+from ingot_repos.git.errors import ObjectNotFound
+from ingot_repos.git.path_commits import path_commits
 from ingot_repos.git.read_cache import SharedCache
 from ingot_repos.git.trees import FOLDER, entry_at, raw_entries
 
 MOST_COMMITS = 5_000
 MOST_ENTRIES = 300_000
-_SEARCH_SECONDS = 5.0
 _TOO_FAR = ""
 """Remembered of a name whose last change the walk did not find."""
 
@@ -45,8 +43,8 @@ def last_changes(
         remembered = remembered | walk.result
         if is_single and not remembered.get(missing[0]):
             path = f"{folder}/{missing[0]}" if folder else missing[0]
-            oid = _search(Path(repo.path), commit, path)
-            remembered |= {missing[0]: oid} if oid else {}
+            latest = path_commits(repo, [commit], path, most=1)
+            remembered |= {missing[0]: latest[0][1]} if latest else {}
         remembered = dict.fromkeys(missing, _TOO_FAR) | remembered
         cache.put((commit, folder), remembered, size=len(remembered) + 1)
     return {name: remembered[name] for name in names if remembered[name]}
@@ -118,20 +116,3 @@ class _Walk:
             self._entries_left -= len(entries)
             self._folders[tree] = (tree, entries)
         return self._folders[tree]
-
-
-def _search(path: Path, commit: str, name: str) -> str:
-    """The same by git for one path, however far back; empty if that takes too long."""
-    if "\n" in name:
-        return ""
-    try:
-        output = run_git(
-            GitArgs("rev-list", ("--max-count=1", "--stdin")),
-            git_dir=path,
-            stdin=f"{commit}\n--\n{name}\n".encode(),
-            environment=clean_environment({"GIT_LITERAL_PATHSPECS": "1"}),
-            time_limit=_SEARCH_SECONDS,
-        )
-    except (GitFailed, GitTimedOut):
-        return ""
-    return output.decode().strip()
