@@ -114,9 +114,15 @@ async def full() -> None:
     raise DiskFull
 
 
-@get("/database/{words:str}", policy=anyone())
-async def database(words: str) -> None:
-    raise OperationalError("INSERT", {}, Exception(words))
+DATABASE = {
+    "full": asyncpg.DiskFullError('could not extend file "base/16384/2619"'),
+    "clash": asyncpg.UniqueViolationError("Key (name)=(database or disk is full) already exists."),
+}
+
+
+@get("/database/{how:str}", policy=anyone())
+async def database(how: str) -> None:
+    raise OperationalError("INSERT", {}, DATABASE[how])
 
 
 AWAY = {
@@ -276,8 +282,8 @@ async def test_a_database_that_is_away_is_503_and_one_line_in_the_log(how, monke
         ("/wrong", 422),
         ("/crash", 500),
         ("/full", 507),
-        ("/database/database or disk is full", 507),
-        ("/database/no such table", 500),
+        ("/database/full", 507),
+        ("/database/clash", 500),
         ("/nowhere", 404),
         ("/things", 405),
         ("/forgotten", 404),

@@ -5,6 +5,7 @@ from collections import Counter
 from contextlib import asynccontextmanager
 from itertools import cycle
 
+import asyncpg
 import msgspec
 import pytest
 from sqlalchemy import select, update
@@ -122,7 +123,7 @@ async def test_what_waits_behind_a_failing_event_keeps_its_order(make_url, own_n
 
 async def test_an_event_is_not_given_up_because_the_database_was_away_or_full(make_url, own_nats):
     heard = Heard()
-    full = OperationalError("INSERT", None, Exception("database or disk is full"))
+    full = OperationalError("INSERT", None, asyncpg.DiskFullError("could not extend file"))
     troubles = cycle([DatabaseUnavailable("connection refused"), full])
 
     async def hear(tx, happened, envelope):

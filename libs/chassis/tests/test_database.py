@@ -98,6 +98,16 @@ async def test_a_quota_that_is_used_up_is_a_full_disk(database):
     assert await count(database) == 2
 
 
+@on_postgresql
+@pytest.mark.parametrize(("code", "is_disk_full"), [("disk_full", True), ("unique_violation", False)])
+async def test_a_full_disk_is_known_by_its_code(database, code, is_disk_full):
+    raising = f"DO $$ BEGIN RAISE 'No space left on device' USING ERRCODE = '{code}'; END $$"
+    with pytest.raises(DBAPIError) as refused:
+        async with database.transaction() as tx:
+            await tx.execute(text(raising))
+    assert is_full(refused.value) == is_disk_full
+
+
 async def leave_in_the_middle(ask: Callable[[asyncio.Event], Awaitable[None]]) -> None:
     """Cancel ``ask`` once it has set the event, more often than there are connections."""
     for _ in range(12):

@@ -4,6 +4,7 @@ import asyncio
 from datetime import timedelta
 from functools import partial
 
+import asyncpg
 import msgspec
 import pytest
 from prometheus_client import REGISTRY
@@ -121,7 +122,7 @@ async def test_a_failing_job_comes_back_later_with_its_error(database):
     [
         (Unavailable("identity does not answer"), 10),
         (InsufficientStorage(), 10),
-        (OperationalError("INSERT", None, Exception("could not extend file")), 10),
+        (OperationalError("INSERT", None, asyncpg.DiskFullError("could not extend file")), 10),
         (RuntimeError("no such file"), 600),
     ],
 )

@@ -32,8 +32,8 @@ the end of the stream is not there yet.
 An ``InterfaceError`` that is also a ``ValueError`` is about a value, which will not do later, either.
 """
 
-FULL = ("database or disk is full", "No space left on device", "could not extend file")
-"""SQLite and PostgreSQL, each in its own words (sqlite.org/rescode.html, PostgreSQL's error 53100)."""
+FULL_CODES = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
+"""Of SQLite (sqlite.org/rescode.html); to it a quota that is used up is no more than a write that failed."""
 
 
 class Executor(Protocol):
@@ -80,12 +80,12 @@ def is_away(error: Exception) -> TypeGuard[DBAPIError]:
 def is_full(error: Exception) -> bool:
     """Whether a statement failed because there is no room on the disk, or no more of what may be used of it.
 
-    A quota that is used up is no more to SQLite than a write that failed.
+    The codes say so: texts of errors quote values of users.
     """
     if not isinstance(error, DBAPIError):
         return False
-    code = getattr(error.orig, "sqlite_errorcode", None)
-    return code == sqlite3.SQLITE_IOERR_WRITE or any(words in str(error.orig) for words in FULL)
+    state, code = (getattr(error.orig, name, None) for name in ("sqlstate", "sqlite_errorcode"))
+    return state == asyncpg.DiskFullError.sqlstate or code in FULL_CODES
 
 
 def statement_summary(statement: Executable) -> str:
