@@ -99,6 +99,21 @@ async def test_a_timeline_is_paged_and_filtered_by_time(world):
         assert len(await world.timeline(query=f"?{query}")) == count
 
 
+async def test_the_place_of_an_entry_is_the_total_of_the_timeline_up_to_it(world):
+    await world.open_issue()
+    ids = [(await world.call("POST", "/issues/1/comments", {"body": "x"})).json()["id"] for _ in range(3)]
+    for query, total in (
+        (f"up_to={ids[1]}", "2"),
+        (f"up_to={ids[1]}&page=9", "2"),
+        ("up_to=0", "3"),
+        ("up_to=-1", "0"),
+    ):
+        shown = await world.call("GET", f"/issues/1/timeline?limit=1&{query}")
+        assert (shown.status_code, shown.headers["x-total-count"]) == (200, total)
+    refused = await world.call("GET", "/issues/1/timeline?up_to=x")
+    assert (refused.status_code, "up_to" in refused.text) == (400, True)
+
+
 async def test_an_unknown_issue_has_no_timeline(world):
     assert (await world.call("GET", "/issues/9/timeline")).status_code == 404
 

@@ -22,8 +22,8 @@ from ingot_issues.core import issues
 from ingot_issues.core import labels as label_rules
 from ingot_issues.core.access import may_administer, may_edit_issue, may_write
 from ingot_issues.core.issues import IssueEdit, NewIssue
+from ingot_issues.store import issue_rows, searches
 from ingot_issues.store import issues as store
-from ingot_issues.store import searches
 from ingot_issues.store.issues import IssueDetails
 from ingot_issues.store.searches import IssueFilter
 from ingot_issues.store.states import State, StateFilter
@@ -111,6 +111,15 @@ async def issue_of(request: IssuesRequest, number: int) -> IssueDetails:
     if issue is None or (issue.is_pull and not request.access.pulls_enabled):
         raise NotFound
     return issue
+
+
+async def issue_id_of(request: IssuesRequest, number: int) -> int:
+    """The id of that issue, for those who need no more of it. Raises NotFound."""
+    async with request.db.read() as db:
+        key = await issue_rows.get_key(db, request.repository_id, number)
+    if key is None or (key.is_pull and not request.access.pulls_enabled):
+        raise NotFound
+    return key.id
 
 
 async def new_issue_of(request: IssuesRequest, data: CreateIssue) -> NewIssue:

@@ -3,7 +3,7 @@
 import msgspec
 from litestar import Response, get
 
-from ingot_issues.api.issues import issue_of
+from ingot_issues.api.issues import issue_id_of
 from ingot_issues.api.policies import in_repository
 from ingot_issues.api.request import IssuesRequest
 from ingot_issues.store import reaction_counts as store
@@ -26,11 +26,11 @@ class ReactionCount(msgspec.Struct):
 )
 async def count_reactions(request: IssuesRequest, index: int) -> Response[list[ReactionCount]]:
     """Reactions to an issue and its comments, counted by their content: all, unless `page` or `limit` is given."""
-    issue, page = await issue_of(request, index), request.page()
+    issue_id, page = await issue_id_of(request, index), request.page()
     is_paged = "page" in request.query_params or "limit" in request.query_params
     async with request.db.read() as db:
         rows, total = await store.count_of_issue(
-            db, issue.id, viewer_id=request.principal.id, page=page if is_paged else None
+            db, issue_id, viewer_id=request.principal.id, page=page if is_paged else None
         )
     counts = [ReactionCount(row.comment_id, row.content, row.count, bool(row.own)) for row in rows]
     return Response(counts, headers=request.page_headers(page, total) if is_paged else None)

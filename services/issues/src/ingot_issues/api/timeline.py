@@ -10,9 +10,9 @@ from litestar import Response, get
 from ingot_chassis.db.driver import Executor
 from ingot_contracts.identity import Team, User
 from ingot_contracts.issues import Comment, Issue, Label, Milestone, RequestedTeam, TrackedTime
-from ingot_contracts.repos import Repository
+from ingot_contracts.repos import Repository, RepositoryAccess
 from ingot_issues.api import queries
-from ingot_issues.api.issues import issue_of
+from ingot_issues.api.issues import issue_id_of
 from ingot_issues.api.policies import in_repository
 from ingot_issues.api.request import IssuesRequest
 from ingot_issues.core.presenter import Presenter
@@ -147,32 +147,38 @@ def _ids(ids: Iterable[int | None]) -> list[int]:
     tags=["issue"],
 )
 async def list_timeline(
-    request: IssuesRequest, index: int, since: str = "", before: str = ""
+    request: IssuesRequest, index: int, since: str = "", before: str = "", up_to: int = 0
 ) -> Response[list[TimelineComment]]:
-    """Comments and events, oldest first. References from another repository are only for its readers."""
-    issue, page = await issue_of(request, index), request.page()
+    """Comments and events, oldest first. References from another repository are only for its readers.
+
+    `up_to`: without what came after the entry of this id, so that `X-Total-Count` is the place of that entry.
+    """
+    issue_id, page = await issue_id_of(request, index), request.page()
     async with request.db.read() as db:
-        referring = set(await comments.list_referring_repositories(db, issue.id))
+        referring = await comments.list_referring_repositories(db, issue_id)
     others = referring - {request.repository_id}
     readable = await request.components.repos.readable(others, request.principal_token)
     async with request.db.read() as db:
         rows, total = await comments.list_timeline_page(
             db,
-            issue.id,
+            issue_id,
             page,
             visible=readable | {request.repository_id},
             since=queries.moment(since),
             before=queries.end(before),
+            up_to=up_to,
         )
         related = await RelatedRows.load(db, rows)
-    page_rows = [_present(request, row, related) for row in rows]
+    presenter = request.presenter
+    page_rows = [_present(request.access, presenter, row, related) for row in rows]
     return Response(page_rows, headers=request.page_headers(page, total))
 
 
-def _present(request: IssuesRequest, row: CommentRow, related: RelatedRows) -> TimelineComment:
-    presenter, repository = request.presenter, request.access.repository
+def _present(
+    access: RepositoryAccess, presenter: Presenter, row: CommentRow, related: RelatedRows
+) -> TimelineComment:
+    repository, details = access.repository, details_of(row)
     comment = presenter.comment(row, repository, related.people)
-    details = details_of(row)
     label, team = related.labels.get(details.label), related.teams.get(details.team)
     time = related.times.get(details.time)
     milestone = related.milestones.get(details.milestone)
@@ -202,20 +208,20 @@ def _present(request: IssuesRequest, row: CommentRow, related: RelatedRows) -> T
         assignee_team=presenter.team(team) if team is not None else None,
         removed_assignee=bool(details.assignee or details.team) and details.removed,
         review_id=details.review,
-        **_reference(presenter, row, related, request),
+        **_reference(access, presenter, row, related),
     )
 
 
 def _reference(
-    presenter: Presenter, row: CommentRow, related: RelatedRows, request: IssuesRequest
+    access: RepositoryAccess, presenter: Presenter, row: CommentRow, related: RelatedRows
 ) -> dict[str, Any]:
     """What refers to the issue, in its own repository, unless its unit is switched off there."""
-    own = row.ref_repository_id == request.repository_id
-    repository = request.access.repository if own else related.repositories.get(row.ref_repository_id or 0)
+    own = row.ref_repository_id == access.repository.id
+    repository = access.repository if own else related.repositories.get(row.ref_repository_id or 0)
     issue, comment = related.issues.get(row.ref_issue_id or 0), related.comments.get(row.ref_comment_id or 0)
     if repository is None or issue is None:
         return {}
-    pulls_enabled = request.access.pulls_enabled if own else repository.has_pull_requests
+    pulls_enabled = access.pulls_enabled if own else repository.has_pull_requests
     if not (pulls_enabled if issue.is_pull else repository.has_issues):
         return {}
     if row.kind in (CommentKind.DEPENDENCY_ADDED, CommentKind.DEPENDENCY_REMOVED):

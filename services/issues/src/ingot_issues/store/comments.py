@@ -3,15 +3,17 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from enum import IntEnum
-from typing import Any, TypeAlias, cast
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import msgspec
-from sqlalchemy import ColumnElement, bindparam, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Integer, bindparam, delete, func, or_, select, update
 
+from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.prepared import PreparedWrite
-from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
-from ingot_chassis.db.tables import BigId, now
+from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_first, fetch_page
+from ingot_chassis.db.tables import BigId, UtcDateTime, now
 from ingot_issues.store.attachments import FILES_OF_COMMENT
 from ingot_issues.store.issue_rows import AnyIssue
 from ingot_issues.store.tables import comment, issue
@@ -100,6 +102,24 @@ class CommentRow(TypedRow):
     files_json: str
 
 
+class TimelineRow(CommentRow):
+    """A row of a page, and how many the timeline has."""
+
+    total: int
+
+
+class RepositoryIdRow(TypedRow):
+    """A repository that refers to an issue."""
+
+    ref_repository_id: int
+
+
+class TotalRow(TypedRow):
+    """How many rows there are."""
+
+    total: int
+
+
 class WrittenComment(msgspec.Struct, frozen=True, kw_only=True):
     """A comment that this transaction has written, with the number of its issue."""
 
@@ -125,6 +145,14 @@ class CommentIdRow(TypedRow):
 
 _COMMENTS = select(comment, issue.c.number, issue.c.is_pull, FILES_OF_COMMENT.label("files_json")).join(
     issue, issue.c.id == comment.c.issue_id
+)
+_BY_IDS = PreparedQuery(_COMMENTS.where(any_of(comment.c.id, "ids")), CommentRow)
+_IS_ON_ISSUE = comment.c.issue_id == bindparam("issue_id", type_=BigId)
+_REFERRING_REPOSITORIES = PreparedQuery(
+    select(comment.c.ref_repository_id)
+    .where(_IS_ON_ISSUE, comment.c.ref_repository_id.is_not(None))
+    .distinct(),
+    RepositoryIdRow,
 )
 _REFERENCE_COLUMNS = ("ref_repository_id", "ref_issue_id", "ref_comment_id", "ref_sha")
 _PLAIN_VALUES = {"kind": CommentKind.COMMENT, "details": None, **dict.fromkeys(_REFERENCE_COLUMNS)}
@@ -194,7 +222,7 @@ async def get(db: Executor, repository_id: int, comment_id: int) -> CommentRow |
 
 
 async def list_by_id(db: Executor, ids: Collection[int]) -> Sequence[CommentRow]:
-    return await fetch_all(db, _COMMENTS.where(comment.c.id.in_(ids)), CommentRow) if ids else []
+    return await _BY_IDS.all(db, ids=list(ids)) if ids else []
 
 
 async def list_page(
@@ -220,6 +248,34 @@ async def list_page(
     return await _page(db, [*where, *_between(since, before)], page)
 
 
+class _Timeline(NamedTuple):
+    """The statements of a timeline with the same bounds: its page, and its total where the page has no row."""
+
+    page: PreparedQuery[TimelineRow]
+    total: PreparedQuery[TotalRow]
+
+
+_BOUNDS: dict[str, ColumnElement[bool]] = {
+    "since": comment.c.updated_at >= bindparam("since", type_=UtcDateTime),
+    "before": comment.c.updated_at <= bindparam("before", type_=UtcDateTime),
+    "up_to": comment.c.id <= bindparam("up_to", type_=BigId),
+}
+
+
+@lru_cache
+def _timeline(bounds: tuple[str, ...]) -> _Timeline:
+    visible = any_of(comment.c.ref_repository_id, "visible")
+    where = [
+        _IS_ON_ISSUE,
+        or_(comment.c.ref_repository_id.is_(None), visible),
+        *(_BOUNDS[name] for name in bounds),
+    ]
+    total = select(func.count().label("total")).select_from(comment).where(*where)
+    page = _COMMENTS.add_columns(total.scalar_subquery().label("total")).where(*where).order_by(comment.c.id)
+    page = page.limit(bindparam("limit", type_=Integer)).offset(bindparam("offset", type_=BigId))
+    return _Timeline(PreparedQuery(page, TimelineRow), PreparedQuery(total, TotalRow))
+
+
 async def list_timeline_page(
     db: Executor,
     issue_id: int,
@@ -228,21 +284,26 @@ async def list_timeline_page(
     visible: Collection[int],
     since: datetime | None = None,
     before: datetime | None = None,
+    up_to: int = 0,
 ) -> tuple[Sequence[CommentRow], int]:
     """A page of the timeline of an issue, the oldest rows first; and how many there are.
 
-    A reference from another repository counts only when that repository is among ``visible``.
+    A reference from another repository counts only when that repository is among ``visible``. ``up_to`` 0: to the end.
     """
-    is_visible = or_(comment.c.ref_repository_id.is_(None), comment.c.ref_repository_id.in_(visible))
-    return await _page(db, [comment.c.issue_id == issue_id, is_visible, *_between(since, before)], page)
+    bounds = {
+        name: value for name, value in (("since", since), ("before", before), ("up_to", up_to)) if value
+    }
+    statements, values = _timeline(tuple(bounds)), {"issue_id": issue_id, "visible": list(visible), **bounds}
+    rows = await statements.page.all(db, limit=page.limit, offset=page.offset, **values)
+    if rows or not page.offset:
+        return rows, rows[0].total if rows else 0
+    counted = await statements.total.first(db, **values)
+    return rows, counted.total if counted is not None else 0
 
 
-async def list_referring_repositories(db: Executor, issue_id: int) -> list[int]:
+async def list_referring_repositories(db: Executor, issue_id: int) -> set[int]:
     """The repositories that have references to an issue."""
-    statement = select(comment.c.ref_repository_id).where(
-        comment.c.issue_id == issue_id, comment.c.ref_repository_id.is_not(None)
-    )
-    return list((await db.execute(statement.distinct())).scalars())
+    return {row.ref_repository_id for row in await _REFERRING_REPOSITORIES.all(db, issue_id=issue_id)}
 
 
 _CHANGE = update(comment).where(comment.c.id == bindparam("comment_id", type_=BigId))

@@ -2,14 +2,22 @@
 
 from collections.abc import Collection
 
-from sqlalchemy import ColumnElement, Select, delete, func, select
+from sqlalchemy import BindParameter, ColumnElement, Select, bindparam, delete, func, select
 
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import Slice, fetch_all, fetch_count
+from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_count
+from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
 from ingot_issues.store.issues import DETAILS, DetailsRow, IssueDetails, details_of
 from ingot_issues.store.states import State
 from ingot_issues.store.tables import dependency, issue
+
+
+class RepositoryIdRow(TypedRow):
+    """A repository that has one of the issues."""
+
+    repository_id: int
 
 
 async def add(db: Executor, issue_id: int, blocker_id: int) -> bool:
@@ -50,17 +58,27 @@ async def count_open_blockers(db: Executor, issue_id: int) -> int:
     return int((await db.execute(statement)).scalar_one())
 
 
-def _related(issue_id: int, *, blocked: bool) -> Select[int]:
+def _related(issue_id: int | BindParameter[int], *, blocked: bool) -> Select[int]:
     """The ids of the issues that an issue blocks, or that block it."""
     if blocked:
         return select(dependency.c.issue_id).where(dependency.c.blocker_id == issue_id)
     return select(dependency.c.blocker_id).where(dependency.c.issue_id == issue_id)
 
 
-async def list_repositories(db: Executor, issue_id: int, *, blocked: bool) -> list[int]:
+_REPOSITORIES = {
+    blocked: PreparedQuery(
+        select(issue.c.repository_id)
+        .where(issue.c.id.in_(_related(bindparam("issue_id", type_=BigId), blocked=blocked)))
+        .distinct(),
+        RepositoryIdRow,
+    )
+    for blocked in (False, True)
+}
+
+
+async def list_repositories(db: Executor, issue_id: int, *, blocked: bool) -> set[int]:
     """The repositories of the issues that an issue blocks, or that block it."""
-    statement = select(issue.c.repository_id).where(issue.c.id.in_(_related(issue_id, blocked=blocked)))
-    return list((await db.execute(statement.distinct())).scalars())
+    return {row.repository_id for row in await _REPOSITORIES[blocked].all(db, issue_id=issue_id)}
 
 
 async def list_page(

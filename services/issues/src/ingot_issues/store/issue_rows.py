@@ -60,6 +60,13 @@ class IssueIdRow(TypedRow):
     id: int
 
 
+class IssueKeyRow(TypedRow):
+    """An issue for those who read what hangs on it."""
+
+    id: int
+    is_pull: bool
+
+
 class MilestoneIdRow(TypedRow):
     """The milestone of an issue."""
 
@@ -81,6 +88,7 @@ _HAS_NUMBER = (
     issue.c.number == bindparam("number", type_=BigId),
 )
 _BY_NUMBER, _PULL_BY_NUMBER = _ROWS.where(*_HAS_NUMBER), _PULLS.where(*_HAS_NUMBER)
+_KEY_BY_NUMBER = PreparedQuery(select(issue.c.id, issue.c.is_pull).where(*_HAS_NUMBER), IssueKeyRow)
 _BY_ID = PreparedQuery(_ROWS.where(_HAS_ID), IssueRow)
 _EXISTS = PreparedQuery(select(issue.c.id).where(_HAS_ID), IssueIdRow)
 _PULL_BY_ID = _PULLS.where(_HAS_ID)
@@ -88,6 +96,10 @@ _PULL_BY_ID = _PULLS.where(_HAS_ID)
 
 async def get(db: Executor, repository_id: int, number: int) -> IssueRow | None:
     return await fetch_first(db, _BY_NUMBER, IssueRow, repository_id=repository_id, number=number)
+
+
+async def get_key(db: Executor, repository_id: int, number: int) -> IssueKeyRow | None:
+    return await _KEY_BY_NUMBER.first(db, repository_id=repository_id, number=number)
 
 
 async def get_by_id(db: Executor, issue_id: int) -> IssueRow | None:

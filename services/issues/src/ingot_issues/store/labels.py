@@ -4,7 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy import ColumnElement, delete, func, or_, select, update
 
+from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
 from ingot_chassis.db.transaction import insert
 from ingot_issues.store.tables import issue_label, label
@@ -21,6 +23,9 @@ class LabelRow(TypedRow):
     description: str
     exclusive: bool
     is_archived: bool
+
+
+_BY_IDS = PreparedQuery(select(label).where(any_of(label.c.id, "ids")), LabelRow)
 
 
 async def add(db: Executor, repository_id: int, values: Mapping[str, object]) -> LabelRow:
@@ -73,7 +78,7 @@ async def get_many(db: Executor, ids: Collection[int]) -> dict[int, LabelRow]:
     """The labels with these ids, by id. A deleted label is not in it."""
     if not ids:
         return {}
-    return {row.id: row for row in await fetch_all(db, select(label).where(label.c.id.in_(ids)), LabelRow)}
+    return {row.id: row for row in await _BY_IDS.all(db, ids=list(ids))}
 
 
 async def list_page(db: Executor, repository_id: int, page: Slice) -> tuple[Sequence[LabelRow], int]:

@@ -5,7 +5,9 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, delete, func, or_, select, true, update
 
+from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
 from ingot_chassis.db.tables import now
 from ingot_issues.store.states import State, StateFilter
@@ -26,6 +28,9 @@ class MilestoneRow(TypedRow):
     closed_issues: int
     created_at: datetime | None
     updated_at: datetime | None
+
+
+_BY_IDS = PreparedQuery(select(milestone).where(any_of(milestone.c.id, "ids")), MilestoneRow)
 
 
 def contains_issue(
@@ -71,8 +76,7 @@ async def get_many(db: Executor, ids: Collection[int]) -> dict[int, MilestoneRow
     """The milestones with these ids, by id. A deleted milestone is not in it."""
     if not ids:
         return {}
-    rows = await fetch_all(db, select(milestone).where(milestone.c.id.in_(ids)), MilestoneRow)
-    return {row.id: row for row in rows}
+    return {row.id: row for row in await _BY_IDS.all(db, ids=list(ids))}
 
 
 async def list_page(

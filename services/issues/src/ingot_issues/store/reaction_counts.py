@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import case, func, select
+from sqlalchemy import ColumnElement, Integer, bindparam, case, func, literal_column, select
 
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_page
+from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_page
+from ingot_chassis.db.tables import BigId
 from ingot_issues.store.tables import reaction
 
 
@@ -18,22 +20,29 @@ class ReactionCountRow(TypedRow):
     own: int
 
 
+_YES: ColumnElement[int] = literal_column("1", Integer)
+_NO: ColumnElement[int] = literal_column("0", Integer)
+_IS_OWN = reaction.c.account_id == bindparam("viewer_id", type_=BigId)
+_COUNTS = (
+    select(
+        reaction.c.comment_id,
+        reaction.c.content,
+        func.count().label("count"),
+        func.max(case((_IS_OWN, _YES), else_=_NO)).label("own"),
+    )
+    .where(reaction.c.issue_id == bindparam("issue_id", type_=BigId))
+    .group_by(reaction.c.comment_id, reaction.c.content)
+    .order_by(func.min(reaction.c.id))
+)
+_ALL_COUNTS = PreparedQuery(_COUNTS, ReactionCountRow)
+
+
 async def count_of_issue(
     db: Executor, issue_id: int, *, viewer_id: int, page: Slice | None
 ) -> tuple[Sequence[ReactionCountRow], int]:
     """A page, or all, in the order in which each was first given; and how many there are."""
-    statement = (
-        select(
-            reaction.c.comment_id,
-            reaction.c.content,
-            func.count().label("count"),
-            func.max(case((reaction.c.account_id == viewer_id, 1), else_=0)).label("own"),
-        )
-        .where(reaction.c.issue_id == issue_id)
-        .group_by(reaction.c.comment_id, reaction.c.content)
-        .order_by(func.min(reaction.c.id))
-    )
     if page is not None:
+        statement = _COUNTS.params(issue_id=issue_id, viewer_id=viewer_id)
         return await fetch_page(db, statement, page, ReactionCountRow)
-    rows = await fetch_all(db, statement, ReactionCountRow)
+    rows = await _ALL_COUNTS.all(db, issue_id=issue_id, viewer_id=viewer_id)
     return rows, len(rows)
