@@ -241,7 +241,7 @@ INERT = {
     "default_update_style": "rebase",
     "ignore_whitespace_conflicts": True,
     "internal_tracker": {
-        "enable_time_tracker": True,
+        "enable_time_tracker": False,
         "allow_only_contributors_to_track_time": False,
         "enable_issue_dependencies": True,
     },
@@ -256,7 +256,8 @@ INERT = {
 
 
 async def test_settings_of_what_there_is_not_are_kept_and_shown(ann):
-    await ann.create("app")
+    created = await ann.create("app")
+    assert set(created["internal_tracker"].values()) == {True}
     for name, value in INERT.items():
         edited = await ann.call("PATCH", "/api/v1/repos/ann/app", {name: value})
         assert (edited.status_code, edited.json()[name]) == (200, value), name

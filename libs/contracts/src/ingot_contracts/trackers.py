@@ -6,9 +6,17 @@ from ingot_contracts.limits import Description, Name
 
 
 class InternalTracker(msgspec.Struct, frozen=True, kw_only=True):
+    """What issues obey. A request that leaves one out switches it off."""
+
     enable_time_tracker: bool = False
     allow_only_contributors_to_track_time: bool = False
     enable_issue_dependencies: bool = False
+
+
+DEFAULT_TRACKER = InternalTracker(
+    enable_time_tracker=True, allow_only_contributors_to_track_time=True, enable_issue_dependencies=True
+)
+"""That of a repository for which nobody has said anything."""
 
 
 class ExternalTracker(msgspec.Struct, frozen=True, kw_only=True):

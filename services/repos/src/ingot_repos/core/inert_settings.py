@@ -1,7 +1,7 @@
 """Settings that are stored and shown as a client sent them, without effect, such as those of a wiki.
 
-Issues obeys ``default_update_style`` and ``allow_manual_merge``. They are stored here still, because that is where they are
-in the rows of releases that did not.
+Issues obeys ``default_update_style``, ``allow_manual_merge`` and ``internal_tracker``. They are stored here still, because that
+is where they are in the rows of releases that did not.
 """
 
 from typing import Literal
@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from ingot_contracts.limits import Name
-from ingot_contracts.trackers import ExternalTracker, ExternalWiki, InternalTracker
+from ingot_contracts.trackers import DEFAULT_TRACKER, ExternalTracker, ExternalWiki, InternalTracker
 
 
 class InertSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -25,7 +25,7 @@ class InertSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     default_allow_maintainer_edit: bool = False
     default_update_style: Literal["merge", "rebase"] = "merge"
     ignore_whitespace_conflicts: bool = False
-    internal_tracker: InternalTracker | None = None
+    internal_tracker: InternalTracker = DEFAULT_TRACKER
     external_tracker: ExternalTracker | None = None
     external_wiki: ExternalWiki | None = None
 
