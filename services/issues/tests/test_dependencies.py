@@ -1,8 +1,13 @@
 """Issues that block others."""
 
+import msgspec
 import pytest
 
-from .builders import new_commit, push
+from ingot_contracts.trackers import DEFAULT_TRACKER
+
+from .builders import APP, new_commit, push, repository
+
+SQLITE = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 
 LIBRARY = "//repos/ann/lib"
 
@@ -107,3 +112,51 @@ async def test_to_block_an_issue_takes_write_access_to_its_repository(world):
     body = {"index": 1, "owner": "ann", "repo": "lib"}
     assert (await world.call("POST", "/issues/1/blocks", body, as_=2)).status_code == 403
     assert (await world.call("POST", "/issues/1/dependencies", body, as_=2)).status_code == 201
+
+
+def switch_off(world):
+    tracker = msgspec.structs.replace(DEFAULT_TRACKER, enable_issue_dependencies=False)
+    world.repos.repositories[APP] = repository(internal_tracker=tracker)
+
+
+@SQLITE
+async def test_nothing_is_blocked_where_dependencies_are_off(world):
+    await world.propose_many("fix")
+    for number in (2, 3):
+        await world.open_issue()
+        await world.call("POST", f"/issues/{number}/blocks", {"index": 1})
+    await world.call("POST", "/issues/2/dependencies", {"index": 3})
+    switch_off(world)
+    assert await numbers(world, "/issues/2/dependencies") == []
+    assert (await world.call("PATCH", "/issues/2", {"state": "closed"})).status_code == 201
+    assert (await world.call("POST", "/pulls/1/merge")).status_code == 200
+
+
+@SQLITE
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+async def test_dependencies_that_are_off_are_not_changed(world, method):
+    """The repository of the issue that waits decides."""
+    world.add_library()
+    await world.create(f"{LIBRARY}/issues", {"title": "x"})
+    await world.open_issue()
+    switch_off(world)
+    body = {"index": 1, "owner": "ann", "repo": "lib"}
+    refused = await world.call(method, "/issues/1/dependencies", body)
+    assert (refused.status_code, "no dependencies" in refused.json()["message"]) == (404, True)
+    assert (await world.call(method, "/issues/1/blocks", {"index": 1})).status_code == 404
+    refused = await world.call(
+        method, f"{LIBRARY}/issues/1/blocks", {"index": 1, "owner": "ann", "repo": "app"}
+    )
+    assert refused.status_code == 404
+    assert (await world.call(method, "/issues/1/blocks", body)).status_code in (200, 201)
+
+
+@SQLITE
+async def test_dependencies_that_were_just_switched_on_are_obeyed(world):
+    for _ in range(2):
+        await world.open_issue()
+    switch_off(world)
+    await world.call("GET", "/issues/1")
+    world.repos.repositories[APP] = repository()
+    added = await world.call("POST", "/issues/1/dependencies", {"index": 2}, remember=True)
+    assert added.status_code == 201

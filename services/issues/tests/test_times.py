@@ -3,10 +3,12 @@
 import pytest
 
 from ingot_chassis.testing.service import count_statements
+from ingot_contracts.trackers import InternalTracker
 
-from .builders import repository
+from .builders import APP, repository
 
 pytestmark = pytest.mark.both_databases
+SQLITE = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 
 
 async def test_time_is_tracked_by_contributors(world):
@@ -17,6 +19,39 @@ async def test_time_is_tracked_by_contributors(world):
     assert (await world.call("POST", "/issues/1/times", {"time": 0})).status_code == 422
     for path in ("/issues/1/times", "/times", "/times/cat", "//user/times"):
         assert len((await world.call("GET", path, as_=3)).json()) == 1, path
+
+
+@SQLITE
+async def test_everybody_tracks_time_where_the_repository_says_so(world):
+    world.repos.repositories[APP] = repository(internal_tracker=InternalTracker(enable_time_tracker=True))
+    await world.open_issue(as_=3)
+    assert (await world.call("POST", "/issues/1/times", {"time": 60}, as_=4)).status_code == 200
+    assert (await world.call("POST", "/issues/1/stopwatch/start", as_=4)).status_code == 201
+    assert (await world.call("POST", "/issues/1/times", {"time": 60}, as_=0)).status_code == 401
+
+
+@SQLITE
+async def test_no_time_is_tracked_where_that_is_off(world):
+    await world.open_issue()
+    time = (await world.call("POST", "/issues/1/times", {"time": 60})).json()
+    world.repos.repositories[APP] = repository(internal_tracker=InternalTracker())
+    for method, path, status in [
+        ("POST", "/issues/1/times", 400),
+        ("DELETE", "/issues/1/times", 400),
+        ("DELETE", f"/issues/1/times/{time['id']}", 400),
+        ("GET", "/times", 400),
+        ("GET", "/times/ann", 400),
+        ("POST", "/issues/1/stopwatch/start", 403),
+        ("POST", "/issues/1/stopwatch/stop", 403),
+        ("DELETE", "/issues/1/stopwatch/delete", 403),
+        ("POST", "/issues/9/times", 404),
+    ]:
+        refused = await world.call(method, path, {"time": 60})
+        assert refused.status_code == status, (method, path, refused.text)
+    listed = await world.call("GET", "/issues/1/times")
+    assert (listed.json(), listed.headers["x-total-count"]) == ([], "0")
+    world.repos.repositories[APP] = repository()
+    assert len((await world.call("GET", "/issues/1/times")).json()) == 1
 
 
 async def test_times_of_others_and_of_other_days_are_listed_with_their_issues(world):

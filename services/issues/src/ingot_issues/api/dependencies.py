@@ -11,7 +11,7 @@ from ingot_issues.api.issues import issue_of, present
 from ingot_issues.api.policies import in_repository
 from ingot_issues.api.request import IssuesRequest
 from ingot_issues.core import dependencies
-from ingot_issues.core.access import allows, require
+from ingot_issues.core.access import allows, has_dependencies, require
 from ingot_issues.store import dependencies as store
 from ingot_issues.store import issues, repositories
 from ingot_issues.store.issues import IssueDetails
@@ -54,12 +54,25 @@ async def _other_access(request: IssuesRequest, meta: IssueMeta) -> RepositoryAc
         raise NotFound("the other issue does not exist") from None
 
 
+async def _has_dependencies(request: IssuesRequest) -> bool:
+    """Whether issues of the repository in the path wait for others. Before the answer is no, repos is asked again."""
+    return await request.allowed(lambda access: has_dependencies(access.repository))
+
+
+async def _waiting_issue(request: IssuesRequest, index: int) -> IssueDetails:
+    """The issue in the path, which is the one that is blocked. Raises NotFound."""
+    issue = await issue_of(request, index)
+    if not await _has_dependencies(request):
+        raise NotFound("issues of the repository have no dependencies")
+    return issue
+
+
 async def _list_page(request: IssuesRequest, index: int, *, blocked: bool) -> Response[list[Issue]]:
     """Issues of other repositories are only for readers of these."""
     issue, page = await issue_of(request, index), request.page()
     async with request.db.read() as db:
         involved = set(await store.list_repositories(db, issue.id, blocked=blocked))
-    if not involved:
+    if not involved or not (blocked or await _has_dependencies(request)):
         return Response([], headers=request.page_headers(page, 0))
     others = involved - {request.repository_id}
     readable = await request.components.repos.readable(others, request.principal_token)
@@ -80,7 +93,7 @@ async def _list_page(request: IssuesRequest, index: int, *, blocked: bool) -> Re
     tags=["issue"],
 )
 async def list_dependencies(request: IssuesRequest, index: int) -> Response[list[Issue]]:
-    """The issues that block an issue, open and closed ones."""
+    """The issues that block an issue, open and closed ones; none where the repository has no dependencies."""
     return await _list_page(request, index, blocked=False)
 
 
@@ -93,7 +106,7 @@ async def list_dependencies(request: IssuesRequest, index: int) -> Response[list
 )
 async def add_dependency(request: IssuesRequest, index: int, data: IssueMeta) -> Issue:
     """Let another issue block this one: this one cannot be closed or merged before the other one is closed."""
-    issue, (blocker, _) = await issue_of(request, index), await _other_issue(request, data)
+    issue, (blocker, _) = await _waiting_issue(request, index), await _other_issue(request, data)
     context = await request.context()
     async with request.db.transaction() as tx:
         await dependencies.add_dependency(tx, context, issue, blocker, on=issue)
@@ -109,7 +122,7 @@ async def add_dependency(request: IssuesRequest, index: int, data: IssueMeta) ->
 )
 async def remove_dependency(request: IssuesRequest, index: int, data: IssueMeta) -> Issue:
     """Let another issue not block this one any more."""
-    issue, (blocker, _) = await issue_of(request, index), await _other_issue(request, data)
+    issue, (blocker, _) = await _waiting_issue(request, index), await _other_issue(request, data)
     context = await request.context()
     async with request.db.transaction() as tx:
         await dependencies.remove_dependency(tx, context, issue, blocker, on=issue)
@@ -131,6 +144,9 @@ async def _blocked_issue(request: IssuesRequest, meta: IssueMeta) -> IssueDetail
     """The issue that is to be blocked: the caller must be able to write to its repository. Raises NotFound or Denied."""
     issue, access = await _other_issue(request, meta)
     require(access, request.principal, "write")
+    own = issue.repository_id == request.repository_id
+    if not (await _has_dependencies(request) if own else has_dependencies(access.repository)):
+        raise NotFound("issues of the repository have no dependencies")
     return issue
 
 

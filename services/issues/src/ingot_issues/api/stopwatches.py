@@ -6,6 +6,7 @@ import msgspec
 from litestar import MediaType, Response, delete, get, post
 
 from ingot_chassis.db.tables import now
+from ingot_chassis.errors import Denied
 from ingot_chassis.http.policy import signed_in
 from ingot_contracts.repos import Repository
 from ingot_issues.api.policies import in_repository
@@ -53,8 +54,8 @@ def _present(row: StopwatchRow, repository: Repository) -> Stopwatch:
     media_type=MediaType.TEXT,
 )
 async def start_stopwatch(request: IssuesRequest, index: int) -> None:
-    """Start a stopwatch of the caller: writers, the author and assignees may."""
-    issue, context = await tracked_issue(request, index), await request.context()
+    """Start a stopwatch of the caller, who may add time."""
+    issue, context = await tracked_issue(request, index, Denied), await request.context()
     async with request.db.transaction() as tx:
         await stopwatches.start_stopwatch(tx, context, issue)
 
@@ -69,7 +70,7 @@ async def start_stopwatch(request: IssuesRequest, index: int) -> None:
 )
 async def stop_stopwatch(request: IssuesRequest, index: int) -> None:
     """Stop the stopwatch of the caller, and add what it has measured to the tracked times."""
-    issue, context = await tracked_issue(request, index), await request.context()
+    issue, context = await tracked_issue(request, index, Denied), await request.context()
     async with request.db.transaction() as tx:
         await stopwatches.stop_stopwatch(tx, context, issue)
 
@@ -82,7 +83,7 @@ async def stop_stopwatch(request: IssuesRequest, index: int) -> None:
 )
 async def cancel_stopwatch(request: IssuesRequest, index: int) -> None:
     """Stop the stopwatch of the caller, and forget what it has measured."""
-    issue, context = await tracked_issue(request, index), await request.context()
+    issue, context = await tracked_issue(request, index, Denied), await request.context()
     async with request.db.transaction() as tx:
         await stopwatches.cancel_stopwatch(tx, context, issue)
 

@@ -8,7 +8,7 @@ import msgspec
 from litestar import Response, delete, get, post
 
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.errors import Denied, NotFound
+from ingot_chassis.errors import ApiError, BadRequest, Denied, NotFound
 from ingot_chassis.http.policy import signed_in
 from ingot_chassis.http.times import in_utc
 from ingot_contracts.issues import Issue, TrackedTime
@@ -20,7 +20,7 @@ from ingot_issues.api.issues import issue_of
 from ingot_issues.api.policies import in_repository
 from ingot_issues.api.request import IssuesRequest
 from ingot_issues.core import times
-from ingot_issues.core.access import may_administer, may_track_time
+from ingot_issues.core.access import may_administer, may_track_time, tracks_time
 from ingot_issues.store import accounts, repositories, searches
 from ingot_issues.store import times as store
 from ingot_issues.store.issues import IssueDetails
@@ -87,9 +87,11 @@ async def _account_id(request: IssuesRequest, login: str) -> int:
 async def list_issue_times(
     request: IssuesRequest, index: int, user: str = "", since: str = "", before: str = ""
 ) -> Response[list[TrackedTime]]:
-    """Times of an issue; with `user` those of one person."""
+    """Times of an issue; with `user` those of one person. There are none where the repository does not track time."""
     issue = await issue_of(request, index)
     account_id = await _account_id(request, user) if user else None
+    if not await request.allowed(tracks_time):
+        return Response([], headers=request.page_headers(request.page(), 0))
     return await _list_page(
         request, request.access.repository, since, before, issue_id=issue.id, account_id=account_id
     )
@@ -103,11 +105,11 @@ async def list_issue_times(
     status_code=200,
 )
 async def add_time(request: IssuesRequest, index: int, data: AddTime) -> TrackedTime:
-    """Add time that the caller spent: writers, the author and assignees may.
+    """Add time that the caller spent: writers, the author and assignees may, or everybody if the repository says so.
 
     With `user_name` it is the time of somebody else who may read the repository, for its administrators.
     """
-    issue, account_id = await tracked_issue(request, index), request.principal.id
+    issue, account_id = await tracked_issue(request, index, BadRequest), request.principal.id
     if data.user_name and data.user_name.lower() != request.principal.name.lower():
         if not await request.allowed(may_administer):
             raise Denied("only administrators of the repository add the time of others")
@@ -121,9 +123,16 @@ async def add_time(request: IssuesRequest, index: int, data: AddTime) -> Tracked
     return time
 
 
-async def tracked_issue(request: IssuesRequest, index: int) -> IssueDetails:
-    """The issue on which the caller may track time. Raises Denied."""
+async def require_tracker(request: IssuesRequest, refusal: type[ApiError]) -> None:
+    """Raises ``refusal`` where the repository does not track time."""
+    if not await request.allowed(tracks_time):
+        raise refusal("the repository does not track time")
+
+
+async def tracked_issue(request: IssuesRequest, index: int, refusal: type[ApiError]) -> IssueDetails:
+    """The issue on which the caller may track time. Raises Denied, and ``refusal`` where nobody may."""
     issue = await issue_of(request, index)
+    await require_tracker(request, refusal)
     if not await request.allowed(
         lambda access: may_track_time(access, request.principal, issue.author_id, issue.assignee_ids)
     ):
@@ -139,7 +148,9 @@ async def tracked_issue(request: IssuesRequest, index: int) -> IssueDetails:
 )
 async def reset_times(request: IssuesRequest, index: int) -> None:
     """Delete all time that the caller spent on an issue. There is no error when there is none."""
-    issue, context = await issue_of(request, index), await request.context()
+    issue = await issue_of(request, index)
+    await require_tracker(request, BadRequest)
+    context = await request.context()
     async with request.db.transaction() as tx:
         rows = await store.list_of_person(tx, issue.id, request.principal.id)
         await times.delete_times(tx, context, issue, rows)
@@ -154,6 +165,7 @@ async def reset_times(request: IssuesRequest, index: int) -> None:
 async def delete_time(request: IssuesRequest, index: int, time_id: int) -> None:
     """Delete a time: who spent it and administrators of the repository may."""
     issue = await issue_of(request, index)
+    await require_tracker(request, BadRequest)
     async with request.db.read() as db:
         row = (await store.get_many(db, [time_id])).get(time_id)
     if row is None or row.issue_id != issue.id:
@@ -175,6 +187,7 @@ async def list_repository_times(
     request: IssuesRequest, user: str = "", since: str = "", before: str = ""
 ) -> Response[list[TrackedTime]]:
     """Times of all issues of a repository; with `user` those of one person."""
+    await require_tracker(request, BadRequest)
     account_id = await _account_id(request, user) if user else None
     repository = request.access.repository
     return await _list_page(
@@ -190,6 +203,7 @@ async def list_repository_times(
 )
 async def list_times_of_user(request: IssuesRequest, tracker: str) -> Response[list[TrackedTime]]:
     """Times of one person in a repository."""
+    await require_tracker(request, BadRequest)
     account_id = await _account_id(request, tracker)
     repository = request.access.repository
     return await _list_page(request, repository, "", "", repository_id=repository.id, account_id=account_id)

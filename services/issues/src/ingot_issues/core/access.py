@@ -5,7 +5,8 @@ from typing import Literal
 from ingot_chassis.errors import ApiError, Denied, NotFound, Unauthenticated
 from ingot_chassis.security.principal import Principal
 from ingot_contracts.identity import Team
-from ingot_contracts.repos import RepositoryAccess, reaches
+from ingot_contracts.repos import Repository, RepositoryAccess, reaches
+from ingot_contracts.trackers import DEFAULT_TRACKER, InternalTracker
 
 Unit = Literal["", "issues", "pulls"]
 RequiredLevel = Literal["read", "own", "signed-in", "write"]
@@ -70,8 +71,19 @@ def may_edit_comment(access: RepositoryAccess, principal: Principal, author_id: 
 def may_track_time(
     access: RepositoryAccess, principal: Principal, author_id: int, assignee_ids: list[int]
 ) -> bool:
-    """Writers, the author and assignees."""
-    return may_write(access) or principal.id in (author_id, *assignee_ids)
+    """Writers, the author and assignees; everybody who is signed in where the repository says so."""
+    contributes = may_write(access) or principal.id in (author_id, *assignee_ids)
+    return contributes or not _tracker(access.repository).allow_only_contributors_to_track_time
+
+
+def tracks_time(access: RepositoryAccess) -> bool:
+    """Whether the repository tracks time."""
+    return _tracker(access.repository).enable_time_tracker
+
+
+def has_dependencies(repository: Repository) -> bool:
+    """Whether issues of the repository wait for others."""
+    return _tracker(repository).enable_issue_dependencies
 
 
 def has_everything(team: Team) -> bool:
@@ -82,6 +94,10 @@ def has_everything(team: Team) -> bool:
 def may_propose(base: RepositoryAccess, head: RepositoryAccess) -> bool:
     """A pull request needs write access to the repository of the base or of the head."""
     return may_write(base) or may_write(head)
+
+
+def _tracker(repository: Repository) -> InternalTracker:
+    return repository.internal_tracker or DEFAULT_TRACKER
 
 
 def _is_enabled(access: RepositoryAccess, unit: Unit) -> bool:

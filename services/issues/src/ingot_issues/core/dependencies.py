@@ -3,6 +3,8 @@
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import ApiError, Invalid
+from ingot_contracts.repos import Repository
+from ingot_issues.core.access import has_dependencies
 from ingot_issues.core.repository_context import RepositoryContext
 from ingot_issues.core.scheduled_merges import wake
 from ingot_issues.store import dependencies as store
@@ -17,8 +19,10 @@ class Blocked(ApiError):
     status = 412
 
 
-async def refuse_blocked(db: Executor, issue_id: int) -> None:
-    """Raises Blocked while open issues block it."""
+async def refuse_blocked(db: Executor, repository: Repository, issue_id: int) -> None:
+    """Raises Blocked while open issues block it, where the repository obeys that."""
+    if not has_dependencies(repository):
+        return
     count = await store.count_open_blockers(db, issue_id)
     if count:
         raise Blocked(f"it is blocked by {count} open {'issue' if count == 1 else 'issues'}")

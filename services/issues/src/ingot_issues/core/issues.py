@@ -345,7 +345,7 @@ async def _change_state(
 ) -> IssueAction:
     closing = state == State.CLOSED
     if closing:
-        await refuse_blocked(tx, before.id)
+        await refuse_blocked(tx, context.repository, before.id)
         await scheduled_merges.remove(tx, before.id)
         await wake_blocked(tx, context.jobs, before.id)
     if before.is_pull and not closing:

@@ -50,7 +50,7 @@ async def record_manual_merge(
     if missing is None or missing.total:
         raise Invalid.field("merge_commit_id", "unknown", "is no commit of the base branch")
     async with db.read() as reader:
-        await merges.refuse_blocked_merge(reader, pull)
+        await merges.refuse_blocked_merge(reader, context.repository, pull)
     pull_references = await references_of(pull.title, pull.body)
     async with db.transaction() as tx:
         await context.lock(tx)

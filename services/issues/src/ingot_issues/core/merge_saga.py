@@ -181,7 +181,7 @@ async def _refuse_unmet(
         comparison = await _compare(repos, context, pull, principal_token)
         outdated = comparison is None or comparison.merge_base != comparison.base_sha
     async with db.read() as reader:
-        await merges.refuse_blocked_merge(reader, pull)
+        await merges.refuse_blocked_merge(reader, context.repository, pull)
         if not (options.overrides and rule.may_override):
             await refuse_unmet(reader, rule, pull, outdated=outdated)
 

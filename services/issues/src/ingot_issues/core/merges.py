@@ -74,10 +74,10 @@ def refuse_draft(pull: AnyPull) -> None:
         raise MergeRefused("the title says that it is work in progress")
 
 
-async def refuse_blocked_merge(db: Executor, pull: AnyPull) -> None:
+async def refuse_blocked_merge(db: Executor, repository: Repository, pull: AnyPull) -> None:
     """Raises MayCome while open issues block it."""
     try:
-        await refuse_blocked(db, pull.id)
+        await refuse_blocked(db, repository, pull.id)
     except Blocked as blocked:
         raise MayCome(str(blocked)) from None
 
