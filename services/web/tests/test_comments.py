@@ -2,6 +2,7 @@
 
 from .forge import ANN_USER, HOME, MOMENT
 from .test_forms import COMMENT
+from .test_issues import timeline
 from .world import ANN, BOB
 
 PAGE, PATH = "/ann/demo/comments/5", f"{HOME}/issues/comments/5"
@@ -14,6 +15,17 @@ async def test_a_comment_is_changed_and_removed(pages, forge):
     removed = await pages.submit(PAGE, "Delete the comment", to="/comments/5/delete")
     assert removed.headers["location"] == "/ann/demo/issues/1"
     assert forge.sent == [("PATCH", PATH, {"body": "a\n<b>"}), ("DELETE", PATH, {})]
+
+
+async def test_the_way_to_a_comment_leads_to_its_page_of_the_timeline(pages, forge):
+    forge.answers |= {PATH: COMMENT, f"{HOME}/issues/1/timeline": timeline(51)}
+    found = await pages.get("/ann/demo/issues/comments/5", ANN)
+    assert found.headers["location"] == "/ann/demo/issues/1?page=2#issuecomment-5"
+    assert forge.queries[f"{HOME}/issues/1/timeline"] == "limit=1&up_to=5"
+    reacted = await pages.submit("/ann/demo/issues/1", "👍", to="/reactions", comment="5")
+    assert reacted.headers["location"] == "/ann/demo/issues/comments/5"
+    removed = await pages.submit(PAGE, "Delete the comment", to="/comments/5/delete")
+    assert removed.headers["location"] == "/ann/demo/issues/1?page=2"
 
 
 async def test_who_may_change_a_comment_finds_the_way_to_its_form(pages, forge):

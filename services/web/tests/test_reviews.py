@@ -11,6 +11,7 @@ from ingot_contracts.testing.forms import form_of
 from .forge import ANN_USER, HOME, MOMENT, issue
 from .test_diffs import CHANGED
 from .test_forms import ANSWERS
+from .test_issues import timeline
 from .test_previews import is_part, send_in_place
 from .world import BOB
 
@@ -116,6 +117,18 @@ async def test_a_conversation_on_a_line_is_resolved_where_it_stands(pages, forge
 
     assert answer.headers["location"] == "/ann/demo/pulls/1/files?style=unified#thread-5"
     assert forge.sent == [("POST", f"{HOME}/pulls/comments/5/resolve", {})]
+
+
+async def test_a_conversation_on_a_later_page_of_a_timeline_is_resolved_there(pages, forge):
+    forge.answers |= ANSWERS | {
+        f"{PULL}/reviews": [_review(7, "COMMENT")],
+        f"{PULL}/comments": [_comment(5, 7)],
+    }
+    entry = timeline(1)[0] | {"type": "review", "review_id": 7, "body": ""}
+    forge.answers[f"{HOME}/issues/1/timeline"] = [*timeline(50), entry | {"id": 51}]
+    answer = await pages.submit("/ann/demo/pulls/1?page=2", "Resolve", to="/comments/5/resolve", caller=BOB)
+
+    assert answer.headers["location"] == "/ann/demo/pulls/1?page=2#thread-5"
 
 
 async def test_a_reply_is_added_to_its_conversation(pages, forge):

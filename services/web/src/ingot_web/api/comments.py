@@ -7,6 +7,7 @@ from litestar import Response, get, post
 from ingot_chassis.errors import ApiError, NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
+from ingot_web.api.issues import page_of_entry, page_query
 from ingot_web.api.previews import preview
 from ingot_web.api.request import WebRequest
 
@@ -33,7 +34,9 @@ async def find(request: WebRequest, comment_id: int) -> Response[bytes]:
     """To the comment on the page of its issue."""
     frame = RepositoryFrame(request)
     shown = await _comment(frame, comment_id)
-    return frame.redirect(f"/issues/{_number(shown)}#issuecomment-{comment_id}")
+    number = _number(shown)
+    query = page_query(await page_of_entry(frame, number, comment_id))
+    return frame.redirect(f"/issues/{number}{query}#issuecomment-{comment_id}")
 
 
 @get(COMMENT, policy=anyone(), include_in_schema=False)
@@ -42,11 +45,11 @@ async def edit(request: WebRequest, comment_id: int) -> Response[str]:
     request.require_signed_in()
     frame = RepositoryFrame(request)
     shown = await _comment(frame, comment_id)
-    return _page(frame, comment_id, _number(shown), shown["body"])
+    return _page(frame, comment_id, shown["body"])
 
 
 def _page(
-    frame: RepositoryFrame, comment_id: int, number: str, body: str, problem: ApiError | None = None
+    frame: RepositoryFrame, comment_id: int, body: str, problem: ApiError | None = None
 ) -> Response[str]:
     return frame.render(
         "issues/comment.html",
@@ -55,7 +58,6 @@ def _page(
         status=problem.status if problem else 200,
         problem=problem.message if problem else "",
         comment_id=comment_id,
-        number=number,
         body=body,
     )
 
@@ -83,8 +85,9 @@ async def delete(request: WebRequest, comment_id: int) -> Response[Any]:
     try:
         await frame.forge.send("DELETE", "issues", frame.api("issues", "comments", comment_id))
     except ApiError as error:
-        return _page(frame, comment_id, _number(shown), shown["body"], error)
-    return frame.redirect(f"/issues/{_number(shown)}")
+        return _page(frame, comment_id, shown["body"], error)
+    number = _number(shown)
+    return frame.redirect(f"/issues/{number}{page_query(await page_of_entry(frame, number, comment_id))}")
 
 
 routes = [find, edit, save, delete]

@@ -174,7 +174,7 @@ async def _issue_page(frame: RepositoryFrame, index: int, problem: ApiError | No
     if issue["pull_request"] is not None:
         if problem:
             raise problem
-        return frame.redirect(f"/pulls/{index}{_page_query(frame.request.number)}")
+        return frame.redirect(f"/pulls/{index}{page_query(frame.request.number)}")
     return frame.render(
         "issues/issue.html",
         tab="issues",
@@ -243,8 +243,8 @@ async def comment(request: WebRequest, index: int) -> Response[Any]:
         except ApiError as error:
             return await preview(frame, form, "Comment", problem=error)
         problem = await _attach(frame, form, frame.api("issues", "comments", said["id"]), said["body"])
-        last = await _last_page(frame, index)
-        place = f"{_page_query(last)}#issuecomment-{said['id']}"
+        shown_on = await page_of_entry(frame, index, said["id"])
+        place = f"{page_query(shown_on)}#issuecomment-{said['id']}"
     elif form.get("state") not in ("open", "closed"):
         return await preview(frame, form, "Comment", problem=Invalid("write something first"))
     if form.get("state") in ("open", "closed"):
@@ -252,20 +252,22 @@ async def comment(request: WebRequest, index: int) -> Response[Any]:
             await frame.forge.send("PATCH", "issues", frame.api("issues", index), {"state": form["state"]})
         except ApiError as error:
             problem = error
-    if request.wants_part and not form.has("state") and (problem or request.number_shown == last):
+    if request.wants_part and not form.has("state") and (problem or request.number_shown == shown_on):
         return await _new_comment(frame, index, said["id"], problem)
     if problem:
         return await _issue_page(frame, index, problem)
     return frame.redirect(f"/issues/{index}{place}")
 
 
-async def _last_page(frame: RepositoryFrame, index: int) -> int:
-    """The page of the timeline that has the latest entry."""
-    timeline = await frame.forge.listing("issues", frame.api("issues", index, "timeline"), limit=1)
+async def page_of_entry(frame: RepositoryFrame, index: int | str, entry_id: int) -> int:
+    """The page of the timeline that has an entry; of one that is gone, the entries before it."""
+    path = frame.api("issues", index, "timeline")
+    timeline = await frame.forge.listing("issues", path, limit=1, up_to=entry_id)
     return int(frame.request.pages_of(timeline.total, ENTRIES)["last"])
 
 
-def _page_query(number: int) -> str:
+def page_query(number: int) -> str:
+    """What stands behind the address of a timeline for that page of it."""
     return f"?page={number}" if number > 1 else ""
 
 
@@ -337,7 +339,7 @@ async def react(request: WebRequest, index: int) -> Response[bytes]:
     content = form["remove"] if taken else form["content"]
     path = frame.api("issues", *to, "reactions")
     await frame.forge.send("DELETE" if taken else "POST", "issues", path, {"content": content})
-    return frame.redirect(f"/issues/{index}{f'#issuecomment-{comment_id}' if comment_id else ''}")
+    return frame.redirect(f"/issues/comments/{comment_id}" if comment_id else f"/issues/{index}")
 
 
 routes = [

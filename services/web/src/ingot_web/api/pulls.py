@@ -77,7 +77,10 @@ async def _conversation_page(
         issue=issue,
         reviews=[review for review in reviews if review["state"] != "PENDING"],
         conversations=conversations,
-        line_context={**line_context(frame, pull), "leaves_out": comments.total > len(comments.rows)},
+        line_context={
+            **line_context(frame, pull, back=str(frame.request.number)),
+            "leaves_out": comments.total > len(comments.rows),
+        },
         checks=checks,
         styles=styles,
         blockers=blockers.rows,

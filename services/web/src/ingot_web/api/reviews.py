@@ -11,6 +11,7 @@ from ingot_chassis.errors import ApiError
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.history import diff_text
+from ingot_web.api.issues import page_query
 from ingot_web.api.previews import preview
 from ingot_web.api.request import Form, WebRequest, whole_number
 from ingot_web.clients.forge import ListPage
@@ -58,7 +59,7 @@ async def conversations_on_lines(
 def line_context(
     frame: RepositoryFrame, pull: Any, *, style: str = "unified", back: str = ""
 ) -> dict[str, Any]:
-    """What conversations on lines need of the page that they stand on; ``back`` is the part of it behind the number."""
+    """What conversations on lines need of the page that they stand on: ``back`` says which, "files" or the page of the timeline."""
     viewer, repository = frame.request.principal, frame.repository
     can_push = bool(repository["permissions"] and repository["permissions"]["push"])
     return {
@@ -231,7 +232,7 @@ def _back(
     anchor = f"#thread-{comment_id}" if comment_id else ""
     if page == "files":
         return frame.redirect(f"/pulls/{index}/files?style={chosen_style(form.text('style'))}{anchor}")
-    return frame.redirect(f"/pulls/{index}{anchor}")
+    return frame.redirect(f"/pulls/{index}{page_query(whole_number(page, 7) or 1)}{anchor}")
 
 
 routes = [files, review, comment_on_line, reply, resolve]
