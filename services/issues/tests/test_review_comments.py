@@ -39,6 +39,8 @@ async def test_a_reply_is_in_the_review_of_what_it_answers(world):
         every = await world.call("GET", "/pulls/1/comments", as_=as_)
         assert [one["body"] for one in every.json()] == bodies
         assert every.headers["x-total-count"] == str(len(bodies))
+    [listed] = (await world.call("GET", "/pulls")).json()
+    assert (listed["review_comments"], listed["comments"]) == (2, 0)
     await world.work()
     assert (await world.call("GET", "//notifications")).json() != []
 

@@ -168,7 +168,7 @@ class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
     """``additions``, ``deletions`` (lines) and ``changed_files`` are None while they are not counted.
 
     ``allow_maintainer_edit`` is never true: who may write to the base may not write to the head for that. A ``draft`` says
-    in its title that it is work in progress.
+    in its title that it is work in progress. ``review_comments`` are those on lines, of all reviews that were submitted.
     """
 
     id: int
@@ -208,6 +208,7 @@ class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
     changed_files: int | None = None
     content_version: int = 0
     draft: bool = False
+    review_comments: int = 0
 
 
 ReviewStateName = Literal["APPROVED", "PENDING", "COMMENT", "REQUEST_CHANGES", "REQUEST_REVIEW"]

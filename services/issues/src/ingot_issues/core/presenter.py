@@ -205,6 +205,7 @@ class Presenter:
             deletions=pull.deletions,
             changed_files=pull.changed_files,
             draft=is_draft(pull.title),
+            review_comments=pull.review_comments,
             requested_reviewers=[
                 self.user(one.person) for one in pull.requested_reviewers if one.team_view is None
             ],

@@ -21,6 +21,7 @@ from ingot_issues.store.accounts import PERSON_COLUMNS, Person
 from ingot_issues.store.attachments import FILES_OF_ISSUE
 from ingot_issues.store.json_rows import JsonRows
 from ingot_issues.store.requested_reviewers import REVIEWERS_JSON, RequestedReviewer, requested_reviewers
+from ingot_issues.store.reviews import LINE_COMMENTS
 from ingot_issues.store.states import State
 from ingot_issues.store.tables import (
     account,
@@ -119,6 +120,7 @@ class IssueDetails(msgspec.Struct, frozen=True, gc=False):
     assignees_json: str = "[]"
     reviewers_json: str = "[]"
     files_json: str = "[]"
+    review_comments: int = 0
     author_login: str | None = None
     author_full_name: str | None = None
     author_email: str | None = None
@@ -293,6 +295,7 @@ _COLUMNS: dict[str, ColumnElement[Any]] = {
     "assignees_json": _ASSIGNEES_JSON.label("assignees_json"),
     "reviewers_json": case((issue.c.is_pull, REVIEWERS_JSON), else_=_NO_ROWS).label("reviewers_json"),
     "files_json": FILES_OF_ISSUE.label("files_json"),
+    "review_comments": LINE_COMMENTS.label("review_comments"),
     **{
         f"{person.name}_{name}": person.c[name].label(f"{person.name}_{name}")
         for person in (_AUTHOR, _MERGER, _VIEWER)

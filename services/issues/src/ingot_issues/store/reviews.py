@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, and_, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, and_, case, delete, func, literal_column, or_, select, update
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
@@ -74,6 +74,15 @@ _COMMENTS = (
     .scalar_subquery()
 )
 _REVIEWS = select(review, _COMMENTS.label("comments"))
+_LINE_COMMENTS = (
+    select(func.count())
+    .select_from(review_comment.join(review, review.c.id == review_comment.c.review_id))
+    .where(review.c.issue_id == issue.c.id, review.c.state != literal_column(f"'{ReviewState.PENDING}'"))
+    .correlate(issue)
+    .scalar_subquery()
+)
+LINE_COMMENTS = case((issue.c.is_pull, _LINE_COMMENTS), else_=literal_column("0"))
+"""The part of an issue's row that says how many comments on lines its submitted reviews have."""
 
 
 async def add(
