@@ -18,7 +18,6 @@ from ingot_repos.git.command import (
     git_async,
     kill_group,
     run_git,
-    scrub,
     spawn,
 )
 from ingot_repos.git.errors import GitFailed, GitTimedOut, InvalidName, OutputTooLarge
@@ -73,11 +72,6 @@ def test_failure_carries_code_and_scrubbed_stderr(repo):
         run_git(GitArgs("cat-file", (), ("blob", "1" * 40)), git_dir=repo)
     assert caught.value.exit_code == 128
     assert "bad file" in caught.value.stderr
-
-
-def test_scrub_hides_credentials_paths_and_control_characters(tmp_path):
-    text = scrub(f"fatal: https://u:secret@host/x \x1b[31m {tmp_path}/objects\n".encode(), tmp_path)
-    assert text == "fatal: https://***@host/x  [31m <repository>/objects"
 
 
 def test_stdin_and_stdout_larger_than_a_pipe_do_not_deadlock(repo):

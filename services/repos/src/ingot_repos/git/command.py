@@ -28,8 +28,8 @@ from opentelemetry.trace import SpanKind
 from prometheus_client import Gauge
 
 from ingot_repos.git.configuration import CONFIG
-from ingot_repos.git.disk import git_failure
 from ingot_repos.git.errors import GitTimedOut, InvalidName, OutputTooLarge
+from ingot_repos.git.process_errors import MAX_STDERR, git_failure
 
 Verb = Literal[
     "apply",
@@ -58,7 +58,6 @@ _tracer = trace.get_tracer("ingot")
 RUNNING = Gauge("ingot_git_running", "Git processes that run now", ["verb"])
 
 MIB = 1024 * 1024
-MAX_STDERR = 4096
 _CHUNK = 64 * 1024
 
 # Own thread pools: in the default pool a fetch would wait for unrelated work, even to start.
@@ -67,8 +66,6 @@ SPAWN_THREADS = ThreadPoolExecutor(4, thread_name_prefix="git-spawn")
 _RUNS = ThreadPoolExecutor(32, thread_name_prefix="git-run")
 _FORBIDDEN = re.compile(r"[\0\r\n]")
 _WATCHDOG = str(Path(__file__).with_name("parent_watchdog.py"))
-_CREDENTIALS = re.compile(r"://[^/\s@]*@")
-_CONTROL = re.compile(r"[^\x20-\x7e]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,14 +161,6 @@ def clean_environment(
         environment[f"GIT_CONFIG_VALUE_{index}"] = value
     environment.update(extra or {})
     return environment
-
-
-def scrub(stderr: bytes, git_dir: Path | None = None) -> str:
-    """Git's stderr for the log: without credentials and storage path, printable ASCII, bounded."""
-    text = stderr[-MAX_STDERR:].decode("ascii", "replace")
-    if git_dir is not None:
-        text = text.replace(str(git_dir).rstrip("/"), "<repository>")
-    return _CONTROL.sub(" ", _CREDENTIALS.sub("://***@", text)).strip()
 
 
 def spawn(
@@ -293,7 +282,7 @@ def run_git(
                 pipe.close()
         process.wait()
     if process.returncode != 0:
-        raise git_failure(process.returncode, scrub(stderr, git_dir))
+        raise git_failure(process.returncode, stderr, git_dir)
     return output
 
 

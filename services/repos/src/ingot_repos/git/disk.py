@@ -1,19 +1,18 @@
-"""Disks that fail or are full: turns the errors of libgit2, git and the system into those of this package."""
+"""Disks that fail or are full: turns the errors of libgit2 and the system into those of this package."""
 
 import contextlib
 import errno
 import os
-import signal
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pygit2
 
-from ingot_repos.git.errors import GitFailed, RepositoryDamaged, StorageFull
+from ingot_repos.git.errors import RepositoryDamaged, StorageFull
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_FULL_MESSAGES = (*(os.strerror(code) for code in _FULL), f"died of signal {int(signal.SIGXFSZ)}")
+_FULL_ENDINGS = tuple(f": {os.strerror(code)}" for code in _FULL)
 _CHUNK = 1024 * 1024
 
 
@@ -31,16 +30,14 @@ def disk_errors() -> Iterator[None]:
         raise _translate(error) from error
     except OSError as error:
         # libgit2's own have no number: pygit2 gives the text alone.
-        if error.errno in _FULL or _means_full_disk(str(error)):
+        if error.errno in _FULL or says_full(str(error)):
             raise StorageFull("the disk is full") from error
         raise
 
 
-def git_failure(exit_code: int, stderr: str) -> GitFailed | StorageFull:
-    """The error for a git process that ended with another code than 0."""
-    if exit_code == -signal.SIGXFSZ or _means_full_disk(stderr):
-        return StorageFull("the disk is full")
-    return GitFailed(exit_code, stderr)
+def says_full(message: str) -> bool:
+    """Whether a message of libgit2 or git ends with the system's words for a full disk; before them it may quote users."""
+    return message.endswith(_FULL_ENDINGS)
 
 
 def check_loose_objects(path: Path) -> None:
@@ -77,10 +74,6 @@ def _is_complete(file: Path) -> bool:
 
 
 def _translate(error: pygit2.GitError) -> RepositoryDamaged | StorageFull:
-    if _means_full_disk(str(error)):
+    if says_full(str(error)):
         return StorageFull("the disk is full")
     return RepositoryDamaged(str(error))
-
-
-def _means_full_disk(text: str) -> bool:
-    return any(message in text for message in _FULL_MESSAGES)

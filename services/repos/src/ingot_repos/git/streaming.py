@@ -16,18 +16,16 @@ from pathlib import Path
 from typing import IO
 
 from ingot_repos.git.command import (
-    MAX_STDERR,
     SPAWN_THREADS,
     GitArgs,
     Process,
     clean_environment,
     kill_group,
     process_telemetry,
-    scrub,
     spawn,
 )
-from ingot_repos.git.disk import git_failure
 from ingot_repos.git.errors import GitTimedOut
+from ingot_repos.git.process_errors import MAX_STDERR, git_failure
 
 _CHUNK = 256 * 1024
 _OUTPUT = 2 * _CHUNK
@@ -107,7 +105,7 @@ async def stream_git(
             if expired.is_set():
                 raise GitTimedOut("git did not end in time")
             if process.returncode != 0:
-                raise git_failure(process.returncode, scrub(bytes(stderr), git_dir))
+                raise git_failure(process.returncode, bytes(stderr), git_dir)
         finally:
             # Steps without an await come first: a second cancellation may end this block at any await below.
             kill_group(process)
