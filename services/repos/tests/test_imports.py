@@ -1,6 +1,8 @@
 """Imports from real remotes: the answer, progress, cancelling, starting again, and who may."""
 
 import asyncio
+import os
+import resource
 
 import pytest
 
@@ -79,6 +81,25 @@ async def test_a_failure_within_the_wait_is_answered_and_releases_the_name(world
     assert (answer.status_code, answer.json()["errors"][0]["code"]) == (422, "not-found")
     assert (await bob.get("/repos/bob/copy")).status_code == 404
     assert [event["type"] for event in await world.events("repository")] == ["repos.repository.abandoned.v1"]
+
+
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+async def test_an_import_waits_while_the_disk_is_full(world, bob, remote, work):
+    await commit(work, "large.txt", os.urandom(100_000).hex())
+    await git("push", "-q", "origin", "trunk", cwd=work)
+    await migrated(bob, remote.url())
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, before[1]))
+    try:
+        await world.components.import_workers.step()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (await bob.get("/repos/bob/copy/migration")).json()["status"] == "running"
+    table = world.database.metadata.tables["job"]
+    async with world.database.transaction() as tx:
+        await tx.execute(table.update().values(run_at=table.c.created_at))
+    await world.components.import_workers.step()
+    assert (await bob.get("/repos/bob/copy/migration")).json()["status"] == "done"
 
 
 async def test_an_empty_repository_is_migrated_too(world, bob, remote, tmp_path):

@@ -4,8 +4,11 @@ from collections.abc import Mapping
 
 import msgspec
 
+from ingot_chassis.errors import InsufficientStorage
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work
+from ingot_repos.git.disk import disk_errors
+from ingot_repos.git.errors import StorageFull
 
 
 def job_kind(kind: str, shard: str) -> str:
@@ -14,8 +17,12 @@ def job_kind(kind: str, shard: str) -> str:
 
 
 def on_shard(work: Mapping[str, Work], shard: str) -> dict[str, Work]:
-    """The work of workers of the shard. They also take jobs without a shard, which an older release added."""
-    return {**work, **{job_kind(kind, shard): do for kind, do in work.items()}}
+    """The work of workers of the shard. They also take jobs without a shard, which an older release added.
+
+    That the disk is full is no fault of a job: it runs again soon, however often that happens.
+    """
+    passing = {kind: _unless_full(do) for kind, do in work.items()}
+    return {**passing, **{job_kind(kind, shard): do for kind, do in passing.items()}}
 
 
 async def was_handed_on(jobs: Jobs, job: Job, kind: str, shard: str, payload: msgspec.Struct) -> bool:
@@ -26,3 +33,14 @@ async def was_handed_on(jobs: Jobs, job: Job, kind: str, shard: str, payload: ms
         await jobs.add(tx, job_kind(kind, shard), job.key, payload)
         await jobs.finish(tx, job)
     return True
+
+
+def _unless_full(do: Work) -> Work:
+    async def work(job: Job) -> None:
+        try:
+            with disk_errors():
+                await do(job)
+        except StorageFull as error:
+            raise InsufficientStorage from error
+
+    return work

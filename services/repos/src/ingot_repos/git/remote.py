@@ -18,7 +18,7 @@ from typing import Literal
 
 from ingot_repos.git import helper_programs
 from ingot_repos.git.command import MIB, GitArgs, clean_environment
-from ingot_repos.git.errors import GitError, GitFailed, GitTimedOut
+from ingot_repos.git.errors import GitError, GitFailed, GitTimedOut, StorageFull
 from ingot_repos.git.refs import BRANCHES, TAGS, is_object_id, is_valid_ref_name
 from ingot_repos.git.streaming import stream_git
 
@@ -251,6 +251,10 @@ async def _run(
                         raise RemoteFailed("too-many-refs")
         except GitTimedOut:
             raise RemoteFailed("idle") from None
+        except StorageFull:
+            if remote.scheme == "ssh":  # it passes on what the other side says as if git said it here
+                raise RemoteFailed("broken") from None
+            raise
         except GitFailed as error:
             raise RemoteFailed(_reason(error.stderr)) from None
     return bytes(output)

@@ -13,7 +13,7 @@ from ingot_repos.clients.socks_proxy import SocksProxy, Ticket
 from ingot_repos.core import imports
 from ingot_repos.core.names import LONGEST_BRANCH
 from ingot_repos.core.remote_urls import PORTS
-from ingot_repos.git.errors import GitError
+from ingot_repos.git.errors import GitError, StorageFull
 from ingot_repos.git.refs import BRANCHES
 from ingot_repos.git.remote import FetchProgress, Remote, RemoteFailed, RemoteRefs
 from ingot_repos.settings import Settings
@@ -93,7 +93,7 @@ class RemoteConnector:
     ) -> _T:
         """The result of ``work``, which is cancelled when nobody needs it or the remote is idle for too long.
 
-        Raises RemoteFailed.
+        Raises RemoteFailed, StorageFull.
         """
         task = asyncio.create_task(work)
         pause = min(WATCH_SECONDS, self._settings.remote_idle_seconds / 2)
@@ -105,8 +105,10 @@ class RemoteConnector:
                     raise RemoteFailed("idle")
             try:
                 return task.result()
+            except (RemoteFailed, StorageFull):
+                raise
             except GitError as error:
-                raise error if isinstance(error, RemoteFailed) else RemoteFailed("failed") from error
+                raise RemoteFailed("failed") from error
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
