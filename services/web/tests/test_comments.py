@@ -1,5 +1,7 @@
 """Comments as they are changed and removed on pages."""
 
+import time
+
 from .forge import ANN_USER, HOME, MOMENT
 from .test_forms import COMMENT
 from .test_issues import timeline
@@ -22,7 +24,8 @@ async def test_the_way_to_a_comment_leads_to_its_page_of_the_timeline(pages, for
     found = await pages.get("/ann/demo/issues/comments/5", ANN)
     assert found.headers["location"] == "/ann/demo/issues/1?page=2#issuecomment-5"
     assert forge.queries[f"{HOME}/issues/1/timeline"] == "limit=1&up_to=5"
-    reacted = await pages.submit("/ann/demo/issues/1", "👍", to="/reactions", comment="5")
+    reaction = {"token": pages.form_token(ANN, at=time.time()), "comment": "5", "content": "heart"}
+    reacted = await pages.post("/ann/demo/issues/1/reactions", reaction, ANN)
     assert reacted.headers["location"] == "/ann/demo/issues/comments/5"
     removed = await pages.submit(PAGE, "Delete the comment", to="/comments/5/delete")
     assert removed.headers["location"] == "/ann/demo/issues/1?page=2"
