@@ -236,7 +236,7 @@ INERT = {
     "has_packages": True,
     "has_actions": True,
     "projects_mode": "repo",
-    "autodetect_manual_merge": True,
+    "autodetect_manual_merge": False,
     "default_allow_maintainer_edit": True,
     "default_update_style": "rebase",
     "ignore_whitespace_conflicts": True,
@@ -257,7 +257,7 @@ INERT = {
 
 async def test_settings_of_what_there_is_not_are_kept_and_shown(ann):
     created = await ann.create("app")
-    assert set(created["internal_tracker"].values()) == {True}
+    assert {*created["internal_tracker"].values(), created["autodetect_manual_merge"]} == {True}
     for name, value in INERT.items():
         edited = await ann.call("PATCH", "/api/v1/repos/ann/app", {name: value})
         assert (edited.status_code, edited.json()[name]) == (200, value), name

@@ -106,7 +106,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     has_packages: bool = False
     has_actions: bool = False
     projects_mode: str = ""
-    autodetect_manual_merge: bool = False
+    autodetect_manual_merge: bool = True
     default_allow_maintainer_edit: bool = False
     default_update_style: str = "merge"
     ignore_whitespace_conflicts: bool = False

@@ -1,7 +1,7 @@
 """Settings that are stored and shown as a client sent them, without effect, such as those of a wiki.
 
-Issues obeys ``default_update_style``, ``allow_manual_merge`` and ``internal_tracker``. They are stored here still, because that
-is where they are in the rows of releases that did not.
+Issues obeys ``default_update_style``, ``allow_manual_merge``, ``autodetect_manual_merge`` and ``internal_tracker``. They are
+stored here still, because that is where they are in the rows of releases that did not.
 """
 
 from typing import Literal
@@ -21,7 +21,7 @@ class InertSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     has_actions: bool = False
     projects_mode: Name = ""
     allow_manual_merge: bool = False
-    autodetect_manual_merge: bool = False
+    autodetect_manual_merge: bool = True
     default_allow_maintainer_edit: bool = False
     default_update_style: Literal["merge", "rebase"] = "merge"
     ignore_whitespace_conflicts: bool = False
