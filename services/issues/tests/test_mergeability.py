@@ -220,6 +220,21 @@ async def test_a_push_of_head_and_base_together_merges(world, refs, *, apart):
     assert await world.pull_actions() == [("opened", False), ("synchronized", False), ("closed", True)]
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("refs", [("fix", "main"), ("main",)])
+async def test_a_push_that_brings_the_head_leaves_it_open_where_that_is_not_detected(world, refs):
+    undetecting = repository(autodetect_manual_merge=False)
+    await world.propose()
+    await world.work()
+    world.repos.comparison = comparison(base_sha=NEXT, head_sha=NEXT, merge_base=NEXT, commits=0)
+    for ref in refs:
+        await world.deliver(push(f"refs/heads/{ref}", after=NEXT, repository=undetecting))
+        await world.work()
+    pull = (await world.call("GET", "/pulls/1")).json()
+    assert (pull["merged"], pull["state"], pull["head"]["sha"]) == (False, "open", NEXT)
+    assert await world.pull_actions() == [("opened", False), ("synchronized", False)]
+
+
 async def test_a_head_that_goes_back_to_the_base_is_not_merged(world):
     await world.propose()
     await world.workers.step()

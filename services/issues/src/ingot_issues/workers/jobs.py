@@ -108,14 +108,18 @@ class JobHandlers:
         repository: Repository,
         compared: list[tuple[PullRow, Comparison]],
     ) -> None:
-        """Record the comparisons. A pull request whose commits a push has brought to the base is merged by its pusher."""
+        """Record the comparisons. A pull request whose commits a push has brought to the base is merged by its pusher.
+
+        That is so where the repository detects it (``autodetect_manual_merge``); else it stays open.
+        """
         context = self._context(repository, check.pusher_id, restricted=check.restricted)
         moved = [row.id for row, comparison in compared if comparison.head_sha != row.head_sha]
         dismisses = bool(moved) and await self._repos.dismisses_approvals(repository.id, check.base_branch)
         async with self._db.read() as db:
             scheduled_ids = await scheduled_merge_rows.list_among(db, moved) if moved else []
         trusted = not scheduled_ids or await self._may_write(check.pusher_id, repository.id)
-        merged_by_push = [pair for pair in compared if mergeability.is_merged_by_push(*pair)]
+        detected = compared if repository.autodetect_manual_merge else []
+        merged_by_push = [pair for pair in detected if mergeability.is_merged_by_push(*pair)]
         recorded = [
             (row, comparison)
             for row, comparison in compared
