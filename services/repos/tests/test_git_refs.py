@@ -1,6 +1,7 @@
 """Names of refs, resolving them, and moving refs concurrently."""
 
 import contextlib
+import fcntl
 import os
 import subprocess
 import threading
@@ -327,6 +328,17 @@ def test_what_a_killed_process_left_of_packed_refs_is_removed_after_a_minute(rep
     assert [file.exists() for file in files] == [not deletes, not deletes, False]
     if deletes:
         update_refs(Path(repo.path), [RefChange("refs/heads/main", tip, ZERO_OID)])
+
+
+def test_a_lock_is_not_removed_by_two_processes_at_once(repo):
+    """The second would find the lock that somebody takes after the first has removed the old one."""
+    lock = Path(repo.path, "refs/heads/main.lock")
+    lock.touch()
+    os.utime(lock, (time.time() - 60,) * 2)
+    with Path(repo.path, "HEAD").open("rb+") as first:
+        fcntl.flock(first, fcntl.LOCK_EX)
+        assert (remove_old_locks(Path(repo.path), ["refs/heads/main"]), lock.exists()) == (0, True)
+    assert (remove_old_locks(Path(repo.path), ["refs/heads/main"]), lock.exists()) == (1, False)
 
 
 def test_either_libgit2_or_git_moves_a_ref(repo):

@@ -164,13 +164,15 @@ async def test_a_worker_that_died_in_the_middle_is_succeeded(world, bob, mirror,
     path = world.components.storage.path(mirror["id"])
     tip = (await git("rev-parse", "trunk", cwd=work)).strip()
     await git("update-ref", "refs/incoming/heads/dead", tip, cwd=path)
-    for left in ("objects/pack/tmp_pack_x", "refs/heads/trunk.lock", "packed-refs.lock"):
+    for left in ("objects/pack/tmp_pack_x", "refs/heads/trunk.lock", "packed-refs.lock", "packed-refs.new"):
         (path / left).parent.mkdir(parents=True, exist_ok=True)
         (path / left).write_text("half")
     await git("push", "-q", "origin", "trunk:refs/heads/new", cwd=work)
     await sync(world, bob)
     assert await refs(bob) == ["new", "old", "trunk"]
-    assert not [left for left in path.rglob("*") if left.suffix == ".lock" or left.name.startswith("tmp_")]
+    assert not [
+        left for left in path.rglob("*") if left.suffix in (".lock", ".new") or left.name.startswith("tmp_")
+    ]
 
 
 async def test_a_mirror_deleted_while_it_syncs_ends_its_job(world, bob, mirror, remote):

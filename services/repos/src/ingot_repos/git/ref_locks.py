@@ -1,6 +1,7 @@
 """Locks of refs that killed processes left: git never removes them, and refuses every change of such a ref for ever."""
 
 import contextlib
+import fcntl
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,7 +10,9 @@ OLD_SECONDS = 5.0
 """Whoever lives has the lock of a few refs for milliseconds."""
 OLD_SHARED_SECONDS = 60.0
 """The same for what is locked while any number of refs is deleted."""
-_SHARED = ("packed-refs.lock", "packed-refs.new", "HEAD.lock")
+_SHARED = ("*.lock", "packed-refs.new")
+EVERY_LOCK = (*_SHARED, "refs/**/*.lock")
+"""Patterns of all that this module is about."""
 _NOTES = "refs/notes/**/*.lock"
 """Nothing writes down which of these are moved."""
 
@@ -18,11 +21,17 @@ def remove_old_locks(path: Path, names: Iterable[str]) -> int:
     """Remove the old locks of these refs, of notes, and of what all refs share; how many there were. Blocks.
 
     The names are valid full names of refs. Nobody may move very many of them at this time, which takes longer than
-    `OLD_SECONDS`.
+    `OLD_SECONDS`. One process of several does this: another would take the lock that a ref has got since for the old one.
     """
-    own = [*(path / f"{name}.lock" for name in names), *path.glob(_NOTES)]
-    shared = [path / name for name in _SHARED]
-    return _remove(own, OLD_SECONDS) + _remove(shared, OLD_SHARED_SECONDS)
+    with contextlib.ExitStack() as stack:
+        try:
+            repository = stack.enter_context((path / "HEAD").open("rb+"))
+            fcntl.flock(repository, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, FileNotFoundError):
+            return 0
+        own = [*(path / f"{name}.lock" for name in names), *path.glob(_NOTES)]
+        shared = [file for pattern in _SHARED for file in path.glob(pattern)]
+        return _remove(own, OLD_SECONDS) + _remove(shared, OLD_SHARED_SECONDS)
 
 
 def _remove(files: Iterable[Path], seconds: float) -> int:

@@ -3,13 +3,14 @@
 import contextlib
 from pathlib import Path
 
+from ingot_repos.git.ref_locks import EVERY_LOCK
+
 _PATTERNS = (
     "objects/pack/tmp_*",
     "objects/pack/.tmp*",
     "objects/pack/*.keep",
     "objects/??/tmp_obj_*",
-    "*.lock",
-    "refs/**/*.lock",
+    *EVERY_LOCK,
 )
 
 
