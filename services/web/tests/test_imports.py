@@ -3,6 +3,7 @@
 import pytest
 
 from .forge import HOME, MOMENT
+from .test_calls import ENTRY
 from .test_previews import IN_PLACE, is_part
 from .world import ANN
 
@@ -68,6 +69,30 @@ async def test_readers_see_that_there_are_no_commits_and_nothing_of_the_import(
     assert words in shown.text
     assert f"{HOME}/migration" not in forge.read_paths
     assert "migrate" not in shown.text
+
+
+@pytest.mark.parametrize(
+    ("mirror", "words", "to_do"),
+    [
+        (
+            False,
+            "The import left something out: there is no room",
+            "git lfs push --all http://forge/ann/demo.git",
+        ),
+        (True, "Something is wrong with this mirror: there is no room", 'href="/ann/demo/settings/mirrors"'),
+    ],
+)
+async def test_what_an_import_left_out_is_said_to_administrators(pages, forge, mirror, words, to_do):
+    entry = ENTRY | {"id": 1, "name": ".gitattributes", "path": ".gitattributes"}
+    forge.answers |= {
+        f"{HOME}/contents-ext": {"dir_contents": [entry]}, f"{HOME}/languages": {},
+        f"{HOME}/migration": MIGRATION | {"status": "done", "error": "there is no room"},
+    }  # fmt: skip
+    forge.answers[HOME] |= {"mirror": mirror, "mirror_interval": "8h0m0s", "updated_at": MOMENT}
+    for admin in (True, False):
+        forge.answers[HOME]["permissions"]["admin"] = admin
+        text = (await pages.get("/ann/demo", ANN)).text
+        assert (words in text, to_do in text) == (admin, admin)
 
 
 async def test_a_repository_with_commits_whose_files_are_away_is_no_import(pages, forge):

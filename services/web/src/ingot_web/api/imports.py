@@ -40,6 +40,20 @@ async def page_without_commits(frame: RepositoryFrame, *, is_failed: bool) -> Re
     )
 
 
+async def error_of(frame: RepositoryFrame, entries: list[Any]) -> str:
+    """What an import that is done left out, or why a mirror fetches nothing, for administrators of the repository.
+
+    An import leaves out nothing but files of LFS, and where there are such, ``.gitattributes`` is among ``entries``.
+    ``frame`` is loaded.
+    """
+    repository = frame.repository
+    may_lack = repository["mirror"] or any(entry["name"] == ".gitattributes" for entry in entries)
+    if not may_lack or not (repository["permissions"] and repository["permissions"]["admin"]):
+        return ""
+    migration = await frame.forge.get_if_there("repos", frame.api("migration"))
+    return str(migration["error"]) if migration is not None else ""
+
+
 @post("/{owner:str}/{repo:str}/settings/migrate/retry", policy=anyone(), include_in_schema=False)
 async def retry(request: WebRequest) -> Response[bytes]:
     """Start an import again that failed or was cancelled."""

@@ -62,10 +62,13 @@ async def mirrors(request: WebRequest) -> Response[str]:
 
 
 async def _mirrors_page(frame: RepositoryFrame, form: Form, problem: ApiError | None = None) -> Response[str]:
-    (listing,) = await load_own(
-        frame, frame.forge.listing_if_there("repos", frame.api("push_mirrors"), limit=SHOWN)
+    listing, migration = await load_own(
+        frame,
+        frame.forge.listing_if_there("repos", frame.api("push_mirrors"), limit=SHOWN),
+        frame.forge.get_if_there("repos", frame.api("migration")),
     )
-    return render_part(frame, "mirrors", "Mirrors", problem, listing=listing, form=form)
+    fault = migration["error"] if migration else ""
+    return render_part(frame, "mirrors", "Mirrors", problem, listing=listing, fault=fault, form=form)
 
 
 @post(f"{SHARED}/mirrors", policy=anyone(), include_in_schema=False)

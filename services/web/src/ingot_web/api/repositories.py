@@ -15,7 +15,7 @@ from markupsafe import Markup
 from ingot_chassis.errors import Invalid, NotFound, TooLarge, Unavailable
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import NamedRef, RepositoryFrame
-from ingot_web.api.imports import page_without_commits
+from ingot_web.api.imports import error_of, page_without_commits
 from ingot_web.api.request import HEADERS, WebRequest
 from ingot_web.clients.forge import NOTHING, ListPage
 from ingot_web.core.highlighting import highlight
@@ -107,10 +107,11 @@ async def home(request: WebRequest) -> Response[Any]:
         return frame.render("repository/empty.html", tab="code", is_starred=stars, is_watched=watches)
     ref = NamedRef("branch", frame.repository["default_branch"], "")
     entries = _sorted(listed["dir_contents"])
-    readme, html = await _readme(frame, ref, entries)
+    (readme, html), import_error = await gather(_readme(frame, ref, entries), error_of(frame, entries))
     return frame.render(
         "repository/folder.html",
         tab="code",
+        import_error=import_error,
         ref=ref,
         entries=entries,
         pages=request.pages_of(total, ENTRIES),
