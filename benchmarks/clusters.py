@@ -4,15 +4,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from run import WITH_DATABASE, BackingServers, Cluster, PostgresDatabases, SessionServers, running
+from backing import empty_servers
+from tests.e2e.deployments import WITH_DATABASE, BackingServers, Cluster, running
 
 
 @contextmanager
 def cluster_in(folder: Path) -> Iterator[Cluster]:
     """Six services in processes of their own, on a PostgreSQL, a Redis and a NATS for them alone."""
-    servers = SessionServers.open()
-    databases = PostgresDatabases(servers)
-    try:
+    with empty_servers() as (servers, databases):
         backing = BackingServers(
             database_urls={service: databases.empty() for service in WITH_DATABASE},
             nats_url=servers.nats(),
@@ -21,6 +20,3 @@ def cluster_in(folder: Path) -> Iterator[Cluster]:
         deployment = Cluster(folder, backing)
         with running(deployment):
             yield deployment
-    finally:
-        databases.close()
-        servers.close()

@@ -19,6 +19,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from backing import empty_servers
 from cryptography.fernet import Fernet
 
 ROOT = Path(__file__).parent.parent
@@ -34,7 +35,7 @@ from ingot_chassis.testing.servers import NatsServer, SessionServers  # noqa: E4
 from ingot_hooks.app import SCRIPTS  # noqa: E402
 from ingot_hooks.settings import Settings  # noqa: E402
 
-TARGET = 400
+TARGET = 800
 MAX_CHANGE = 0.1
 """By how much longer the slowest hundredth of deliveries to good endpoints may wait beside a hanging one."""
 GOOD, HANGING = 50, "/hang"
@@ -198,9 +199,7 @@ async def main() -> None:
     parser.add_argument("--check", action="store_true", help="fail if a figure is outside its bound")
     options = parser.parse_args()
     within = True
-    servers = SessionServers.open()
-    databases = PostgresDatabases(servers)
-    try:
+    with empty_servers() as (servers, databases):
         if options.soak:
             await run_soak(databases, servers, options.seed)
             return
@@ -208,9 +207,6 @@ async def main() -> None:
             within = await measure(databases, servers, options.events)
         if not options.rate:
             within = await compare(databases, servers, options.rounds) and within
-    finally:
-        databases.close()
-        servers.close()
     if options.check and not within:
         raise SystemExit(1)
 

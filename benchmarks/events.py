@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from backing import empty_servers
 from sqlalchemy import bindparam
 from sqlalchemy.dialects import postgresql
 
@@ -26,8 +27,7 @@ from ingot_chassis.events.bus import Bus  # noqa: E402
 from ingot_chassis.events.consumers import Consumers  # noqa: E402
 from ingot_chassis.events.envelope import Envelope  # noqa: E402
 from ingot_chassis.events.relay import Relay, count_unsent  # noqa: E402
-from ingot_chassis.testing.databases import PostgresDatabases  # noqa: E402
-from ingot_chassis.testing.servers import SessionServers  # noqa: E402
+from ingot_chassis.testing.servers import NatsServer  # noqa: E402
 
 BOUND = 2000
 KEYS = 50
@@ -73,37 +73,38 @@ async def measure(what: str, events: int, work: Awaitable[None], left: Callable[
     return rate >= BOUND
 
 
-async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=20_000)
-    parser.add_argument("--check", action="store_true", help="fail if a rate is below its bound")
-    options = parser.parse_args()
-    servers = SessionServers.open()
-    databases = PostgresDatabases(servers)
-    nats = servers.own_nats()
-    database = Database(databases.empty(), metadata)
+async def measure_both(database_url: str, nats: NatsServer, events: int) -> bool:
+    """Relay and consumer, one after the other; whether both are within the bound."""
+    database = Database(database_url, metadata)
     emitter, consumer = Bus(nats.url, name="counter"), Bus(nats.url, name="reader")
     applied = Applied()
     try:
         async with database.writing.begin() as connection:
             await connection.run_sync(metadata.create_all)
-        await emit(database, options.events)
+        await emit(database, events)
         relay = Relay("counter", database, emitter)
-        within = await measure("relay", options.events, relay.run(), lambda: count_unsent(database))
+        within = await measure("relay", events, relay.run(), lambda: count_unsent(database))
         consumers = Consumers("reader", database, consumer, {Counted: applied.apply})
         ((_, consume),) = consumers.loops()
 
         async def left() -> int:
-            return options.events - applied.count
+            return events - applied.count
 
-        within = await measure("consumer", options.events, consume(), left) and within
+        return await measure("consumer", events, consume(), left) and within
     finally:
         for bus in (emitter, consumer):
             await bus.close()
         await database.close()
         nats.stop()
-        databases.close()
-        servers.close()
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=20_000)
+    parser.add_argument("--check", action="store_true", help="fail if a rate is below its bound")
+    options = parser.parse_args()
+    with empty_servers() as (servers, databases):
+        within = await measure_both(databases.empty(), servers.own_nats(), options.events)
     if options.check and not within:
         raise SystemExit(1)
 

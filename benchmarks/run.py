@@ -30,19 +30,15 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import calls  # noqa: E402
+import clusters  # noqa: E402
 import processor  # noqa: E402
 from tests.e2e.deployments import (  # noqa: E402
     ADMINISTRATOR,
-    WITH_DATABASE,
-    BackingServers,
     Cluster,
     Deployment,
     Standalone,
     running,
 )
-
-from ingot_chassis.testing.databases import PostgresDatabases  # noqa: E402
-from ingot_chassis.testing.servers import SessionServers  # noqa: E402
 
 CONNECTIONS = 16
 ROUNDS = 3
@@ -176,21 +172,12 @@ class Figure:
 
 @contextmanager
 def cluster() -> Iterator[Cluster]:
-    servers = SessionServers.open()
-    databases = PostgresDatabases(servers)
-    try:
-        with tempfile.TemporaryDirectory(prefix="ingot-bench-") as folder:
-            backing = BackingServers(
-                database_urls={service: databases.empty() for service in WITH_DATABASE},
-                nats_url=servers.nats(),
-                redis_url=f"{servers.redis()}/0",
-            )
-            deployment = Cluster(Path(folder), backing)
-            with running(deployment):
-                yield deployment
-    finally:
-        databases.close()
-        servers.close()
+    """A process for each service."""
+    with (
+        tempfile.TemporaryDirectory(prefix="ingot-bench-") as folder,
+        clusters.cluster_in(Path(folder)) as one,
+    ):
+        yield one
 
 
 @contextmanager
