@@ -78,8 +78,7 @@ from ingot_repos.api import (
     upstreams,
     watches,
 )
-from ingot_repos.api.concurrency import release_slots
-from ingot_repos.api.request import RepositoryRequest
+from ingot_repos.api.request import RepositoryRequest, release_slots
 from ingot_repos.api.shards import forward_to_shard
 from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.clients.shards import Shards

@@ -1,7 +1,7 @@
 """Repositories: creating, reading, changing, deleting."""
 
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from litestar import delete, get, patch, post
@@ -42,6 +42,7 @@ UNITS = {
     "has_pull_requests": "pulls_enabled",
     "has_releases": "releases_enabled",
 }
+ShownRepository = TypeVar("ShownRepository", bound=Repository)
 Secret = Annotated[str, msgspec.Meta(max_length=4096, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
@@ -147,8 +148,7 @@ async def present(request: RepositoryRequest, repository: ResolvedRepository) ->
     """One repository as the caller sees it."""
     related = await _related(request, repository.row)
     shown = request.presenter.related_repository(repository.row, repository.level, related, request.principal)
-    transfer = await transfer_view(request, repository)
-    return shown if transfer is None else msgspec.structs.replace(shown, repo_transfer=transfer)
+    return await _with_transfer(request, repository, shown)
 
 
 async def present_to_peer(request: RepositoryRequest, repository: ResolvedRepository) -> Repository:
@@ -157,8 +157,17 @@ async def present_to_peer(request: RepositoryRequest, repository: ResolvedReposi
     shown = request.presenter.repository_for_peer(
         repository.row, repository.level, related, request.principal
     )
-    transfer = await transfer_view(request, repository)
-    return shown if transfer is None else msgspec.structs.replace(shown, repo_transfer=transfer)
+    return await _with_transfer(request, repository, shown)
+
+
+async def _with_transfer(
+    request: RepositoryRequest, repository: ResolvedRepository, shown: ShownRepository
+) -> ShownRepository:
+    """Statements only for a repository whose transfer waits."""
+    if repository.row.recipient_id is None:
+        return shown
+    transfer = await transfer_view(request, repository, repository.row.recipient_id)
+    return msgspec.structs.replace(shown, repo_transfer=transfer)
 
 
 async def _related(request: RepositoryRequest, row: RepositoryRow) -> RelatedRows:

@@ -1,6 +1,8 @@
-"""The request class of repos, and the repository that a path names."""
+"""The request class of repos, the repository that a path names, and how long a request has a slot of its caller."""
 
 from dataclasses import dataclass
+
+from litestar.types import ASGIApp, Receive, Scope, Send
 
 from ingot_chassis.http.request import ApiRequest
 from ingot_chassis.telemetry import client_address
@@ -122,3 +124,20 @@ class RepositoryRequest(ApiRequest):
         """The path after that many segments, with its slashes. A path parameter would come normalized."""
         parts = self.scope["path"].split("/", segments + 1)
         return parts[-1].strip("/") if len(parts) == segments + 2 else ""
+
+
+def release_slots(app: ASGIApp) -> ASGIApp:
+    """The middleware that releases the slot of a request when its answer has ended, however it ended.
+
+    A function, because the framework copies objects.
+    """
+
+    async def handle(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await app(scope, receive, send)
+        finally:
+            if ACQUIRED_BY in scope:
+                components: Components = scope["litestar_app"].state.components
+                components.limiter.release(scope.pop(ACQUIRED_BY))  # type: ignore[misc]
+
+    return handle

@@ -9,12 +9,10 @@ from ingot_repos.store import accounts, transfers
 
 
 async def transfer_view(
-    request: RepositoryRequest, repository: ResolvedRepository
+    request: RepositoryRequest, repository: ResolvedRepository, recipient_id: int
 ) -> RepositoryTransfer | None:
-    """The transfer that waits; None where there is none that the caller may know of."""
-    recipient_id, principal = repository.row.recipient_id, request.principal
-    if recipient_id is None:
-        return None
+    """The transfer that waits for the answer of ``recipient_id``; None if the caller may not know of it, or it has ended."""
+    principal = request.principal
     if not reaches(repository.level, "admin") and not access.acts_for(principal, recipient_id):
         return None
     async with request.db.read() as db:
