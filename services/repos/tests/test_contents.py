@@ -97,6 +97,8 @@ async def test_a_page_of_branches_is_a_fixed_number_of_statements_and_starts_no_
         ("later.txt", "later"),
         ("master/later.txt", "later"),
         ("feature/one/dir/a%20b.txt", "in a folder"),
+        ("refs/heads/feature/one/dir/a%20b.txt", "in a folder"),
+        ("refs/tags/v2/dir/a%20b.txt", "in a folder"),
         ("feature%2Fone/dir%2Fa%20b.txt", "in a folder"),
         ("v1/dir/a%20b.txt", "in a folder"),
         ("v2/dir/a%20b.txt", "in a folder"),

@@ -203,6 +203,9 @@ def test_raw_paths_are_split_at_the_first_name_that_exists(repo):
     assert split(f"{branch}/a//b") == ("commit", branch, "a//b")
     assert split("docs/a") == ("branch", main, "docs/a")
     assert split("../a") == ("branch", main, "../a")
+    assert split("refs/heads/feature/x/a") == ("branch", branch, "a")
+    assert split("refs/tags/v1/a") == ("tag", tag, "a")
+    assert split("refs/heads/none/a") == ("branch", main, "refs/heads/none/a")
     assert split("main") == ("branch", main, "")
     with pytest.raises(RefNotFound):
         split("1" * 40 + "/a")

@@ -8,6 +8,7 @@ import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal
 
@@ -196,23 +197,22 @@ def resolve(repo: pygit2.Repository, name: str) -> ResolvedName:
 def resolve_path(repo: pygit2.Repository, text: str) -> tuple[ResolvedName, str]:
     """Split `<ref>/<path>` and resolve the ref; returns it and the rest, which may be empty.
 
-    Segments are joined one by one: the first prefix that is a branch, else the first that is a tag, else a
-    first segment that is a full commit id, or `HEAD` before a path, else all of it is a path on the default branch.
+    Segments are joined one by one: the first prefix that is a branch, else the first that is a tag, else the first
+    that is the full name of one, else a first segment that is a full commit id, or `HEAD` before a path, else all of
+    it is a path on the default branch.
 
     Raises:
         RefNotFound: a commit id that does not exist, or the default branch has no commit.
     """
-    segments = text.split("/")
-    prefixes = ["/".join(segments[: count + 1]) for count in range(len(segments))]
-    for namespace in (BRANCHES, TAGS):
-        for prefix in prefixes:
-            if len(prefix) > _MAX_NAME_BYTES:
-                break
-            resolved = _resolve_in(repo, namespace, prefix)
-            if resolved is not None:
-                return resolved, text[len(prefix) + 1 :]
-    if is_object_id(segments[0].lower()) or (segments[0] == "HEAD" and len(segments) > 1):
-        return resolve(repo, segments[0]), "/".join(segments[1:])
+    namespaces = (BRANCHES, TAGS)
+    full = [(one, text.removeprefix(one)) for one in namespaces if text.startswith(one)]
+    for namespace, rest in (*((one, text) for one in namespaces), *full):
+        found = _resolve_prefix(repo, namespace, rest)
+        if found is not None:
+            return found
+    first, slash, path = text.partition("/")
+    if is_object_id(first.lower()) or (first == "HEAD" and slash):
+        return resolve(repo, first), path
     return resolve(repo, default_branch(repo)), text
 
 
@@ -314,6 +314,17 @@ def _resolve_in(repo: pygit2.Repository, namespace: str, name: str) -> ResolvedN
     if commit is None:
         return None
     return ResolvedName("branch" if namespace == BRANCHES else "tag", name, namespace + name, commit)
+
+
+def _resolve_prefix(repo: pygit2.Repository, namespace: str, text: str) -> tuple[ResolvedName, str] | None:
+    """The first ref of the namespace before a slash or the end of the text, and the rest."""
+    for name in accumulate(text.split("/"), "{}/{}".format):
+        if len(name) > _MAX_NAME_BYTES:
+            return None
+        resolved = _resolve_in(repo, namespace, name)
+        if resolved is not None:
+            return resolved, text[len(name) + 1 :]
+    return None
 
 
 def _resolve_commit(repo: pygit2.Repository, name: str) -> ResolvedName | None:
