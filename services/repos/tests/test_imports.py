@@ -296,7 +296,7 @@ async def test_a_taken_name_is_a_conflict(bob, remote):
 
 
 @pytest.mark.parametrize(
-    "more", [{"issues": True, "wiki": True}, {"service": "github", "mirror": True, "releases": True}]
+    "more", [{"issues": True, "wiki": True}, {"service": "GitHub", "mirror": True, "releases": True}]
 )
 async def test_what_is_beside_git_is_asked_for_in_vain_of_plain_git_and_mirrors(bob, remote, work, more):
     assert (await migrated(bob, remote.url(), **more)).status_code == 201
@@ -315,6 +315,7 @@ async def test_what_is_beside_git_is_asked_for_in_vain_of_plain_git_and_mirrors(
         ({"auth_password": "a\rb"}, "auth_password"),
         ({"clone_addr": ""}, "clone_addr"),
         ({"clone_addr": "https://example.org/x.git", "service": "github", "issues": True}, "issues"),
+        ({"service": "bogus"}, "service"),
         ({"lfs": True, "lfs_endpoint": "ssh://host/x"}, "lfs_endpoint"),
         ({"lfs": True, "lfs_endpoint": "git://127.0.0.1/x"}, "lfs_endpoint"),
         ({"lfs": True, "lfs_endpoint": "/etc"}, "lfs_endpoint"),

@@ -31,6 +31,8 @@ from ingot_repos.store.states import AccountKind, ImportState, RepositoryState
 OF_A_FORGE = ("issues", "labels", "milestones", "pull_requests", "releases", "wiki")
 """What is beside git on the server of a ``service``. Gitea reads none of it from plain git, nor for a mirror."""
 PLAIN_GIT = ("", "git")
+SERVICES = ("git", "github", "gitea", "gitlab", "gogs", "onedev", "gitbucket", "codebase", "codecommit")
+"""What may be behind a remote."""
 NOT_IMPORTED = {
     **dict.fromkeys(("aws_access_key_id", "aws_secret_access_key"), "CodeCommit is reached by auth_username"),
 }
@@ -136,11 +138,14 @@ async def migrate(request: RepositoryRequest, data: MigrateRepository) -> Reposi
 
 
 def _require_importable(data: MigrateRepository) -> None:
-    """Raises Invalid for what would be left out although the client expects it."""
+    """Raises Invalid for an unknown service, and for what would be left out although the client expects it."""
+    service = data.service.lower()
+    if service and service not in SERVICES:
+        raise Invalid.field("service", "unknown", f"is one of {', '.join(SERVICES)}")
     for name, reason in NOT_IMPORTED.items():
         if getattr(data, name):
             raise Invalid.field(name, "unsupported", reason)
-    if data.mirror or data.service in PLAIN_GIT:
+    if data.mirror or service in PLAIN_GIT:
         return
     for name in OF_A_FORGE:
         if getattr(data, name):
