@@ -7,7 +7,7 @@ from ingot_chassis.errors import NotFound
 from ingot_contracts.issues import Issue
 from ingot_contracts.limits import Name
 from ingot_contracts.repos import RepositoryAccess
-from ingot_issues.api.issues import issue_of, present
+from ingot_issues.api.issues import issue_id_of, issue_of, present
 from ingot_issues.api.policies import in_repository
 from ingot_issues.api.request import IssuesRequest
 from ingot_issues.core import dependencies
@@ -69,16 +69,16 @@ async def _waiting_issue(request: IssuesRequest, index: int) -> IssueDetails:
 
 async def _list_page(request: IssuesRequest, index: int, *, blocked: bool) -> Response[list[Issue]]:
     """Issues of other repositories are only for readers of these."""
-    issue, page = await issue_of(request, index), request.page()
+    issue_id, page = await issue_id_of(request, index), request.page()
     async with request.db.read() as db:
-        involved = set(await store.list_repositories(db, issue.id, blocked=blocked))
+        involved = await store.list_repositories(db, issue_id, blocked=blocked)
     if not involved or not (blocked or await _has_dependencies(request)):
         return Response([], headers=request.page_headers(page, 0))
     others = involved - {request.repository_id}
     readable = await request.components.repos.readable(others, request.principal_token)
     async with request.db.read() as db:
         within = readable | {request.repository_id}
-        rows, total = await store.list_page(db, issue.id, page, blocked=blocked, within=within)
+        rows, total = await store.list_page(db, issue_id, page, blocked=blocked, within=within)
         copies = await repositories.get_many(db, {row.repository_id for row in rows})
     copies[request.repository_id] = request.access.repository
     presenter = request.presenter

@@ -4,10 +4,10 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from enum import IntEnum
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import msgspec
-from sqlalchemy import ColumnElement, Integer, bindparam, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, bindparam, delete, func, or_, select, update
 
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
@@ -16,6 +16,7 @@ from ingot_chassis.db.rows import Slice, TypedRow, fetch_first, fetch_page
 from ingot_chassis.db.tables import BigId, UtcDateTime, now
 from ingot_issues.store.attachments import FILES_OF_COMMENT
 from ingot_issues.store.issue_rows import AnyIssue
+from ingot_issues.store.prepared_pages import CountedRow, PreparedPage
 from ingot_issues.store.tables import comment, issue
 
 
@@ -102,22 +103,14 @@ class CommentRow(TypedRow):
     files_json: str
 
 
-class TimelineRow(CommentRow):
-    """A row of a page, and how many the timeline has."""
-
-    total: int
+class TimelineRow(CommentRow, CountedRow):
+    """A row of a page of a timeline."""
 
 
 class RepositoryIdRow(TypedRow):
     """A repository that refers to an issue."""
 
     ref_repository_id: int
-
-
-class TotalRow(TypedRow):
-    """How many rows there are."""
-
-    total: int
 
 
 class WrittenComment(msgspec.Struct, frozen=True, kw_only=True):
@@ -248,13 +241,6 @@ async def list_page(
     return await _page(db, [*where, *_between(since, before)], page)
 
 
-class _Timeline(NamedTuple):
-    """The statements of a timeline with the same bounds: its page, and its total where the page has no row."""
-
-    page: PreparedQuery[TimelineRow]
-    total: PreparedQuery[TotalRow]
-
-
 _BOUNDS: dict[str, ColumnElement[bool]] = {
     "since": comment.c.updated_at >= bindparam("since", type_=UtcDateTime),
     "before": comment.c.updated_at <= bindparam("before", type_=UtcDateTime),
@@ -263,17 +249,12 @@ _BOUNDS: dict[str, ColumnElement[bool]] = {
 
 
 @lru_cache
-def _timeline(bounds: tuple[str, ...]) -> _Timeline:
+def _timeline(bounds: tuple[str, ...]) -> PreparedPage[TimelineRow]:
+    """The timeline within these bounds."""
     visible = any_of(comment.c.ref_repository_id, "visible")
-    where = [
-        _IS_ON_ISSUE,
-        or_(comment.c.ref_repository_id.is_(None), visible),
-        *(_BOUNDS[name] for name in bounds),
-    ]
-    total = select(func.count().label("total")).select_from(comment).where(*where)
-    page = _COMMENTS.add_columns(total.scalar_subquery().label("total")).where(*where).order_by(comment.c.id)
-    page = page.limit(bindparam("limit", type_=Integer)).offset(bindparam("offset", type_=BigId))
-    return _Timeline(PreparedQuery(page, TimelineRow), PreparedQuery(total, TotalRow))
+    is_visible = or_(comment.c.ref_repository_id.is_(None), visible)
+    statement = _COMMENTS.where(_IS_ON_ISSUE, is_visible, *(_BOUNDS[name] for name in bounds))
+    return PreparedPage(statement.order_by(comment.c.id), TimelineRow)
 
 
 async def list_timeline_page(
@@ -293,12 +274,8 @@ async def list_timeline_page(
     bounds = {
         name: value for name, value in (("since", since), ("before", before), ("up_to", up_to)) if value
     }
-    statements, values = _timeline(tuple(bounds)), {"issue_id": issue_id, "visible": list(visible), **bounds}
-    rows = await statements.page.all(db, limit=page.limit, offset=page.offset, **values)
-    if rows or not page.offset:
-        return rows, rows[0].total if rows else 0
-    counted = await statements.total.first(db, **values)
-    return rows, counted.total if counted is not None else 0
+    values = {"issue_id": issue_id, "visible": list(visible), **bounds}
+    return await _timeline(tuple(bounds)).read(db, page, **values)
 
 
 async def list_referring_repositories(db: Executor, issue_id: int) -> set[int]:

@@ -2,13 +2,15 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from sqlalchemy import ColumnElement, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, bindparam, delete, func, or_, select, update
 
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
-from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first
+from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
+from ingot_issues.store.prepared_pages import CountedRow, PreparedPage
 from ingot_issues.store.tables import issue_label, label
 
 
@@ -25,6 +27,16 @@ class LabelRow(TypedRow):
     is_archived: bool
 
 
+class ListedLabelRow(LabelRow, CountedRow):
+    """A label of a page of labels."""
+
+
+_OF_REPOSITORY = PreparedPage(
+    select(label)
+    .where(label.c.repository_id == bindparam("repository_id", type_=BigId))
+    .order_by(func.lower(label.c.name), label.c.id),
+    ListedLabelRow,
+)
 _BY_IDS = PreparedQuery(select(label).where(any_of(label.c.id, "ids")), LabelRow)
 
 
@@ -83,8 +95,7 @@ async def get_many(db: Executor, ids: Collection[int]) -> dict[int, LabelRow]:
 
 async def list_page(db: Executor, repository_id: int, page: Slice) -> tuple[Sequence[LabelRow], int]:
     """A page of a repository's labels by name, and how many there are."""
-    statement = select(label).where(label.c.repository_id == repository_id)
-    return await fetch_page(db, statement.order_by(func.lower(label.c.name), label.c.id), page, LabelRow)
+    return await _OF_REPOSITORY.read(db, page, repository_id=repository_id)
 
 
 async def list_by_ids_and_names(
@@ -108,6 +119,12 @@ async def remove(db: Executor, label_id: int) -> None:
 
 
 _ON_ISSUE = select(label).join(issue_label, issue_label.c.label_id == label.c.id)
+_PAGE_ON_ISSUE = PreparedPage(
+    _ON_ISSUE.where(issue_label.c.issue_id == bindparam("issue_id", type_=BigId)).order_by(
+        func.lower(label.c.name), label.c.id
+    ),
+    ListedLabelRow,
+)
 
 
 async def list_on_issue(db: Executor, issue_id: int) -> Sequence[LabelRow]:
@@ -118,8 +135,7 @@ async def list_on_issue(db: Executor, issue_id: int) -> Sequence[LabelRow]:
 
 async def list_page_on_issue(db: Executor, issue_id: int, page: Slice) -> tuple[Sequence[LabelRow], int]:
     """A page of the labels on an issue by name, and how many there are."""
-    statement = _ON_ISSUE.where(issue_label.c.issue_id == issue_id)
-    return await fetch_page(db, statement.order_by(func.lower(label.c.name), label.c.id), page, LabelRow)
+    return await _PAGE_ON_ISSUE.read(db, page, issue_id=issue_id)
 
 
 async def put_on_issue(db: Executor, issue_id: int, label_ids: Sequence[int]) -> list[int]:

@@ -2,16 +2,19 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 
-from sqlalchemy import ColumnElement, delete, func, or_, select, true, update
+from sqlalchemy import ColumnElement, String, bindparam, delete, func, or_, select, true, update
 
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
-from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
-from ingot_chassis.db.tables import now
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first
+from ingot_chassis.db.tables import BigId, now
+from ingot_issues.store.prepared_pages import CountedRow, PreparedPage
 from ingot_issues.store.states import State, StateFilter
 from ingot_issues.store.tables import issue, milestone
+from ingot_issues.store.text_searches import ESCAPE, pattern_of
 
 
 class MilestoneRow(TypedRow):
@@ -28,6 +31,10 @@ class MilestoneRow(TypedRow):
     closed_issues: int
     created_at: datetime | None
     updated_at: datetime | None
+
+
+class ListedMilestoneRow(MilestoneRow, CountedRow):
+    """A milestone of a page of milestones."""
 
 
 _BY_IDS = PreparedQuery(select(milestone).where(any_of(milestone.c.id, "ids")), MilestoneRow)
@@ -79,16 +86,30 @@ async def get_many(db: Executor, ids: Collection[int]) -> dict[int, MilestoneRow
     return {row.id: row for row in await _BY_IDS.all(db, ids=list(ids))}
 
 
+_FILTERS: dict[str, ColumnElement[bool]] = {
+    "state": milestone.c.state == bindparam("state"),
+    "title": func.lower(milestone.c.title).like(bindparam("title", type_=String), escape=ESCAPE),
+}
+
+
+@lru_cache
+def _listed(filters: tuple[str, ...]) -> PreparedPage[ListedMilestoneRow]:
+    """The milestones of a repository with these filters."""
+    where = [milestone.c.repository_id == bindparam("repository_id", type_=BigId)]
+    statement = select(milestone).where(*where, *(_FILTERS[name] for name in filters))
+    return PreparedPage(statement.order_by(milestone.c.id), ListedMilestoneRow)
+
+
 async def list_page(
     db: Executor, repository_id: int, page: Slice, *, state: StateFilter, title: str
 ) -> tuple[Sequence[MilestoneRow], int]:
     """A page of a repository's milestones, the oldest first, and how many there are."""
-    statement = select(milestone).where(milestone.c.repository_id == repository_id)
-    if state != StateFilter.ALL:
-        statement = statement.where(milestone.c.state == state)
-    if title:
-        statement = statement.where(func.lower(milestone.c.title).contains(title.lower(), autoescape=True))
-    return await fetch_page(db, statement.order_by(milestone.c.id), page, MilestoneRow)
+    filters = {
+        "state": "" if state == StateFilter.ALL else state.value,
+        "title": pattern_of(title) if title else "",
+    }
+    given = {name: value for name, value in filters.items() if value}
+    return await _listed(tuple(given)).read(db, page, repository_id=repository_id, **given)
 
 
 async def change(db: Executor, milestone_id: int, values: Mapping[str, object]) -> MilestoneRow:

@@ -3,11 +3,24 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, and_, case, delete, func, literal_column, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    String,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    literal_column,
+    or_,
+    select,
+    update,
+)
 
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
-from ingot_chassis.db.tables import now
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first
+from ingot_chassis.db.tables import BigId, now
+from ingot_issues.store.prepared_pages import CountedRow, FirstRows, PreparedPage
 from ingot_issues.store.states import ReviewState
 from ingot_issues.store.tables import issue, review, review_comment
 
@@ -49,6 +62,10 @@ class ReviewCommentRow(TypedRow):
     updated_at: datetime
 
 
+class ListedReviewCommentRow(ReviewCommentRow, CountedRow):
+    """A comment of those that come together."""
+
+
 class DecisionRow(TypedRow):
     """An approval or a request for changes, as far as it counts for the protection of the base branch."""
 
@@ -67,6 +84,11 @@ class ReviewerRow(TypedRow):
     team_id: int | None
 
 
+class ListedReviewRow(ReviewRow, CountedRow):
+    """A review of a page of reviews."""
+
+
+_IS_SUBMITTED = review.c.state != literal_column(f"'{ReviewState.PENDING}'", String)
 _COMMENTS = (
     select(func.count())
     .select_from(review_comment)
@@ -77,7 +99,7 @@ _REVIEWS = select(review, _COMMENTS.label("comments"))
 _LINE_COMMENTS = (
     select(func.count())
     .select_from(review_comment.join(review, review.c.id == review_comment.c.review_id))
-    .where(review.c.issue_id == issue.c.id, review.c.state != literal_column(f"'{ReviewState.PENDING}'"))
+    .where(review.c.issue_id == issue.c.id, _IS_SUBMITTED)
     .correlate(issue)
     .scalar_subquery()
 )
@@ -126,18 +148,19 @@ async def get_pending_id(db: Executor, issue_id: int, author_id: int) -> int | N
     return (await db.execute(statement.limit(1))).scalar()
 
 
-def _is_visible(viewer_id: int) -> ColumnElement[bool]:
-    """A review that is pending is shown to its author only."""
-    return or_(review.c.state != ReviewState.PENDING, review.c.author_id == viewer_id)
+_SEEN_ON_PULL = (
+    review.c.issue_id == bindparam("issue_id", type_=BigId),
+    or_(_IS_SUBMITTED, review.c.author_id == bindparam("viewer_id", type_=BigId)),
+)
+"""A review that is pending is shown to its author only."""
+_ON_PULL = PreparedPage(_REVIEWS.where(*_SEEN_ON_PULL).order_by(review.c.id), ListedReviewRow)
 
 
 async def list_page(
     db: Executor, issue_id: int, page: Slice, *, viewer_id: int
 ) -> tuple[Sequence[ReviewRow], int]:
     """A page of the reviews of a pull request, the oldest first, and how many there are."""
-    where = (review.c.issue_id == issue_id, _is_visible(viewer_id))
-    count = select(func.count()).select_from(review).where(*where)
-    return await fetch_page(db, _REVIEWS.where(*where).order_by(review.c.id), page, ReviewRow, count=count)
+    return await _ON_PULL.read(db, page, issue_id=issue_id, viewer_id=viewer_id)
 
 
 async def change(db: Executor, review_id: int, values: Mapping[str, object]) -> None:
@@ -247,18 +270,21 @@ async def list_comments(db: Executor, review_id: int) -> Sequence[ReviewCommentR
     return await fetch_all(db, statement.order_by(review_comment.c.id), ReviewCommentRow)
 
 
+_COMMENTS_ON_PULL = PreparedPage(
+    select(review_comment)
+    .select_from(review_comment.join(review, review.c.id == review_comment.c.review_id))
+    .where(*_SEEN_ON_PULL)
+    .order_by(review_comment.c.id.desc()),
+    ListedReviewCommentRow,
+)
+
+
 async def list_comments_of_pull(
     db: Executor, issue_id: int, *, viewer_id: int, limit: int
 ) -> tuple[Sequence[ReviewCommentRow], int]:
     """The latest ``limit`` comments of all reviews that the viewer sees, the oldest first, and how many there are."""
-    where = (review.c.issue_id == issue_id, _is_visible(viewer_id))
-    joined = review_comment.join(review, review.c.id == review_comment.c.review_id)
-    statement = select(review_comment).select_from(joined).where(*where).order_by(review_comment.c.id.desc())
-    rows = await fetch_all(db, statement.limit(limit), ReviewCommentRow)
-    if len(rows) < limit:
-        return rows[::-1], len(rows)
-    count = select(func.count()).select_from(joined).where(*where)
-    return rows[::-1], int((await db.execute(count)).scalar_one())
+    rows, total = await _COMMENTS_ON_PULL.read(db, FirstRows(limit), issue_id=issue_id, viewer_id=viewer_id)
+    return rows[::-1], total
 
 
 class PlacedCommentRow(ReviewCommentRow):

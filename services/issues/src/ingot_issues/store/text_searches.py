@@ -31,7 +31,7 @@ MOST_MATCHES = 10_000
 """Issues, and comments, that a text finds at most, the newest: an exact number would cost as much as looking at each."""
 _MOST: ColumnElement[int] = literal_column(str(MOST_MATCHES))
 """Written into the statement like the text: as a parameter it would be unknown to a plan that is kept."""
-_ESCAPE = "/"
+ESCAPE = "/"
 _TRIGRAM = 3
 
 
@@ -79,15 +79,20 @@ def _may_match(id_column: ColumnElement[int], table: str, text: str) -> ColumnEl
     return may_match(id_column, table, text) if is_plain and len(text) >= _TRIGRAM else true()
 
 
+def pattern_of(text: str) -> str:
+    """The pattern of LIKE for texts in lower case that contain this one, with ESCAPE."""
+    pattern = text.lower()
+    for special in (ESCAPE, "%", "_"):
+        pattern = pattern.replace(special, ESCAPE + special)
+    return f"%{pattern}%"
+
+
 def contains_text(text: str, repository_ids: Collection[int]) -> ColumnElement[bool]:
     """Whether an issue of these repositories has the text."""
-    pattern = text.lower()
-    for special in (_ESCAPE, "%", "_"):
-        pattern = pattern.replace(special, _ESCAPE + special)
-    value = bindparam("text_pattern", f"%{pattern}%", type_=String, literal_execute=True)
+    value = bindparam("text_pattern", pattern_of(text), type_=String, literal_execute=True)
 
     def has_it(column: ColumnElement[str]) -> ColumnElement[bool]:
-        return func.lower(column).like(value, escape=_ESCAPE)
+        return func.lower(column).like(value, escape=ESCAPE)
 
     in_issues = (
         select(issue.c.id)
