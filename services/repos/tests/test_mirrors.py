@@ -159,7 +159,8 @@ async def test_one_asked_for_while_it_runs_runs_once_more(world, bob, mirror, re
     assert await refs(bob) == ["late", "old", "trunk"]
 
 
-async def test_a_worker_that_died_in_the_middle_is_succeeded(world, bob, mirror, work):
+@pytest.mark.parametrize("has_more", [True, False])
+async def test_a_worker_that_died_in_the_middle_is_succeeded(world, bob, mirror, work, has_more):
     """Its files and refs under way are cleared, its job runs again, what it moved is told."""
     path = world.components.storage.path(mirror["id"])
     tip = (await git("rev-parse", "trunk", cwd=work)).strip()
@@ -167,9 +168,11 @@ async def test_a_worker_that_died_in_the_middle_is_succeeded(world, bob, mirror,
     for left in ("objects/pack/tmp_pack_x", "refs/heads/trunk.lock", "packed-refs.lock", "packed-refs.new"):
         (path / left).parent.mkdir(parents=True, exist_ok=True)
         (path / left).write_text("half")
-    await git("push", "-q", "origin", "trunk:refs/heads/new", cwd=work)
+    if has_more:
+        await git("push", "-q", "origin", "trunk:refs/heads/new", cwd=work)
     await sync(world, bob)
-    assert await refs(bob) == ["new", "old", "trunk"]
+    assert await refs(bob) == [*(["new"] if has_more else []), "old", "trunk"]
+    assert "incoming" not in await git("for-each-ref", cwd=path)
     assert not [
         left for left in path.rglob("*") if left.suffix in (".lock", ".new") or left.name.startswith("tmp_")
     ]

@@ -134,7 +134,10 @@ class MirrorJobs:
     async def _move(
         self, row: RepositoryRow, user_id: int, before: dict[str, str], remote_names: set[str]
     ) -> None:
-        """Move the refs to what was fetched. First deleted refs go: the name of one may prevent another."""
+        """Move the refs to what was fetched. First deleted refs go: the name of one may prevent another.
+
+        What was fetched goes last, also that of a worker that died before it got here.
+        """
         path = self._storage.path(row.id)
         incoming = await self._storage.call(row.id, list_refs, (INCOMING,))
         fetched = {"refs/" + name.removeprefix(INCOMING): oid for name, oid in incoming.items()}
@@ -144,15 +147,17 @@ class MirrorJobs:
             for name, oid in fetched.items()
             if name in remote_names and before.get(name) != oid
         ]
-        if deleted or moved:
+        if deleted or moved or incoming:
             names = [change.name for change in (*deleted, *moved)]
             async with self._pushes.journaled(row.id, user_id, names) as push_id:
                 try:
                     await self._update(path, deleted)
                     await self._update(path, moved)
+                    await self._update(
+                        path, [RefChange(name, oid, ZERO_OID) for name, oid in incoming.items()]
+                    )
                 finally:
                     await asyncio.shield(self._pushes.settle(push_id))
-        await self._update(path, [RefChange(name, oid, ZERO_OID) for name, oid in incoming.items()])
 
     @staticmethod
     async def _update(path: Path, changes: list[RefChange]) -> None:
