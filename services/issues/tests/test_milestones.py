@@ -38,6 +38,21 @@ async def test_a_list_of_milestones_has_the_open_ones_unless_asked_otherwise(wor
         assert [milestone["title"] for milestone in answer.json()] == titles, query
 
 
+async def test_a_list_of_milestones_is_filtered_by_a_part_of_their_titles(world):
+    for title in ("Ninety 9%", "Ninety 90"):
+        await world.create_milestone(title)
+    for query, titles in (
+        ("name=nInETY", ["Ninety 9%", "Ninety 90"]),
+        ("name=9%25", ["Ninety 9%"]),
+        ("name=x", []),
+    ):
+        shown = await world.call("GET", f"/milestones?{query}")
+        assert ([one["title"] for one in shown.json()], shown.headers["x-total-count"]) == (
+            titles,
+            str(len(titles)),
+        )
+
+
 async def test_a_milestone_is_named_by_its_id_or_its_title(world):
     first = await world.create_milestone("v1.0")
     second = await world.create_milestone(str(first["id"]))
