@@ -1,5 +1,6 @@
 """Calls to repos: a grant is remembered for a while, a refusal never."""
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -25,6 +26,7 @@ class OneAnswer:
 
     async def send(self, method: str, path: str, headers: object, body: bytes, timeout: float) -> PeerAnswer:  # noqa: ASYNC109
         self.paths.append(path)
+        await asyncio.sleep(0)
         return PeerAnswer(self.status, {}, self.body)
 
     async def close(self) -> None: ...
@@ -37,12 +39,12 @@ def client(transport: OneAnswer, **options: Any) -> HttpRepos:
 async def test_a_grant_is_remembered_for_the_same_caller_until_it_is_dropped():
     transport = OneAnswer(200, RepositoryAccess(repository=repository(), level="write"))
     repos = client(transport)
-    assert repos.granted("ann", "app", "one") is None
+    assert await repos.granted("ann", "app", "one") is None
     await repos.access("ann", "app", "one")
-    assert repos.granted("Ann", "APP", "one") is not None
-    assert repos.granted("ann", "app", "two") is None
+    assert await repos.granted("Ann", "APP", "one") is not None
+    assert await repos.granted("ann", "app", "two") is None
     repos.drop_grants(7)
-    assert repos.granted("ann", "app", "one") is None
+    assert await repos.granted("ann", "app", "one") is None
 
 
 async def test_a_grant_ends_after_five_seconds_without_any_event():
@@ -51,9 +53,9 @@ async def test_a_grant_ends_after_five_seconds_without_any_event():
     repos = client(transport, clock=lambda: now)
     await repos.access("ann", "app", "one")
     now = 104.9
-    assert repos.granted("ann", "app", "one") is not None
+    assert await repos.granted("ann", "app", "one") is not None
     now = 105.0
-    assert repos.granted("ann", "app", "one") is None
+    assert await repos.granted("ann", "app", "one") is None
 
 
 async def test_a_refusal_ends_the_grant():
@@ -63,7 +65,37 @@ async def test_a_refusal_ends_the_grant():
     transport.status, transport.body = 404, msgspec.json.encode(ErrorObject(message="no", url=""))
     with pytest.raises(NotFound):
         await repos.access("ann", "app", "one")
-    assert repos.granted("ann", "app", "one") is None
+    assert await repos.granted("ann", "app", "one") is None
+
+
+async def test_who_asks_for_access_meanwhile_gets_the_same_answer():
+    transport = OneAnswer(200, RepositoryAccess(repository=repository(), level="read"))
+    repos = client(transport)
+
+    async def ask():
+        return await repos.granted("ann", "app", "one") or await repos.access("ann", "app", "one")
+
+    assert len(await asyncio.gather(*(ask() for _ in range(4)))) == 4
+    assert len(transport.paths) == 1
+    transport.status, transport.body = 404, msgspec.json.encode(ErrorObject(message="no", url=""))
+    repos.drop_grants(7)
+    refused = await asyncio.gather(*(ask() for _ in range(4)), return_exceptions=True)
+    assert [type(one) for one in refused] == [NotFound] * 4
+    assert len(transport.paths) == 5, "a refusal is of the question of each"
+
+
+async def test_the_diff_of_two_commits_is_asked_for_once():
+    transport = OneAnswer(200, "-a")
+    repos = client(transport)
+    for form in ("diff", "diff", "patch"):
+        assert await repos.diff(7, "1" * 40, HEAD, form, "one") == transport.body
+    assert len(transport.paths) == 2
+    assert len({await repos.diff(number, "1" * 40, HEAD, "diff", "one") for number in (7, 8)}) == 1
+    assert len(transport.paths) == 3
+    transport.body = b"x" * 1_000_001
+    for _ in range(2):
+        await repos.diff(9, "1" * 40, HEAD, "diff", "one")
+    assert len(transport.paths) == 5, "a long one is not remembered"
 
 
 async def test_names_are_one_segment_of_the_path():

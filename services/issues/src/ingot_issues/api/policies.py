@@ -59,7 +59,7 @@ async def _decide(
     principal: Principal = connection.scope["principal"]  # type: ignore[typeddict-item]
     principal_token = connection.headers.get(PRINCIPAL_HEADER, "")
     owner, name = connection.path_params["owner"], connection.path_params["repo"]
-    access = components.repos.granted(owner, name, principal_token) if remembers else None
+    access = await components.repos.granted(owner, name, principal_token) if remembers else None
     if access is None or not allows(access, principal, level, unit):
         access = await components.repos.access(owner, name, principal_token)
     require(access, principal, level, unit)

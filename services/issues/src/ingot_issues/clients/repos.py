@@ -1,9 +1,13 @@
 """Calls to repos: what somebody may do to a repository, and the git work of pull requests."""
 
+import asyncio
 import time
-from collections.abc import Callable, Collection
-from typing import Literal
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import Literal, TypeAlias
 from urllib.parse import quote
+
+from cachetools import LRUCache
 
 from ingot_chassis.peers.peers import Peer, segment
 from ingot_chassis.security.grants import GrantCache
@@ -29,8 +33,14 @@ from ingot_contracts.repos import (
     Watchers,
 )
 
+DIFF_BYTES, LARGEST_DIFF = 16_000_000, 1_000_000
+"""Of all diffs that are remembered, and of one."""
 GIT_SECONDS = 130.0
 """How long repos may take for git work."""
+
+
+_GrantKey: TypeAlias = tuple[str, str, str]
+"""The principal token, the owner and the name."""
 
 
 class HttpRepos:
@@ -41,11 +51,19 @@ class HttpRepos:
 
     def __init__(self, peer: Peer, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._peer = peer
-        self._grants: GrantCache[tuple[str, str, str], RepositoryAccess] = GrantCache(clock=clock)
+        self._grants: GrantCache[_GrantKey, RepositoryAccess] = GrantCache(clock=clock)
+        self._questions: dict[_GrantKey, asyncio.Event] = {}
+        self._diffs: LRUCache[tuple[int, str, str, str], bytes] = LRUCache(DIFF_BYTES, getsizeof=_entry_bytes)
 
-    def granted(self, owner: str, name: str, principal_token: str) -> RepositoryAccess | None:
-        """The access that repos granted within the last seconds. It may allow; only a new question may refuse."""
-        return self._grants.get(_grant_key(owner, name, principal_token))
+    async def granted(self, owner: str, name: str, principal_token: str) -> RepositoryAccess | None:
+        """The access that repos granted within the last seconds. It may allow; only a new question may refuse.
+
+        If repos is just being asked, by another request for the same page, this waits for the answer.
+        """
+        key = _grant_key(owner, name, principal_token)
+        if (question := self._questions.get(key)) is not None:
+            await question.wait()
+        return self._grants.get(key)
 
     def drop_grants(self, repository_id: int) -> None:
         """Forget the access that was granted to a repository."""
@@ -56,9 +74,25 @@ class HttpRepos:
         since = self._grants.clock()
         key = _grant_key(owner, name, principal_token)
         self._grants.drop(key)
-        access = await self._peer.get(_access_path(owner, name), RepositoryAccess, principal=principal_token)
-        self._grants.put(key, access, since=since, holder=access.repository.id)
+        with self._question(key):
+            access = await self._peer.get(
+                _access_path(owner, name), RepositoryAccess, principal=principal_token
+            )
+            self._grants.put(key, access, since=since, holder=access.repository.id)
         return access
+
+    @contextmanager
+    def _question(self, key: _GrantKey) -> Iterator[None]:
+        """While repos is asked; of several questions that are the same, the first."""
+        if key in self._questions:
+            yield
+            return
+        answered = self._questions[key] = asyncio.Event()
+        try:
+            yield
+        finally:
+            del self._questions[key]
+            answered.set()
 
     async def access_by_id(self, repository_id: int, principal_token: str) -> RepositoryAccess:
         """What the caller may do to a repository."""
@@ -173,10 +207,18 @@ class HttpRepos:
     async def diff(
         self, repository_id: int, base: str, head: str, form: Literal["diff", "patch"], principal_token: str
     ) -> bytes:
-        """The changes from ``base`` to ``head`` as a text."""
-        path = f"/internal/repositories/{repository_id}/diff?base={base}&head={head}&format={form}"
-        answer = await self._peer.call("GET", path, principal=principal_token, timeout=GIT_SECONDS)
-        return answer.body
+        """The changes from the commit ``base`` to ``head`` as a text, which is always the same.
+
+        So it is remembered: whoever asks has been allowed to read the repository.
+        """
+        key = (repository_id, base, head, form)
+        text = self._diffs.get(key)
+        if text is None:
+            path = f"/internal/repositories/{repository_id}/diff?base={base}&head={head}&format={form}"
+            text = (await self._peer.call("GET", path, principal=principal_token, timeout=GIT_SECONDS)).body
+            if len(text) <= LARGEST_DIFF:
+                self._diffs[key] = text
+        return text
 
     async def history(
         self,
@@ -217,7 +259,12 @@ class HttpRepos:
         return await self._peer.get(path, ChangedPaths, principal=principal_token)
 
 
-def _grant_key(owner: str, name: str, principal_token: str) -> tuple[str, str, str]:
+def _entry_bytes(text: bytes) -> int:
+    """With what an entry takes beside its text."""
+    return len(text) + 500
+
+
+def _grant_key(owner: str, name: str, principal_token: str) -> _GrantKey:
     return principal_token, owner.lower(), name.lower()
 
 
