@@ -21,8 +21,8 @@ def on_shard(work: Mapping[str, Work], shard: str) -> dict[str, Work]:
 
     That the disk is full is no fault of a job: it runs again soon, however often that happens.
     """
-    passing = {kind: _unless_full(do) for kind, do in work.items()}
-    return {**passing, **{job_kind(kind, shard): do for kind, do in passing.items()}}
+    by_kind = {kind: _unless_full(do) for kind, do in work.items()}
+    return {**by_kind, **{job_kind(kind, shard): do for kind, do in by_kind.items()}}
 
 
 async def was_handed_on(jobs: Jobs, job: Job, kind: str, shard: str, payload: msgspec.Struct) -> bool:

@@ -207,9 +207,9 @@ def resolve_path(repo: pygit2.Repository, text: str) -> tuple[ResolvedName, str]
     namespaces = (BRANCHES, TAGS)
     full = [(one, text.removeprefix(one)) for one in namespaces if text.startswith(one)]
     for namespace, rest in (*((one, text) for one in namespaces), *full):
-        found = _resolve_prefix(repo, namespace, rest)
-        if found is not None:
-            return found
+        result = _resolve_prefix(repo, namespace, rest)
+        if result is not None:
+            return result
     first, slash, path = text.partition("/")
     if is_object_id(first.lower()) or (first == "HEAD" and slash):
         return resolve(repo, first), path
