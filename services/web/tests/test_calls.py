@@ -50,8 +50,13 @@ def lists_of(count):
         ]
 
     people = rows(ACCOUNT, login="ann")
-    subject = {"html_url": "http://x/", "title": "t", "type": "Issue"}
-    thread = {"subject": subject, "repository": {"full_name": "ann/demo"}, "updated_at": MOMENT}
+    subject = {"html_url": "http://x/", "latest_comment_url": "", "title": "t", "type": "Issue"}
+    thread = {
+        "subject": subject,
+        "repository": {"full_name": "ann/demo"},
+        "updated_at": MOMENT,
+        "unread": True,
+    }
     key = {"title": "k", "fingerprint": "f", "read_only": True}
     return {
         "/user/repos": repositories, "/users/ann/repos": repositories, "/repos/search": repositories,

@@ -1,11 +1,12 @@
 """The first page: of nobody what is here, of somebody what is theirs; and what waits for them."""
 
 from asyncio import gather
+from typing import Any
 
 from litestar import Response, get, post
 
 from ingot_chassis.http.policy import anyone
-from ingot_web.api.request import PAGE_SIZE, WebRequest
+from ingot_web.api.request import PAGE_SIZE, WebRequest, whole_number
 
 SHOWN = 6
 
@@ -79,17 +80,31 @@ async def notifications(request: WebRequest) -> Response[str]:
     return request.render(
         "notifications.html",
         title="Notifications",
-        listing=listing,
+        threads=[(thread, _place(request, thread)) for thread in listing.rows],
         pages=request.pages_of(listing.total),
     )
 
 
+def _place(request: WebRequest, thread: Any) -> str:
+    """Where it is to be read: the latest comment, which may be on a later page of the timeline, or the issue."""
+    subject = thread["subject"]
+    if not subject["latest_comment_url"]:
+        return str(subject["html_url"])
+    comment_id = subject["latest_comment_url"].rpartition("/")[2]
+    return f"{request.root}/{thread['repository']['full_name']}/issues/comments/{comment_id}"
+
+
 @post("/notifications/read", policy=anyone(), include_in_schema=False)
-async def mark_all_read(request: WebRequest) -> Response[bytes]:
-    """Mark everything as read."""
-    await request.sent_form()
-    await request.forge.send("PUT", "issues", "/notifications?all=false&status-types=unread&to-status=read")
+async def mark_read(request: WebRequest) -> Response[bytes]:
+    """Mark one thread as read, or everything."""
+    form = await request.sent_form()
+    if thread_id := whole_number(form.text("thread")):
+        await request.forge.send("PATCH", "issues", f"/notifications/threads/{thread_id}?to-status=read")
+    else:
+        await request.forge.send(
+            "PUT", "issues", "/notifications?all=false&status-types=unread&to-status=read"
+        )
     return request.redirect("/notifications")
 
 
-routes = [home, issues, pulls, notifications, mark_all_read]
+routes = [home, issues, pulls, notifications, mark_read]
