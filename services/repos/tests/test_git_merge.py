@@ -4,6 +4,7 @@ import os
 import subprocess
 import threading
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pygit2
@@ -14,7 +15,7 @@ from pygit2.enums import FileMode
 
 from ingot_repos.git.commits import Person, commit_info, signature
 from ingot_repos.git.errors import MergeConflict, ObjectNotFound, RefMoved
-from ingot_repos.git.merge import merge, mergeable
+from ingot_repos.git.merge import merge, mergeable, update
 from ingot_repos.git.objects import read_blob
 from ingot_repos.git.refs import ZERO_OID, RefChange, list_refs, update_refs
 from ingot_repos.git.storage import Storage
@@ -40,7 +41,7 @@ def diverged(repo):
     return diverged_branches(repo)
 
 
-def merge_into(repo, base, head, style, message="merged\n", base_ref="refs/heads/main"):
+def merge_into(repo, base, head, style, message="merged\n", base_ref="refs/heads/main", **more):
     return merge(
         repo,
         base_ref=base_ref,
@@ -50,6 +51,7 @@ def merge_into(repo, base, head, style, message="merged\n", base_ref="refs/heads
         message=message,
         author=AUTHOR,
         committer=MERGER,
+        **more,
     )
 
 
@@ -127,6 +129,49 @@ def test_fast_forward_only_refuses_a_diverged_head(repo, diverged):
     with pytest.raises(MergeConflict):
         merge_into(repo, main, topic, "fast-forward-only")
     assert list_refs(repo)["refs/heads/main"] == main
+
+
+def white_space_branches(repo):
+    """Main, which changes white space; and a head that changes words and white space of the same lines."""
+    base = commit(repo, {"a": b"one\n two\n" + LINES + b"six\nten\n"})
+    main = commit(repo, {"a": b"one\n\ttwo\n" + LINES + b"six\nten  \n"}, [base])
+    first = commit(repo, {"a": b"one\n two words\n" + LINES + b"six\nten\n"}, [base])
+    head = commit(repo, {"a": b"one\n two words\n" + LINES + b"six\nten words\n"}, [first])
+    set_branches(repo, main=main, topic=head)
+    return main, head
+
+
+@pytest.mark.parametrize("style", ["merge", "squash", "rebase", "rebase-merge"])
+def test_white_space_conflicts_unless_it_is_ignored(repo, style):
+    main, head = white_space_branches(repo)
+    assert not mergeable(repo, main, head).clean
+    with pytest.raises(MergeConflict):
+        merge_into(repo, main, head, style)
+    assert mergeable(repo, main, head, ignore_whitespace=True).clean
+    new = merge_into(repo, main, head, style, ignore_whitespace=True)
+    text = b"one\n two words\n" + LINES + b"six\nten words\n"
+    assert read_blob(repo, new, "a", max_bytes=999).data == text
+
+
+@pytest.mark.parametrize("style", ["merge", "rebase"])
+def test_a_branch_is_updated_although_white_space_differs(repo, style):
+    main, head = white_space_branches(repo)
+    act = partial(
+        update, repo, main, head_ref="refs/heads/topic", expected_head=head, style=style, message="m\n", who=MERGER
+    )  # fmt: skip
+    with pytest.raises(MergeConflict):
+        act()
+    assert b"ten words" in read_blob(repo, act(ignore_whitespace=True), "a", max_bytes=999).data
+
+
+@pytest.mark.parametrize("style", ["merge", "rebase"])
+def test_white_space_that_conflicts_with_nothing_is_merged_although_it_is_ignored(repo, style):
+    base = commit(repo, {"a": b"one\n" + LINES + b"two\n"})
+    main = commit(repo, {"a": b"one word\n" + LINES + b"two\n"}, [base])
+    head = commit(repo, {"a": b"one\n" + LINES + b"\ttwo\n"}, [base])
+    set_branches(repo, main=main)
+    new = merge_into(repo, main, head, style, ignore_whitespace=True)
+    assert read_blob(repo, new, "a", max_bytes=999).data == b"one word\n" + LINES + b"\ttwo\n"
 
 
 @pytest.mark.parametrize("style", ["merge", "squash", "rebase", "rebase-merge"])

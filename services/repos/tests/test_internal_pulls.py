@@ -137,6 +137,30 @@ async def test_conflicting_changes_are_a_conflict(world, ann, base, git_url, tmp
     assert (await ann.internal("POST", f"{base}/merge", body)).status_code == 409
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_a_repository_says_whether_white_space_conflicts(ann, base, git_url, tmp_path):
+    work = tmp_path / "work"
+    for branch, text in (("master", "one  \n"), ("topic", "one word\n")):
+        await git("checkout", "-q", branch, cwd=work)
+        await commit(work, "a.txt", text)
+    await git("push", "-q", f"{git_url}/ann/app.git", "master", "topic", cwd=work, person=ann)
+    comparison = (await compared(ann, base, number=1)).json()
+    update = {
+        "head_branch": "topic", "head_sha": comparison["head_sha"],
+        "base_repository_id": base, "base_branch": "master",
+    }  # fmt: skip
+    merge = {"number": 1, "base_branch": "master", "head_repository_id": base, "head_branch": "topic"}
+    assert comparison["mergeable"] is False
+    assert (await ann.internal("POST", f"{base}/update-branch", update)).status_code == 409
+    refused = await ann.internal("POST", f"{base}/merge", merge | {"head_sha": comparison["head_sha"]})
+    assert refused.status_code == 405
+    await ann.call("PATCH", "/api/v1/repos/ann/app", {"ignore_whitespace_conflicts": True})
+    assert (await compared(ann, base, number=1)).json()["mergeable"] is True
+    updated = (await ann.internal("POST", f"{base}/update-branch", update)).json()
+    answer = await ann.internal("POST", f"{base}/merge", merge | {"head_sha": updated["sha"]})
+    assert answer.status_code == 200, answer.text
+
+
 async def test_a_merge_that_names_the_branch_needs_no_comparison_before(world, ann, base, git_log):
     tip, before = [
         (await ann.internal("GET", f"{base}/branches/{name}")).json()["sha"] for name in ("topic", "master")

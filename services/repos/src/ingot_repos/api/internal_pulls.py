@@ -77,8 +77,8 @@ async def compare_branch(
         counted_head=data.counted_head,
     )
     with _missing_repository_is_not_found():
-        await _enter(request, repository_id, unattended)
-        return await _compare(request, repository_id, data.base_branch, head, unattended)
+        base = await _enter(request, repository_id, unattended)
+        return await _compare(request, base, data.base_branch, head, unattended)
 
 
 @post(REPOSITORY + "/comparisons", policy=ISSUES, include_in_schema=False, status_code=200)
@@ -88,11 +88,12 @@ async def compare_branches(
     """The same for many heads; None for a branch that does not exist, or that the caller may not read."""
     if len(data.heads) > MOST_HEADS:
         raise BadRequest(f"more than {MOST_HEADS} heads")
-    await branch_tip(request, await _enter(request, repository_id, unattended), data.base_branch)
+    base = await _enter(request, repository_id, unattended)
+    await branch_tip(request, base, data.base_branch)
     comparisons: list[Comparison | None] = []
     for head in data.heads:
         try:
-            comparisons.append(await _compare(request, repository_id, data.base_branch, head, unattended))
+            comparisons.append(await _compare(request, base, data.base_branch, head, unattended))
         except (NotFound, RepositoryNotFound):
             comparisons.append(None)
     return Comparisons(comparisons=comparisons)
@@ -158,13 +159,16 @@ async def update_branch(request: RepositoryRequest, repository_id: int, data: Up
     """Bring a base branch into a branch of this repository as the caller, who needs write access here."""
     repository = await resolve_by_id(request, repository_id, "write")
     require_on_disk(request, repository)
+    base = repository
     if data.base_repository_id != repository_id:
-        await _enter(request, data.base_repository_id, unattended=False)
+        base = await _enter(request, data.base_repository_id, unattended=False)
     request.acquire_slot()
     updates = await ref_updates_in(request, repository)
     with _missing_repository_is_not_found():
         try:
-            return await merges.update_branch(request.storage, request.components.pushes, updates, data)
+            return await merges.update_branch(
+                request.storage, request.components.pushes, updates, base.row, data
+            )
         except (GitTimedOut, GitFailed) as error:
             raise Unavailable("the branch could not be updated") from error
 
@@ -277,24 +281,24 @@ async def _enter_history(
 
 
 async def _compare(
-    request: RepositoryRequest, base_id: int, base_branch: str, head: Head, unattended: bool
+    request: RepositoryRequest, base: ResolvedRepository, base_branch: str, head: Head, unattended: bool
 ) -> Comparison:
-    if head.repository_id != base_id:
+    if head.repository_id != base.id:
         try:
             await _enter(request, head.repository_id, unattended)
         except NotFound:  # commits that the base repository keeps for the pull request may be read
-            head = msgspec.structs.replace(head, repository_id=base_id, branch="")
+            head = msgspec.structs.replace(head, repository_id=base.id, branch="")
     try:
         async with asyncio.timeout(LONGEST_COMPARE):
             comparison = await merges.comparison(
-                request.storage, request.components.pushes, base_id, base_branch, head
+                request.storage, request.components.pushes, base.row, base_branch, head
             )
     except (TimeoutError, GitTimedOut, GitFailed) as error:
         raise Unavailable("the comparison could not be made") from error
     if head.number and (proposed := proposal_id(head.branch)):
         async with request.db.transaction() as tx:
             await proposals.record(
-                tx, base_id, proposed, number=head.number, compared_sha=comparison.head_sha
+                tx, base.id, proposed, number=head.number, compared_sha=comparison.head_sha
             )
     return comparison
 

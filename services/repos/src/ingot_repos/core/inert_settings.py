@@ -1,7 +1,8 @@
 """Settings that are stored and shown as a client sent them, without effect, such as those of a wiki.
 
-Issues obeys ``default_update_style``, ``allow_manual_merge``, ``autodetect_manual_merge`` and ``internal_tracker``. They are
-stored here still, because that is where they are in the rows of releases that did not.
+Issues obeys ``default_update_style``, ``allow_manual_merge``, ``autodetect_manual_merge`` and ``internal_tracker``, merges
+obey ``ignore_whitespace_conflicts``. They are stored here still, because that is where they are in the rows of releases
+that did not.
 """
 
 from typing import Literal

@@ -20,6 +20,7 @@ from ingot_contracts.pulls import (
     proposal_id,
 )
 from ingot_contracts.repos import MergeRule
+from ingot_repos.core.inert_settings import read_inert_settings
 from ingot_repos.core.lfs_objects import LfsObjects
 from ingot_repos.core.proposals import proposal_ref
 from ingot_repos.core.protected_contents import ContentJudge, ContentRule
@@ -55,14 +56,22 @@ def pull_ref(number: int) -> str:
     return f"refs/pull/{number}/head"
 
 
+def ignores_whitespace(row: RepositoryRow) -> bool:
+    """Whether changes of white space are no conflicts of the repository's pull requests."""
+    return read_inert_settings(row.inert_settings).ignore_whitespace_conflicts
+
+
 async def comparison(
-    storage: Storage, pushes: Pushes, repository_id: int, base_branch: str, head: Head
+    storage: Storage, pushes: Pushes, row: RepositoryRow, base_branch: str, head: Head
 ) -> Comparison:
     """Fetch the head into the base repository and compare; a head branch that was deleted by its pull ref.
 
     Raises NotFound for a missing branch.
     """
-    compared = partial(compare.compare_with_branch, base_branch=base_branch)
+    repository_id = row.id
+    compared = partial(
+        compare.compare_with_branch, base_branch=base_branch, ignore_whitespace=ignores_whitespace(row)
+    )
     own_ref = pull_ref(head.number) if head.number else ""
     try:
         async with pushes.turn(repository_id):
@@ -132,9 +141,9 @@ async def _counts(
 
 
 async def update_branch(
-    storage: Storage, pushes: Pushes, updates: RefUpdates, request: UpdateBranch
+    storage: Storage, pushes: Pushes, updates: RefUpdates, base: RepositoryRow, request: UpdateBranch
 ) -> UpdatedBranch:
-    """Bring the base branch into a branch, as the actor of ``updates``.
+    """Bring a branch of ``base`` into a branch, as the actor of ``updates``.
 
     Raises NotFound, Conflict, Denied.
     """
@@ -148,6 +157,7 @@ async def update_branch(
         style=request.style,
         message=f"{title}\n",
         who=actor,
+        ignore_whitespace=ignores_whitespace(base),
     )
     async with pushes.turn(row.id):
         try:
@@ -155,7 +165,7 @@ async def update_branch(
                 storage,
                 row.id,
                 make_commit,
-                source_id=request.base_repository_id,
+                source_id=base.id,
                 branch=request.base_branch,
                 keep_ref="",
             )
@@ -206,9 +216,9 @@ async def merge_pull(
             row.id, actor.id, [base_ref], merged_pull=request.number, restricted=restricted
         ) as push_id:
             try:
-                sha = await _merge(storage, judge, contents, row.id, person(actor), request, ground)
+                sha = await _merge(storage, judge, contents, row, person(actor), request, ground)
             except MergeConflict as error:
-                if request.head_branch and not await _fit(storage, row.id, ground):
+                if request.head_branch and not await _fit(storage, row, ground):
                     raise NotAllowed("the branches conflict") from error
                 raise Conflict(str(error)) from error
             except RefMoved as error:
@@ -225,7 +235,7 @@ async def _merge(
     storage: Storage,
     judge: ContentJudge,
     contents: ContentRule | None,
-    repository_id: int,
+    row: RepositoryRow,
     who: Person,
     request: Merge,
     ground: merge.MergeInputs,
@@ -241,8 +251,9 @@ async def _merge(
         message=_message(request),
         author=who,
         committer=who,
+        ignore_whitespace=ignores_whitespace(row),
     )
-    sha = await storage.call(repository_id, act)
+    sha = await storage.call(row.id, act)
     if contents is None or sha == ground.base:
         return sha
     if contents.signed and sha != ground.head:
@@ -253,7 +264,7 @@ async def _merge(
     change = RefChange(base_ref, ground.base, sha)
     if reason := await judge.refusal(contents, change):
         raise NotAllowed(reason)
-    await storage.call(repository_id, move_ref, change)
+    await storage.call(row.id, move_ref, change)
     return sha
 
 
@@ -290,8 +301,9 @@ async def _adopt_large_files(
         await lfs.adopt(source_id, row, oids)
 
 
-async def _fit(storage: Storage, repository_id: int, ground: merge.MergeInputs) -> bool:
-    return (await storage.call(repository_id, merge.mergeable, ground.base, ground.head)).clean
+async def _fit(storage: Storage, row: RepositoryRow, ground: merge.MergeInputs) -> bool:
+    mergeable = partial(merge.mergeable, ignore_whitespace=ignores_whitespace(row))
+    return (await storage.call(row.id, mergeable, ground.base, ground.head)).clean
 
 
 def _message(request: Merge) -> str:

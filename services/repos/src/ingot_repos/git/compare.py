@@ -71,21 +71,26 @@ class Comparison:
     clean: bool
 
 
-def compare(repo: pygit2.Repository, base: str, head: str) -> Comparison:
+def compare(repo: pygit2.Repository, base: str, head: str, *, ignore_whitespace: bool = False) -> Comparison:
     """Compare two commits (full ids) of one repository. Blocks; costs grow with the changes on both sides.
+
+    ``ignore_whitespace`` is that of the merge (see ``merge``).
 
     Raises:
         ObjectNotFound: one of them is not a commit of this repository.
     """
     ancestor = merge_base(repo, base, head)
     ahead = repo.ahead_behind(head, base)[0] if ancestor != head else 0
-    clean = ancestor in (base, head) or mergeable(repo, base, head).clean
+    clean = ancestor in (base, head) or mergeable(repo, base, head, ignore_whitespace=ignore_whitespace).clean
     return Comparison(base, head, ancestor, ahead, clean)
 
 
-def compare_with_branch(repo: pygit2.Repository, head: str, *, base_branch: str) -> Comparison:
+def compare_with_branch(
+    repo: pygit2.Repository, head: str, *, base_branch: str, ignore_whitespace: bool = False
+) -> Comparison:
     """`compare` with a branch (short name) as the base. Also raises RefNotFound."""
-    return compare(repo, get_branch(repo, base_branch).oid, head)
+    base = get_branch(repo, base_branch).oid
+    return compare(repo, base, head, ignore_whitespace=ignore_whitespace)
 
 
 def history(

@@ -2,14 +2,18 @@
 
 A merge first writes objects, which nobody sees, and then moves the base ref by compare-and-swap. So of two merges, or
 a merge and a push, at the same moment, exactly one succeeds.
+
+With ``ignore_whitespace`` two changes of which one changes only the amount of white space in a line are no conflict, and the
+other one is taken (as by ``-Xignore-space-change`` of git-merge(1)). What merges without that is merged as it is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, assert_never
 
 import pygit2
-from pygit2.enums import SortMode
+from pygit2.enums import MergeFileFlag, SortMode
 
 from ingot_repos.git.commits import Person, describe, find_commit, signature
 from ingot_repos.git.errors import MergeConflict, RefMoved, RefNotFound
@@ -61,14 +65,16 @@ def merge_base(repo: pygit2.Repository, base: str, head: str) -> str | None:
     return None if ancestor is None else str(ancestor)
 
 
-def mergeable(repo: pygit2.Repository, base: str, head: str) -> Mergeability:
+def mergeable(
+    repo: pygit2.Repository, base: str, head: str, *, ignore_whitespace: bool = False
+) -> Mergeability:
     """Try to merge `head` into `base` (full ids), in memory. Blocks; costs grow with the changed files.
 
     Raises:
         ObjectNotFound: one of them is not a commit of this repository.
     """
-    index = repo.merge_commits(find_commit(repo, base), find_commit(repo, head))
-    conflicts = _conflicts(index)
+    attempt = partial(repo.merge_commits, find_commit(repo, base), find_commit(repo, head))
+    conflicts = _conflicts(_merged_index(attempt, ignore_whitespace))
     return Mergeability(clean=not conflicts, conflicts=conflicts)
 
 
@@ -82,6 +88,7 @@ def merge(
     message: str,
     author: Person,
     committer: Person,
+    ignore_whitespace: bool = False,
 ) -> str:
     """Merge `head` into `base_ref` and return the new target of the ref. Blocks.
 
@@ -97,6 +104,7 @@ def merge(
         message=message,
         author=author,
         committer=committer,
+        ignore_whitespace=ignore_whitespace,
     )
     if new != expected_base:
         move_ref(repo, RefChange(base_ref, expected_base, new))
@@ -113,6 +121,7 @@ def merged(
     message: str,
     author: Person,
     committer: Person,
+    ignore_whitespace: bool = False,
 ) -> str:
     """Make the commit to which `base_ref` has to move to have `head`. Blocks; moves nothing.
 
@@ -126,6 +135,7 @@ def merged(
         message: of the new commit; unused by `rebase` and `fast-forward-only`.
         author: of the new commit; replayed commits keep theirs.
         committer: of every new commit.
+        ignore_whitespace: see above.
 
     Raises:
         RefMoved: the base ref has another id; nothing changed.
@@ -138,7 +148,7 @@ def merged(
     if _contains(repo, base, tip):
         return expected_base
     who = (signature(author), signature(committer))
-    return _merge_commit(repo, base, tip, style, message, who)
+    return _merge_commit(repo, base, tip, style, message, who, ignore_whitespace)
 
 
 def update(
@@ -150,6 +160,7 @@ def update(
     style: Literal["merge", "rebase"],
     message: str,
     who: Person,
+    ignore_whitespace: bool = False,
 ) -> str:
     """Make the commit to which `head_ref` has to move to have all commits of `base` (full id). Blocks; moves nothing.
 
@@ -170,8 +181,9 @@ def update(
         return base
     by = signature(who)
     if style == "rebase":
-        return str(_replay(repo, onto, head, by).id)
-    return _commit(repo, (by, by), message, _merged_tree(repo, head, onto), [head.id, onto.id])
+        return str(_replay(repo, onto, head, by, ignore_whitespace).id)
+    tree = _merged_tree(repo, head, onto, ignore_whitespace)
+    return _commit(repo, (by, by), message, tree, [head.id, onto.id])
 
 
 def follow(
@@ -201,17 +213,19 @@ def _merge_commit(
     style: MergeStyle,
     message: str,
     who: tuple[pygit2.Signature, pygit2.Signature],
+    ignore_whitespace: bool,
 ) -> str:
     """The commit that the base ref will point to."""
     match style:
         case "merge":
-            return _commit(repo, who, message, _merged_tree(repo, base, head), [base.id, head.id])
+            tree = _merged_tree(repo, base, head, ignore_whitespace)
+            return _commit(repo, who, message, tree, [base.id, head.id])
         case "squash":
-            return _commit(repo, who, message, _merged_tree(repo, base, head), [base.id])
+            return _commit(repo, who, message, _merged_tree(repo, base, head, ignore_whitespace), [base.id])
         case "rebase":
-            return str(_replay(repo, base, head, who[1]).id)
+            return str(_replay(repo, base, head, who[1], ignore_whitespace).id)
         case "rebase-merge":
-            replayed = _replay(repo, base, head, who[1])
+            replayed = _replay(repo, base, head, who[1], ignore_whitespace)
             if replayed.id == base.id:
                 return str(base.id)
             return _commit(repo, who, message, replayed.tree_id, [base.id, replayed.id])
@@ -233,12 +247,26 @@ def _commit(
     return str(repo.create_commit(None, *who, message, tree, list(parents)))
 
 
-def _merged_tree(repo: pygit2.Repository, base: pygit2.Commit, head: pygit2.Commit) -> pygit2.Oid:
-    return _write_tree(repo, repo.merge_commits(base, head))
+def _merged_tree(
+    repo: pygit2.Repository, base: pygit2.Commit, head: pygit2.Commit, ignore_whitespace: bool
+) -> pygit2.Oid:
+    return _write_tree(repo, _merged_index(partial(repo.merge_commits, base, head), ignore_whitespace))
+
+
+def _merged_index(attempt: Callable[..., pygit2.Index], ignore_whitespace: bool) -> pygit2.Index:
+    """The index of a merge, which ``attempt`` makes with the ``file_flags`` that it gets. It may have conflicts."""
+    index = attempt()
+    if ignore_whitespace and index.conflicts is not None:
+        index = attempt(file_flags=MergeFileFlag.IGNORE_WHITESPACE_CHANGE)
+    return index
 
 
 def _replay(
-    repo: pygit2.Repository, base: pygit2.Commit, head: pygit2.Commit, committer: pygit2.Signature
+    repo: pygit2.Repository,
+    base: pygit2.Commit,
+    head: pygit2.Commit,
+    committer: pygit2.Signature,
+    ignore_whitespace: bool,
 ) -> pygit2.Commit:
     """The tip after replaying what head has and base has not; head itself when nothing has to be rewritten."""
     if _contains(repo, head, base):
@@ -246,7 +274,8 @@ def _replay(
     tip = base
     for original in list(_to_replay(repo, base, head)):
         parent = original.parents[0].tree if original.parents else _empty_tree(repo)
-        tree = _write_tree(repo, repo.merge_trees(parent, tip.tree, original.tree))
+        attempt = partial(repo.merge_trees, parent, tip.tree, original.tree)
+        tree = _write_tree(repo, _merged_index(attempt, ignore_whitespace))
         # As git-rebase(1): a commit whose changes the base has already is dropped, an empty commit is not.
         if tree == tip.tree_id and original.tree_id != parent.id:
             continue
