@@ -28,6 +28,14 @@ async def comment(world, number=1, body="x", *, as_=1):
     await world.work()
 
 
+async def test_a_comment_that_was_deleted_is_not_the_latest_one_of_a_thread(world):
+    await world.open_issue(as_=2)
+    await comment(world)
+    assert (await world.call("DELETE", "/issues/comments/1")).status_code == 204
+    [thread] = await threads(world, as_=2)
+    assert (thread["subject"]["latest_comment_url"], thread["subject"]["latest_comment_html_url"]) == ("", "")
+
+
 async def test_who_takes_part_hears_of_a_comment(world):
     await world.open_issue(as_=2)
     await comment(world)

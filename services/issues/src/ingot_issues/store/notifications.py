@@ -15,11 +15,11 @@ from ingot_chassis.db.rows import Slice, TypedRow
 from ingot_chassis.db.tables import BigId, UtcDateTime
 from ingot_chassis.db.transaction import insert
 from ingot_issues.store.states import NotificationStatus, State
-from ingot_issues.store.tables import issue, notification, pull, repository
+from ingot_issues.store.tables import comment, issue, notification, pull, repository
 
 
 class ThreadRow(TypedRow):
-    """A notification with its issue; ``merged`` is null where that is no pull request."""
+    """A notification with its issue; ``merged`` is null where that is no pull request, ``comment_id`` where it is deleted."""
 
     id: int
     repository_id: int
@@ -177,7 +177,7 @@ _THREADS = (
         notification.c.id,
         notification.c.repository_id,
         notification.c.status,
-        notification.c.comment_id,
+        comment.c.id.label("comment_id"),
         notification.c.updated_at,
         issue.c.number,
         issue.c.title,
@@ -187,6 +187,7 @@ _THREADS = (
     )
     .join(issue, issue.c.id == notification.c.issue_id)
     .outerjoin(pull, pull.c.issue_id == issue.c.id)
+    .outerjoin(comment, comment.c.id == notification.c.comment_id)
     .order_by(*_LATEST_FIRST)
 )
 
