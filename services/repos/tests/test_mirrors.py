@@ -1,6 +1,8 @@
 """Mirrors: following a remote, the schedule, and what users may change."""
 
 import asyncio
+import os
+import time
 from datetime import timedelta
 
 import pytest
@@ -159,6 +161,22 @@ async def test_one_asked_for_while_it_runs_runs_once_more(world, bob, mirror, re
     assert await refs(bob) == ["late", "old", "trunk"]
 
 
+def write_old(file):
+    """What a process wrote that is long dead."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("half")
+    hours_ago = time.time() - 7200
+    os.utime(file, (hours_ago, hours_ago))
+
+
+async def test_a_sync_leaves_what_git_is_packing_meanwhile(world, bob, mirror):
+    packing = world.components.storage.path(mirror["id"]) / "objects/pack/.tmp-123-pack-x.pack"
+    packing.parent.mkdir(parents=True, exist_ok=True)
+    packing.write_text("half")
+    await sync(world, bob)
+    assert packing.exists()
+
+
 @pytest.mark.parametrize("has_more", [True, False])
 async def test_a_worker_that_died_in_the_middle_is_succeeded(world, bob, mirror, work, has_more):
     """Its files and refs under way are cleared, its job runs again, what it moved is told."""
@@ -166,8 +184,7 @@ async def test_a_worker_that_died_in_the_middle_is_succeeded(world, bob, mirror,
     tip = (await git("rev-parse", "trunk", cwd=work)).strip()
     await git("update-ref", "refs/incoming/heads/dead", tip, cwd=path)
     for left in ("objects/pack/tmp_pack_x", "refs/heads/trunk.lock", "packed-refs.lock", "packed-refs.new"):
-        (path / left).parent.mkdir(parents=True, exist_ok=True)
-        (path / left).write_text("half")
+        write_old(path / left)
     if has_more:
         await git("push", "-q", "origin", "trunk:refs/heads/new", cwd=work)
     await sync(world, bob)

@@ -87,7 +87,7 @@ class MirrorJobs:
             before = await self._storage.call(row.id, list_refs, (BRANCHES, TAGS))
         except RepositoryNotFound:
             raise RemoteFailed("failed") from None
-        await asyncio.to_thread(remove_temporary_files, path)
+        await asyncio.to_thread(remove_temporary_files, path, is_idle=False)
         async with self._connector.open(remote) as connection:
 
             async def fetch_moved() -> RemoteRefs:
