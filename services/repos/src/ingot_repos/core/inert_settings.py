@@ -32,9 +32,5 @@ class InertSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 NAMES = frozenset(InertSettings.__struct_fields__)
-_DECODER = msgspec.json.Decoder(InertSettings)
-
-
-def read_inert_settings(text: str) -> InertSettings:
-    """The settings of a column ``inert_settings``."""
-    return _DECODER.decode(text)
+read_inert_settings = msgspec.json.Decoder(InertSettings).decode
+"""The settings of a column ``inert_settings``."""
