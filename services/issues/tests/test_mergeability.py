@@ -282,6 +282,28 @@ async def test_a_private_head_is_followed_for_as_long_as_its_author_may_read_it(
     assert [(one.number, one.head_branch) for one in world.comparisons()] == [(1, branch)] * 2
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_what_white_space_may_change_is_compared_again_when_the_repository_says_otherwise(world):
+    await world.propose_many("fits", "conflicts")
+    world.repos.comparisons = {(APP, "conflicts"): comparison(mergeable=False)}
+    await world.deliver(push("refs/heads/conflicts"))
+    await world.workers.step()
+    world.repos.calls.clear()
+
+    async def edit(*, fits: bool, **fields: bool) -> tuple[int, list[bool]]:
+        world.repos.comparison = comparison(mergeable=fits)
+        edited = RepositoryEdited(repository=repository(**fields), sender=User(id=1, login="ann"))
+        await world.deliver(edited)
+        jobs = await world.workers.step()
+        return jobs, [pull["mergeable"] for pull in (await world.call("GET", "/pulls?sort=oldest")).json()]
+
+    assert await edit(fits=True) == (0, [True, False])
+    assert await edit(fits=True, ignore_whitespace_conflicts=True) == (1, [True, True])
+    assert [(one.number, one.head_branch) for one in world.comparisons()] == [(2, "")]
+    assert await edit(fits=True, ignore_whitespace_conflicts=True, private=True) == (0, [True, True])
+    assert await edit(fits=False) == (1, [False, False])
+
+
 async def test_a_push_to_another_branch_checks_nothing(world):
     await world.propose()
     await world.workers.step()

@@ -91,9 +91,11 @@ class EventSubscriptions:
         ]
         await labels.add_missing(tx, event.repository.id, first)
 
-    async def on_repository_edited(self, tx: Tx, event: repos.RepositoryEdited, _envelope: Envelope) -> None:
+    async def on_repository_edited(self, tx: Tx, event: repos.RepositoryEdited, envelope: Envelope) -> None:
         """After a transfer, issues lose labels and reviewing teams of the organization that owned the repository."""
+        before = await repositories.get(tx, event.repository.id)
         await repositories.renew(tx, event.repository)
+        await mergeability.invalidate_after_edit(tx, self._jobs, event, before, envelope.id)
         owner = event.repository.owner
         if event.previous_full_name.partition("/")[0].lower() not in ("", owner.login.lower()):
             await organization_labels.take_off_foreign(tx, event.repository.id, owner.id)

@@ -1,8 +1,11 @@
-"""Whether open pull requests can be merged: a push makes that unknown, and a job compares their branches again."""
+"""Whether open pull requests can be merged: a push makes that unknown, and a job compares their branches again.
+
+So does a setting of their repository that says what conflicts (``ignore_whitespace_conflicts``).
+"""
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -10,7 +13,7 @@ import msgspec
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_contracts.pulls import MOST_HEADS, Comparison
-from ingot_contracts.repos import NO_COMMIT, PushReceived
+from ingot_contracts.repos import NO_COMMIT, PushReceived, Repository, RepositoryEdited
 from ingot_issues.core import scheduled_merges
 from ingot_issues.core.events import announce
 from ingot_issues.core.repository_context import RepositoryContext
@@ -28,7 +31,10 @@ Side = Literal["base", "head"]
 
 
 class CheckMergeability(msgspec.Struct, frozen=True, kw_only=True):
-    """The job: compare pull requests of one base branch again. A push has moved their base or head (``side``) to ``sha``."""
+    """The job: compare pull requests of one base branch again. A push has moved their base or head (``side``) to ``sha``.
+
+    Or the event ``edit_id`` has changed what conflicts: then heads are compared as they were compared last.
+    """
 
     repository_id: int
     base_branch: str
@@ -37,6 +43,7 @@ class CheckMergeability(msgspec.Struct, frozen=True, kw_only=True):
     pusher_id: int
     restricted: bool = msgspec.field(default=False, name="confined")
     side: Side
+    edit_id: str = ""
 
 
 class Outdated(Exception):
@@ -71,16 +78,55 @@ async def invalidate(tx: Tx, jobs: Jobs, push: PushReceived) -> None:
     for row in outdated:
         side: Side = "base" if is_base_of(row) else "head"
         groups[row.repository_id, row.base_branch, side].append(row.issue_id)
+    await _add_checks(tx, jobs, groups, sha=push.after, pusher_id=push.pusher.id, restricted=push.restricted)
+
+
+async def invalidate_after_edit(
+    tx: Tx, jobs: Jobs, edit: RepositoryEdited, before: Repository | None, edit_id: str
+) -> None:
+    """Compare open pull requests again when it is now said otherwise whether white space conflicts.
+
+    Ignoring it, those that conflict may fit; not ignoring it, those that fit may conflict. ``before`` is the copy of the
+    repository, which may be as new as the edit: so while white space is ignored, each edit compares.
+    """
+    repository = edit.repository
+    ignored = repository.ignore_whitespace_conflicts
+    if not ignored and (before is None or not before.ignore_whitespace_conflicts):
+        return
+    rows = await store.list_open_into(tx, repository.id, mergeable=not ignored)
+    if not rows:
+        return
+    await counters.lock(tx, repository.id)
+    if not ignored:
+        await store.forget_mergeable(tx, [row.id for row in rows])
+    groups: dict[tuple[int, str, Side], list[int]] = defaultdict(list)
+    for row in rows:
+        groups[repository.id, row.base_branch, "head"].append(row.issue_id)
+    await _add_checks(tx, jobs, groups, sha="", pusher_id=edit.sender.id, restricted=False, edit_id=edit_id)
+
+
+async def _add_checks(
+    tx: Tx,
+    jobs: Jobs,
+    groups: Mapping[tuple[int, str, Side], list[int]],
+    *,
+    sha: str,
+    pusher_id: int,
+    restricted: bool,
+    edit_id: str = "",
+) -> None:
+    """Add the jobs for issues by the repository and the branch of their base, and by ``side``."""
     for (repository_id, base_branch, side), issue_ids in groups.items():
         for start in range(0, len(issue_ids), MOST_HEADS):
             check = CheckMergeability(
                 repository_id=repository_id,
                 base_branch=base_branch,
                 issue_ids=issue_ids[start : start + MOST_HEADS],
-                sha=push.after,
-                pusher_id=push.pusher.id,
-                restricted=push.restricted,
+                sha=sha,
+                pusher_id=pusher_id,
+                restricted=restricted,
                 side=side,
+                edit_id=edit_id,
             )
             await add_check(tx, jobs, check)
 

@@ -101,6 +101,21 @@ async def list_open_on(db: Executor, repository_id: int, branch: str) -> Sequenc
     return await fetch_all(db, statement, ComparedRow)
 
 
+async def list_open_into(db: Executor, repository_id: int, *, mergeable: bool) -> Sequence[ComparedRow]:
+    """Open pull requests into any branch of a repository that were mergeable, or were not, when they were compared."""
+    statement = (
+        select(pull, issue.c.repository_id)
+        .join(issue, issue.c.id == pull.c.issue_id)
+        .where(
+            issue.c.repository_id == repository_id,
+            issue.c.state == State.OPEN,
+            pull.c.mergeable.is_(mergeable),
+        )
+        .order_by(pull.c.id)
+    )
+    return await fetch_all(db, statement, ComparedRow)
+
+
 async def is_head_of_another(db: Executor, pull_id: int, head_repository_id: int, branch: str) -> bool:
     """Whether another open pull request has this head."""
     statement = (
