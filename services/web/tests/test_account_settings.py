@@ -2,10 +2,29 @@
 
 import time
 
-from .forge import ANN_USER
-from .world import ANN
+from .forge import ANN_USER, MOMENT
+from .world import ANN, ROOT
 
-PAGE = "/user/settings/applications"
+PAGE, TOKENS = "/user/settings/applications", "/users/ann/tokens"
+
+
+async def test_a_token_is_for_what_was_chosen_and_says_so(pages, forge):
+    forge.answers[f"POST {TOKENS}"] = {"sha1": "secret"}
+    await pages.submit(PAGE, "Make the token", to=PAGE, name="ci", hook="write", issue="read")
+    assert forge.sent[-1][2]["scopes"] == ["read:issue", "write:hook"]
+    forge.answers[TOKENS] = [
+        {"id": 1, "name": "ci", "scopes": ["read:issue"], "expires_at": MOMENT, "last_used_at": MOMENT},
+        {"id": 2, "name": "old", "scopes": ["all"], "repositories": []},
+    ]
+    text = (await pages.get(PAGE, ANN)).text
+    assert "read:issue · works until 2026-01-02 03:04 UTC · last used" in text
+    assert (
+        "everything · only in repositories that are gone · works until it is deleted · not used yet" in text
+    )
+    assert ["Administration of the site" in (await pages.get(PAGE, who)).text for who in (ANN, ROOT)] == [
+        False,
+        True,
+    ]
 
 
 async def test_a_token_whose_days_are_no_number_is_not_made(pages, forge):

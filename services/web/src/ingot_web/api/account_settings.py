@@ -15,8 +15,16 @@ from ingot_web.clients.forge import Forge, at
 
 SHOWN = 50
 PROFILE = ("full_name", "description", "location", "website")
-GROUPS = ("repository", "issue", "user", "organization", "notification", "misc")
-"""What tokens can be for; each to read or to read and change."""
+GROUPS = {
+    "repository": "Repositories and pull requests",
+    "issue": "Issues and notifications",
+    "user": "Your account",
+    "organization": "Organizations and teams",
+    "hook": "Webhooks",
+    "admin": "Administration of the site",
+    "misc": "Anything else",
+}
+"""What tokens can be for, and its words; each to read or to read and change.."""
 LIFETIMES = (("30", "30 days"), ("90", "90 days"), ("365", "A year"), ("", "For ever"))
 
 
@@ -133,7 +141,9 @@ async def _tokens_page(
         listing=listing,
         form=form,
         secret=secret,
-        groups=GROUPS,
+        groups={
+            group: words for group, words in GROUPS.items() if group != "admin" or request.principal.admin
+        },
         lifetimes=LIFETIMES,
     )
 
