@@ -3,6 +3,7 @@
 import pytest
 
 from .forge import ANN_USER, HOME, MOMENT
+from .world import ANN
 
 DROPPED = {
     "sha": "1" * 40, "html_url": "", "author": ANN_USER, "parents": [{"sha": "2" * 40}],
@@ -24,6 +25,16 @@ async def test_choosing_branches_leads_to_their_comparison_and_nowhere_else(worl
 
     assert (answer.status_code, answer.headers["location"]) == (303, location)
     assert "set-cookie" not in answer.headers
+
+
+async def test_a_fork_leads_to_its_comparison_with_the_repository_it_came_from(pages, forge):
+    parent = {"full_name": "bob/demo", "default_branch": "trunk"}
+    forge.answers[HOME] |= {"fork": True, "parent": parent}
+    forge.answers |= {f"{HOME}/contents-ext": {"dir_contents": []}, f"{HOME}/languages": {}}
+    forge.answers[f"{HOME}/compare/main...topic"] = {"commits": [], "total_commits": 0}
+    for page, branch in (("", "main"), ("/compare", "main"), ("/compare/main...topic", "topic")):
+        shown = await pages.get(f"/ann/demo{page}", ANN)
+        assert f'href="/bob/demo/compare/trunk...ann:{branch}"' in shown.text, page
 
 
 async def test_commits_are_those_of_an_author_on_each_page(pages, forge):
