@@ -37,6 +37,20 @@ async def test_a_fork_leads_to_its_comparison_with_the_repository_it_came_from(p
         assert f'href="/bob/demo/compare/trunk...ann:{branch}"' in shown.text, page
 
 
+async def test_a_check_leads_to_its_report_and_nowhere_else(pages, forge):
+    commit = DROPPED["commit"] | {"verification": None}
+    forge.answers |= {
+        f"{HOME}/git/commits/{'1' * 40}": DROPPED | {"commit": commit},
+        f"{HOME}/git/commits/{'1' * 40}.diff": b"",
+    }
+    check = {"status": "failure", "context": "build", "description": "it broke"}
+    for address, is_link in (("https://ci.example/7", True), ("javascript:alert(1)", False), ("", False)):
+        checks = {"state": "failure", "total_count": 1, "statuses": [check | {"target_url": address}]}
+        forge.answers[f"{HOME}/commits/{'1' * 40}/status"] = checks
+        text = (await pages.get(f"/ann/demo/commit/{'1' * 40}")).text
+        assert ("it broke" in text, f'href="{address}"' in text) == (True, is_link)
+
+
 async def test_commits_are_those_of_an_author_on_each_page(pages, forge):
     forge.answers[f"{HOME}/commits"] = [DROPPED | {"sha": f"{number:040}"} for number in range(31)]
     answer = await pages.get("/ann/demo/commits/branch/main?author=Bo+%26+Co")
