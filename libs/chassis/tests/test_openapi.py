@@ -4,7 +4,7 @@ from litestar import Litestar, Response, get, post
 
 from ingot_chassis.http.openapi import TextForms, openapi_description
 
-TEXT = TextForms("readThing", "form", ("txt", "csv"), "A thing as text.")
+TEXT = TextForms("readThing", "form", ("txt", "csv"), "A thing as text.", query=("wide",))
 
 
 def spelling(_handler, _method, path):
@@ -22,8 +22,8 @@ async def add_thing() -> Response[list[str]]:
 
 
 @get("/things/{name:str}", operation_id="getThing", tags=["thing"], text_forms=TEXT)
-async def get_thing(name: str, short: bool = False) -> str:
-    return name[:short]
+async def get_thing(name: str, short: bool = False, wide: bool = False) -> str:
+    return name[: short + wide]
 
 
 def described():
@@ -46,6 +46,7 @@ def test_a_text_is_an_operation_of_its_own():
     paths = described()
     assert set(names(paths["/things/{name}"]["get"])) == {"name", "short"}
     text = paths["/things/{name}.{form}"]["get"]
-    assert (text["operationId"], text["tags"], names(text)) == ("readThing", ["thing"], ["name", "form"])
-    assert text["parameters"][-1]["schema"]["enum"] == ["txt", "csv"]
+    assert (text["operationId"], text["tags"]) == ("readThing", ["thing"])
+    assert names(text) == ["name", "form", "wide"]
+    assert text["parameters"][1]["schema"]["enum"] == ["txt", "csv"]
     assert list(text["responses"]["200"]["content"]) == ["text/plain"]

@@ -30,13 +30,15 @@ PAGE_PARAMETERS = [
 class TextForms(NamedTuple):
     """``text_forms`` of a GET route that also answers a text, where a dot and one of ``forms`` follow its path.
 
-    Clients know it as an operation of its own, which no route can have: a parameter of a path ends at a slash.
+    Clients know it as an operation of its own, which no route can have: a parameter of a path ends at a slash. ``query``
+    names the parameters of the route that only the text has.
     """
 
     operation_id: str
     parameter: str
     forms: tuple[str, ...]
     description: str
+    query: tuple[str, ...] = ()
 
 
 @get("/internal/openapi.json", policy=policy.services("gateway"), include_in_schema=False)
@@ -83,15 +85,19 @@ def _handlers(app: Litestar) -> Iterator[tuple[str, HTTPRouteHandler]]:
 
 
 def _text_operation(text: TextForms, operation: dict[str, Any]) -> dict[str, Any]:
-    """The operation that gives the text, beside the ``operation`` that the route itself is."""
-    in_path = [one for one in operation.get("parameters", []) if one["in"] == "path"]
+    """The operation that gives the text, beside the ``operation`` that the route itself is, which loses ``query``."""
+    parameters = operation.get("parameters", [])
+    in_path = [one for one in parameters if one["in"] == "path"]
+    in_query = [one for one in parameters if one["name"] in text.query]
+    operation["parameters"] = [one for one in parameters if one not in in_query]
     schema = {"type": "string", "enum": list(text.forms)}
+    form = {"name": text.parameter, "in": "path", "required": True, "schema": schema}
     answer = {"description": "The text", "content": {"text/plain": {"schema": {"type": "string"}}}}
     return {
         "tags": operation.get("tags", []),
         "description": text.description,
         "operationId": text.operation_id,
-        "parameters": [*in_path, {"name": text.parameter, "in": "path", "required": True, "schema": schema}],
+        "parameters": [*in_path, form, *in_query],
         "responses": operation["responses"] | {"200": answer},
     }
 
