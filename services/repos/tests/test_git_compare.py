@@ -90,6 +90,7 @@ async def test_diff_and_patch_apply(repo, diverged, tmp_path):
         assert (work / "b").read_bytes() == LINES + b"topic\n"
         assert (work / "c").read_bytes() == b"\0bin"
     assert (await patch_text(path, base, topic)).count(b"\nSubject: [PATCH") == 2
+    assert b"Binary files /dev/null and b/c differ\n" in await diff_text(path, base, topic, binary=False)
     with pytest.raises(OutputTooLarge):
         await diff_text(path, base, topic, max_bytes=100)
     with pytest.raises(InvalidName):

@@ -279,6 +279,12 @@ async def test_commits_and_files_of_a_pull_request_are_paged(ann, base, git_url,
     assert {f["path"]: f["status"] for f in files["files"]} == {
         "b.txt": "added", "c/d.bin": "added", "c/e.txt": "added", "z.txt": "renamed",
     }  # fmt: skip
+    for more, line in (
+        ("", "Binary files /dev/null and b/c/d.bin differ"),
+        ("&binary=true", "GIT binary patch"),
+        ("&format=patch", "GIT binary patch"),
+    ):
+        assert line in (await ann.internal("GET", f"{base}/diff?{query}{more}")).text
     rest = (await ann.internal("GET", f"{base}/files?{query}&skip_to=c/e.txt&whitespace=ignore-all")).json()
     assert ([file["path"] for file in rest["files"]], rest["total"]) == (["c/e.txt", "z.txt"], 2)
     whole = (await ann.internal("GET", f"{base}/commits?base=&head={comparison['head_sha']}")).json()

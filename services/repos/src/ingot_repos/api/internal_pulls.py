@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import dropwhile
-from typing import Literal
 
 import msgspec
 from litestar import Response, get, post
@@ -175,14 +175,20 @@ async def update_branch(request: RepositoryRequest, repository_id: int, data: Up
 
 @get(REPOSITORY + "/diff", policy=ISSUES, include_in_schema=False)
 async def get_diff(
-    request: RepositoryRequest, repository_id: int, base: str = "", head: str = "", unattended: bool = False
+    request: RepositoryRequest,
+    repository_id: int,
+    base: str = "",
+    head: str = "",
+    unattended: bool = False,
+    binary: bool = False,
 ) -> Response[bytes]:
     """The changes from ``base`` to ``head`` as a text; with ``?format=patch`` one mail for each commit.
 
-    Both are commits of the history; an empty ``base`` is the empty tree.
+    Both are commits of the history; an empty ``base`` is the empty tree. ``binary``: a diff has the changes of binary files
+    too, as mails always have.
     """
-    form: Literal["diff", "patch"] = "patch" if request.query_params.get("format") == "patch" else "diff"
-    write = compare.patch_text if form == "patch" else compare.diff_text
+    is_patch = request.query_params.get("format") == "patch"
+    write = compare.patch_text if is_patch else partial(compare.diff_text, binary=binary)
     with _unreadable_commits():
         await _enter_history(request, repository_id, base, head, unattended)
         text = await write(request.storage.path(repository_id), base, head)

@@ -109,14 +109,21 @@ def history(
 
 
 async def diff_text(
-    path: Path, before: str, after: str, *, max_bytes: int = 32 * MIB, time_limit: float = 30.0
+    path: Path,
+    before: str,
+    after: str,
+    *,
+    binary: bool = True,
+    max_bytes: int = 32 * MIB,
+    time_limit: float = 30.0,
 ) -> bytes:
-    """The unified diff of two commits (git-diff(1)), binary files included; its bytes have any encoding.
+    """The unified diff of two commits (git-diff(1)); its bytes have any encoding.
 
     Args:
         path: the bare repository.
         before: full id; for a pull request the merge base, empty if there is none.
         after: full id.
+        binary: with the changes of binary files; else it says only that they differ.
         max_bytes: of the text.
         time_limit: seconds.
 
@@ -127,7 +134,8 @@ async def diff_text(
     """
     before = before or _EMPTY_TREE
     _require_ids(before, after)
-    args = GitArgs("diff", (*_PLAIN, "--patch", "--binary", "--abbrev=7", "-M"), (before, after))
+    with_binary = ("--binary",) if binary else ()
+    args = GitArgs("diff", (*_PLAIN, "--patch", *with_binary, "--abbrev=7", "-M"), (before, after))
     return await git_async(args, git_dir=path, max_output=max_bytes, time_limit=time_limit)
 
 
@@ -136,7 +144,7 @@ async def patch_text(
 ) -> bytes:
     """The commits that `after` has and `before` has not as a mailbox (git-format-patch(1)), oldest first.
 
-    Arguments and errors are those of `diff_text`.
+    It has the changes of binary files. Other arguments and errors are those of `diff_text`.
     """
     _require_ids(before or after, after)
     root = () if before else ("--root",)
