@@ -10,14 +10,14 @@ from ingot_contracts.issues import PullReviewComment
 from ingot_issues.api.policies import in_repository
 from ingot_issues.api.pulls import pull_of
 from ingot_issues.api.request import IssuesRequest
-from ingot_issues.api.reviews import LARGEST_DIFF, review_of, reviewable
+from ingot_issues.api.reviews import LARGEST_DIFF, pull_row_of, review_of, reviewable
 from ingot_issues.api.texts import Markdown
 from ingot_issues.core import review_comments
 from ingot_issues.core.access import may_edit_issue
 from ingot_issues.core.comments import clean_body
 from ingot_issues.store import accounts
 from ingot_issues.store import reviews as store
-from ingot_issues.store.issues import PullDetails
+from ingot_issues.store.issue_rows import AnyPull
 from ingot_issues.store.reviews import PlacedCommentRow, ReviewCommentRow
 from ingot_issues.store.states import ReviewState
 
@@ -30,7 +30,7 @@ class ReplyToComment(msgspec.Struct, kw_only=True):
 
 
 async def present(
-    request: IssuesRequest, pull: PullDetails, rows: list[ReviewCommentRow]
+    request: IssuesRequest, pull: AnyPull, rows: list[ReviewCommentRow]
 ) -> list[PullReviewComment]:
     """Comments of one pull request. The diff is read where one of them is about an earlier head."""
     async with request.db.read() as db:
@@ -73,7 +73,7 @@ async def list_review_comments(request: IssuesRequest, index: int, review_id: in
 )
 async def list_pull_comments(request: IssuesRequest, index: int) -> Response[list[PullReviewComment]]:
     """The comments of all reviews on lines, the oldest first; of very many the latest 500, `X-Total-Count` has them all."""
-    pull = await pull_of(request, index)
+    pull = await pull_row_of(request, index)
     async with request.db.read() as db:
         rows, total = await store.list_comments_of_pull(
             db, pull.id, viewer_id=request.principal.id, limit=MOST_COMMENTS

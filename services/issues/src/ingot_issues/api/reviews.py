@@ -18,8 +18,9 @@ from ingot_issues.core.access import may_administer, may_write
 from ingot_issues.core.diff_hunks import Position, find_hunks
 from ingot_issues.core.protections import is_official
 from ingot_issues.core.reviews import NewComment, NewReview
-from ingot_issues.store import accounts, teams
+from ingot_issues.store import accounts, issue_rows, teams
 from ingot_issues.store import reviews as store
+from ingot_issues.store.issue_rows import AnyPull, PullRow
 from ingot_issues.store.issues import PullDetails
 from ingot_issues.store.reviews import ReviewRow
 from ingot_issues.store.states import ReviewState
@@ -69,7 +70,16 @@ class DismissReview(msgspec.Struct, kw_only=True):
     priors: bool = False
 
 
-async def present(request: IssuesRequest, pull: PullDetails, *rows: ReviewRow) -> list[PullReview]:
+async def pull_row_of(request: IssuesRequest, number: int) -> PullRow:
+    """The pull request of that number, without what is shown of it alone. Raises NotFound."""
+    async with request.db.read() as db:
+        row = await issue_rows.get_pull(db, request.repository_id, number)
+    if row is None or not request.access.pulls_enabled:
+        raise NotFound
+    return row
+
+
+async def present(request: IssuesRequest, pull: AnyPull, *rows: ReviewRow) -> list[PullReview]:
     async with request.db.read() as db:
         people = await accounts.get_people(db, (row.author_id for row in rows))
         copies = await teams.get_many(db, {row.team_id for row in rows if row.team_id is not None})
@@ -127,7 +137,7 @@ def _frozen(comment: CommentOnLine) -> NewComment:
 )
 async def list_reviews(request: IssuesRequest, index: int) -> Response[list[PullReview]]:
     """Reviews, the oldest first; one that is pending only for its author."""
-    pull, page = await pull_of(request, index), request.page()
+    pull, page = await pull_row_of(request, index), request.page()
     async with request.db.read() as db:
         rows, total = await store.list_page(db, pull.id, page, viewer_id=request.principal.id)
     return Response(await present(request, pull, *rows), headers=request.page_headers(page, total))

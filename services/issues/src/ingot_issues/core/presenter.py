@@ -29,6 +29,7 @@ from ingot_contracts.repos import Permission, Repository
 from ingot_issues.store.accounts import People, Person
 from ingot_issues.store.attachments import AttachedFile, AttachmentRow, attached_files
 from ingot_issues.store.comments import AnyComment
+from ingot_issues.store.issue_rows import AnyIssue, AnyPull
 from ingot_issues.store.issues import IssueDetails, LabelOnIssue, PullDetails
 from ingot_issues.store.labels import LabelRow
 from ingot_issues.store.milestones import MilestoneRow
@@ -220,7 +221,7 @@ class Presenter:
     def review(
         self,
         review: ReviewRow,
-        pull: PullDetails,
+        pull: AnyPull,
         repository: Repository,
         people: People,
         teams: Mapping[int, Team] = NO_TEAMS,
@@ -248,7 +249,7 @@ class Presenter:
     def review_comment(
         self,
         comment: ReviewCommentRow,
-        pull: PullDetails,
+        pull: AnyPull,
         repository: Repository,
         people: People,
         *,
@@ -333,7 +334,7 @@ class Presenter:
             shown = msgspec.structs.replace(shown, owner=owner)
         return PullRequestBranch(label=label, ref=ref, sha=sha, repo_id=repository_id, repo=shown)
 
-    def _page(self, row: IssueDetails | AnyComment, repository: Repository) -> str:
+    def _page(self, row: AnyIssue | AnyComment, repository: Repository) -> str:
         kind = "pulls" if row.is_pull else "issues"
         return f"{self.root}{repository.full_name}/{kind}/{row.number}"
 

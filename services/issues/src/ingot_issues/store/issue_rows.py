@@ -87,7 +87,8 @@ _HAS_NUMBER = (
     issue.c.repository_id == bindparam("repository_id", type_=BigId),
     issue.c.number == bindparam("number", type_=BigId),
 )
-_BY_NUMBER, _PULL_BY_NUMBER = _ROWS.where(*_HAS_NUMBER), _PULLS.where(*_HAS_NUMBER)
+_BY_NUMBER = _ROWS.where(*_HAS_NUMBER)
+_PULL_BY_NUMBER = PreparedQuery(_PULLS.where(*_HAS_NUMBER), PullRow)
 _KEY_BY_NUMBER = PreparedQuery(select(issue.c.id, issue.c.is_pull).where(*_HAS_NUMBER), IssueKeyRow)
 _BY_ID = PreparedQuery(_ROWS.where(_HAS_ID), IssueRow)
 _EXISTS = PreparedQuery(select(issue.c.id).where(_HAS_ID), IssueIdRow)
@@ -111,7 +112,7 @@ async def exists(db: Executor, issue_id: int) -> bool:
 
 
 async def get_pull(db: Executor, repository_id: int, number: int) -> PullRow | None:
-    return await fetch_first(db, _PULL_BY_NUMBER, PullRow, repository_id=repository_id, number=number)
+    return await _PULL_BY_NUMBER.first(db, repository_id=repository_id, number=number)
 
 
 async def get_pull_by_id(db: Executor, issue_id: int) -> PullRow | None:
