@@ -5,6 +5,7 @@ import pytest
 
 from ingot_contracts.identity import User
 from ingot_contracts.repos import RepositoryDeleted, RepositoryEdited, RepositoryForked
+from ingot_contracts.testing.calls import parameter_of
 
 from .builders import (
     BASE,
@@ -143,6 +144,19 @@ async def test_diff_and_patch_are_text(world):
         answer = await world.call("GET", f"/pulls/1.{form}", as_=0)
         assert answer.text == f"{form} {BASE} {HEAD}"
         assert answer.headers["content-type"].startswith("text/plain")
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_a_diff_has_binary_files_when_that_is_asked_for(world):
+    pull = await world.propose()
+    page = pull["diff_url"].removeprefix("http://127.0.0.1:3000")
+    for query in ("", "?binary=false", "?binary=true"):
+        answer = await world.call("GET", f"/pulls/1.diff{query}", as_=0)
+        text = await world.http.get(f"{page}{query}", headers=world.headers(0))
+        assert (answer.status_code, text.status_code, text.text) == (200, 200, answer.text)
+    calls = [call for call in world.repos.calls if call.operation == "diff"]
+    assert [parameter_of(call, "binary") for call in calls] == ["", "true"], "each is remembered"
+    assert (await world.call("GET", "/pulls/1.diff?binary=x")).status_code in (400, 422)
 
 
 async def test_a_private_fork_of_a_public_repository_is_shown_to_its_people_only(world):

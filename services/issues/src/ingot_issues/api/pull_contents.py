@@ -201,12 +201,12 @@ def _file(request: IssuesRequest, file: ChangedPath, pull: PullDetails) -> Chang
     policy=in_repository("read", "read:repository", "pulls"),
     include_in_schema=False,
 )
-async def get_text(request: IssuesRequest, index: str) -> Response[Any]:
+async def get_text(request: IssuesRequest, index: str, binary: bool = False) -> Response[Any]:
     """`7.diff` and `7.patch`: the targets of `diff_url` and `patch_url`."""
     number, form = number_and_form(index)
     if form is None:
         raise NotFound
-    return await text_of(request, await pull_of(request, number), form)
+    return await text_of(request, await pull_of(request, number), form, binary=binary)
 
 
 routes = [list_commits, list_files]

@@ -225,15 +225,19 @@ async def get_pull_by_branches(request: IssuesRequest, base: str, head: str) -> 
     tags=["repository"],
     responses={200: ResponseSpec(PullRequest, description="The pull request")},
     text_forms=TextForms(
-        "repoDownloadPullDiffOrPatch", "diffType", ("diff", "patch"), "The changes of a pull request as text."
+        "repoDownloadPullDiffOrPatch",
+        "diffType",
+        ("diff", "patch"),
+        "The changes of a pull request as text; with `binary` a diff has those of binary files, as a patch always has.",
+        query=("binary",),
     ),
 )
-async def get_pull(request: IssuesRequest, index: str) -> Response[PullRequest | bytes]:
+async def get_pull(request: IssuesRequest, index: str, binary: bool = False) -> Response[PullRequest | bytes]:
     """A pull request by its number; with `.diff` or `.patch` after it, its changes as text."""
     number, form = number_and_form(index)
     pull = await pull_of(request, number)
     if form is not None:
-        return await text_of(request, pull, form)
+        return await text_of(request, pull, form, binary=binary)
     return Response(await present(request, pull))
 
 
@@ -249,11 +253,12 @@ def number_and_form(index: str) -> tuple[int, Literal["diff", "patch"] | None]:
 
 
 async def text_of(
-    request: IssuesRequest, pull: PullDetails, form: Literal["diff", "patch"]
+    request: IssuesRequest, pull: PullDetails, form: Literal["diff", "patch"], *, binary: bool
 ) -> Response[PullRequest | bytes]:
-    """The changes of a pull request as text."""
+    """The changes of a pull request as text; with ``binary`` a diff has those of binary files too."""
+    commits = (pull.merge_base, pull.head_sha)
     text = await request.components.repos.diff(
-        request.repository_id, pull.merge_base, pull.head_sha, form, request.principal_token
+        request.repository_id, *commits, form, request.principal_token, binary=binary
     )
     return Response(text, media_type="text/plain")
 

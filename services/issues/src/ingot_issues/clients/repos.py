@@ -53,7 +53,9 @@ class HttpRepos:
         self._peer = peer
         self._grants: GrantCache[_GrantKey, RepositoryAccess] = GrantCache(clock=clock)
         self._questions: dict[_GrantKey, asyncio.Event] = {}
-        self._diffs: LRUCache[tuple[int, str, str, str], bytes] = LRUCache(DIFF_BYTES, getsizeof=_entry_bytes)
+        self._diffs: LRUCache[tuple[int, str, str, str, bool], bytes] = LRUCache(
+            DIFF_BYTES, getsizeof=_entry_bytes
+        )
 
     async def granted(self, owner: str, name: str, principal_token: str) -> RepositoryAccess | None:
         """The access that repos granted within the last seconds. It may allow; only a new question may refuse.
@@ -205,16 +207,25 @@ class HttpRepos:
         await self._peer.call("DELETE", path, principal=principal_token or "", timeout=GIT_SECONDS)
 
     async def diff(
-        self, repository_id: int, base: str, head: str, form: Literal["diff", "patch"], principal_token: str
+        self,
+        repository_id: int,
+        base: str,
+        head: str,
+        form: Literal["diff", "patch"],
+        principal_token: str,
+        *,
+        binary: bool = False,
     ) -> bytes:
         """The changes from the commit ``base`` to ``head`` as a text, which is always the same.
 
-        So it is remembered: whoever asks has been allowed to read the repository.
+        So it is remembered: whoever asks has been allowed to read the repository. ``binary``: a diff has the changes of
+        binary files too.
         """
-        key = (repository_id, base, head, form)
+        key = (repository_id, base, head, form, binary)
         text = self._diffs.get(key)
         if text is None:
             path = f"/internal/repositories/{repository_id}/diff?base={base}&head={head}&format={form}"
+            path += "&binary=true" if binary else ""
             text = (await self._peer.call("GET", path, principal=principal_token, timeout=GIT_SECONDS)).body
             if len(text) <= LARGEST_DIFF:
                 self._diffs[key] = text
