@@ -35,6 +35,15 @@ async def test_a_date_is_set_and_everything_else_stays(pages, forge):
     assert "label 4" in (await pages.get(page, ANN)).text
 
 
+async def test_what_the_repository_does_not_track_has_no_form(pages, forge):
+    page, both = "/ann/demo/issues/1/facts", ["Blocked by", "Time spent"]
+    for off, shown in (((), both), (("dependencies",), both[1:]), (("times",), both[:1])):
+        forge.failures = {f"{FACTS}/{name}": 404 for name in off}
+        text = (await pages.get(page, ANN)).text
+        assert [title for title in both if title in text] == shown
+        assert (await pages.get("/ann/demo/issues/1", ANN)).status_code == 200
+
+
 @pytest.mark.parametrize(
     ("text", "named"), [("#3", (3, "", "")), ("3", (3, "", "")), ("ann/demo#12", (12, "ann", "demo"))]
 )

@@ -22,14 +22,15 @@ async def facts(request: WebRequest, index: int) -> Response[str]:
 
 
 async def _page(frame: RepositoryFrame, index: int, problem: ApiError | None = None) -> Response[str]:
+    """Without blockers or times where the repository has none (``internal_tracker``)."""
     issue, labels, shared, milestones, people, blockers, times, subscription = await frame.load(
         frame.forge.get("issues", frame.api("issues", index)),
         frame.forge.listing("issues", frame.api("labels"), limit=CHOICES),
         frame.forge.listing_if_there("issues", frame.owner_api("labels"), limit=CHOICES),
         frame.forge.listing("issues", frame.api("milestones"), limit=CHOICES),
         frame.forge.listing_if_there("repos", frame.api("assignees"), limit=CHOICES),
-        frame.forge.listing("issues", frame.api("issues", index, "dependencies"), limit=CHOICES),
-        frame.forge.listing("issues", frame.api("issues", index, "times"), limit=CHOICES),
+        frame.forge.get_if_there("issues", frame.api("issues", index, "dependencies"), limit=CHOICES),
+        frame.forge.get_if_there("issues", frame.api("issues", index, "times"), limit=CHOICES),
         frame.forge.get_if_there("issues", frame.api("issues", index, "subscriptions", "check")),
     )
     kind = "pulls" if issue["pull_request"] else "issues"
@@ -45,9 +46,9 @@ async def _page(frame: RepositoryFrame, index: int, problem: ApiError | None = N
         milestones=_with_present(milestones.rows, [issue["milestone"]] if issue["milestone"] else []),
         people=_with_present(people.rows, issue["assignees"]),
         names={person["id"]: person["login"] for person in [issue["user"], *people.rows]},
-        blockers=blockers.rows,
-        times=times.rows,
-        seconds=sum(one["time"] for one in times.rows),
+        blockers=blockers,
+        times=times,
+        seconds=sum(one["time"] for one in times or ()),
         subscription=subscription,
     )
 

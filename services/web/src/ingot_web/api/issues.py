@@ -194,7 +194,7 @@ def beside(frame: RepositoryFrame, index: int) -> tuple[Any, ...]:
             "issues", frame.api("issues", index, "timeline"), page=frame.request.number, limit=ENTRIES
         ),
         frame.forge.get("issues", frame.api("issues", index, "reactions", "counts")),
-        frame.forge.listing("issues", frame.api("issues", index, "dependencies"), limit=CHOICES),
+        frame.forge.listing_if_there("issues", frame.api("issues", index, "dependencies"), limit=CHOICES),
     )
 
 
