@@ -21,8 +21,8 @@ async def test_a_comment_is_changed_and_removed(pages, forge):
 
 async def test_the_way_to_a_comment_leads_to_its_page_of_the_timeline(pages, forge):
     forge.answers |= {PATH: COMMENT, f"{HOME}/issues/1/timeline": timeline(51)}
-    found = await pages.get("/ann/demo/issues/comments/5", ANN)
-    assert found.headers["location"] == "/ann/demo/issues/1?page=2#issuecomment-5"
+    way = await pages.get("/ann/demo/issues/comments/5", ANN)
+    assert way.headers["location"] == "/ann/demo/issues/1?page=2#issuecomment-5"
     assert forge.queries[f"{HOME}/issues/1/timeline"] == "limit=1&up_to=5"
     reaction = {"token": pages.form_token(ANN, at=time.time()), "comment": "5", "content": "heart"}
     reacted = await pages.post("/ann/demo/issues/1/reactions", reaction, ANN)

@@ -108,8 +108,8 @@ async def list_page(
         "state": "" if state == StateFilter.ALL else state.value,
         "title": pattern_of(title) if title else "",
     }
-    given = {name: value for name, value in filters.items() if value}
-    return await _listed(tuple(given)).read(db, page, repository_id=repository_id, **given)
+    filters = {name: value for name, value in filters.items() if value}
+    return await _listed(tuple(filters)).read(db, page, repository_id=repository_id, **filters)
 
 
 async def change(db: Executor, milestone_id: int, values: Mapping[str, object]) -> MilestoneRow:

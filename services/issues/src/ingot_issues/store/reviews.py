@@ -148,12 +148,12 @@ async def get_pending_id(db: Executor, issue_id: int, author_id: int) -> int | N
     return (await db.execute(statement.limit(1))).scalar()
 
 
-_SEEN_ON_PULL = (
+_FOR_VIEWER = (
     review.c.issue_id == bindparam("issue_id", type_=BigId),
     or_(_IS_SUBMITTED, review.c.author_id == bindparam("viewer_id", type_=BigId)),
 )
 """A review that is pending is shown to its author only."""
-_ON_PULL = PreparedPage(_REVIEWS.where(*_SEEN_ON_PULL).order_by(review.c.id), ListedReviewRow)
+_ON_PULL = PreparedPage(_REVIEWS.where(*_FOR_VIEWER).order_by(review.c.id), ListedReviewRow)
 
 
 async def list_page(
@@ -273,7 +273,7 @@ async def list_comments(db: Executor, review_id: int) -> Sequence[ReviewCommentR
 _COMMENTS_ON_PULL = PreparedPage(
     select(review_comment)
     .select_from(review_comment.join(review, review.c.id == review_comment.c.review_id))
-    .where(*_SEEN_ON_PULL)
+    .where(*_FOR_VIEWER)
     .order_by(review_comment.c.id.desc()),
     ListedReviewCommentRow,
 )

@@ -40,14 +40,14 @@ async def page_without_commits(frame: RepositoryFrame, *, is_failed: bool) -> Re
     )
 
 
-async def error_of(frame: RepositoryFrame, entries: list[Any]) -> str:
+async def error_of(frame: RepositoryFrame, contents: list[Any]) -> str:
     """What an import that is done left out, or why a mirror fetches nothing, for administrators of the repository.
 
-    An import leaves out nothing but files of LFS, and where there are such, ``.gitattributes`` is among ``entries``.
+    An import leaves out nothing but files of LFS, and where there are such, ``.gitattributes`` is among ``contents``.
     ``frame`` is loaded.
     """
     repository = frame.repository
-    may_lack = repository["mirror"] or any(entry["name"] == ".gitattributes" for entry in entries)
+    may_lack = repository["mirror"] or any(entry["name"] == ".gitattributes" for entry in contents)
     if not may_lack or not (repository["permissions"] and repository["permissions"]["admin"]):
         return ""
     migration = await frame.forge.get_if_there("repos", frame.api("migration"))
