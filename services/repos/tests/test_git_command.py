@@ -179,6 +179,33 @@ async def test_a_stream_nobody_reads_stops_git_and_closing_kills_it(repo):
     assert not group & _groups_of_children()
 
 
+async def test_git_removes_the_locks_of_refs_when_its_stream_is_closed(repo):
+    async def transaction():
+        tip = await asyncio.to_thread(commit_tree, repo)
+        yield b"start\ncreate refs/heads/topic %b\nprepare\n" % tip
+        await asyncio.Event().wait()
+
+    stream, said = stream_git(GitArgs("update-ref", ("--stdin",)), git_dir=repo, body=transaction()), b""
+    while b"prepare: ok" not in said:
+        said += await anext(stream)
+    lock = repo / "refs/heads/topic.lock"
+    assert lock.exists()
+    await stream.aclose()
+    assert not lock.exists()
+
+
+def commit_tree(repo):
+    """The id of a commit without files."""
+    git = lambda *arguments, stdin=b"": subprocess.run(  # noqa: E731
+        ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments],
+        cwd=repo,
+        input=stdin,
+        capture_output=True,
+        check=True,
+    ).stdout.strip()
+    return git("commit-tree", "-m", "x", git("hash-object", "-wt", "tree", "--stdin").decode())
+
+
 async def test_behind_its_beginning_a_stream_is_read_in_larger_parts(repo):
     async def lines():
         yield b"x\n" * 8_000

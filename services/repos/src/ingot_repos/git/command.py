@@ -225,11 +225,11 @@ def process_telemetry(verb: Verb) -> Iterator[None]:
         span.end()
 
 
-def kill_group(process: Process) -> None:
-    """Kill a process of `spawn` with all its children. Does nothing after the process was reaped."""
+def kill_group(process: Process, number: signal.Signals = signal.SIGKILL) -> None:
+    """Send a signal to a process of `spawn` and all its children. Does nothing after the process was reaped."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+            os.killpg(process.pid, number)
 
 
 def run_git(

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import signal
 import subprocess
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from functools import partial
@@ -32,6 +33,8 @@ _OUTPUT = 2 * _CHUNK
 # git writes packets of 8 to 64 KiB, the shorter the quicker they are taken. To take each one as it comes costs more than the
 # packet; so behind the beginning of an answer what flows gathers for a moment, unless the pipe fills by itself.
 _MUCH, _PAUSE = 32 * 1024, 0.002
+# SIGTERM lets git remove its locks and temporary files; a lock that stays on a ref refuses every later push to it.
+_END_SECONDS = 2.0
 # How much of a request body is still read after git stopped reading it, so that the client gets git's message and not
 # a broken connection.
 _DISCARD_BYTES = 64 * 1024 * 1024
@@ -52,7 +55,7 @@ async def stream_git(
 ) -> AsyncGenerator[bytes, None]:
     """Yield git's stdout in chunks of at most 512 KiB while `body` flows into its stdin.
 
-    The process group is killed when the consumer closes the generator or is cancelled, when `body` raises
+    The process group is ended when the consumer closes the generator or is cancelled, when `body` raises
     (that error is raised here), and after `time_limit` seconds.
 
     Args:
@@ -108,7 +111,7 @@ async def stream_git(
                 raise git_failure(process.returncode, bytes(stderr), git_dir)
         finally:
             # Steps without an await come first: a second cancellation may end this block at any await below.
-            kill_group(process)
+            _end(process)
             deadline.cancel()
             for task in tasks:
                 task.cancel()
@@ -142,7 +145,14 @@ def _discard(future: asyncio.Future[Process]) -> None:
 
 def _expire(process: Process, expired: asyncio.Event) -> None:
     expired.set()
-    kill_group(process)
+    _end(process)
+
+
+def _end(process: Process) -> None:
+    """Let git end; kill it if it has not done so soon."""
+    if process.returncode is None:
+        kill_group(process, signal.SIGTERM)
+        asyncio.get_running_loop().call_later(_END_SECONDS, kill_group, process)
 
 
 async def _feed(process: Process, pipe: IO[bytes], body: AsyncIterator[bytes]) -> None:
@@ -161,7 +171,7 @@ async def _feed(process: Process, pipe: IO[bytes], body: AsyncIterator[bytes]) -
             if discarded > _DISCARD_BYTES:
                 return
     except BaseException:
-        kill_group(process)
+        _end(process)
         raise
     finally:
         pipe.close()
