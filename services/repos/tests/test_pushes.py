@@ -161,6 +161,23 @@ async def test_a_branch_that_a_killed_push_left_locked_is_pushed_to_again(
 
 
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(("seconds", "moves"), [(60, True), (0, False)])
+async def test_a_push_removes_the_old_lock_that_a_killed_git_left_on_its_branch(
+    world, ann, work, git_url, seconds, moves
+):
+    """The process of repos lives, so that nobody finds the lock in the journal."""
+    tip = await commit(work)
+    await push(work, git_url, ann, "master")
+    storage, row = world.components.storage, (await world.rows("repository"))[0]
+    lock = storage.path(row.id) / "refs/heads/topic.lock"
+    lock.touch()
+    os.utime(lock, (time.time() - seconds,) * 2)
+    url = f"{git_url}/ann/app.git"
+    await git("push", "-q", url, "master:topic", cwd=work, person=ann, check=False)
+    assert ref_target(storage.open(row.id), "refs/heads/topic") == (tip if moves else None)
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 async def test_names_of_a_killed_push_reach_no_lock_elsewhere_and_hold_up_nothing(world, ann):
     storage, components = world.components.storage, world.components
     own, other = [(await ann.create(name, auto_init=True))["id"] for name in ("own", "other")]

@@ -30,14 +30,14 @@ from ingot_repos.core.excerpts import PUSH_EVENT_BOUNDS, omitted_from
 from ingot_repos.core.names import LONGEST_BRANCH
 from ingot_repos.core.placements import LOCK_MARGIN, MOST_LOCKED, MOVES, OnAnotherShard, is_locked
 from ingot_repos.core.presenter import Presenter, as_user, author_addresses, owner_kind
+from ingot_repos.core.ref_locks import remove_before_change, remove_of_dead
 from ingot_repos.core.repositories import abandon
 from ingot_repos.core.waits import looks
 from ingot_repos.git.errors import RepositoryDamaged, RepositoryNotFound
 from ingot_repos.git.languages import main_language
 from ingot_repos.git.licenses import has_same_files, licenses_column
 from ingot_repos.git.push_changes import MovedRef, PushChanges, read_moved_refs, read_push_changes
-from ingot_repos.git.ref_locks import remove_old_locks
-from ingot_repos.git.refs import BRANCHES, TAGS, is_valid_ref_name, set_default_branch
+from ingot_repos.git.refs import BRANCHES, TAGS, set_default_branch
 from ingot_repos.git.storage import Storage
 from ingot_repos.store import accounts, refs, repositories, shards
 from ingot_repos.store.refs import PushRow
@@ -101,6 +101,7 @@ class Pushes:
             self._small.add(push_id)
         extension = asyncio.create_task(self._extend_lease(push_id))
         try:
+            await remove_before_change(self._db, self._storage, repository_id, values["refs"])
             yield push_id
         finally:
             extension.cancel()
@@ -196,28 +197,14 @@ class Pushes:
                 taken = await refs.take_over(tx, entry.id, entry.lease_until, now() + self._lease)
             if taken:
                 try:
-                    await self._remove_locks(entry.id)
+                    if entry.id not in self._open:  # a process that lives may have lost its lease, too
+                        await remove_of_dead(self._db, self._storage, entry.id)
                     await self.settle(entry.id)
                     settled += 1
                 except Exception as error:  # noqa: BLE001 - whatever it is, it is no reason to leave the others
                     where = traceback.format_exc(limit=-1)
                     log.warning("interrupted push not settled", push=entry.id, error=repr(error), where=where)
         return settled
-
-    async def _remove_locks(self, push_id: int) -> None:
-        """Remove what the dead process has locked, unless somebody moves so many refs that old locks may be theirs.
-
-        A process that lives may have lost its lease, too: what it moves itself, or so many, is left alone. The names are as a
-        client sent them.
-        """
-        async with self._db.read() as db:
-            entry = await refs.get_push(db, push_id)
-            if entry is None or push_id in self._open or await refs.has_large_push(db, entry.repository_id):
-                return
-        names = [name for name in msgspec.json.decode(entry.refs, type=list[str]) if is_valid_ref_name(name)]
-        path = self._storage.path(entry.repository_id)
-        if count := await asyncio.to_thread(remove_old_locks, path, names):
-            log.warning("locks of a dead process removed", repository=entry.repository_id, count=count)
 
     def tasks(self) -> list[PeriodicTask]:
         return [PeriodicTask("repos_settle_pushes", SWEEP_EVERY, self.finish_interrupted)]

@@ -17,6 +17,14 @@ _NOTES = "refs/notes/**/*.lock"
 """Nothing writes down which of these are moved."""
 
 
+def are_locked(path: Path, names: Iterable[str]) -> bool:
+    """Whether somebody has, or left, the lock of one of these refs, or of what all refs share. Blocks."""
+    with contextlib.suppress(OSError):  # a name that is too long to be there
+        if any((path / f"{name}.lock").exists() for name in names):
+            return True
+    return any(any(path.glob(pattern)) for pattern in _SHARED)
+
+
 def remove_old_locks(path: Path, names: Iterable[str]) -> int:
     """Remove the old locks of these refs, of notes, and of what all refs share; how many there were. Blocks.
 

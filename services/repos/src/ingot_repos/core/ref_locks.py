@@ -1,0 +1,47 @@
+"""When the locks are removed that a killed git left on refs: before the next change of them, and after a dead process.
+
+They would refuse every later change. Where somebody moves very many refs, old locks may be his, and all stay.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+import structlog
+
+from ingot_chassis.db.database import Database
+from ingot_repos.git.ref_locks import are_locked, remove_old_locks
+from ingot_repos.git.refs import is_valid_ref_name
+from ingot_repos.git.storage import Storage
+from ingot_repos.store import refs
+
+log = structlog.get_logger()
+
+
+async def remove_before_change(
+    db: Database, storage: Storage, repository_id: int, names: Sequence[str]
+) -> None:
+    """Remove old locks of refs that are about to move; the names are as a client sent them."""
+    valid = [name for name in names if is_valid_ref_name(name)]
+    if not valid:
+        return
+    if await asyncio.to_thread(are_locked, storage.path(repository_id), valid):
+        await _remove(db, storage, repository_id, valid)
+
+
+async def remove_of_dead(db: Database, storage: Storage, push_id: int) -> None:
+    """Remove what the dead process of an entry of the journal has locked."""
+    async with db.read() as reader:
+        entry = await refs.get_push(reader, push_id)
+    if entry is None:
+        return
+    names = [name for name in msgspec.json.decode(entry.refs, type=list[str]) if is_valid_ref_name(name)]
+    await _remove(db, storage, entry.repository_id, names)
+
+
+async def _remove(db: Database, storage: Storage, repository_id: int, names: Sequence[str]) -> None:
+    async with db.read() as reader:
+        if await refs.has_large_push(reader, repository_id):
+            return
+    if count := await asyncio.to_thread(remove_old_locks, storage.path(repository_id), names):
+        log.warning("locks of a dead process removed", repository=repository_id, count=count)
