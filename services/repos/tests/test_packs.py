@@ -1,6 +1,7 @@
 """Repositories are packed after pushes and checked; what is pruned, and when."""
 
 import asyncio
+import fcntl
 import os
 import time
 from datetime import timedelta
@@ -66,6 +67,24 @@ async def test_packing_joins_everything_and_writes_bitmap_and_commit_graph(world
     assert b"BIDX" in (path / "objects/info/commit-graph").read_bytes()
     assert await world.components.storage.call(base, list_refs, ("refs/",)) == before
     assert await git("fsck", "--full", cwd=path) == ""
+
+
+async def test_what_a_killed_process_locked_does_not_keep_a_repository_from_being_packed(path):
+    lock = path / "objects/info/commit-graph.lock"
+    lock.parent.mkdir(exist_ok=True)
+    lock.touch()
+    await asyncio.to_thread(pack_repository, path, grace=DAY)
+    assert (lock.exists(), (path / "objects/info/commit-graph").exists()) == (False, True)
+
+
+async def test_two_processes_never_pack_one_repository(path):
+    folder = os.open(path / "objects", os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    assert not await asyncio.to_thread(pack_repository, path, grace=DAY)
+    assert packs(path) == []
+    os.close(folder)
+    await asyncio.to_thread(pack_repository, path, grace=DAY)
+    assert len(packs(path)) == 1
 
 
 async def test_requests_go_on_while_a_repository_is_packed(ann, base, path, git_url, tmp_path):

@@ -24,6 +24,8 @@ _LOCK_FILE = "config"
 _DAMAGE_CHARACTERS = 2000
 _LONGEST_WRITE_SECONDS = 3600.0
 _LINKS = "tmp_objdir-cruft"
+_LOCKS = ("objects/info/*.lock", "objects/info/commit-graphs/*.lock", "objects/pack/*.lock")
+"""What only `pack_repository` locks: of a process that was killed, they would refuse every later commit-graph."""
 # git looks for the index: it comes last.
 _CRUFT_SUFFIXES = (".pack", ".rev", ".mtimes", ".idx")
 
@@ -32,11 +34,22 @@ def pack_repository(path: Path, *, grace: timedelta) -> bool:
     """Make few packs of many, and write bitmap and commit-graph; whether something waits to be pruned. Blocks.
 
     Each time, small packs and loose objects are joined so that sizes grow geometrically. Once a week, or when a large
-    join took the bitmap away, everything is joined, and what no ref needs is set apart.
+    join took the bitmap away, everything is joined, and what no ref needs is set apart. Nothing happens while another process does it.
 
     Raises:
         GitFailed, GitTimedOut, StorageFull: nothing is lost; the old packs are there until the new ones are.
     """
+    with _alone(path) as is_alone:
+        if not is_alone:
+            return False
+        for pattern in _LOCKS:
+            for lock in path.glob(pattern):
+                lock.unlink(missing_ok=True)
+        _pack(path, grace)
+    return any(_packs(path, ".mtimes"))
+
+
+def _pack(path: Path, grace: timedelta) -> None:
     options = ("-d", "-n", "-q")
     _run(path, GitArgs("repack", ("--geometric=2", "--no-write-bitmap-index", *options)))
     if _is_full_repack_due(path, grace):
@@ -48,7 +61,20 @@ def pack_repository(path: Path, *, grace: timedelta) -> bool:
             cruft = ("--cruft", f"--cruft-expiration={expiration}", "--write-bitmap-index")
             _run(path, GitArgs("repack", (*cruft, *options)))
     _run(path, GitArgs("commit-graph write", ("--reachable", "--changed-paths", "--no-progress")))
-    return any(_packs(path, ".mtimes"))
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[bool]:
+    """Whether nobody else packs the repository during the block, in no process. Nobody does whose process is dead."""
+    folder = os.open(path / "objects", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        yield False
+    else:
+        yield True
+    finally:
+        os.close(folder)
 
 
 def check_repository(path: Path) -> str:
