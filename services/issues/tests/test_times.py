@@ -39,6 +39,7 @@ async def test_no_time_is_tracked_where_that_is_off(world):
         ("POST", "/issues/1/times", 400),
         ("DELETE", "/issues/1/times", 400),
         ("DELETE", f"/issues/1/times/{time['id']}", 400),
+        ("GET", "/issues/1/times", 404),
         ("GET", "/times", 400),
         ("GET", "/times/ann", 400),
         ("POST", "/issues/1/stopwatch/start", 403),
@@ -48,8 +49,6 @@ async def test_no_time_is_tracked_where_that_is_off(world):
     ]:
         refused = await world.call(method, path, {"time": 60})
         assert refused.status_code == status, (method, path, refused.text)
-    listed = await world.call("GET", "/issues/1/times")
-    assert (listed.json(), listed.headers["x-total-count"]) == ([], "0")
     world.repos.repositories[APP] = repository()
     assert len((await world.call("GET", "/issues/1/times")).json()) == 1
 

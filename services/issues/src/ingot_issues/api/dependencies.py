@@ -18,6 +18,7 @@ from ingot_issues.store.issues import IssueDetails
 
 DEPENDENCIES = "/issues/{index:int}/dependencies"
 BLOCKS = "/issues/{index:int}/blocks"
+NO_DEPENDENCIES = "issues of the repository have no dependencies"
 
 
 class IssueMeta(msgspec.Struct, kw_only=True):
@@ -59,20 +60,27 @@ async def _has_dependencies(request: IssuesRequest) -> bool:
     return await request.allowed(lambda access: has_dependencies(access.repository))
 
 
+async def _require_dependencies(request: IssuesRequest) -> None:
+    """Raises NotFound."""
+    if not await _has_dependencies(request):
+        raise NotFound(NO_DEPENDENCIES)
+
+
 async def _waiting_issue(request: IssuesRequest, index: int) -> IssueDetails:
     """The issue in the path, which is the one that is blocked. Raises NotFound."""
     issue = await issue_of(request, index)
-    if not await _has_dependencies(request):
-        raise NotFound("issues of the repository have no dependencies")
+    await _require_dependencies(request)
     return issue
 
 
 async def _list_page(request: IssuesRequest, index: int, *, blocked: bool) -> Response[list[Issue]]:
-    """Issues of other repositories are only for readers of these."""
+    """Issues of other repositories are only for readers of these. Raises NotFound."""
     issue_id, page = await issue_id_of(request, index), request.page()
+    if not blocked:
+        await _require_dependencies(request)
     async with request.db.read() as db:
         involved = await store.list_repositories(db, issue_id, blocked=blocked)
-    if not involved or not (blocked or await _has_dependencies(request)):
+    if not involved:
         return Response([], headers=request.page_headers(page, 0))
     others = involved - {request.repository_id}
     readable = await request.components.repos.readable(others, request.principal_token)
@@ -93,7 +101,7 @@ async def _list_page(request: IssuesRequest, index: int, *, blocked: bool) -> Re
     tags=["issue"],
 )
 async def list_dependencies(request: IssuesRequest, index: int) -> Response[list[Issue]]:
-    """The issues that block an issue, open and closed ones; none where the repository has no dependencies."""
+    """The issues that block an issue, open and closed ones; 404 where issues of the repository have no dependencies."""
     return await _list_page(request, index, blocked=False)
 
 
@@ -146,7 +154,7 @@ async def _blocked_issue(request: IssuesRequest, meta: IssueMeta) -> IssueDetail
     require(access, request.principal, "write")
     own = issue.repository_id == request.repository_id
     if not (await _has_dependencies(request) if own else has_dependencies(access.repository)):
-        raise NotFound("issues of the repository have no dependencies")
+        raise NotFound(NO_DEPENDENCIES)
     return issue
 
 

@@ -87,11 +87,10 @@ async def _account_id(request: IssuesRequest, login: str) -> int:
 async def list_issue_times(
     request: IssuesRequest, index: int, user: str = "", since: str = "", before: str = ""
 ) -> Response[list[TrackedTime]]:
-    """Times of an issue; with `user` those of one person. There are none where the repository does not track time."""
+    """Times of an issue; with `user` those of one person. 404 where the repository does not track time."""
     issue = await issue_of(request, index)
+    await require_tracker(request, NotFound)
     account_id = await _account_id(request, user) if user else None
-    if not await request.allowed(tracks_time):
-        return Response([], headers=request.page_headers(request.page(), 0))
     return await _list_page(
         request, request.access.repository, since, before, issue_id=issue.id, account_id=account_id
     )
