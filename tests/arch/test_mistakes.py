@@ -126,10 +126,10 @@ def test_every_task_has_an_owner():
 
 
 def test_time_is_read_in_one_place():
-    """Naive or local times end up in answers. Use `ingot_chassis.db.tables.now`."""
+    """Naive or local times end up in answers. Use `ingot_chassis.clock.now`."""
     assert not lines_of(
         lambda node: called(node) in ("datetime.now", "datetime.utcnow", "datetime.datetime.now"),
-        where=lambda source: source.place != f"{CHASSIS}db/tables.py",
+        where=lambda source: source.place != f"{CHASSIS}clock.py",
     )
 
 

@@ -13,8 +13,8 @@ from prometheus_client import REGISTRY
 from sqlalchemy import Column, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.migrations import upgrade
-from ingot_chassis.db.tables import now
 from ingot_contracts.topology import SERVICES
 
 from .manifests import K8S, ROOT, named, written

@@ -14,7 +14,7 @@ import nats
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.testing.receiver import ReceivedRequest
 
 from ..e2e.deployments import ADMINISTRATOR  # noqa: TID252 - the folder above is no package with a name

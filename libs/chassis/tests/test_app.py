@@ -18,6 +18,7 @@ from ingot_chassis.db.database import Database
 from ingot_chassis.errors import Conflict, InsufficientStorage, Invalid, NotFound
 from ingot_chassis.events.bus import Bus
 from ingot_chassis.http.app import service_app
+from ingot_chassis.http.database_errors import DATABASE_ERRORS
 from ingot_chassis.http.policy import Policy, admin, anyone, basic, resource, services, signed_in
 from ingot_chassis.http.request import ApiRequest
 from ingot_chassis.jobs.periodic import PeriodicTask
@@ -252,8 +253,8 @@ def app(public_url: str = "http://ingot.test/") -> Litestar:
         room,
         undecided,
     ]
-    full_disk = {DiskFull: lambda _error: InsufficientStorage()}
-    return service_app(parts, routes=routes, max_body=1000, translations=full_disk)
+    translations = {**DATABASE_ERRORS, DiskFull: lambda _error: InsufficientStorage()}
+    return service_app(parts, routes=routes, max_body=1000, translations=translations)
 
 
 def client(public_url: str = "http://ingot.test/") -> httpx.AsyncClient:

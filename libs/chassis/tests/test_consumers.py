@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import select, update
 from sqlalchemy.exc import OperationalError
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.pool import DatabaseUnavailable
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import insert
+from ingot_chassis.errors import DatabaseUnavailable
 from ingot_chassis.events.backlog import Backlog, Delivery
 from ingot_chassis.events.bus import Bus, BusUnavailable
 from ingot_chassis.events.consumers import Consumers

@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import JSON, bindparam, func, literal, select, text
 from sqlalchemy.exc import DBAPIError
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import is_full
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import insert
 from ingot_chassis.errors import Unavailable
 

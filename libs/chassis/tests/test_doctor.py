@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.events import doctor
 from ingot_chassis.events.doctor import examine, examine_space
 from ingot_chassis.jobs.jobs import Jobs, JobState

@@ -11,8 +11,8 @@ from prometheus_client import REGISTRY
 from sqlalchemy import select, update
 from sqlalchemy.exc import OperationalError
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.tables import now
 from ingot_chassis.errors import InsufficientStorage, Unavailable
 from ingot_chassis.jobs.jobs import Jobs, LeaseLost
 from ingot_chassis.jobs.workers import GiveUp, Workers

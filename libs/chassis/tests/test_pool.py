@@ -10,14 +10,14 @@ import sqlalchemy
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.exc import DBAPIError
 
+from ingot_chassis.clock import now
 from ingot_chassis.db import pool
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import is_away
-from ingot_chassis.db.pool import DatabaseUnavailable
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import insert
+from ingot_chassis.errors import DatabaseUnavailable
 
 from .messaging_world import metadata
 

@@ -7,10 +7,10 @@ from sqlalchemy import JSON, Column, Integer, MetaData, String, Table, bindparam
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import IntegrityError, StatementError
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import each_of
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow
-from ingot_chassis.db.tables import now
 
 from .messaging_world import metadata
 

@@ -10,8 +10,8 @@ import pytest
 from prometheus_client import REGISTRY
 from sqlalchemy import select, update
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.tables import now
 from ingot_chassis.events.bus import HEADER_BYTES, Bus, BusUnavailable
 from ingot_chassis.events.consumers import Consumers
 from ingot_chassis.events.doctor import examine

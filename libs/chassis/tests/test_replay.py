@@ -5,8 +5,8 @@ from contextlib import AsyncExitStack
 import pytest
 from sqlalchemy import select
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.tables import now
 from ingot_chassis.events.bus import Bus
 from ingot_chassis.events.consumers import Consumers
 from ingot_chassis.events.relay import Relay

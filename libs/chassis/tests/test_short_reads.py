@@ -8,13 +8,14 @@ import pytest
 from sqlalchemy import Column, Integer, MetaData, String, Table, bindparam, func, literal, select
 from sqlalchemy.exc import OperationalError
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow
 from ingot_chassis.db.short_reads import MOST_TICKS, TICK
 from ingot_chassis.db.sqlite import LONGEST_VALUE
-from ingot_chassis.db.tables import UtcDateTime, now
+from ingot_chassis.db.tables import UtcDateTime
 from ingot_chassis.db.transaction import insert
 from ingot_chassis.testing.service import count_statements
 

@@ -15,11 +15,10 @@ from pathlib import Path
 import msgspec
 from sqlalchemy import func, select, update
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.outbox import event_type
-from ingot_chassis.db.tables import now
 from ingot_chassis.events.bus import Bus, BusUnavailable
-from ingot_chassis.events.envelope import Envelope, subject
+from ingot_chassis.events.envelope import Envelope, event_type, subject
 from ingot_chassis.security.principal import Principal
 from ingot_chassis.security.sealing import Seal
 from ingot_contracts.identity import User

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_hooks.store import claims
 from ingot_hooks.store.claims import ClaimLimits
 

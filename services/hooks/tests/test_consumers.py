@@ -7,7 +7,7 @@ import sys
 import msgspec
 import pytest
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.testing.service import envelope_of
 
 from .builders import hook, push

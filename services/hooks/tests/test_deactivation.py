@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_hooks.core.access import LOST_ORGANIZATION, LOST_REPOSITORY
 from ingot_hooks.core.deactivation import deactivation_reason
 from ingot_hooks.core.schedule import PAUSES, attempt_result

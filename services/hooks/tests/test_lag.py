@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from prometheus_client import REGISTRY
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_hooks.workers.lag import LagMonitor
 
 from .builders import push

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.testing.receiver import Answer
 from ingot_hooks.store import claims
 from ingot_hooks.workers.leases import LEASE_SECONDS, RENEW_SECONDS, Leases

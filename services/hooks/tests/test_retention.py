@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_hooks.workers.retention import Retention
 
 from .builders import push

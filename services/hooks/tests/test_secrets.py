@@ -7,7 +7,7 @@ import pytest
 from standardwebhooks import Webhook
 from standardwebhooks.webhooks import WebhookVerificationError
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.testing.receiver import Receiver
 from ingot_hooks.core.signing import standard_webhooks_key
 

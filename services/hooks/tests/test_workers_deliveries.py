@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 import pytest
 from standardwebhooks import Webhook
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.testing.receiver import Answer, Receiver
 from ingot_contracts.repos import AccessChanged
 from ingot_hooks.core.schedule import PAUSES

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.audit import delete_entries, list_entries
-from ingot_chassis.db.tables import now
 from ingot_chassis.security.principal import ANONYMOUS
 
 from .matrix import application, pgp_key, ssh_key

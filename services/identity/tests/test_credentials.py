@@ -6,7 +6,7 @@ import jwt
 import pytest
 from sqlalchemy import update
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_identity.store.tables import access_token
 
 PASSWORD = "correct horse"

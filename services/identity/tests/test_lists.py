@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import insert
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_identity.store.key_tables import gpg_key, ssh_key
 from ingot_identity.store.oauth2_tables import browser_session, oauth2_application, oauth2_grant
 from ingot_identity.store.tables import (

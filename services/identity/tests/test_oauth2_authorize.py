@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import update
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_identity.core import browser_sessions
 from ingot_identity.store.oauth2_tables import browser_session
 

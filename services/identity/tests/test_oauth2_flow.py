@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import update
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_contracts.identity import CredentialsRevoked
 from ingot_identity.core import oauth2_flow
 from ingot_identity.store.oauth2_tables import (

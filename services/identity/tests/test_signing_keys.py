@@ -3,7 +3,7 @@
 import pytest
 from cryptography.fernet import Fernet
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.settings import SettingsError
 from ingot_identity.store import signing_keys as store

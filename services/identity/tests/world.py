@@ -7,8 +7,8 @@ import httpx
 import msgspec
 from litestar import Litestar
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.tables import now
 from ingot_chassis.http.paging import Page
 from ingot_chassis.security.principal import ANONYMOUS, Principal, sign_principal
 from ingot_chassis.testing import service

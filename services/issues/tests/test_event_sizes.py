@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from sqlalchemy import insert, select, update
 
-from ingot_chassis.db.outbox import event_type
-from ingot_chassis.events.envelope import encode_row
+from ingot_chassis.events.envelope import event_type
+from ingot_chassis.events.relay import encode_row
 from ingot_contracts.identity import User
 from ingot_contracts.issues import Event, IssueChanged
 from ingot_contracts.limits import (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_contracts.identity import User
 from ingot_contracts.repos import NO_COMMIT
 from ingot_issues.core.merges import DELETE_HEAD_BRANCH

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_issues.workers.watchers import ENTRY_PEOPLE, LONGEST_SKEW, Watchers
 
 from .builders import APP, FORK

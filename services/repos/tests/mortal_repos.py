@@ -20,7 +20,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 from world import World
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.telemetry import configure_logging
 from ingot_chassis.testing.apps import keep_routes
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_repos.core.deletions import CONFIRMATION_TIME
 from ingot_repos.workers.maintenance import Maintenance
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from sqlalchemy import select, update
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.jobs.workers import Workers
 from ingot_repos.core.job_kinds import on_shard
 from ingot_repos.git.errors import StorageFull

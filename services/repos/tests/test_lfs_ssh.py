@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_repos.core.lfs_tokens import LIFETIME, LfsToken, issue
 
 from .lfs_client import FILE, ROOT, oid_of, path

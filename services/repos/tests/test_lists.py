@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.security.principal import Membership
 from ingot_repos.store import accounts
 

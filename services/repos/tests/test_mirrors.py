@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_repos.core.imports import REASON_TEXTS
 from ingot_repos.core.intervals import pause_after, read_interval
 from ingot_repos.workers.maintenance import FAILING, LAG, Maintenance

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from sqlalchemy import update
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.peers.http_client import Origin
 from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
 from ingot_repos.api import repositories

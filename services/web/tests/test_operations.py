@@ -4,10 +4,8 @@ import time
 
 import pytest
 
-from ingot_chassis.db.audit import AuditEntry
-from ingot_chassis.db.tables import now
-from ingot_chassis.events.replay import DeadLetteredEvent, Replayed
-from ingot_chassis.jobs.periodic import TaskReport
+from ingot_chassis.clock import now
+from ingot_chassis.operations import AuditEntry, DeadLetteredEvent, Replayed, TaskReport
 
 from .world import ANN, ROOT
 

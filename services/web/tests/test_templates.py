@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_web.core.templates import FOLDER, Templates, ago, size
 
 from .forge import HOME

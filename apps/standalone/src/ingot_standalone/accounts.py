@@ -7,8 +7,8 @@ from typing import NamedTuple
 from sqlalchemy.exc import DatabaseError
 
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.migrations import DatabaseNewer, pending
-from ingot_chassis.errors import ApiError, CannotStart
+from ingot_chassis.db.migrations import pending
+from ingot_chassis.errors import ApiError, CannotStart, DatabaseNewer
 from ingot_identity.app import SCRIPTS
 from ingot_identity.core import accounts
 from ingot_identity.core.passwords import Passwords

@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 from pathlib import Path
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.errors import CannotStart
 from ingot_repos.git.backups import UNFINISHED, FolderCopy, alone, name_of, newest
 from ingot_standalone.data_folder import DataFolder

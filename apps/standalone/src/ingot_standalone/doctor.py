@@ -5,9 +5,9 @@ from sqlalchemy.exc import DatabaseError
 
 import ingot_repos.settings
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.migrations import DatabaseNewer, pending
+from ingot_chassis.db.migrations import pending
 from ingot_chassis.db.tables import chassis_tables
-from ingot_chassis.errors import CannotStart
+from ingot_chassis.errors import CannotStart, DatabaseNewer
 from ingot_chassis.events.doctor import examine, examine_space
 from ingot_repos.core.storage_checks import examine_storage
 from ingot_repos.git.storage import Storage

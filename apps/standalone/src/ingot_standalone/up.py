@@ -13,8 +13,8 @@ from urllib.parse import quote
 from sqlalchemy.exc import DatabaseError
 
 from ingot_chassis.command import StartupSignals
-from ingot_chassis.db.migrations import DatabaseNewer, pending, upgrade
-from ingot_chassis.errors import CannotStart
+from ingot_chassis.db.migrations import pending, upgrade
+from ingot_chassis.errors import CannotStart, DatabaseNewer
 from ingot_chassis.events.bus import Bus
 from ingot_chassis.http.server import bound_socket, metrics_served, metrics_socket, serve_app
 from ingot_chassis.jobs.loops import running

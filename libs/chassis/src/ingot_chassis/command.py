@@ -11,16 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
 
-from ingot_chassis.db.migrations import DatabaseNewer, pending, upgrade
 from ingot_chassis.errors import CannotStart
-from ingot_chassis.events.doctor import examine
-from ingot_chassis.events.relay import send_again
-from ingot_chassis.events.replay import replay
 from ingot_chassis.http.server import bound_socket, metrics_served, metrics_socket, serve_app
 from ingot_chassis.security.keys import KeyUnreadable
-from ingot_chassis.service import ServiceParts
 from ingot_chassis.settings import ServiceSettings, SettingsError, load
 from ingot_chassis.telemetry import configure_logging, configure_tracing
 
@@ -30,7 +24,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _S = TypeVar("_S", bound=ServiceSettings)
-SCHEMA_POLL_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +68,7 @@ def run_command(main: Callable[[], Awaitable[None]]) -> None:
         uvloop.run(main())  # type: ignore[arg-type]
     except SettingsError as error:
         sys.exit(_print_errors(*error.lines))
-    except (CannotStart, DatabaseNewer, KeyUnreadable, OSError) as error:
+    except (CannotStart, KeyUnreadable, OSError) as error:
         sys.exit(_print_errors(str(error)))
     except (KeyboardInterrupt, asyncio.CancelledError):
         sys.exit(130)
@@ -104,6 +97,9 @@ def service_main(
     """
     import argparse
 
+    if scripts is not None:  # a service without a database starts in less time and memory without all that
+        from ingot_chassis import database_commands
+
     parser = argparse.ArgumentParser(prog=f"ingot-{service}")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("serve", help="answer HTTP, and run the background work unless settings say not to")
@@ -123,7 +119,7 @@ def service_main(
         configure_tracing(service, settings.otlp_endpoint)
         with StartupSignals().handled() as signals:
             if command == "migrate" and scripts is not None:
-                await _migrate(settings.database_url, scripts)
+                await database_commands.migrate(settings.database_url, scripts)
                 return
             if "run" in options:
                 await options.run(settings, options)
@@ -131,15 +127,15 @@ def service_main(
             settings.background = command == "work" or (settings.background and command == "serve")
             app = create_app(settings)
             if command == "replay":
-                await _replay(app)
+                await database_commands.replay_events(app)
                 return
             if command == "doctor":
-                await _examine(app, scripts, repair=options.repair)
+                await database_commands.report_findings(app, scripts, repair=options.repair)
                 return
             listener = bound_socket(settings.host, settings.port)
             async with metrics_served(metrics_socket(settings, listener), public_url=settings.public_url):
                 if scripts is not None:
-                    await _wait_for_schema(settings.database_url, scripts)
+                    await database_commands.wait_for_schema(settings.database_url, scripts)
                 signals.hand_over()
                 await serve_app(
                     HealthOnly(app) if command == "work" else app,
@@ -181,66 +177,3 @@ class HealthOnly:
         if scope["type"] == "http" and scope["path"] not in self.ROUTES:
             scope = {**scope, "path": "/", "raw_path": b"/"}
         await self._app(scope, receive, send)
-
-
-async def _migrate(url: str, scripts: Path) -> None:
-    """Raises CannotStart when the database cannot be used, DatabaseNewer."""
-    try:
-        await upgrade(url, scripts)
-    except (OSError, SQLAlchemyError) as error:
-        raise CannotStart(f"cannot use the database: {_first_line(error)}") from error
-
-
-async def _replay(app: Any) -> None:
-    """Raises CannotStart when the database cannot be used, or events stay dead-lettered."""
-    parts: ServiceParts = app.state.parts
-    async with app.lifespan():
-        if parts.consumers is None:
-            raise CannotStart(f"{parts.name} consumes no events")
-        try:
-            applied, left = await replay(parts.require_database(), parts.consumers)
-            again = await send_again(parts.require_database())
-        except (OSError, SQLAlchemyError) as error:
-            raise CannotStart(f"cannot use the database: {_first_line(error)}") from error
-    if again:
-        print(f"{again} given to the relay again")  # noqa: T201 - this is what the operator asked for
-    print(f"{applied} applied, {left} left")  # noqa: T201 - this is what the operator asked for
-    if left:
-        raise CannotStart("events stay dead-lettered; the log says why")
-
-
-async def _examine(app: Any, scripts: Path | None, *, repair: bool) -> None:
-    """Raises CannotStart when the database cannot be used, or something is wrong; DatabaseNewer."""
-    parts: ServiceParts = app.state.parts
-    async with app.lifespan():
-        try:
-            if scripts is not None and await pending(parts.settings.database_url, scripts):
-                raise CannotStart(
-                    f"the database of {parts.name} is older than this release; run `ingot-{parts.name} migrate`"
-                )
-            findings = await examine(parts.name, parts.require_database())
-            for examination in parts.examinations:
-                findings += await examination(repair)
-        except (OSError, SQLAlchemyError) as error:
-            raise CannotStart(f"cannot use the database: {_first_line(error)}") from error
-    for line in findings or [f"{parts.name}: nothing is wrong"]:
-        print(line)  # noqa: T201 - this is what the operator asked for
-    if findings:
-        raise CannotStart(f"{parts.name} needs attention; docs/runbook.md says more")
-
-
-async def _wait_for_schema(url: str, scripts: Path) -> None:
-    """Wait for the database, and for the migration of this release. Raises DatabaseNewer."""
-    while True:
-        try:
-            if not await pending(url, scripts):
-                return
-            log.warning("the database is older than this release; waiting for `migrate`")
-        except (OSError, SQLAlchemyError) as error:
-            log.warning("the database does not answer; waiting", error=_first_line(error))
-        await asyncio.sleep(SCHEMA_POLL_SECONDS)
-
-
-def _first_line(error: Exception) -> str:
-    """The first line; SQLAlchemy adds the statement and a link."""
-    return str(getattr(error, "orig", None) or error).split("\n", 1)[0]

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+UNEXPECTED = "Something went wrong here; the log has the details."
+
 
 class FieldError(msgspec.Struct, frozen=True):
     """One thing that is wrong with one field: ``code`` for programs, ``message`` for people."""
@@ -126,6 +128,14 @@ class Unavailable(ApiError):
         super().__init__(message, headers={"Retry-After": str(retry_after)})
 
 
+class DatabaseUnavailable(Unavailable):
+    """The database does not answer; try again. ``reason`` is for the log."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("the database does not answer", retry_after=2)
+        self.reason = reason
+
+
 class InsufficientStorage(ApiError):
     """There is no room to store that; an administrator has to make some."""
 
@@ -140,3 +150,7 @@ class GatewayTimeout(ApiError):
 
 class CannotStart(Exception):
     """One line that tells an operator what to do; the process ends with code 2."""
+
+
+class DatabaseNewer(CannotStart):
+    """The database was written by a newer release than this one."""

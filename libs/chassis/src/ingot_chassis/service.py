@@ -4,15 +4,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
-from sqlalchemy import MetaData
-from sqlalchemy.exc import SQLAlchemyError
-
-from ingot_chassis.db import audit
-from ingot_chassis.db.database import Database
 from ingot_chassis.events.bus import Bus
-from ingot_chassis.events.consumers import Consumers, Subscriptions
-from ingot_chassis.events.relay import Relay
 from ingot_chassis.jobs.loops import Loop
 from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
 from ingot_chassis.peers.http_client import Origin
@@ -20,6 +14,12 @@ from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import Jwks, SigningKey
 from ingot_chassis.security.principal import FetchKeys, PrincipalVerifier, ServiceIdentity, ServiceVerifier
 from ingot_chassis.settings import ServiceSettings, SettingsError
+
+if TYPE_CHECKING:
+    from sqlalchemy import MetaData
+
+    from ingot_chassis.db.database import Database
+    from ingot_chassis.events.consumers import Consumers, Subscriptions
 
 Examination = Callable[[bool], Awaitable[list[str]]]
 """What is wrong with what a service holds, in lines for an operator; it is told whether to repair what it can."""
@@ -41,7 +41,7 @@ class ServiceParts:
     principal_verifier: PrincipalVerifier
     service_verifier: ServiceVerifier
     bus: Bus
-    database: Database | None = None
+    database: "Database | None" = None
     owns_bus: bool = True
     peers: Peers = field(default_factory=Peers)
     start: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
@@ -51,10 +51,12 @@ class ServiceParts:
     checks: list[ReadinessCheck] = field(default_factory=list)
     examinations: list[Examination] = field(default_factory=list)
     close: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
-    consumers: Consumers | None = None
+    consumers: "Consumers | None" = None
 
-    def subscribe(self, subscriptions: Subscriptions) -> None:
+    def subscribe(self, subscriptions: "Subscriptions") -> None:
         """Apply events of other services, as background work; for a service with a database."""
+        from ingot_chassis.events.consumers import Consumers
+
         self.consumers = Consumers(self.name, self.require_database(), self.bus, subscriptions)
         self.loops += self.consumers.loops()
         self.tasks.append(
@@ -65,7 +67,7 @@ class ServiceParts:
         """The background work: ``loops``, and one loop for each of ``tasks``."""
         return [*self.loops, *((task.name, task.run) for task in self.tasks)]
 
-    def require_database(self) -> Database:
+    def require_database(self) -> "Database":
         """The database of a service that has one."""
         if self.database is None:
             raise LookupError(f"{self.name} has no database")
@@ -76,11 +78,11 @@ def assemble(
     name: str,
     settings: ServiceSettings,
     *,
-    metadata: MetaData | None = None,
+    metadata: "MetaData | None" = None,
     urls: Mapping[str, str] | None = None,
     peers: Peers | None = None,
     bus: Bus | None = None,
-    subscriptions: Subscriptions | None = None,
+    subscriptions: "Subscriptions | None" = None,
     fetch_keys: FetchKeys | None = None,
 ) -> ServiceParts:
     """The parts of the service ``name``: database and relay if it has tables, peers at ``urls`` unless given.
@@ -108,22 +110,33 @@ def assemble(
         owns_bus=bus is None,
     )
     if metadata is not None:
-        try:
-            parts.database = Database(settings.database_url, metadata, pool=settings.database_pool)
-        except (SQLAlchemyError, ImportError, TypeError) as error:
-            reason = str(error).split("\n", 1)[0]
-            raise SettingsError([f"INGOT_{name.upper()}_DATABASE_URL cannot be used: {reason}"]) from error
-        relay = Relay(name, parts.database, parts.bus)
-        parts.loops.append((f"{name} relay", relay.run))
-        parts.tasks.append(PeriodicTask(f"{name}_forget_sent_events", CLEANUP, relay.forget_old))
-        if audit.TABLE in metadata.tables:
-            delete_old = partial(
-                audit.delete_entries, parts.database, older_than=timedelta(days=settings.audit_days)
-            )
-            parts.tasks.append(PeriodicTask(f"{name}_delete_old_audit_entries", CLEANUP, delete_old))
+        _add_database(parts, metadata)
         if subscriptions:
             parts.subscribe(subscriptions)
     return parts
+
+
+def _add_database(parts: ServiceParts, metadata: "MetaData") -> None:
+    """The database of ``metadata``, and the background work that its tables need. Raises SettingsError."""
+    # Imported here: a service without a database starts in less time and memory without all that.
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from ingot_chassis.db import audit
+    from ingot_chassis.db.database import Database
+    from ingot_chassis.events.relay import Relay
+
+    name, settings = parts.name, parts.settings
+    try:
+        database = parts.database = Database(settings.database_url, metadata, pool=settings.database_pool)
+    except (SQLAlchemyError, ImportError, TypeError) as error:
+        reason = str(error).split("\n", 1)[0]
+        raise SettingsError([f"INGOT_{name.upper()}_DATABASE_URL cannot be used: {reason}"]) from error
+    relay = Relay(name, database, parts.bus)
+    parts.loops.append((f"{name} relay", relay.run))
+    parts.tasks.append(PeriodicTask(f"{name}_forget_sent_events", CLEANUP, relay.forget_old))
+    if audit.TABLE in metadata.tables:
+        delete_old = partial(audit.delete_entries, database, older_than=timedelta(days=settings.audit_days))
+        parts.tasks.append(PeriodicTask(f"{name}_delete_old_audit_entries", CLEANUP, delete_old))
 
 
 def origins(settings: ServiceSettings, urls: Mapping[str, str]) -> dict[str, Origin]:

@@ -12,9 +12,8 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
-from ingot_chassis.db.outbox import event_type
 from ingot_chassis.errors import NotFound, Unauthenticated, Unavailable
-from ingot_chassis.events.envelope import Envelope, decode_envelope, decode_event
+from ingot_chassis.events.envelope import Envelope, decode_envelope, decode_event, event_type
 from ingot_chassis.security.grants import GrantCache
 from ingot_contracts.identity import (
     Authenticated,

@@ -4,9 +4,8 @@ from pathlib import Path
 
 from litestar import Litestar, Router
 
-from ingot_chassis.db.outbox import event_type
 from ingot_chassis.events.bus import Bus
-from ingot_chassis.events.envelope import decode_envelope, subject
+from ingot_chassis.events.envelope import decode_envelope, event_type, subject
 from ingot_chassis.http.app import service_app
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.jobs.loops import Loop

@@ -10,10 +10,9 @@ from pathlib import Path
 from litestar import Litestar, Router
 
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.outbox import event_type
 from ingot_chassis.events.bus import Bus
 from ingot_chassis.events.doctor import examine_space
-from ingot_chassis.events.envelope import subject
+from ingot_chassis.events.envelope import event_type, subject
 from ingot_chassis.http.app import service_app
 from ingot_chassis.http.concurrency import ConcurrencyLimiter
 from ingot_chassis.jobs.jobs import Jobs

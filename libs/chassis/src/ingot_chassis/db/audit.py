@@ -5,7 +5,7 @@ secret: callers name things, never their contents. A service that keeps a log ad
 """
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -13,18 +13,19 @@ import msgspec
 import structlog
 from sqlalchemy import BigInteger, Column, Index, MetaData, String, Table, Text, bindparam, delete, select
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedWrite
 from ingot_chassis.db.rows import TypedRow, fetch_all
-from ingot_chassis.db.tables import UtcDateTime, now
+from ingot_chassis.db.tables import UtcDateTime
 from ingot_chassis.db.transaction import Tx
+from ingot_chassis.operations import AuditEntry, Detail
 from ingot_chassis.telemetry import request_id
 
 log = structlog.get_logger()
 
 TABLE = "audit_entry"
-Detail = str | int | bool | Sequence[str]
 
 
 class Actor(NamedTuple):
@@ -35,27 +36,6 @@ class Actor(NamedTuple):
     via: str = ""
     sudo_by: str = ""
     address: str = ""
-
-
-class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What was done. Ids are in the order of time, over all services.
-
-    `subject` is what it was done to, such as `user ann`. `sudo_by` is the administrator who
-    acted as `actor`. `via` is how they came: basic, session, token, ssh, or empty.
-    """
-
-    id: str
-    created_at: datetime
-    service: str
-    action: str
-    subject: str
-    details: dict[str, Detail]
-    actor_id: int
-    actor: str
-    sudo_by: str
-    via: str
-    address: str
-    request_id: str
 
 
 class AuditRow(TypedRow):

@@ -122,6 +122,11 @@ class Database:
             )
             yield bool(row.scalar())
 
+    async def ping(self) -> None:
+        """Ask the database for an answer; whatever the driver raises when there is none."""
+        async with self.read() as db:
+            await db.execute(text("SELECT 1"))
+
     async def close(self) -> None:
         if self.short_reads is not None:
             self.short_reads.close()

@@ -12,13 +12,11 @@ import structlog
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from ingot_chassis.errors import DatabaseNewer
+
 log = structlog.get_logger()
 
 LOCK_KEY = 1229866837
-
-
-class DatabaseNewer(Exception):
-    """The database was written by a newer release than this one."""
 
 
 def revisions(scripts: Path) -> Sequence[str]:

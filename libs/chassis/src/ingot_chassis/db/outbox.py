@@ -6,19 +6,12 @@ from typing import Any
 import msgspec
 from sqlalchemy import Table, bindparam
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.prepared import PreparedWrite
-from ingot_chassis.db.tables import now
+from ingot_chassis.events.envelope import event_type
 from ingot_chassis.telemetry import trace_context
 
 _encoder = msgspec.json.Encoder()
-
-
-def event_type(cls: type[msgspec.Struct]) -> str:
-    """The type of an event class: its tag."""
-    tag = cls.__struct_config__.tag
-    if not isinstance(tag, str):
-        raise TypeError(f"{cls.__name__} has no string tag")
-    return tag
 
 
 def new_event_row(event: msgspec.Struct, key: str) -> dict[str, Any]:

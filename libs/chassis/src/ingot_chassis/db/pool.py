@@ -18,22 +18,13 @@ from ingot_chassis.db.driver import (
     as_sqlalchemy_error,
     is_away,
 )
-from ingot_chassis.errors import Unavailable
+from ingot_chassis.errors import DatabaseUnavailable, Unavailable
 
 WAIT_SECONDS = 60.0
 """How long a request waits for a connection."""
-RETRY_SECONDS = 2
 AWAY_SECONDS = 10.0
 """How long requests wait for a database that went away; it may be restarting."""
 AWAY_PAUSE = 0.1
-
-
-class DatabaseUnavailable(Unavailable):
-    """The database does not answer; try again. ``reason`` is for the log."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__("the database does not answer", retry_after=RETRY_SECONDS)
-        self.reason = reason
 
 
 class PooledConnection:

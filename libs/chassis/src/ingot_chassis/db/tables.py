@@ -55,11 +55,6 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-def now() -> datetime:
-    """The present time; whole microseconds, UTC."""
-    return datetime.now(UTC)
-
-
 def chassis_tables(metadata: MetaData) -> None:
     """Add the chassis' tables to ``metadata``."""
     Table(

@@ -25,18 +25,17 @@ from prometheus_client import Counter
 from sqlalchemy import String, Table, bindparam, delete, select, true, update
 from sqlalchemy.dialects import postgresql
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import each_of
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import is_away, is_full
-from ingot_chassis.db.outbox import event_type
-from ingot_chassis.db.pool import DatabaseUnavailable
 from ingot_chassis.db.prepared import PreparedWrite
 from ingot_chassis.db.rows import TypedRow
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import DatabaseUnavailable
 from ingot_chassis.events.backlog import Backlog, Delivery
 from ingot_chassis.events.bus import FETCH_SECONDS, Bus
-from ingot_chassis.events.envelope import Envelope, decode_envelope, decode_event, subject
+from ingot_chassis.events.envelope import Envelope, decode_envelope, decode_event, event_type, subject
 from ingot_chassis.events.relay import KEEP
 from ingot_chassis.jobs.loops import Loop
 from ingot_chassis.telemetry import continue_span

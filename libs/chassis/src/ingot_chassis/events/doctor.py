@@ -6,9 +6,9 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.rows import TypedRow, fetch_all
-from ingot_chassis.db.tables import now
 from ingot_chassis.jobs.jobs import JobState
 
 LATE = timedelta(minutes=1)

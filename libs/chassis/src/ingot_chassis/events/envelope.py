@@ -1,4 +1,4 @@
-"""Events on their way: the envelope on the wire and the outbox row that becomes one.
+"""Events on their way: the envelope on the wire.
 
 An event is a frozen struct of the contracts whose tag is its type, such as ``identity.user.created.v1``;
 it is published on the subject ``ingot.<type>``, in the stream of the service that the type starts with.
@@ -9,22 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from ingot_chassis.db.rows import TypedRow
-
 _E = TypeVar("_E", bound=msgspec.Struct)
-_encoder = msgspec.json.Encoder()
-
-
-class EventRow(TypedRow):
-    """A row of the outbox. ``payload`` is None for a tombstone."""
-
-    seq: int
-    id: str
-    type: str
-    key: str
-    payload: bytes | None
-    traceparent: str | None
-    created_at: datetime
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +28,14 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     is_tombstone: bool = False
 
 
+def event_type(cls: type[msgspec.Struct]) -> str:
+    """The type of an event class: its tag."""
+    tag = cls.__struct_config__.tag
+    if not isinstance(tag, str):
+        raise TypeError(f"{cls.__name__} has no string tag")
+    return tag
+
+
 def subject(type_: str) -> str:
     """The subject that events of ``type_`` are published on."""
     return f"ingot.{type_}"
@@ -51,22 +44,6 @@ def subject(type_: str) -> str:
 def stream_of(service: str) -> str:
     """The name of the stream that holds the events of ``service``."""
     return f"INGOT_{service.upper()}"
-
-
-def encode_row(row: EventRow) -> bytes:
-    """The envelope of an outbox row, encoded: a tombstone if the row has no payload."""
-    return _encoder.encode(
-        Envelope(
-            id=row.id,
-            type=row.type,
-            key=row.key,
-            seq=row.seq,
-            occurred_at=row.created_at,
-            data=msgspec.Raw(b"null" if row.payload is None else row.payload),
-            traceparent=row.traceparent,
-            is_tombstone=row.payload is None,
-        )
-    )
 
 
 def decode_envelope(body: bytes) -> Envelope:

@@ -10,20 +10,22 @@ row keeps the event, and a metric says so until somebody acts (``doctor``, docs/
 import asyncio
 import time
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+import msgspec
 import structlog
 from opentelemetry.trace import SpanKind
 from prometheus_client import Counter, Gauge
 from sqlalchemy import Integer, Table, bindparam, case, delete, func, select, update
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
-from ingot_chassis.db.tables import now
+from ingot_chassis.db.rows import TypedRow
 from ingot_chassis.db.transaction import insert
 from ingot_chassis.events.bus import Bus, BusUnavailable
-from ingot_chassis.events.envelope import EventRow, encode_row, stream_of, subject
+from ingot_chassis.events.envelope import Envelope, stream_of, subject
 from ingot_chassis.jobs.loops import wait_for
 from ingot_chassis.telemetry import start_span
 
@@ -45,10 +47,41 @@ AGE = Gauge("ingot_outbox_oldest_seconds", "Age of the oldest event that is not 
 DEAD_LETTERED = Gauge("ingot_outbox_dead_lettered", "Events that are too large to be sent", ["service"])
 
 
+_encoder = msgspec.json.Encoder()
+
+
+class EventRow(TypedRow):
+    """A row of the outbox. ``payload`` is None for a tombstone."""
+
+    seq: int
+    id: str
+    type: str
+    key: str
+    payload: bytes | None
+    traceparent: str | None
+    created_at: datetime
+
+
 class OutboxRow(EventRow):
     """An event to be sent. ``size`` is that of its payload, in bytes, also where the payload is left out."""
 
     size: int
+
+
+def encode_row(row: EventRow) -> bytes:
+    """The envelope of an outbox row, encoded: a tombstone if the row has no payload."""
+    return _encoder.encode(
+        Envelope(
+            id=row.id,
+            type=row.type,
+            key=row.key,
+            seq=row.seq,
+            occurred_at=row.created_at,
+            data=msgspec.Raw(b"null" if row.payload is None else row.payload),
+            traceparent=row.traceparent,
+            is_tombstone=row.payload is None,
+        )
+    )
 
 
 class Relay:

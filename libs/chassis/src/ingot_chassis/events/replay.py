@@ -5,7 +5,6 @@ What was too large for the relay to send is given to the relay once more (``rela
 
 from datetime import datetime
 
-import msgspec
 import structlog
 from sqlalchemy import func, select
 
@@ -13,27 +12,9 @@ from ingot_chassis.db.database import Database
 from ingot_chassis.db.rows import TypedRow, fetch_all
 from ingot_chassis.events.consumers import Consumers
 from ingot_chassis.events.envelope import decode_envelope
+from ingot_chassis.operations import DeadLetteredEvent
 
 log = structlog.get_logger()
-
-
-class DeadLetteredEvent(msgspec.Struct, frozen=True):
-    """An event that was given up. ``error`` says why it was not applied; ``size`` are its bytes if it was too large to be sent."""
-
-    id: str
-    type: str
-    key: str
-    at: datetime
-    error: str = ""
-    size: int = 0
-
-
-class Replayed(msgspec.Struct, frozen=True):
-    """How many events were applied, how many stay dead-lettered, and how many the relay has again."""
-
-    applied: int
-    left: int
-    sent_again: int
 
 
 class _UnappliedRow(TypedRow):

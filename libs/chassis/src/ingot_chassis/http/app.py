@@ -9,21 +9,14 @@ from litestar.datastructures import State
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 
-from ingot_chassis.db import audit
 from ingot_chassis.http import litestar_guards, litestar_routes, policy
-from ingot_chassis.http.audit import list_audit_entries
 from ingot_chassis.http.error_responses import Translations, exception_handlers
 from ingot_chassis.http.health import livez, metrics, readyz
 from ingot_chassis.http.methods import RouteMethods
 from ingot_chassis.http.middleware import RequestTelemetry
 from ingot_chassis.http.openapi import openapi_document
 from ingot_chassis.http.request import ApiRequest
-from ingot_chassis.http.tasks import (
-    list_dead_lettered_events,
-    list_tasks,
-    replay_dead_lettered_events,
-    run_task,
-)
+from ingot_chassis.http.tasks import list_tasks, run_task
 from ingot_chassis.jobs.loops import running
 from ingot_chassis.service import ServiceParts
 
@@ -45,18 +38,21 @@ def service_app(
 
     ``error_pages`` are handlers of errors in place of those that answer with the error object.
     """
-    tables = parts.database.metadata.tables if parts.database else {}
-    optional = [
-        *([metrics] if parts.settings.metrics_public else []),
-        *([list_audit_entries] if audit.TABLE in tables else []),
-        *([list_dead_lettered_events, replay_dead_lettered_events] if tables else []),
-    ]
+    optional = [metrics] if parts.settings.metrics_public else []
+    meanings = {**(translations or {})}
+    if parts.database is not None:
+        # Imported here: a service without a database starts in less time and memory without all that.
+        from ingot_chassis.http.database_errors import DATABASE_ERRORS
+        from ingot_chassis.http.database_routes import database_routes
+
+        optional += database_routes(parts.database)
+        meanings = {**DATABASE_ERRORS, **meanings}
     app = Litestar(
         route_handlers=[*routes, livez, readyz, *optional, openapi_document, list_tasks, run_task],
         request_class=request_class,
         guards=[policy.enforce],
         exception_handlers={
-            **exception_handlers(parts.name, parts.settings.public_url, translations or {}),
+            **exception_handlers(parts.name, parts.settings.public_url, meanings),
             **(error_pages or {}),
         },
         lifespan=[_lifespan],

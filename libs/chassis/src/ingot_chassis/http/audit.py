@@ -2,15 +2,16 @@
 
 from litestar import get
 
-from ingot_chassis.db.audit import AuditEntry, list_entries
+from ingot_chassis.db.audit import list_entries
+from ingot_chassis.http.database_request import DatabaseRequest
 from ingot_chassis.http.paging import MAX_LIMIT
 from ingot_chassis.http.policy import services
-from ingot_chassis.http.request import ApiRequest
+from ingot_chassis.operations import AuditEntry
 
 
 @get("/internal/audit", policy=services("gateway", "web"), include_in_schema=False)
 async def list_audit_entries(
-    request: ApiRequest, limit: int = MAX_LIMIT, before: str = "", actor: str = "", action: str = ""
+    request: DatabaseRequest, limit: int = MAX_LIMIT, before: str = "", actor: str = "", action: str = ""
 ) -> list[AuditEntry]:
     """The newest entries of this service, as ``db.audit.list_entries`` has them."""
     service: str = request.app.state.parts.name

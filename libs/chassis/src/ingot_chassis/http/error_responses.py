@@ -14,11 +14,8 @@ from litestar.exceptions import (
     NotFoundException,
     ValidationException,
 )
-from sqlalchemy.exc import DBAPIError
 
-from ingot_chassis.db.driver import is_away, is_full
-from ingot_chassis.db.pool import DatabaseUnavailable
-from ingot_chassis.errors import ApiError, ErrorObject, FieldError, InsufficientStorage
+from ingot_chassis.errors import UNEXPECTED, ApiError, DatabaseUnavailable, ErrorObject, FieldError
 from ingot_chassis.http.methods import allowed, is_internal
 
 log = structlog.get_logger()
@@ -26,13 +23,12 @@ log = structlog.get_logger()
 NO_OPERATION = "no such operation"
 """Of a path that no route has. What a route does not find, or does not show, is "Not found."."""
 LONGEST_MESSAGE = 300
-UNEXPECTED = "Something went wrong here; the log has the details."
 _PATH = re.compile(r"\s*- at `\$?\.?([^`]*)`\s*$")
 _WRONG_TYPE = re.compile(r"^Expected `[^`]+`, got ")
 
 
 Translations = Mapping[type[Exception], Callable[[Exception], ApiError]]
-"""What failures below the handlers mean to a caller. They are logged as errors, whatever is answered."""
+"""What failures below the handlers mean to a caller. They are logged as errors, unless the database is away."""
 
 
 def exception_handlers(service: str, public_url: str, translations: Translations) -> dict[Any, Any]:
@@ -77,7 +73,7 @@ def exception_handlers(service: str, public_url: str, translations: Translations
     return {
         ApiError: api_error,
         OverflowError: out_of_range,
-        **dict.fromkeys((DBAPIError, *translations), _failing(service, translations, api_error)),
+        **dict.fromkeys(translations, _failing(service, translations, api_error)),
         ValidationException: validation,
         **_routing_handlers(answer),
         ClientException: http,
@@ -114,18 +110,12 @@ def _summary(errors: list[FieldError]) -> str:
 
 def _failing(service: str, translations: Translations, render: Callable[..., Response[bytes]]) -> Any:
     def failure(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-        if is_away(error):
-            return render(request, DatabaseUnavailable(repr(error.orig)))
-        log.error("request failed", service=service, path=request.scope["path"], exc_info=error)
-        return render(request, _meaning(error, translations))
+        meaning = next(translations[kind](error) for kind in type(error).__mro__ if kind in translations)
+        if not isinstance(meaning, DatabaseUnavailable):
+            log.error("request failed", service=service, path=request.scope["path"], exc_info=error)
+        return render(request, meaning)
 
     return failure
-
-
-def _meaning(error: Exception, translations: Translations) -> ApiError:
-    if isinstance(error, DBAPIError):
-        return InsufficientStorage() if is_full(error) else ApiError(UNEXPECTED)
-    return next(translations[kind](error) for kind in type(error).__mro__ if kind in translations)
 
 
 def _field_error(item: dict[str, Any]) -> FieldError:

@@ -4,7 +4,6 @@ from litestar import Response, get
 from litestar.datastructures import State
 from litestar.types import Receive, Scope, Send
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
-from sqlalchemy import text
 
 from ingot_chassis.http import policy
 from ingot_chassis.service import ServiceParts
@@ -23,8 +22,7 @@ async def readyz(state: State) -> Response[str]:
     problems = []
     if parts.database is not None:
         try:
-            async with parts.database.read() as db:
-                await db.execute(text("SELECT 1"))
+            await parts.database.ping()
         except Exception as error:  # noqa: BLE001 - whatever the driver raises means not ready
             problems.append(f"database: {type(error).__name__}")
     problems += [problem for check in parts.checks if (problem := await check())]

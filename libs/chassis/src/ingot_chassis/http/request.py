@@ -1,4 +1,4 @@
-"""Requests as services read them: JSON or form bodies into plain values, the caller, the database.
+"""Requests as services read them: JSON or form bodies into plain values, and the caller.
 
 Keys match without regard to case, null is absent, an empty body is ``{}`` and a form counts like JSON. Clients send
 what they leave open as an empty string: that is absent in the query, and in fields of a body that take fixed values.
@@ -16,14 +16,10 @@ from litestar.connection.base import empty_receive, empty_send
 from litestar.exceptions import InternalServerException
 from litestar.types import Receive, Scope, Send
 
-from ingot_chassis.db.audit import Actor, Detail, add_entry
-from ingot_chassis.db.database import Database
-from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import ApiError, BadRequest, Invalid, Moved
 from ingot_chassis.http.paging import Page, page_headers
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.principal import PRINCIPAL_HEADER, Principal
-from ingot_chassis.telemetry import client_address
 
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 """NUL and lone surrogates."""
@@ -62,10 +58,6 @@ class ApiRequest(Request[Any, Any, Any]):
         return self.headers.get(PRINCIPAL_HEADER, "")
 
     @property
-    def db(self) -> Database:
-        return self.app.state.database  # type: ignore[no-any-return]
-
-    @property
     def peers(self) -> Peers:
         return self.app.state.peers  # type: ignore[no-any-return]
 
@@ -91,12 +83,6 @@ class ApiRequest(Request[Any, Any, Any]):
         query = self.scope["query_string"].decode("latin-1")
         location = urlsplit(self.public_url).path.rstrip("/") + quote("/".join(path))
         return Moved(f"{location}?{query}" if query else location, method=self.scope["method"])
-
-    async def audit(self, tx: Tx, action: str, subject: str, **details: Detail) -> None:
-        """Note in the audit log that the caller did ``action`` to ``subject``, if ``tx`` commits. Never a secret."""
-        caller = self.principal
-        actor = Actor(caller.id, caller.name, caller.via, caller.sudo_by, client_address())
-        await add_entry(tx, actor, action, subject, details)
 
     async def stream(self) -> AsyncGenerator[bytes, None]:
         """The body in parts. Raises BadRequest when the client leaves before its end, which is no failure of ours."""

@@ -28,12 +28,13 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow, fetch_all
-from ingot_chassis.db.tables import BigId, UtcDateTime, now
+from ingot_chassis.db.tables import BigId, UtcDateTime
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.telemetry import trace_context
 

@@ -8,22 +8,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
-import msgspec
-
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
+from ingot_chassis.operations import TaskReport
 
 CLEANUP = timedelta(hours=1)
 """From one deletion of rows that are too old to the next."""
-
-
-class TaskReport(msgspec.Struct, frozen=True):
-    """A task as one process sees it. ``seconds`` lie between two runs; ``runs`` count from the start of the process."""
-
-    name: str
-    seconds: int
-    runs: int
-    last_at: datetime | None
-    next_at: datetime | None
 
 
 class PeriodicTask:

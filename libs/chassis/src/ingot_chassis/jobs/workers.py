@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 import structlog
 from prometheus_client import Counter, Gauge
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import is_away, is_full
-from ingot_chassis.db.tables import now
 from ingot_chassis.errors import InsufficientStorage, Unavailable
 from ingot_chassis.jobs.jobs import Job, Jobs, LeaseLost
 from ingot_chassis.jobs.loops import Loop, wait_for

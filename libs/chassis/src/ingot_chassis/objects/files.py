@@ -11,9 +11,9 @@ from datetime import timedelta
 import msgspec
 import structlog
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.tables import now
 from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.jobs.jobs import Job
 from ingot_chassis.jobs.workers import Work

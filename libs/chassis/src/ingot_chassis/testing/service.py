@@ -12,11 +12,10 @@ import msgspec
 import uvicorn
 from sqlalchemy import event
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.outbox import event_type
-from ingot_chassis.db.tables import now
 from ingot_chassis.events.consumers import Consumers
-from ingot_chassis.events.envelope import Envelope
+from ingot_chassis.events.envelope import Envelope, event_type
 from ingot_chassis.security.keys import Jwks, SigningKey
 from ingot_chassis.security.principal import (
     PRINCIPAL_HEADER,

@@ -5,9 +5,9 @@ from urllib.parse import urlencode
 
 from litestar import Response, get
 
-from ingot_chassis.db.audit import AuditEntry
 from ingot_chassis.errors import Invalid
 from ingot_chassis.http.policy import admin
+from ingot_chassis.operations import AuditEntry
 from ingot_gateway.api.request import GatewayRequest
 from ingot_gateway.clients.audit import SERVICES
 

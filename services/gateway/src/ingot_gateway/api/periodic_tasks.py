@@ -7,7 +7,7 @@ import msgspec
 from litestar import Response, get, post
 
 from ingot_chassis.http.policy import admin
-from ingot_chassis.jobs.periodic import TaskReport
+from ingot_chassis.operations import TaskReport
 from ingot_gateway.api.request import GatewayRequest
 from ingot_gateway.clients.tasks import SERVICES
 

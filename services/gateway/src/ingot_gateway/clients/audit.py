@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
-from ingot_chassis.db.audit import AuditEntry
+from ingot_chassis.operations import AuditEntry
 from ingot_chassis.peers.peers import Peers
 
 SERVICES = ("hooks", "identity", "repos")

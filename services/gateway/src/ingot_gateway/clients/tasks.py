@@ -1,7 +1,7 @@
 """Requests to every service for its periodic tasks."""
 
 from ingot_chassis.errors import NotFound
-from ingot_chassis.jobs.periodic import TaskReport
+from ingot_chassis.operations import TaskReport
 from ingot_chassis.peers.peers import Peers
 
 SERVICES = ("hooks", "identity", "issues", "repos")

@@ -15,10 +15,10 @@ from litestar import Response, delete, get, patch, post
 from litestar.params import QueryParameter
 from msgspec import UNSET, UnsetType
 
-from ingot_chassis.db.audit import Detail
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_chassis.http.patch import set_fields
+from ingot_chassis.operations import Detail
 from ingot_contracts.identity import Account
 from ingot_contracts.limits import Description, Name
 from ingot_contracts.repos import NO_COMMIT, Repository

@@ -1,7 +1,7 @@
 """The request class of hooks: what handlers reach through their request."""
 
 from ingot_chassis.errors import NotFound
-from ingot_chassis.http.request import ApiRequest
+from ingot_chassis.http.database_request import DatabaseRequest
 from ingot_contracts.identity import Account
 from ingot_contracts.repos import Repository
 from ingot_hooks.components import Components
@@ -10,7 +10,7 @@ from ingot_hooks.store import hooks as store
 from ingot_hooks.store.hooks import HookRow, Owner
 
 
-class HooksRequest(ApiRequest):
+class HooksRequest(DatabaseRequest):
     """A request to hooks."""
 
     @property

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid, NotFound
 from ingot_chassis.security.principal import Principal

@@ -23,11 +23,12 @@ from sqlalchemy import (
     update,
 )
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow, fetch_all
-from ingot_chassis.db.tables import UtcDateTime, now
+from ingot_chassis.db.tables import UtcDateTime
 from ingot_hooks.store.deliveries import CURRENT_ENDPOINT, PENDING, UNDER_WAY, DeliveryRow
 from ingot_hooks.store.tables import DeliveryState, delivery, hook
 

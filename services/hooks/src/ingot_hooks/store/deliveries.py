@@ -8,10 +8,10 @@ from sqlalchemy import ColumnElement, bindparam, func, literal_column, select, t
 from sqlalchemy import delete as delete_from
 from sqlalchemy.dialects import postgresql
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedWrite
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_first, fetch_page
-from ingot_chassis.db.tables import now
 from ingot_hooks.store.tables import FINAL_STATES, DeliveryState, delivery, hook
 
 # Written out, not bound: a database uses a partial index only for a condition that it can read.

@@ -19,11 +19,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_count, fetch_first, fetch_page
-from ingot_chassis.db.tables import UtcDateTime, now
+from ingot_chassis.db.tables import UtcDateTime
 from ingot_chassis.db.transaction import insert
 from ingot_hooks.store.tables import DEFAULT, SYSTEM, ContentType, HookType, hook, sequence
 

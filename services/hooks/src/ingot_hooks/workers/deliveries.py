@@ -19,8 +19,8 @@ import msgspec
 import structlog
 from opentelemetry.trace import SpanKind
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.tables import now
 from ingot_chassis.errors import ApiError
 from ingot_chassis.security.sealing import Unreadable
 from ingot_chassis.telemetry import continue_span

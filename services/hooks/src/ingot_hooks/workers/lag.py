@@ -4,8 +4,8 @@ import asyncio
 
 from prometheus_client import Gauge
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.tables import now
 from ingot_hooks.store import deliveries
 
 EVERY_SECONDS = 15.0

@@ -7,8 +7,8 @@ import msgspec
 import structlog
 from prometheus_client import Counter
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import Tx
 from ingot_hooks.core.deactivation import deactivation_reason
 from ingot_hooks.core.schedule import AttemptResult

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.tables import now
 from ingot_hooks.settings import Settings
 from ingot_hooks.store import deliveries
 

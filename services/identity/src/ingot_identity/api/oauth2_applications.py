@@ -7,10 +7,10 @@ import msgspec
 from litestar import Response, delete, get, patch, post
 from msgspec import UNSET, UnsetType
 
-from ingot_chassis.db.audit import Detail
 from ingot_chassis.errors import NotFound
 from ingot_chassis.http.patch import set_fields
 from ingot_chassis.http.policy import signed_in
+from ingot_chassis.operations import Detail
 from ingot_contracts.limits import Description, Name
 from ingot_identity.api.request import IdentityRequest
 from ingot_identity.core import oauth2_applications, redirect_uris

@@ -9,10 +9,11 @@ from typing import Any
 
 from litestar import Response, get, post
 
-from ingot_chassis.db.audit import Actor, Detail, add_entry
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
+from ingot_chassis.db.audit import Actor, add_entry
 from ingot_chassis.errors import ApiError, Denied, TooManyRequests, Unavailable
 from ingot_chassis.http.policy import anyone
+from ingot_chassis.operations import Detail
 from ingot_chassis.telemetry import client_address
 from ingot_contracts.identity import Authenticate
 from ingot_identity.api import html

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.http.request import ApiRequest
+from ingot_chassis.http.database_request import DatabaseRequest
 from ingot_identity.components import Components
 from ingot_identity.core import access
 from ingot_identity.core.access import UserInOrganization
@@ -14,7 +14,7 @@ from ingot_identity.store import follows
 from ingot_identity.store.tables import AccountRow, TeamRow
 
 
-class IdentityRequest(ApiRequest):
+class IdentityRequest(DatabaseRequest):
     """A request to identity."""
 
     @property

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid, NotFound
 from ingot_contracts.identity import CredentialsRevoked, UserCreated, UserEdited

@@ -8,7 +8,7 @@ import hmac
 import secrets
 from datetime import timedelta
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import NotFound
 from ingot_contracts.identity import CredentialsRevoked

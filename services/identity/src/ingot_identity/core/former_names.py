@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Invalid
 from ingot_identity.core import names

@@ -11,8 +11,8 @@ from datetime import timedelta
 import msgspec
 from joserfc.jwk import RSAKey
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.tables import now
 from ingot_chassis.security.sealing import Seal, Unreadable
 from ingot_chassis.settings import SettingsError
 from ingot_identity.settings import Settings

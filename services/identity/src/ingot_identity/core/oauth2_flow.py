@@ -10,9 +10,9 @@ from typing import Any
 from authlib.oauth2.rfc6749.util import extract_basic_authorization
 from joserfc.jwk import RSAKey
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.audit import Actor, add_entry
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import NotFound
 from ingot_contracts.identity import CredentialsRevoked

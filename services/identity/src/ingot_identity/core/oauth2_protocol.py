@@ -28,7 +28,7 @@ from authlib.oauth2.rfc7636 import CodeChallenge
 from authlib.oidc.core.grants import OpenIDCode
 from joserfc.jwk import RSAKey
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_identity.core import oauth2_scopes, oauth2_secrets, redirect_uris, tokens
 from ingot_identity.store.oauth2_tables import (
     OAuth2ApplicationRow,

@@ -3,8 +3,8 @@
 import time
 from datetime import timedelta
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.tables import now
 from ingot_chassis.security.keys import Jwk, Jwks, SigningKey
 from ingot_chassis.security.sealing import Seal, Unreadable
 from ingot_chassis.settings import SettingsError

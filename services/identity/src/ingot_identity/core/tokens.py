@@ -8,8 +8,8 @@ import time
 from collections.abc import Collection
 from datetime import datetime
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_chassis.http.policy import MAX_ID

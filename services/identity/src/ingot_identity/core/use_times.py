@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 
 EXACT_TO = timedelta(minutes=1)
 

@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, and_, bindparam, delete, false, func, literal, or_, select, true, update
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import Slice, fetch_all, fetch_first, fetch_page
-from ingot_chassis.db.tables import BigId, now
+from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
 from ingot_chassis.security.principal import Principal
 from ingot_identity.store.tables import AccountKind, AccountRow, account, email

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from sqlalchemy import delete, func, select, tuple_
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, fetch_page
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import insert
 from ingot_identity.store.tables import AccountRow, account, block
 

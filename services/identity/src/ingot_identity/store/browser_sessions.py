@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy import delete, insert, select, update
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, fetch_first, fetch_page
-from ingot_chassis.db.tables import now
 from ingot_identity.store.oauth2_tables import BrowserSessionRow, browser_session
 from ingot_identity.store.tables import AccountRow, account
 

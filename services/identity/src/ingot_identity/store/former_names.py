@@ -5,9 +5,9 @@ from typing import Any
 
 from sqlalchemy import Select, delete, select
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import fetch_first
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import insert
 from ingot_identity.store.tables import AccountRow, FormerNameRow, account, former_name
 

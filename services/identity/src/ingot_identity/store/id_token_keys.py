@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy import delete, select
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import fetch_all
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import insert
 from ingot_identity.store.oauth2_tables import IdTokenKeyRow, id_token_key
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from sqlalchemy import Select, delete, insert, select, update
 
+from ingot_chassis.clock import now
 from ingot_chassis.db import transaction
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, fetch_first, fetch_page
-from ingot_chassis.db.tables import now
 from ingot_identity.store.oauth2_tables import (
     OAuth2ApplicationRow,
     OAuth2AuthorizationRow,

@@ -4,9 +4,9 @@ from collections.abc import Collection, Sequence
 
 from sqlalchemy import delete, select
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, fetch_all, fetch_first, fetch_page
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import insert
 from ingot_identity.store.key_tables import SshKeyRow, ssh_key
 from ingot_identity.store.tables import AccountRow, account

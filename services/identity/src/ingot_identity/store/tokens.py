@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy import String, and_, cast, delete, func, insert, or_, select, update
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
-from ingot_chassis.db.tables import now
 from ingot_chassis.security.principal import Principal
 from ingot_identity.store.repositories import NAMED, visible
 from ingot_identity.store.tables import (

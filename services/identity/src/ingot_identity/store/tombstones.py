@@ -2,9 +2,9 @@
 
 from sqlalchemy import delete, select
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import fetch_first
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import insert
 from ingot_identity.store.tables import AccountRow, TombstoneRow, tombstone
 

@@ -4,10 +4,10 @@ from collections.abc import Collection
 
 from sqlalchemy import delete, insert, select, update
 
+from ingot_chassis.clock import now
 from ingot_chassis.db import transaction
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import fetch_count, fetch_first
-from ingot_chassis.db.tables import now
 from ingot_identity.store.tables import AccountRow, account
 from ingot_identity.store.two_factor_tables import TwoFactorRow, recovery_code, two_factor
 

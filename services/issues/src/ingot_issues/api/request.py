@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ingot_chassis.errors import Denied
-from ingot_chassis.http.request import ApiRequest
+from ingot_chassis.http.database_request import DatabaseRequest
 from ingot_contracts.repos import RepositoryAccess
 from ingot_issues.components import Components
 from ingot_issues.core.access import may_administer
@@ -13,7 +13,7 @@ from ingot_issues.settings import Settings
 from ingot_issues.store import accounts
 
 
-class IssuesRequest(ApiRequest):
+class IssuesRequest(DatabaseRequest):
     """A request to issues."""
 
     @property

@@ -5,7 +5,7 @@ from datetime import datetime
 import msgspec
 from litestar import MediaType, Response, delete, get, post
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.errors import Denied
 from ingot_chassis.http.policy import signed_in
 from ingot_contracts.repos import Repository

@@ -7,8 +7,8 @@ import uuid
 from collections.abc import AsyncGenerator, AsyncIterable
 from typing import NamedTuple
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import ApiError, NotFound
 from ingot_chassis.jobs.jobs import Jobs

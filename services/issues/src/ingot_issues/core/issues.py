@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid, NotFound
 from ingot_contracts.issues import ChangedText, Changes, IssueAction

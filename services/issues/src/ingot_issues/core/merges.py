@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import msgspec
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import ApiError, Conflict, NotAllowed, NotFound
 from ingot_contracts.pulls import MERGE_STYLES, Merged, MergeStyle

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import NotFound
 from ingot_contracts.issues import Milestone, MilestoneChanged

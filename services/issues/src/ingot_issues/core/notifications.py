@@ -9,8 +9,8 @@ from datetime import datetime
 
 import msgspec
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import Tx
 from ingot_issues.core import mentions
 from ingot_issues.core.repository_context import RepositoryContext

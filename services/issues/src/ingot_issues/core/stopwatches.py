@@ -1,6 +1,6 @@
 """Stopwatches on issues: what they measure becomes tracked time."""
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict
 from ingot_issues.core.repository_context import RepositoryContext

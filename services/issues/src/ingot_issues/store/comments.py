@@ -9,11 +9,12 @@ from typing import Any, TypeAlias, cast
 import msgspec
 from sqlalchemy import ColumnElement, bindparam, delete, func, or_, select, update
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_first, fetch_page
-from ingot_chassis.db.tables import BigId, UtcDateTime, now
+from ingot_chassis.db.tables import BigId, UtcDateTime
 from ingot_issues.store.attachments import FILES_OF_COMMENT
 from ingot_issues.store.issue_rows import AnyIssue
 from ingot_issues.store.prepared_pages import CountedRow, PreparedPage

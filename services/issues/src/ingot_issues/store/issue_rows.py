@@ -9,10 +9,11 @@ from typing import TypeAlias
 
 from sqlalchemy import Integer, bindparam, delete, select, update
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
-from ingot_chassis.db.tables import BigId, now
+from ingot_chassis.db.tables import BigId
 from ingot_issues.store.issues import IssueDetails, PullDetails
 from ingot_issues.store.states import State
 from ingot_issues.store.tables import issue, pull

@@ -12,10 +12,11 @@ import msgspec
 from sqlalchemy import ColumnElement, and_, bindparam, case, literal_column, select
 from sqlalchemy.dialects import postgresql
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow
-from ingot_chassis.db.tables import BigId, now
+from ingot_chassis.db.tables import BigId
 from ingot_contracts.repos import Repository
 from ingot_issues.store.accounts import PERSON_COLUMNS, Person
 from ingot_issues.store.attachments import FILES_OF_ISSUE

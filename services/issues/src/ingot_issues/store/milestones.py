@@ -6,11 +6,12 @@ from functools import lru_cache
 
 from sqlalchemy import ColumnElement, String, bindparam, delete, func, or_, select, true, update
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first
-from ingot_chassis.db.tables import BigId, now
+from ingot_chassis.db.tables import BigId
 from ingot_issues.store.prepared_pages import CountedRow, PreparedPage
 from ingot_issues.store.states import State, StateFilter
 from ingot_issues.store.tables import issue, milestone

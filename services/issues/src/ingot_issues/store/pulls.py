@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, exists, or_, select, update
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
-from ingot_chassis.db.tables import BigId, now
+from ingot_chassis.db.tables import BigId
 from ingot_contracts.pulls import Comparison, DiffCounts, Merged
 from ingot_issues.store.issue_rows import AnyPull
 from ingot_issues.store.issues import DETAILS, DetailsRow, IssueDetails, details_of

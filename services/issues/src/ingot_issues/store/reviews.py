@@ -17,9 +17,10 @@ from sqlalchemy import (
     update,
 )
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first
-from ingot_chassis.db.tables import BigId, now
+from ingot_chassis.db.tables import BigId
 from ingot_issues.store.prepared_pages import CountedRow, FirstRows, PreparedPage
 from ingot_issues.store.states import ReviewState
 from ingot_issues.store.tables import issue, review, review_comment

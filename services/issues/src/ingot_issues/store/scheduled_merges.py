@@ -4,9 +4,9 @@ from collections.abc import Collection
 
 from sqlalchemy import delete, select
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_first
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import insert
 from ingot_contracts.pulls import MergeStyle
 from ingot_issues.store.states import State

@@ -5,11 +5,12 @@ from datetime import datetime
 
 from sqlalchemy import bindparam, literal_column, select, union
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_first, fetch_page
-from ingot_chassis.db.tables import BigId, now
+from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
 from ingot_issues.store.accounts import PERSON_COLUMNS, PersonRow
 from ingot_issues.store.comments import CommentKind

@@ -5,9 +5,9 @@ from datetime import datetime
 
 from sqlalchemy import delete, select
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_page
-from ingot_chassis.db.tables import now
 from ingot_issues.store.tables import tracked_time
 
 

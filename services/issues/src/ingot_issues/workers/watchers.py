@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from cachetools import LRUCache
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.errors import NotFound
 from ingot_issues.clients.repos import HttpRepos
 

@@ -3,7 +3,7 @@
 import msgspec
 from litestar import post
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.errors import Conflict, Denied, Invalid, NotFound
 from ingot_contracts.limits import Name
 from ingot_contracts.repos import reaches

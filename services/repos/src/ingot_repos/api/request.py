@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from ingot_chassis.http.request import ApiRequest
+from ingot_chassis.http.database_request import DatabaseRequest
 from ingot_chassis.telemetry import client_address
 from ingot_contracts.identity import Team
 from ingot_contracts.repos import Level
@@ -61,7 +61,7 @@ class WaitingTransfer:
     row: TransferRow
 
 
-class RepositoryRequest(ApiRequest):
+class RepositoryRequest(DatabaseRequest):
     """A request to repos."""
 
     @property

@@ -6,7 +6,7 @@ again, and keeps what it has fetched. The API, the tables and the kind of the jo
 
 import msgspec
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict
 from ingot_chassis.jobs.jobs import Job, Jobs

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.errors import Unauthenticated
 from ingot_chassis.security.sealing import Seal, Unreadable
 

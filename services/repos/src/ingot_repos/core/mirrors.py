@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import BadRequest, Invalid
 from ingot_chassis.jobs.jobs import Job, Jobs

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import GiveUp

@@ -6,7 +6,7 @@ another shard, and a request that came for the old one goes there.
 
 from datetime import timedelta
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_repos.store.shards import PlaceRow
 
 MOST_LOCKED = timedelta(seconds=30)

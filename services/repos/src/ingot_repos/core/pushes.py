@@ -17,8 +17,8 @@ import msgspec
 import structlog
 from cachetools import TTLCache
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Unavailable
 from ingot_chassis.jobs.jobs import Jobs

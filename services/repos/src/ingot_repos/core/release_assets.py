@@ -3,8 +3,8 @@
 import uuid
 from collections.abc import AsyncIterable, Iterable
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import ApiError, NotFound
 from ingot_chassis.jobs.jobs import Jobs

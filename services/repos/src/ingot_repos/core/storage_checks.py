@@ -6,8 +6,8 @@ It may run beside the service. A repository that is being changed is left alone.
 import asyncio
 from collections.abc import Mapping, Sequence
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.tables import now
 from ingot_repos.core.job_kinds import job_kind
 from ingot_repos.core.moves import DISCARD, MOVE
 from ingot_repos.git.errors import RepositoryNotFound

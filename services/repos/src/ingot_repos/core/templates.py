@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.errors import Invalid
 from ingot_contracts.repos import FirstLabel
 

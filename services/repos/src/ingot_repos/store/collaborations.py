@@ -4,10 +4,10 @@ from collections.abc import Collection, Sequence
 
 from sqlalchemy import Table, delete, or_, select
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, fetch_all, fetch_count, fetch_page
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import insert
 from ingot_repos.store.accounts import AccountRow
 from ingot_repos.store.states import AccountKind

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 from sqlalchemy import delete, select
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_first, fetch_page
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import insert
 from ingot_repos.store.tables import deploy_key
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from sqlalchemy import select
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import insert
 from ingot_repos.store.tables import ssh_host_key
 

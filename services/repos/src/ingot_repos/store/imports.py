@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy import select, update
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_first
-from ingot_chassis.db.tables import now
 from ingot_repos.store.states import ImportState
 from ingot_repos.store.tables import migration, mirror, remote
 

@@ -6,9 +6,9 @@ from datetime import datetime
 import msgspec
 from sqlalchemy import delete, select
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import insert
 from ingot_repos.store.lfs_tables import lfs_lock
 from ingot_repos.store.tables import account

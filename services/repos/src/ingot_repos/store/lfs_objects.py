@@ -6,9 +6,9 @@ from datetime import datetime
 from sqlalchemy import ScalarSelect, delete, func, literal, select, update
 from sqlalchemy import insert as plain_insert
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import insert
 from ingot_repos.store.lfs_tables import lfs_link, lfs_object
 from ingot_repos.store.repositories import Viewer, visible

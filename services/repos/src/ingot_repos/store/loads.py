@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from sqlalchemy import ColumnElement, Integer, case, select
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.db.transaction import Tx, insert
 from ingot_repos.store.load_tables import repository_load
 from ingot_repos.store.tables import repository

@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 from sqlalchemy import bindparam, delete, func, literal, select, update
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow, fetch_count, fetch_first
-from ingot_chassis.db.tables import BigId, UtcDateTime, now
+from ingot_chassis.db.tables import BigId, UtcDateTime
 from ingot_chassis.db.transaction import insert
 from ingot_repos.store.tables import branch_protection, tag_protection
 

@@ -6,10 +6,11 @@ from typing import Any
 
 from sqlalchemy import bindparam, delete, select, update
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_count, fetch_first, fetch_page
-from ingot_chassis.db.tables import BigId, now
+from ingot_chassis.db.tables import BigId
 from ingot_repos.store.tables import push_mirror, repository
 
 

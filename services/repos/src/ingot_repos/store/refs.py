@@ -8,11 +8,12 @@ import msgspec
 from sqlalchemy import bindparam, delete, exists, func, select, update
 from sqlalchemy.dialects import postgresql
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow, fetch_all
-from ingot_chassis.db.tables import BigId, now
+from ingot_chassis.db.tables import BigId
 from ingot_repos.store import repository_columns
 from ingot_repos.store.tables import merged_pull, push, ref, repository
 

@@ -24,11 +24,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import insert
 from ingot_contracts.pulls import MergeStyle
 from ingot_repos.store.repository_columns import COLUMNS

@@ -6,10 +6,11 @@ from typing import Any
 
 from sqlalchemy import Select, bindparam, delete, func, or_, select, union_all, update
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
-from ingot_chassis.db.tables import BigId, now
+from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import Tx, insert
 from ingot_chassis.jobs.jobs import Job, JobState
 from ingot_repos.store.lfs_tables import lfs_link, lfs_object

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Table, delete, func, select, update
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_page
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import insert
 from ingot_repos.store.tables import account, repository, star, watch
 

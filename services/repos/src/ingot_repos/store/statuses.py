@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Select, func, insert, select
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
-from ingot_chassis.db.tables import now
 from ingot_repos.store import repositories
 from ingot_repos.store.tables import account, commit_status
 

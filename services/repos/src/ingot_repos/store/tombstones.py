@@ -5,9 +5,9 @@ from datetime import datetime
 
 from sqlalchemy import delete, insert, select, update
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
-from ingot_chassis.db.tables import now
 from ingot_repos.store.tables import tombstone
 
 

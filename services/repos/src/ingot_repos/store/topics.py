@@ -6,9 +6,9 @@ from datetime import datetime
 import msgspec
 from sqlalchemy import delete, func, select, update
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_page
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import insert
 from ingot_repos.store.repositories import Viewer, visible
 from ingot_repos.store.tables import account, repository, repository_topic, topic

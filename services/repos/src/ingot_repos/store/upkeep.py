@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, func, or_, select
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
-from ingot_chassis.db.tables import now
 from ingot_chassis.db.transaction import Tx, insert
 from ingot_repos.store.states import RepositoryState
 from ingot_repos.store.tables import account, repository

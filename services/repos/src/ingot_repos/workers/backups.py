@@ -11,7 +11,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.errors import CannotStart
 from ingot_repos.git.backups import UNFINISHED, FolderCopy, alone, list_whole, name_of, newest
 from ingot_repos.settings import Settings

@@ -6,7 +6,7 @@ from datetime import timedelta
 import structlog
 from prometheus_client import Gauge
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
 from ingot_repos.core.deletions import CONFIRMATION_TIME, release

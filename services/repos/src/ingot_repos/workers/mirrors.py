@@ -6,7 +6,7 @@ from pathlib import Path
 
 import structlog
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work
 from ingot_repos.core import mirrors

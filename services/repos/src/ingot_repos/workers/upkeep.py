@@ -9,7 +9,7 @@ import msgspec
 import structlog
 from prometheus_client import Gauge
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.periodic import PeriodicTask
 from ingot_chassis.jobs.workers import Work

@@ -7,7 +7,7 @@ from typing import Any
 
 from litestar import Response, get, post
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.request import Form, WebRequest, whole_number

@@ -6,8 +6,7 @@ import structlog
 from litestar import Response
 from litestar.exceptions import HTTPException, NotFoundException
 
-from ingot_chassis.errors import ApiError
-from ingot_chassis.http.error_responses import UNEXPECTED
+from ingot_chassis.errors import UNEXPECTED, ApiError
 from ingot_chassis.peers.peers import Refusal
 from ingot_chassis.telemetry import request_id
 from ingot_web.api.request import WebRequest

@@ -7,10 +7,8 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from ingot_chassis.db.audit import AuditEntry
 from ingot_chassis.errors import NotFound, Unavailable
-from ingot_chassis.events.replay import DeadLetteredEvent, Replayed
-from ingot_chassis.jobs.periodic import TaskReport
+from ingot_chassis.operations import AuditEntry, DeadLetteredEvent, Replayed, TaskReport
 from ingot_chassis.peers.peers import Peers
 
 SERVICES = ("hooks", "identity", "issues", "repos")

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from ingot_chassis.db.tables import now
+from ingot_chassis.clock import now
 from ingot_web.core.diff_rows import split_rows, unified_rows
 from ingot_web.core.highlighting import code_rows
 

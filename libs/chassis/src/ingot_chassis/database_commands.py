@@ -1,0 +1,85 @@
+"""What the command of a service does with its database: migrate, replay, doctor, and the wait for the schema.
+
+A module of its own, so that a service without a database starts in less time and memory without all that.
+"""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from ingot_chassis.db.migrations import pending, upgrade
+from ingot_chassis.errors import CannotStart
+from ingot_chassis.events.doctor import examine
+from ingot_chassis.events.relay import send_again
+from ingot_chassis.events.replay import replay
+from ingot_chassis.service import ServiceParts
+
+log = structlog.get_logger()
+
+SCHEMA_POLL_SECONDS = 1.0
+
+
+async def migrate(url: str, scripts: Path) -> None:
+    """Bring the database to this release. Raises CannotStart when it cannot be used, DatabaseNewer."""
+    try:
+        await upgrade(url, scripts)
+    except (OSError, SQLAlchemyError) as error:
+        raise CannotStart(f"cannot use the database: {_first_line(error)}") from error
+
+
+async def replay_events(app: Any) -> None:
+    """Apply and send dead-lettered events once more. Raises CannotStart: the database cannot be used, or some are left."""
+    parts: ServiceParts = app.state.parts
+    async with app.lifespan():
+        if parts.consumers is None:
+            raise CannotStart(f"{parts.name} consumes no events")
+        try:
+            applied, left = await replay(parts.require_database(), parts.consumers)
+            again = await send_again(parts.require_database())
+        except (OSError, SQLAlchemyError) as error:
+            raise CannotStart(f"cannot use the database: {_first_line(error)}") from error
+    if again:
+        print(f"{again} given to the relay again")  # noqa: T201 - this is what the operator asked for
+    print(f"{applied} applied, {left} left")  # noqa: T201 - this is what the operator asked for
+    if left:
+        raise CannotStart("events stay dead-lettered; the log says why")
+
+
+async def report_findings(app: Any, scripts: Path | None, *, repair: bool) -> None:
+    """Print what is wrong and what to do. Raises CannotStart if something is, or the database cannot be used; DatabaseNewer."""
+    parts: ServiceParts = app.state.parts
+    async with app.lifespan():
+        try:
+            if scripts is not None and await pending(parts.settings.database_url, scripts):
+                raise CannotStart(
+                    f"the database of {parts.name} is older than this release; run `ingot-{parts.name} migrate`"
+                )
+            findings = await examine(parts.name, parts.require_database())
+            for examination in parts.examinations:
+                findings += await examination(repair)
+        except (OSError, SQLAlchemyError) as error:
+            raise CannotStart(f"cannot use the database: {_first_line(error)}") from error
+    for line in findings or [f"{parts.name}: nothing is wrong"]:
+        print(line)  # noqa: T201 - this is what the operator asked for
+    if findings:
+        raise CannotStart(f"{parts.name} needs attention; docs/runbook.md says more")
+
+
+async def wait_for_schema(url: str, scripts: Path) -> None:
+    """Wait for the database, and for the migration of this release. Raises DatabaseNewer."""
+    while True:
+        try:
+            if not await pending(url, scripts):
+                return
+            log.warning("the database is older than this release; waiting for `migrate`")
+        except (OSError, SQLAlchemyError) as error:
+            log.warning("the database does not answer; waiting", error=_first_line(error))
+        await asyncio.sleep(SCHEMA_POLL_SECONDS)
+
+
+def _first_line(error: Exception) -> str:
+    """The first line; SQLAlchemy adds the statement and a link."""
+    return str(getattr(error, "orig", None) or error).split("\n", 1)[0]
