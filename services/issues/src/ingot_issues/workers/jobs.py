@@ -66,7 +66,7 @@ class JobHandlers:
         rows = [row for row in rows if row.base_branch == check.base_branch]
         if repository is None or not rows:
             return
-        heads = [await self._head(row, head_repositories, as_kept=bool(check.edit_id)) for row in rows]
+        heads = [await self._head(row, head_repositories, follows_branch=not check.edit_id) for row in rows]
         try:
             comparisons = await self._repos.compare_heads(
                 repository.id, CompareHeads(base_branch=check.base_branch, heads=heads)
@@ -80,11 +80,13 @@ class JobHandlers:
         ]
         await self._record(job, check, repository, compared)
 
-    async def _head(self, row: PullRow, head_repositories: dict[int, Repository], *, as_kept: bool) -> Head:
+    async def _head(
+        self, row: PullRow, head_repositories: dict[int, Repository], *, follows_branch: bool
+    ) -> Head:
         """The head to compare: without a branch, repos takes the commits that it keeps under the number.
 
         So no new commit of a private repository comes in when the author may not read that repository any more, nor any
-        where no push is the cause (``as_kept``).
+        where no push is the cause (without ``follows_branch``).
         """
         repository = head_repositories.get(row.head_repository_id)
         hidden = (
@@ -92,7 +94,7 @@ class JobHandlers:
             and repository.private
             and not await self._may_read(row.author_id, repository.id)
         )
-        branch = "" if hidden or as_kept else row.head_branch
+        branch = row.head_branch if follows_branch and not hidden else ""
         counted = row.changed_files is not None
         return Head(
             repository_id=row.head_repository_id,
