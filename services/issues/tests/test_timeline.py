@@ -110,8 +110,9 @@ async def test_the_place_of_an_entry_is_the_total_of_the_timeline_up_to_it(world
     ):
         shown = await world.call("GET", f"/issues/1/timeline?limit=1&{query}")
         assert (shown.status_code, shown.headers["x-total-count"]) == (200, total)
-    refused = await world.call("GET", "/issues/1/timeline?up_to=x")
-    assert (refused.status_code, "up_to" in refused.text) == (400, True)
+    for no_id, status in (("x", 400), (2**63, 422), (-(2**63) - 1, 422), (10**30, 422)):
+        refused = await world.call("GET", f"/issues/1/timeline?up_to={no_id}")
+        assert (refused.status_code, "up_to" in refused.text) == (status, True)
 
 
 async def test_an_unknown_issue_has_no_timeline(world):

@@ -8,6 +8,8 @@ import msgspec
 from litestar import Response, get
 
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.errors import Invalid
+from ingot_chassis.http.policy import MAX_ID
 from ingot_contracts.identity import Team, User
 from ingot_contracts.issues import Comment, Issue, Label, Milestone, RequestedTeam, TrackedTime
 from ingot_contracts.repos import Repository, RepositoryAccess
@@ -153,6 +155,8 @@ async def list_timeline(
 
     `up_to`: without what came after the entry of this id, so that `X-Total-Count` is the place of that entry.
     """
+    if abs(up_to) > MAX_ID:
+        raise Invalid.field("up_to", "range", "is no id")
     issue_id, page = await issue_id_of(request, index), request.page()
     async with request.db.read() as db:
         referring = await comments.list_referring_repositories(db, issue_id)
