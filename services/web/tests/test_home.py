@@ -31,5 +31,8 @@ async def test_notifications_are_marked_as_read_one_by_one_or_all_at_once(pages,
     assert [(method, path) for method, path, _ in forge.sent] == [
         ("PATCH", "/notifications/threads/7"), ("PUT", "/notifications"),
     ]  # fmt: skip
+    for no_id in ("7x", "1" * 19, "", "0"):
+        assert (await pages.post("/notifications/read", token | {"thread": no_id}, ANN)).status_code == 404
+    assert len(forge.sent) == 2
     forge.answers["/notifications"] = [THREAD | {"unread": False}]
     assert 'value="7"' not in (await pages.get("/notifications", ANN)).text

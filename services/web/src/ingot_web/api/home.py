@@ -5,6 +5,7 @@ from typing import Any
 
 from litestar import Response, get, post
 
+from ingot_chassis.errors import NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.request import PAGE_SIZE, WebRequest, whole_number
 
@@ -96,9 +97,12 @@ def _place(request: WebRequest, thread: Any) -> str:
 
 @post("/notifications/read", policy=anyone(), include_in_schema=False)
 async def mark_read(request: WebRequest) -> Response[bytes]:
-    """Mark one thread as read, or everything."""
+    """Mark one thread as read, or everything if no thread was sent. Raises NotFound for what is no id."""
     form = await request.sent_form()
-    if thread_id := whole_number(form.text("thread")):
+    if "thread" in form:
+        thread_id = whole_number(form.text("thread"))
+        if not thread_id:
+            raise NotFound
         await request.forge.send("PATCH", "issues", f"/notifications/threads/{thread_id}?to-status=read")
     else:
         await request.forge.send(
