@@ -24,7 +24,7 @@ GROUPS = {
     "admin": "Administration of the site",
     "misc": "Anything else",
 }
-"""What tokens can be for, and its words; each to read or to read and change.."""
+"""What tokens can be for, and its words; each to read or to read and change."""
 LIFETIMES = (("30", "30 days"), ("90", "90 days"), ("365", "A year"), ("", "For ever"))
 
 
