@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ingot_chassis.errors import Conflict, ErrorObject, NotFound
+from ingot_chassis.errors import Conflict, ErrorObject, NotFound, Unavailable
 from ingot_chassis.peers.peers import Peer
 from ingot_chassis.peers.transports import PeerAnswer
 from ingot_chassis.security.keys import SigningKey
@@ -82,6 +82,10 @@ async def test_who_asks_for_access_meanwhile_gets_the_same_answer():
     refused = await asyncio.gather(*(ask() for _ in range(4)), return_exceptions=True)
     assert [type(one) for one in refused] == [NotFound] * 4
     assert len(transport.paths) == 5, "a refusal is of the question of each"
+    transport.status = 503
+    unanswered = await asyncio.gather(*(ask() for _ in range(4)), return_exceptions=True)
+    assert [type(one) for one in unanswered] == [Unavailable] * 4
+    assert len(transport.paths) == 6, "nobody waits twice for repos that is away"
 
 
 async def test_the_diff_of_two_commits_is_asked_for_once():

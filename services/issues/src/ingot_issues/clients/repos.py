@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from cachetools import LRUCache
 
+from ingot_chassis.errors import Unavailable
 from ingot_chassis.peers.peers import Peer, segment
 from ingot_chassis.security.grants import GrantCache
 from ingot_contracts.pulls import (
@@ -52,7 +53,8 @@ class HttpRepos:
     def __init__(self, peer: Peer, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._peer = peer
         self._grants: GrantCache[_GrantKey, RepositoryAccess] = GrantCache(clock=clock)
-        self._questions: dict[_GrantKey, asyncio.Event] = {}
+        self._questions: dict[_GrantKey, asyncio.Future[str]] = {}
+        """Each ends with why repos could not answer, or with an empty text."""
         self._diffs: LRUCache[tuple[int, str, str, str, bool], bytes] = LRUCache(
             DIFF_BYTES, getsizeof=_entry_bytes
         )
@@ -60,11 +62,13 @@ class HttpRepos:
     async def granted(self, owner: str, name: str, principal_token: str) -> RepositoryAccess | None:
         """The access that repos granted within the last seconds. It may allow; only a new question may refuse.
 
-        If repos is just being asked, by another request for the same page, this waits for the answer.
+        If repos is just being asked, by another request for the same page, this waits for the answer, and raises
+        Unavailable if there is none: a question of its own would wait as long again.
         """
         key = _grant_key(owner, name, principal_token)
-        if (question := self._questions.get(key)) is not None:
-            await question.wait()
+        question = self._questions.get(key)
+        if question is not None and (failure := await asyncio.shield(question)):
+            raise Unavailable(failure)
         return self._grants.get(key)
 
     def drop_grants(self, repository_id: int) -> None:
@@ -89,12 +93,16 @@ class HttpRepos:
         if key in self._questions:
             yield
             return
-        answered = self._questions[key] = asyncio.Event()
+        question = self._questions[key] = asyncio.get_running_loop().create_future()
+        failure = ""
         try:
             yield
+        except Unavailable as error:
+            failure = str(error)
+            raise
         finally:
             del self._questions[key]
-            answered.set()
+            question.set_result(failure)
 
     async def access_by_id(self, repository_id: int, principal_token: str) -> RepositoryAccess:
         """What the caller may do to a repository."""
