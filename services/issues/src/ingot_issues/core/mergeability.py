@@ -30,7 +30,7 @@ CHECK = "pulls.check"
 Side = Literal["base", "head"]
 
 
-class CheckMergeability(msgspec.Struct, frozen=True, kw_only=True):
+class CheckMergeability(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The job: compare pull requests of one base branch again. A push has moved their base or head (``side``) to ``sha``.
 
     Or the event ``edit_id`` has changed what conflicts: then heads are compared as they were compared last.
