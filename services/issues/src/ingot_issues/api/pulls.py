@@ -139,7 +139,7 @@ async def create_pull(request: IssuesRequest, data: CreatePullRequest) -> PullRe
     comparison = await _compare(request, branches)
     for repository in (context.repository, head.repository):
         async with request.db.transaction() as tx:
-            await repositories.save(tx, repository)
+            await repositories.add_missing(tx, repository)
     async with request.db.transaction() as tx:
         pull = await pulls.open_pull(tx, context, new_issue, branches, comparison)
         if requests.account_ids or requests.teams:

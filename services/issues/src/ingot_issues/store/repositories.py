@@ -58,7 +58,7 @@ async def get_fork_id(db: Executor, parent_id: int, owner_id: int) -> int | None
 
 
 async def save(db: Executor, view: Repository) -> None:
-    """Insert or renew the copy of a repository."""
+    """Insert or renew the copy of a repository, as an event has it. The next event is compared with it."""
     values = _values(view)
     statement = insert(db, repository).values(values)
     await db.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
@@ -71,7 +71,7 @@ async def add_missing(db: Executor, view: Repository) -> None:
 
 
 async def renew(db: Executor, view: Repository) -> None:
-    """Renew the copy of a repository if there is one."""
+    """Renew the copy of a repository, as an event has it, if there is one."""
     await db.execute(update(repository).where(repository.c.id == view.id).values(_values(view)))
 
 
