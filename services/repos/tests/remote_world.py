@@ -4,12 +4,24 @@ import asyncio
 import base64
 import contextlib
 import os
+import resource
 import ssl
 from pathlib import Path
 
 from .world import git
 
 GIT = "/git-upload-pack"
+
+
+@contextlib.contextmanager
+def files_limited_to(size):
+    """As on a full disk: no file of this process and of its git gets larger, in bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 class Remote:

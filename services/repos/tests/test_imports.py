@@ -2,13 +2,15 @@
 
 import asyncio
 import os
-import resource
+from pathlib import Path
 
 import pytest
 
 from ingot_chassis.testing.processes import free_port
+from ingot_repos.core.imports import REASON_TEXTS
+from ingot_repos.workers.imports import TRIES
 
-from .remote_world import Remote, bare_source, silent, wanting
+from .remote_world import Remote, bare_source, files_limited_to, silent, wanting
 from .world import commit, git
 
 
@@ -83,23 +85,25 @@ async def test_a_failure_within_the_wait_is_answered_and_releases_the_name(world
     assert [event["type"] for event in await world.events("repository")] == ["repos.repository.abandoned.v1"]
 
 
+def staged(world):
+    return [*Path(world.settings.storage_root, "staging").iterdir()]
+
+
 @pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
-async def test_an_import_waits_while_the_disk_is_full(world, bob, remote, work):
+async def test_an_import_without_room_is_tried_again_and_keeps_no_room_from_others(world, bob, remote, work):
     await commit(work, "large.txt", os.urandom(100_000).hex())
     await git("push", "-q", "origin", "trunk", cwd=work)
     await migrated(bob, remote.url())
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, before[1]))
-    try:
-        await world.components.import_workers.step()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert (await bob.get("/repos/bob/copy/migration")).json()["status"] == "running"
     table = world.database.metadata.tables["job"]
-    async with world.database.transaction() as tx:
-        await tx.execute(table.update().values(run_at=table.c.created_at))
-    await world.components.import_workers.step()
-    assert (await bob.get("/repos/bob/copy/migration")).json()["status"] == "done"
+    with files_limited_to(50_000):
+        for attempt in range(TRIES):
+            assert (await bob.get("/repos/bob/copy/migration")).json()["status"] != "failed", attempt
+            await world.components.import_workers.step()
+            assert staged(world) == []
+            async with world.database.transaction() as tx:
+                await tx.execute(table.update().values(run_at=table.c.created_at))
+    state = (await bob.get("/repos/bob/copy/migration")).json()
+    assert (state["status"], state["error"]) == ("failed", REASON_TEXTS["room"])
 
 
 async def test_an_empty_repository_is_migrated_too(world, bob, remote, tmp_path):

@@ -10,9 +10,10 @@ import pytest
 from ingot_chassis.clock import now
 from ingot_repos.core.imports import REASON_TEXTS
 from ingot_repos.core.intervals import pause_after, read_interval
+from ingot_repos.git.packs import packed_by_nobody_else
 from ingot_repos.workers.maintenance import FAILING, LAG, Maintenance
 
-from .remote_world import Remote, answering, bare_source, silent, status, wanting
+from .remote_world import Remote, answering, bare_source, files_limited_to, silent, status, wanting
 from .world import commit, git
 
 
@@ -169,12 +170,25 @@ def write_old(file):
     os.utime(file, (hours_ago, hours_ago))
 
 
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+async def test_a_sync_without_room_says_so_and_keeps_no_room_from_others(world, bob, mirror, work):
+    await commit(work, "large.txt", os.urandom(100_000).hex())
+    await git("push", "-q", "origin", "trunk", cwd=work)
+    with files_limited_to(50_000):
+        await sync(world, bob)
+    assert (await bob.get("/repos/bob/copy/migration")).json()["error"] == REASON_TEXTS["room"]
+    assert [*(world.components.storage.path(mirror["id"]) / "objects/pack").glob("tmp_*")] == []
+
+
 async def test_a_sync_leaves_what_git_is_packing_meanwhile(world, bob, mirror):
     packing = world.components.storage.path(mirror["id"]) / "objects/pack/.tmp-123-pack-x.pack"
     packing.parent.mkdir(parents=True, exist_ok=True)
     packing.write_text("half")
+    with packed_by_nobody_else(packing.parent.parent.parent):
+        await sync(world, bob)
+        assert packing.exists()
     await sync(world, bob)
-    assert packing.exists()
+    assert not packing.exists()
 
 
 @pytest.mark.parametrize("has_more", [True, False])

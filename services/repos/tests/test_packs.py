@@ -13,6 +13,7 @@ import ingot_repos.git.packs
 from ingot_chassis.jobs.workers import Workers
 from ingot_repos.app import fsck
 from ingot_repos.core.job_kinds import on_shard
+from ingot_repos.git.errors import PackedByAnother
 from ingot_repos.git.packs import check_repository, in_use, is_in_use, pack_repository, while_in_use
 from ingot_repos.git.refs import list_refs
 from ingot_repos.workers.upkeep import CHECK, DAMAGED, PACK, WRITES, UpkeepJobs
@@ -80,7 +81,8 @@ async def test_what_a_killed_process_locked_does_not_keep_a_repository_from_bein
 async def test_two_processes_never_pack_one_repository(path):
     folder = os.open(path / "objects", os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
-    assert not await asyncio.to_thread(pack_repository, path, grace=DAY)
+    with pytest.raises(PackedByAnother):
+        await asyncio.to_thread(pack_repository, path, grace=DAY)
     assert packs(path) == []
     os.close(folder)
     await asyncio.to_thread(pack_repository, path, grace=DAY)

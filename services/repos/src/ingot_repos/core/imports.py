@@ -51,6 +51,7 @@ REASON_TEXTS: dict[Reason, str] = {
     "not-found": "the remote has no such repository",
     "redirect": "the remote answers with a redirect; use the address to which it redirects",
     "rejected": "the remote refused some branches or tags",
+    "room": "there is no room for the repository; an administrator has to make some",
     "secrets": "user name and password were sealed with another key; set them again",
     "tls": "no trusted TLS connection to the remote",
     "too-large": "the repository is larger than the limit",

@@ -56,6 +56,10 @@ class StorageFull(GitError):
     """The disk is full, or a quota or a limit of file sizes is reached."""
 
 
+class PackedByAnother(GitError):
+    """Another process packs the repository."""
+
+
 class BodyRefused(GitError):
     """A request body violates the protocol: bad gzip, bad pkt-line, or larger than the limit."""
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ingot_repos.git.command import GitArgs, run_git
 from ingot_repos.git.disk import disk_errors
-from ingot_repos.git.errors import GitFailed
+from ingot_repos.git.errors import GitFailed, PackedByAnother
 
 _TIME_LIMIT = 3600.0
 _FULL_REPACK_SECONDS = 7 * 86400.0
@@ -34,14 +34,15 @@ def pack_repository(path: Path, *, grace: timedelta) -> bool:
     """Make few packs of many, and write bitmap and commit-graph; whether something waits to be pruned. Blocks.
 
     Each time, small packs and loose objects are joined so that sizes grow geometrically. Once a week, or when a large
-    join took the bitmap away, everything is joined, and what no ref needs is set apart. Nothing happens while another process does it.
+    join took the bitmap away, everything is joined, and what no ref needs is set apart.
 
     Raises:
         GitFailed, GitTimedOut, StorageFull: nothing is lost; the old packs are there until the new ones are.
+        PackedByAnother: another process does it.
     """
-    with _alone(path) as is_alone:
+    with packed_by_nobody_else(path) as is_alone:
         if not is_alone:
-            return False
+            raise PackedByAnother
         for pattern in _LOCKS:
             for lock in path.glob(pattern):
                 lock.unlink(missing_ok=True)
@@ -64,8 +65,8 @@ def _pack(path: Path, grace: timedelta) -> None:
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[bool]:
-    """Whether nobody else packs the repository during the block, in no process. Nobody does whose process is dead."""
+def packed_by_nobody_else(path: Path) -> Iterator[bool]:
+    """Whether no other process packs the repository; none begins to inside the block. A dead one does not count."""
     folder = os.open(path / "objects", os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)

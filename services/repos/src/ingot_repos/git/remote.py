@@ -43,6 +43,7 @@ Reason = Literal[
     "not-found",
     "redirect",
     "rejected",
+    "room",
     "secrets",
     "tls",
     "too-large",
@@ -252,9 +253,8 @@ async def _run(
         except GitTimedOut:
             raise RemoteFailed("idle") from None
         except StorageFull:
-            if remote.scheme == "ssh":  # it passes on what the other side says as if git said it here
-                raise RemoteFailed("broken") from None
-            raise
+            # Over SSH git passes on what the other side says as if it said so here.
+            raise RemoteFailed("broken" if remote.scheme == "ssh" else "room") from None
         except GitFailed as error:
             raise RemoteFailed(_reason(error.stderr)) from None
     return bytes(output)

@@ -170,7 +170,7 @@ class Storage:
             (path / part).mkdir(parents=True, exist_ok=True)
         _write_settings(path, head)
         os.utime(folder)
-        remove_temporary_files(path, is_idle=True)
+        remove_temporary_files(path)
         return path
 
     def publish_import(self, repo_id: int, head: str) -> None:

@@ -2,23 +2,30 @@
 
 import contextlib
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
-from ingot_repos.git.ref_locks import EVERY_LOCK, OLD_SECONDS
+from ingot_repos.git.packs import packed_by_nobody_else
+from ingot_repos.git.ref_locks import EVERY_LOCK
 
 _PACKS = ("objects/pack/tmp_*", "objects/pack/.tmp*", "objects/pack/*.keep", "objects/??/tmp_obj_*")
 _OLD_PACK_SECONDS = 3600.0
 """Longer than git writes on at a file."""
 
 
-def remove_temporary_files(path: Path, *, is_idle: bool) -> None:
+def remove_temporary_files(path: Path, *, lock_seconds: float = 0.0) -> None:
     """Remove them from a repository into which nobody pushes at this time. Blocks.
 
-    Unless it ``is_idle``, git may be packing it: then only those that are too old to be of that.
+    While git packs it, files of packs stay that may be of that; locks stay that are younger than ``lock_seconds``.
     """
-    present = time.time()
-    for patterns, seconds in ((_PACKS, _OLD_PACK_SECONDS), (EVERY_LOCK, OLD_SECONDS)):
-        for file in (file for pattern in patterns for file in path.glob(pattern)):
-            with contextlib.suppress(FileNotFoundError, IsADirectoryError):
-                if is_idle or file.stat().st_mtime < present - seconds:
-                    file.unlink()
+    with packed_by_nobody_else(path) as is_idle:
+        _remove(path, _PACKS, 0.0 if is_idle else _OLD_PACK_SECONDS)
+    _remove(path, EVERY_LOCK, lock_seconds)
+
+
+def _remove(path: Path, patterns: Iterable[str], seconds: float) -> None:
+    newest = time.time() - seconds
+    for file in (file for pattern in patterns for file in path.glob(pattern)):
+        with contextlib.suppress(FileNotFoundError, IsADirectoryError):
+            if not seconds or file.stat().st_mtime < newest:
+                file.unlink()

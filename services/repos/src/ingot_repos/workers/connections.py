@@ -93,7 +93,7 @@ class RemoteConnector:
     ) -> _T:
         """The result of ``work``, which is cancelled when nobody needs it or the remote is idle for too long.
 
-        Raises RemoteFailed, StorageFull.
+        Raises RemoteFailed.
         """
         task = asyncio.create_task(work)
         pause = min(WATCH_SECONDS, self._settings.remote_idle_seconds / 2)
@@ -105,10 +105,10 @@ class RemoteConnector:
                     raise RemoteFailed("idle")
             try:
                 return task.result()
-            except (RemoteFailed, StorageFull):
+            except RemoteFailed:
                 raise
             except GitError as error:
-                raise RemoteFailed("failed") from error
+                raise RemoteFailed("room" if isinstance(error, StorageFull) else "failed") from error
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

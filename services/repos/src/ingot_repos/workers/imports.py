@@ -23,7 +23,7 @@ from ingot_repos.workers.lfs_fetches import LfsFetches
 log = structlog.get_logger()
 
 TRIES = 3
-TRANSIENT: frozenset[Reason] = frozenset(("unreachable", "broken", "lfs-unreachable"))
+TRANSIENT: frozenset[Reason] = frozenset(("unreachable", "broken", "room", "lfs-unreachable"))
 """Reasons that may pass by themselves: the import is tried again, up to ``TRIES`` times in all."""
 
 
@@ -86,6 +86,9 @@ class ImportJobs:
             await asyncio.to_thread(self._storage.delete, repository_id)
 
     async def _fail(self, job: Job, repository_id: int, error: RemoteFailed) -> None:
+        if error.reason == "room":
+            # What there was room for would take it from everybody else.
+            await asyncio.to_thread(self._storage.clear, repository_id)
         if error.reason == "cancelled":
             await self._stop(job, repository_id)
         elif error.reason in TRANSIENT and job.attempts < TRIES:

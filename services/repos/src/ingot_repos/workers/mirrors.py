@@ -14,6 +14,7 @@ from ingot_repos.core.job_kinds import was_handed_on
 from ingot_repos.core.presenter import Presenter
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.git.errors import RepositoryNotFound
+from ingot_repos.git.ref_locks import OLD_SECONDS
 from ingot_repos.git.refs import (
     BRANCHES,
     TAGS,
@@ -73,12 +74,19 @@ class MirrorJobs:
         try:
             main = row.default_branch if row.archived else await self._fetch(row, remote)
         except RemoteFailed as error:
+            if error.reason == "room":
+                # What git leaves of a pack for which there is no room would take it from everybody until the next sync.
+                await self._clean(repository_id)
             log.warning("mirror not synced", repository=repository_id, reason=error.reason)
             async with self._db.transaction() as tx:
                 await mirrors.fail(tx, self._jobs, job, repository_id, started=started, reason=error.reason)
             return
         async with self._db.transaction() as tx:
             await mirrors.succeed(tx, self._jobs, job, self._presenter, row, started=started, main=main)
+
+    async def _clean(self, repository_id: int) -> None:
+        path = self._storage.path(repository_id)
+        await asyncio.to_thread(remove_temporary_files, path, lock_seconds=OLD_SECONDS)
 
     async def _fetch(self, row: RepositoryRow, remote: RemoteRow) -> str | None:
         """Fetch and move branches and tags; the default branch of the remote."""
@@ -87,7 +95,7 @@ class MirrorJobs:
             before = await self._storage.call(row.id, list_refs, (BRANCHES, TAGS))
         except RepositoryNotFound:
             raise RemoteFailed("failed") from None
-        await asyncio.to_thread(remove_temporary_files, path, is_idle=False)
+        await self._clean(row.id)
         async with self._connector.open(remote) as connection:
 
             async def fetch_moved() -> RemoteRefs:

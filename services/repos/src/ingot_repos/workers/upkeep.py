@@ -10,11 +10,12 @@ import structlog
 from prometheus_client import Gauge
 
 from ingot_chassis.clock import now
+from ingot_chassis.errors import Unavailable
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.periodic import PeriodicTask
 from ingot_chassis.jobs.workers import Work
 from ingot_repos.core.job_kinds import job_kind
-from ingot_repos.git.errors import GitFailed
+from ingot_repos.git.errors import GitFailed, PackedByAnother
 from ingot_repos.git.packs import check_repository, pack_repository
 from ingot_repos.git.storage import Storage
 from ingot_repos.store import repositories, upkeep
@@ -99,6 +100,8 @@ class UpkeepJobs:
         try:
             if await asyncio.to_thread(pack_repository, path, grace=self._grace):
                 prune_at = now() + self._grace + PLAN_EVERY
+        except PackedByAnother:
+            raise Unavailable("another process packs it") from None
         except GitFailed as error:
             log.warning("repository could not be packed", repository=repository_id, error=str(error))
             await self.check_now(repository_id)
