@@ -1,6 +1,7 @@
 """Pushing and cloning with the real git, what is announced, and what happens when a process dies in between."""
 
 import asyncio
+import contextlib
 import os
 import time
 
@@ -161,19 +162,22 @@ async def test_a_branch_that_a_killed_push_left_locked_is_pushed_to_again(
 
 
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
-@pytest.mark.parametrize(("seconds", "moves"), [(60, True), (0, False)])
+@pytest.mark.parametrize(("seconds", "others", "moves"), [(60, 0, True), (0, 0, False), (60, 1, False)])
 async def test_a_push_removes_the_old_lock_that_a_killed_git_left_on_its_branch(
-    world, ann, work, git_url, seconds, moves
+    world, ann, work, git_url, seconds, others, moves
 ):
-    """The process of repos lives, so that nobody finds the lock in the journal."""
+    """The process of repos lives, so that nobody finds the lock in the journal. Beside another push it may be the other's."""
     tip = await commit(work)
     await push(work, git_url, ann, "master")
     storage, row = world.components.storage, (await world.rows("repository"))[0]
-    lock = storage.path(row.id) / "refs/heads/topic.lock"
-    lock.touch()
-    os.utime(lock, (time.time() - seconds,) * 2)
-    url = f"{git_url}/ann/app.git"
-    await git("push", "-q", url, "master:topic", cwd=work, person=ann, check=False)
+    lock, url = storage.path(row.id) / "refs/heads/topic.lock", f"{git_url}/ann/app.git"
+    async with contextlib.AsyncExitStack() as stack:
+        for number in range(others):
+            other = world.components.pushes.journaled(row.id, 1, [f"refs/heads/other-{number}"])
+            await stack.enter_async_context(other)
+        lock.touch()
+        os.utime(lock, (time.time() - seconds,) * 2)
+        await git("push", "-q", url, "master:topic", cwd=work, person=ann, check=False)
     assert ref_target(storage.open(row.id), "refs/heads/topic") == (tip if moves else None)
 
 

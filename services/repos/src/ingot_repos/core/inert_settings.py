@@ -1,8 +1,8 @@
-"""Settings that are stored and shown as a client sent them, without effect, such as those of a wiki.
+"""Settings that are stored together, as a client sent them. Most have no effect, such as those of a wiki.
 
-Issues obeys ``default_update_style``, ``allow_manual_merge``, ``autodetect_manual_merge`` and ``internal_tracker``, merges
-obey ``ignore_whitespace_conflicts``. They are stored here still, because that is where they are in the rows of releases
-that did not.
+These have one: issues obeys ``default_update_style``, ``allow_manual_merge``, ``autodetect_manual_merge`` and
+``internal_tracker``, merges obey ``ignore_whitespace_conflicts``. A former release stored them without effect, so they
+are where its rows have them.
 """
 
 from typing import Literal

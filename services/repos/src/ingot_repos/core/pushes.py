@@ -101,7 +101,7 @@ class Pushes:
             self._small.add(push_id)
         extension = asyncio.create_task(self._extend_lease(push_id))
         try:
-            await remove_before_change(self._db, self._storage, repository_id, values["refs"])
+            await remove_before_change(self._db, self._storage, repository_id, push_id, values["refs"])
             yield push_id
         finally:
             extension.cancel()

@@ -19,13 +19,18 @@ log = structlog.get_logger()
 
 
 async def remove_before_change(
-    db: Database, storage: Storage, repository_id: int, names: Sequence[str]
+    db: Database, storage: Storage, repository_id: int, push_id: int, names: Sequence[str]
 ) -> None:
-    """Remove old locks of refs that are about to move; the names are as a client sent them."""
+    """Remove old locks of refs that an entry of the journal is about to move; the names are as a client sent them.
+
+    While somebody else moves refs of the repository, the locks may be his, however old they are.
+    """
     valid = [name for name in names if is_valid_ref_name(name)]
-    if not valid:
+    if not valid or not await asyncio.to_thread(are_locked, storage.path(repository_id), valid):
         return
-    if await asyncio.to_thread(are_locked, storage.path(repository_id), valid):
+    async with db.read() as reader:
+        is_only = await refs.is_only_push(reader, repository_id, push_id)
+    if is_only:
         await _remove(db, storage, repository_id, valid)
 
 

@@ -175,6 +175,12 @@ async def has_large_push(db: Executor, repository_id: int) -> bool:
     return bool((await db.execute(select(large))).scalar())
 
 
+async def is_only_push(db: Executor, repository_id: int, push_id: int) -> bool:
+    """Whether nobody but this entry moves refs of the repository."""
+    other = exists().where(push.c.repository_id == repository_id, push.c.id != push_id)
+    return not (await db.execute(select(other))).scalar()
+
+
 async def extend_push(db: Executor, push_id: int, lease: datetime) -> None:
     await db.execute(update(push).where(push.c.id == push_id).values(lease_until=lease))
 
