@@ -18,6 +18,7 @@ from ingot_chassis.db.tables import BigId, UtcDateTime
 from ingot_issues.store.attachments import FILES_OF_COMMENT
 from ingot_issues.store.issue_rows import AnyIssue
 from ingot_issues.store.prepared_pages import CountedRow, PreparedPage
+from ingot_issues.store.repository_ids import RepositoryIdRow
 from ingot_issues.store.tables import comment, issue
 
 
@@ -108,12 +109,6 @@ class TimelineRow(CommentRow, CountedRow):
     """A row of a page of a timeline."""
 
 
-class RepositoryIdRow(TypedRow):
-    """A repository that refers to an issue."""
-
-    ref_repository_id: int
-
-
 class WrittenComment(msgspec.Struct, frozen=True, kw_only=True):
     """A comment that this transaction has written, with the number of its issue."""
 
@@ -143,7 +138,7 @@ _COMMENTS = select(comment, issue.c.number, issue.c.is_pull, FILES_OF_COMMENT.la
 _BY_IDS = PreparedQuery(_COMMENTS.where(any_of(comment.c.id, "ids")), CommentRow)
 _IS_ON_ISSUE = comment.c.issue_id == bindparam("issue_id", type_=BigId)
 _REFERRING_REPOSITORIES = PreparedQuery(
-    select(comment.c.ref_repository_id)
+    select(comment.c.ref_repository_id.label("repository_id"))
     .where(_IS_ON_ISSUE, comment.c.ref_repository_id.is_not(None))
     .distinct(),
     RepositoryIdRow,
@@ -281,7 +276,7 @@ async def list_timeline_page(
 
 async def list_referring_repositories(db: Executor, issue_id: int) -> set[int]:
     """The repositories that have references to an issue."""
-    return {row.ref_repository_id for row in await _REFERRING_REPOSITORIES.all(db, issue_id=issue_id)}
+    return {row.repository_id for row in await _REFERRING_REPOSITORIES.all(db, issue_id=issue_id)}
 
 
 _CHANGE = update(comment).where(comment.c.id == bindparam("comment_id", type_=BigId))

@@ -6,18 +6,13 @@ from sqlalchemy import BindParameter, ColumnElement, Select, bindparam, delete, 
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
-from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_count
+from ingot_chassis.db.rows import Slice, fetch_all, fetch_count
 from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
 from ingot_issues.store.issues import DETAILS, DetailsRow, IssueDetails, details_of
+from ingot_issues.store.repository_ids import RepositoryIdRow
 from ingot_issues.store.states import State
 from ingot_issues.store.tables import dependency, issue
-
-
-class RepositoryIdRow(TypedRow):
-    """A repository that has one of the issues."""
-
-    repository_id: int
 
 
 async def add(db: Executor, issue_id: int, blocker_id: int) -> bool:

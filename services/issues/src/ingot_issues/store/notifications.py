@@ -14,6 +14,7 @@ from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import Slice, TypedRow
 from ingot_chassis.db.tables import BigId, UtcDateTime
 from ingot_chassis.db.transaction import insert
+from ingot_issues.store.repository_ids import RepositoryIdRow
 from ingot_issues.store.states import NotificationStatus, State
 from ingot_issues.store.tables import comment, issue, notification, pull, repository
 
@@ -43,12 +44,6 @@ class TotalRow(TypedRow):
     """How many threads there are."""
 
     total: int
-
-
-class RepositoryIdRow(TypedRow):
-    """A repository that somebody has threads of."""
-
-    repository_id: int
 
 
 class _Shape(NamedTuple):

@@ -1,7 +1,8 @@
-"""The condition that a row belongs to one of many repositories: their ids are written into the statement.
+"""The ids of repositories as an answer, and the condition that a row belongs to one of many.
 
-Only so does PostgreSQL's planner know how many they are, which decides between reading each of them and walking all
-issues from the newest on. As one constant they cost nothing to plan, and are hashed; as a parameter each they take 27 µs.
+There their ids are written into the statement. Only so does PostgreSQL's planner know how many they are, which decides
+between reading each of them and walking all issues from the newest on. As one constant they cost nothing to plan, and
+are hashed; as a parameter each they take 27 µs.
 """
 
 from collections.abc import Collection
@@ -10,6 +11,13 @@ from typing import Any
 from sqlalchemy import ColumnElement, Dialect, String, TypeDecorator, bindparam
 
 from ingot_chassis.db.arrays import any_of
+from ingot_chassis.db.rows import TypedRow
+
+
+class RepositoryIdRow(TypedRow):
+    """A repository that has one of the rows that were asked for, or is named by one."""
+
+    repository_id: int
 
 
 class _Ids(TypeDecorator[Collection[int]]):
