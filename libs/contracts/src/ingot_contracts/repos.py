@@ -44,7 +44,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     ``has_…`` says which units are switched on. ``original_url`` and what begins with ``mirror_`` say how a mirror is
     kept, and are empty in events. ``allow_…`` are the styles in which pull requests may be merged and brought up to
     date, ``default_merge_style`` one of ``MERGE_STYLES``. ``internal``: only members of its organization see it.
-    What stands below "kept" is as a client sent it, and has no effect.
+    What stands below "without effect" is as a client sent it, and changes nothing.
     """
 
     id: int
@@ -98,22 +98,22 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     allow_merge_update: bool = True
     allow_rebase_update: bool = True
     allow_manual_merge: bool = False
+    autodetect_manual_merge: bool = True
     default_merge_style: str = "merge"
+    default_update_style: str = "merge"
     default_delete_branch_after_merge: bool = False
-    # kept
+    ignore_whitespace_conflicts: bool = False
+    internal_tracker: InternalTracker | None = None
+    repo_transfer: RepositoryTransfer | None = None
+    # without effect
     has_wiki: bool = False
     has_projects: bool = False
     has_packages: bool = False
     has_actions: bool = False
     projects_mode: str = ""
-    autodetect_manual_merge: bool = True
     default_allow_maintainer_edit: bool = False
-    default_update_style: str = "merge"
-    ignore_whitespace_conflicts: bool = False
-    internal_tracker: InternalTracker | None = None
     external_tracker: ExternalTracker | None = None
     external_wiki: ExternalWiki | None = None
-    repo_transfer: RepositoryTransfer | None = None
 
 
 class RepositoryAccess(msgspec.Struct, frozen=True, kw_only=True):
