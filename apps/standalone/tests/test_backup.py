@@ -126,6 +126,8 @@ def test_a_backup_of_a_running_ingot_has_everything_and_sends_no_hook_twice(
     receiver.wait(4)
     while count(folder, "hooks", "SELECT count(*) FROM delivery WHERE state <> 'delivered'"):
         receiver.wait(4)
+    while not count(folder, "repos", "SELECT count(*) FROM repository WHERE open_issues_count = 2"):
+        httpx.get(f"{running.url}livez", timeout=60)  # repos hears of it by an event
     second = ingot("backup", "--data", str(folder), "--to", str(backups))
     assert second.code == 0, second.err
     expected_refs, expected_rows = refs(folder), rows(folder)
