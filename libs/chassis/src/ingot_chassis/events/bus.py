@@ -52,7 +52,7 @@ class Bus:
     async def connect(self) -> JetStreamContext:
         """The JetStream of the live connection. Raises BusUnavailable."""
         async with self._connecting:
-            if self._client is None or not (self._client.is_connected or self._client.is_reconnecting):
+            if self._client is None or not self._client.is_connected:
                 await self._open()
         return self._live().jetstream(timeout=PUBLISH_SECONDS)
 
@@ -70,8 +70,9 @@ class Bus:
                 await client.connect(
                     self._url,
                     name=self._name,
-                    max_reconnect_attempts=-1,
-                    reconnect_time_wait=0.25,  # type: ignore[arg-type]  # any number works
+                    # After a reconnect of its own it would send what it still holds of a batch before the batch is
+                    # repeated, and fetch new messages before those that are to be delivered again: out of order.
+                    allow_reconnect=False,
                     connect_timeout=2,
                     ping_interval=10,
                     error_cb=_log_error,
