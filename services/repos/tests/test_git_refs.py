@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -342,6 +343,26 @@ def test_a_lock_is_not_removed_by_two_processes_at_once(repo):
         fcntl.flock(first, fcntl.LOCK_EX)
         assert (remove_old_locks(Path(repo.path), ["refs/heads/main"]), lock.exists()) == (0, True)
     assert (remove_old_locks(Path(repo.path), ["refs/heads/main"]), lock.exists()) == (1, False)
+
+
+IN_A_PROCESS_WITHOUT_ROOM = """
+import resource, sys, pygit2
+from ingot_repos.git.errors import StorageFull
+from ingot_repos.git.refs import RefChange, ZERO_OID, move_ref
+repo = pygit2.Repository(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+try:
+    move_ref(repo, RefChange("refs/heads/topic", ZERO_OID, sys.argv[2]))
+except StorageFull:
+    sys.exit(28)
+"""
+
+
+def test_a_ref_for_which_there_is_no_room_stays_without_a_lock(repo):
+    program = [sys.executable, "-c", IN_A_PROCESS_WITHOUT_ROOM, repo.path, commit(repo)]
+    done = subprocess.run(program, capture_output=True, check=False)
+    assert done.returncode == 28, done.stderr
+    assert not Path(repo.path, "refs/heads/topic.lock").exists()
 
 
 def test_either_libgit2_or_git_moves_a_ref(repo):

@@ -200,6 +200,9 @@ def spawn(
             bufsize=0,
             # A new session: there is no terminal to prompt on, and one group to kill with all children.
             start_new_session=True,
+            # Python ignores SIGXFSZ, and git shall, too: it then removes its locks when a file may not grow. SIGPIPE, which is
+            # ignored as well, git sets as it needs it.
+            restore_signals=False,
             pass_fds=(child_end,) if ends_with_parent else (),
         )
     finally:

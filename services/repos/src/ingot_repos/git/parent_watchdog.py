@@ -19,12 +19,12 @@ def main(parent_pipe: int, program: list[str]) -> None:
     signal.signal(signal.SIGTERM, lambda *_: None)
     signal.set_wakeup_fd(writer)
     os.set_inheritable(parent_pipe, False)
-    # Python ignores SIGPIPE and SIGXFSZ; git must not.
+    # Python ignores SIGPIPE; git must not.
     child = os.posix_spawnp(
         program[0],
         program,
         os.environ,
-        setsigdef=[signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGTERM],
+        setsigdef=[signal.SIGPIPE, signal.SIGCHLD, signal.SIGTERM],
     )
     # Only the program may have these ends open: it must be able to close them.
     os.close(0)

@@ -13,6 +13,8 @@ _CONTROL = re.compile(r"[^\x20-\x7e]+")
 _OWN_LINE = re.compile("(error|fatal): (?!invalid |remote |unable to parse remote )")
 """These texts of git end in words of a remote, where others end in words of git or of the system."""
 _KILLED_CHILD = f" died of signal {int(signal.SIGXFSZ)}"
+_UNWRITTEN_LOCK = re.compile(r": couldn't write '[^']+\.lock'$")
+"""Of the lock of a ref git does not say why. No ref has a colon or a space in its name."""
 
 
 def git_failure(exit_code: int, stderr: bytes, git_dir: Path | None) -> GitFailed | StorageFull:
@@ -32,4 +34,4 @@ def scrub(stderr: bytes, git_dir: Path | None = None) -> str:
 
 
 def _is_full(line: str) -> bool:
-    return says_full(line) or line.endswith(_KILLED_CHILD)
+    return says_full(line) or line.endswith(_KILLED_CHILD) or _UNWRITTEN_LOCK.search(line) is not None
