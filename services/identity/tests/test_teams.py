@@ -11,6 +11,13 @@ from .test_credentials import principal
 from .world import PASSWORD
 
 
+async def test_an_empty_permission_takes_no_rights_away(world, acme):
+    path = f"/teams/{acme[1]}"
+    for permission in ("admin", ""):
+        edited = await world.call("PATCH", path, {"permission": permission}, as_="ann")
+        assert edited.json()["permission"] == "admin"
+
+
 async def test_an_edit_of_a_team_leaves_what_is_absent(world, acme):
     path = f"/teams/{acme[1]}"
     await world.call("PATCH", path, {"permission": "write", "units": ["repo.code"]}, as_="ann")

@@ -17,6 +17,11 @@ async def app(world, ann, bob):
     return created
 
 
+async def test_an_empty_permission_takes_no_rights_away(ann, app):
+    await ann.call("PUT", f"/api/v1{R}/collaborators/bob", {"permission": ""})
+    assert (await ann.get(f"{R}/collaborators/bob/permission")).json()["permission"] == "write"
+
+
 async def test_whether_somebody_is_a_collaborator_is_answered_without_a_body(ann, app):
     for login, status in (("bob", 204), ("ann", 404)):
         answer = await ann.get(f"{R}/collaborators/{login}")

@@ -60,7 +60,10 @@ class EditTeam(msgspec.Struct, kw_only=True):
 
     def columns(self, team: TeamRow) -> dict[str, Any]:
         """The changes, as the use case takes them. Raises Invalid."""
-        return teams.columns_of(set_fields(self), is_owners=team.permission == TeamPermission.OWNER)
+        fields = set_fields(self)
+        if not fields.get("permission"):  # clients send what they leave open as an empty text
+            fields.pop("permission", None)
+        return teams.columns_of(fields, is_owners=team.permission == TeamPermission.OWNER)
 
 
 class Team(msgspec.Struct, kw_only=True):

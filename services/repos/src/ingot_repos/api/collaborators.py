@@ -184,7 +184,7 @@ async def add_collaborator(request: RepositoryRequest, collaborator: str, data: 
     row = await _user(request, collaborator)
     if row.id == repository.row.owner_id:
         raise Invalid.field("collaborator", "owner", "owns the repository")
-    mode = data.permission
+    mode = data.permission or None  # clients send what they leave open as an empty text
     if mode is not None and mode not in MODES:
         mode = "read"
     async with request.db.transaction() as tx:
