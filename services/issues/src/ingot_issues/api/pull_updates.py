@@ -19,7 +19,7 @@ STYLES: dict[UpdateStyle, str] = {"merge": "allow_merge_update", "rebase": "allo
 
 @post(
     "/pulls/{index:int}/update",
-    policy=in_repository("signed-in", "write:repository", "pulls"),
+    policy=in_repository("signed-in", "write:repository", "pulls", remembers=False),
     operation_id="repoUpdatePullRequest",
     tags=["repository"],
     status_code=200,
