@@ -217,6 +217,7 @@ async def test_requests_that_do_not_fit(world, ann, app, readme):
         ("PUT", "README.md", {"content": ""}, 422, "path"),
         ("PUT", "README.md", {"content": "", "sha": "1" * 40}, 422, "sha"),
         ("PUT", "none.txt", {"content": "", "sha": readme}, 404, None),
+        ("PUT", "x", {"content": "", "from_path": "README.md"}, 422, "sha"),
         ("PUT", "x", {"content": "", "sha": readme, "from_path": "none"}, 404, None),
         ("PUT", "src/main.py", {"content": "", "sha": readme, "from_path": "README.md"}, 422, "path"),
         ("DELETE", "README.md", {}, 422, "sha"),

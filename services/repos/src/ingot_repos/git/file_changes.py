@@ -184,6 +184,8 @@ class _TreeEdit:
             _require_plain(path)
         before = self._file(source)
         if change.operation == "create":
+            if change.from_path not in ("", change.path):
+                raise ChangeRefused("sha", change.from_path, "is required: the sha of the file that is moved")
             before = None
         elif before is None and change.operation != "upload":
             raise ChangeRefused("missing", source, "there is no such file")
