@@ -63,7 +63,7 @@ async def _run(
     await _first_administrator(settings, folder)
     metrics = metrics_socket(services.gateway, listener)
     async with metrics_served(metrics, public_url=public_url), _nats(folder) as nats_url:
-        own_urls = [nats_url, _own_url(listener), *([_own_url(metrics)] if metrics else [])]
+        own_urls = [nats_url, *(_own_url(one) for one in (listener, metrics, ssh_listener) if one)]
         bus = Bus(nats_url, name="ingot")
         try:
             apps = services.apps(bus, own_urls=own_urls)
