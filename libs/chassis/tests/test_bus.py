@@ -1,7 +1,6 @@
 """A connection to NATS that breaks off: what was not stored is sent again by who sent it, in its order."""
 
 import asyncio
-import contextlib
 from contextlib import AsyncExitStack, asynccontextmanager
 from urllib.parse import urlsplit
 
@@ -12,6 +11,7 @@ from ingot_chassis.events.bus import Bus
 from ingot_chassis.events.consumers import Consumers
 from ingot_chassis.events.relay import Relay
 from ingot_chassis.jobs.loops import running
+from ingot_chassis.testing.wires import wire
 
 from .messaging_world import Counted, metadata
 from .test_consumers import emit
@@ -21,32 +21,23 @@ PUBLISH = b"PUB ingot."
 
 
 @asynccontextmanager
-async def wire_that_breaks(port):
-    """A port that leads to ``port``. After ``broken`` is set it takes five messages, passes none on, and breaks off, once."""
+async def wire_that_breaks(url):
+    """A URL that leads to ``url``. After ``broken`` is set it takes five messages, passes none on, and breaks off, once."""
     broken, lost = asyncio.Event(), 0
 
-    async def forward(reader, writer, *, is_up):
+    async def up(part):
         nonlocal lost
-        with contextlib.suppress(OSError):
-            while part := await reader.read(4096):
-                if is_up and broken.is_set() and PUBLISH in part:
-                    lost += part.count(PUBLISH)
-                    if lost >= 5:
-                        broken.clear()
-                        break
-                    continue  # the kernel of the machine that dies has it, NATS never gets it
-                writer.write(part)
-                await writer.drain()
-        writer.transport.abort()
+        if not broken.is_set() or PUBLISH not in part:
+            return part
+        lost += part.count(PUBLISH)
+        if lost < 5:
+            return b""  # the kernel of the machine that dies has it, NATS never gets it
+        broken.clear()
+        return None
 
-    async def connected(reader, writer):
-        server_reader, server_writer = await asyncio.open_connection("127.0.0.1", port)
-        await asyncio.gather(
-            forward(reader, server_writer, is_up=True), forward(server_reader, writer, is_up=False)
-        )
-
-    async with await asyncio.start_server(connected, "127.0.0.1", 0) as server:
-        yield f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}", broken
+    parts = urlsplit(url)
+    async with wire(parts.hostname, parts.port, up=up) as port:
+        yield f"nats://127.0.0.1:{port}", broken
 
 
 @pytest.mark.parametrize("size", [10, 30_000])
@@ -57,7 +48,7 @@ async def test_a_batch_that_breaks_off_arrives_in_its_order(make_url, own_nats, 
         tx.on_commit(lambda: heard.put_nowait(happened.number))
 
     async with AsyncExitStack() as stack:
-        url, broken = await stack.enter_async_context(wire_that_breaks(urlsplit(own_nats.url).port))
+        url, broken = await stack.enter_async_context(wire_that_breaks(own_nats.url))
         writer, reader = Database(make_url(), metadata), Database(make_url(), metadata)
         to_nats, from_nats = Bus(url, name="counter"), Bus(own_nats.url, name="reader")
         for each in (writer, reader, to_nats, from_nats):

@@ -1,14 +1,12 @@
 """A file of any size goes through a server that does not grow with it, as that of a release or an object of LFS."""
 
-import asyncio
 import hashlib
-import json
-import sys
 from pathlib import Path
 
 import httpx
 import pytest
 
+from .lone_process import lone_repos as started
 from .world import migrate
 
 MEGABYTES = 64
@@ -88,18 +86,8 @@ def settings():
 @pytest.fixture
 async def lone_repos(make_database, tmp_path, settings):
     values = {"database": make_database("repos", migrate), "folder": str(tmp_path), **settings}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        str(HERE / "lone_repos.py"),
-        json.dumps(values),
-        cwd=HERE,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    try:
-        yield LoneRepos(process, json.loads(await process.stdout.readline()))
-    finally:
-        process.terminate()
-        assert await process.wait() in (0, -15)
+    async with started(values) as (process, ready):
+        yield LoneRepos(process, ready)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
