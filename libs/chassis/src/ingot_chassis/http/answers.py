@@ -12,12 +12,14 @@ from typing import Any
 import structlog
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
+from ingot_chassis.errors import UNEXPECTED
+
 log = structlog.get_logger()
 
 SHORT_BODY = 65_536
 """Bytes of a body for whose first part the head waits; that of a longer one may take its time."""
 STOPPING = b'{"message":"the server is stopping; try again"}'
-FAILED = b'{"message":"Something went wrong here; the log has the details."}'
+FAILED = b'{"message":"%b"}' % UNEXPECTED.encode()
 WITHOUT_BODY = (204, 304)
 
 _BAD_NAME = re.compile(rb'[\x00-\x1f\x7f()<>@,;:\[\]={} \t\\"]')
