@@ -14,6 +14,7 @@ from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import Slice, TypedRow
 from ingot_chassis.db.tables import BigId, UtcDateTime
 from ingot_chassis.db.transaction import insert
+from ingot_issues.store.prepared_pages import CountedRow
 from ingot_issues.store.repository_ids import RepositoryIdRow
 from ingot_issues.store.states import NotificationStatus, State
 from ingot_issues.store.tables import comment, issue, notification, pull, repository
@@ -34,16 +35,8 @@ class ThreadRow(TypedRow):
     merged: bool | None
 
 
-class PagedThreadRow(ThreadRow):
-    """A notification of a list, and how many the list has."""
-
-    total: int
-
-
-class TotalRow(TypedRow):
-    """How many threads there are."""
-
-    total: int
+class PagedThreadRow(ThreadRow, CountedRow):
+    """A thread of a page of threads."""
 
 
 class _Shape(NamedTuple):
@@ -59,7 +52,7 @@ class _Statements(NamedTuple):
     """The statements for filters of one shape."""
 
     page: PreparedQuery[PagedThreadRow]
-    number: PreparedQuery[TotalRow]
+    number: PreparedQuery[CountedRow]
     named: PreparedQuery[ThreadRow]
     mark: Update
 
@@ -198,7 +191,7 @@ def _statements(shape: _Shape) -> _Statements:
     named = _THREADS.where(notification.c.id.in_(ids), any_of(notification.c.id, "ids"))
     return _Statements(
         page=PreparedQuery(listed.where(notification.c.id.in_(page)), PagedThreadRow),
-        number=PreparedQuery(number, TotalRow),
+        number=PreparedQuery(number, CountedRow),
         named=PreparedQuery(named, ThreadRow),
         mark=update(notification)
         .where(notification.c.id.in_(ids), notification.c.status != bindparam("other"))
