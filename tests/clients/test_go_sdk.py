@@ -63,6 +63,7 @@ def url(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
         "INGOT_ADMIN_PASSWORD": password,
         "INGOT_ADMIN_EMAIL": "test01@gitea.io",
         "INGOT_REPOS_STATUSES_OF_COMMITS": "list",
+        "INGOT_LFS_ENABLED": "false",
     }
     deployment = Standalone(tmp_path_factory.mktemp("ingot"), variables)
     with running(deployment):

@@ -25,6 +25,13 @@ async def test_sizes_of_pages_are_those_of_the_settings():
     assert (sizes["default_paging_num"], sizes["max_response_items"]) == (17, 50)
 
 
+@pytest.mark.parametrize("enabled", [True, False])
+async def test_large_files_are_off_where_the_setting_says_so(enabled):
+    path = "/api/v1/settings/repository"
+    async with open_client("asgi", lfs_enabled=enabled) as client, client.get(path) as answer:
+        assert (await answer.json())["lfs_disabled"] is not enabled
+
+
 async def test_the_software_names_itself():
     async with open_client("asgi") as client, client.get("/api/v1/nodeinfo") as answer:
         info = await answer.json()

@@ -184,3 +184,18 @@ async def test_a_sync_moves_branches_without_objects_and_fetches_them_later(worl
     assert (await download(bob, new, repo="bob/copy")).content == new
     assert await sync(world, bob) == ""
     assert [len(body["objects"]) for _, body in lfs.batches] == [2, 1, 1, 1]
+
+
+async def test_without_lfs_a_mirror_moves_on_and_fetches_objects_later(world, bob, remote, lfs, work):
+    assert (await import_lfs(world, bob, remote.url(), mirror=True))["status"] == "done"
+    world.settings.lfs_enabled = False
+    body = {"clone_addr": remote.url(), "repo_name": "other", "lfs": True}
+    refused = await bob.post("/repos/migrate", body)
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "lfs")
+    new = b"newer still\n" * 50
+    lfs.contents[oid_of(new)] = new
+    head = await push(work, "new.bin", new)
+    assert (await sync(world, bob), await tip(bob)) == (REASON_TEXTS["lfs-off"], head)
+    world.settings.lfs_enabled = True
+    assert await sync(world, bob) == ""
+    assert (await download(bob, new, repo="bob/copy")).content == new

@@ -6,7 +6,7 @@ import pytest
 
 from ingot_repos.git.lfs_pointers import Pointer, pointers_between, read_pointer
 
-from .lfs_client import FILE, oid_of, pointer_of, upload
+from .lfs_client import FILE, ask, download, oid_of, path, pointer_of, put, upload
 from .world import commit, git, work_tree
 
 OID = "a" * 64
@@ -69,6 +69,24 @@ async def test_a_pointer_gives_the_large_file(ann, app, kind):
     assert unchanged.status_code == 304
     assert (await ann.get(f"/repos/ann/app/{kind}/lost.txt")).text == pointer_of(b"lost")
     assert (await ann.get(f"/repos/ann/app/{kind}/plain.txt")).text == "plain\n"
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_without_lfs_a_pointer_is_a_file_like_others_and_nothing_is_served(world, ann, bob, app):
+    world.settings.lfs_enabled = False
+    assert (await ann.get("/repos/ann/app/media/large.txt")).text == pointer_of(FILE)
+    for person in (ann, bob):
+        refused = [
+            await ask(person, "download", FILE),
+            await ask(person, "upload", FILE),
+            await download(person),
+            await put(person, FILE),
+            await person.call("POST", f"{path()}/locks/verify", {}),
+        ]
+        assert [answer.status_code for answer in refused] == [404] * 5
+        assert "switched off" in refused[0].json()["message"]
+    world.settings.lfs_enabled = True
+    assert (await download(ann)).content == FILE
 
 
 async def test_a_large_file_is_never_a_page(ann, app, git_url, tmp_path):

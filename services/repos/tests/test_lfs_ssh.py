@@ -116,6 +116,13 @@ async def test_a_stranger_gets_no_token(ann, bob, app, client_of):
     assert (code != 0, "there is no repository" in said) == (True, True)
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_without_lfs_nobody_gets_a_token(world, ann, app, client_of):
+    world.settings.lfs_enabled = False
+    code, said = await client_of("ann", account=1).run("git-lfs-authenticate ann/app.git download")
+    assert (code != 0, "switched off" in said) == (True, True)
+
+
 async def test_a_token_that_is_no_token_opens_nothing(world, ann, app, client_of):
     headers = await authenticate(client_of("ann", account=1), "upload")
     (name, text) = next(iter(headers.items()))

@@ -108,6 +108,13 @@ class ServiceSettings(msgspec.Struct, kw_only=True):
             extra=_SHARED,
         ),
     ] = []
+    lfs_enabled: Annotated[
+        bool,
+        msgspec.Meta(
+            description="Whether large files (LFS) are served, stored and imported; those that are stored stay.",
+            extra=_SHARED,
+        ),
+    ] = True
     public_url: Annotated[
         str,
         msgspec.Meta(

@@ -24,14 +24,14 @@ class GeneralAPISettings(msgspec.Struct, frozen=True):
 
 
 class GeneralRepoSettings(msgspec.Struct, frozen=True):
-    """What is switched off for all repositories. ``lfs_disabled`` is what the Go SDK's own test expects, though LFS is served."""
+    """What is switched off for all repositories."""
 
+    lfs_disabled: bool
     mirrors_disabled: bool = False
     http_git_disabled: bool = False
     migrations_disabled: bool = False
     stars_disabled: bool = False
     time_tracking_disabled: bool = False
-    lfs_disabled: bool = True
 
 
 class GeneralUISettings(msgspec.Struct, frozen=True):
@@ -97,9 +97,9 @@ async def show_api_settings(request: GatewayRequest) -> GeneralAPISettings:
     operation_id="getGeneralRepositorySettings",
     tags=["settings"],
 )
-async def show_repository_settings() -> GeneralRepoSettings:
-    """What is switched off for all repositories. ``lfs_disabled`` is what the Go SDK's own test expects, though LFS is served."""
-    return GeneralRepoSettings()
+async def show_repository_settings(request: GatewayRequest) -> GeneralRepoSettings:
+    """What is switched off for all repositories."""
+    return GeneralRepoSettings(lfs_disabled=not request.settings.lfs_enabled)
 
 
 @get("/api/v1/settings/ui", policy=anyone(), operation_id="getGeneralUISettings", tags=["settings"])

@@ -154,9 +154,9 @@ async def raw(
 async def _large_file(
     request: RepositoryRequest, path: str, blob: Blob, *, is_text: bool
 ) -> Response[Any] | None:
-    """The large file that a pointer of LFS stands for; None for another file, and while nobody has uploaded it."""
+    """The large file that a pointer of LFS stands for; None for another file, without LFS, and while nobody has uploaded it."""
     pointer = read_pointer(blob.data or b"")
-    if pointer is None:
+    if pointer is None or not request.settings.lfs_enabled:
         return None
     rows = await request.components.lfs.find(
         access.viewer(request.principal), request.resource.row, [pointer.oid]

@@ -195,6 +195,8 @@ async def _remote_url(request: RepositoryRequest, data: MigrateRepository) -> Re
 
 async def _lfs_url(request: RepositoryRequest, data: MigrateRepository, remote: RemoteUrl) -> str:
     """Where objects of LFS are fetched from. Raises Invalid."""
+    if not request.settings.lfs_enabled:
+        raise Invalid.field("lfs", "unsupported", imports.REASON_TEXTS["lfs-off"])
     text = data.lfs_endpoint.strip() or lfs_url(remote.url)
     if not text:
         raise Invalid.field(

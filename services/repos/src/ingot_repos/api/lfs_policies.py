@@ -8,6 +8,7 @@ from ingot_repos.api.internal_ssh import session_of_key
 from ingot_repos.api.policies import require_on_disk, resolve
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core import access, lfs_tokens
+from ingot_repos.core.imports import REASON_TEXTS
 from ingot_repos.core.ref_updates import require_changeable
 
 ASK_FOR_PASSWORD = {"WWW-Authenticate": 'Basic realm="Ingot"'}
@@ -29,6 +30,8 @@ async def enter(request: RepositoryRequest, level: LfsLevel) -> ResolvedReposito
     Anonymous callers always get 401 instead of a refusal, so that they do not learn which repositories exist. A token
     decides alone who is calling.
     """
+    if not request.settings.lfs_enabled:
+        raise NotFound(REASON_TEXTS["lfs-off"])
     owner, name = str(request.path_params["owner"]), str(request.path_params["repo"]).removesuffix(".git")
     if text := request.headers.get(lfs_tokens.TOKEN_HEADER):
         return await _enter_by_key(request, owner, name, level, text)

@@ -6,9 +6,11 @@ from typing import Literal, cast
 import msgspec
 from litestar import post
 
+from ingot_chassis.errors import Denied
 from ingot_repos.api.internal_ssh import SshSession, opened_by_key
 from ingot_repos.api.lfs import lfs_root
 from ingot_repos.api.request import RepositoryRequest
+from ingot_repos.core.imports import REASON_TEXTS
 from ingot_repos.core.lfs_tokens import LIFETIME, TOKEN_HEADER, issue
 from ingot_repos.core.ssh_sessions import KEY_HEADER
 
@@ -37,6 +39,8 @@ async def authenticate_upload(request: RepositoryRequest) -> LfsAccess:
 
 
 def _access(request: RepositoryRequest, level: Literal["read", "write"]) -> LfsAccess:
+    if not request.settings.lfs_enabled:
+        raise Denied(REASON_TEXTS["lfs-off"])
     session = cast("SshSession", request.scope["resource"])  # type: ignore[typeddict-item]
     fingerprint = request.headers.get(KEY_HEADER, "")
     text, token = issue(request.components.seal, fingerprint, session.repository.id, level)

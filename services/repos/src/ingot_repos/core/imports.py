@@ -43,6 +43,7 @@ REASON_TEXTS: dict[Reason, str] = {
     "lfs-address": "the address of an object of LFS may not be reached from here",
     "lfs-failed": "there is no LFS server at the remote, or it does not answer as it should",
     "lfs-missing": "the remote does not give these objects of LFS, or sends them damaged",
+    "lfs-off": "large files (LFS) are switched off on this server",
     "lfs-room": "there is no room for the objects of LFS",
     "lfs-too-large": "an object of LFS is larger than the limit",
     "lfs-unauthorized": "the LFS server of the remote refused the credentials",

@@ -35,6 +35,7 @@ Reason = Literal[
     "lfs-address",
     "lfs-failed",
     "lfs-missing",
+    "lfs-off",
     "lfs-room",
     "lfs-too-large",
     "lfs-unauthorized",

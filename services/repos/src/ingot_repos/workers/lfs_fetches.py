@@ -67,6 +67,8 @@ class LfsFetches:
         """
         from ingot_repos.clients.lfs_remotes import MOST_OBJECTS, LfsRemoteFailed, open_lfs_remote
 
+        if not self._settings.lfs_enabled:
+            raise RemoteFailed("lfs-off")
         progress = connection.progress
         progress.phase, progress.percent = "lfs", 0
 
