@@ -18,6 +18,7 @@ from ingot_issues.api.request import IssuesRequest
 from ingot_issues.core.access import may_administer
 from ingot_issues.core.manual_merges import record_manual_merge
 from ingot_issues.core.merge_options import MergeOptions
+from ingot_issues.core.merge_refusals import MergeRefusal, list_refusals
 from ingot_issues.core.merge_saga import merge_pull
 from ingot_issues.core.merges import MayCome
 from ingot_issues.core.scheduled_merges import cancel, schedule
@@ -77,6 +78,30 @@ async def is_merged(request: IssuesRequest, index: int) -> Response[None]:
     """204 when the pull request is merged, else 404; both without a body."""
     pull = await pull_of(request, index)
     return Response(None, status_code=204 if pull.merged else 404, media_type="text/plain")
+
+
+@get(
+    "/pulls/{index:int}/merge/refusals",
+    policy=in_repository("read", "read:repository", "pulls"),
+    operation_id="repoListMergeRefusals",
+    tags=["repository"],
+)
+async def list_merge_refusals(request: IssuesRequest, index: int) -> list[MergeRefusal]:
+    """Every reason why the caller cannot merge a pull request now; empty if it can be merged.
+
+    What only a merge itself shows is not among them: commits without a signature, protected files, and a style that
+    demands more.
+    """
+    pull, access = await pull_of(request, index), request.access
+    rule = await request.components.repos.merge_rule(
+        access.repository.id,
+        pull.base_branch,
+        pull.head_sha,
+        request.principal_token,
+        actor_id=request.principal.id,
+    )
+    async with request.db.read() as db:
+        return await list_refusals(db, access, request.principal, pull, rule)
 
 
 @post(
@@ -151,4 +176,4 @@ async def cancel_merge(request: IssuesRequest, index: int) -> None:
         await cancel(tx, context, pull.id)
 
 
-routes = [is_merged, merge, get_merged_pull, cancel_merge]
+routes = [is_merged, list_merge_refusals, merge, get_merged_pull, cancel_merge]

@@ -11,6 +11,8 @@ from ingot_issues.store.issue_rows import AnyPull
 from ingot_issues.store.reviews import DecisionRow
 from ingot_issues.store.states import ReviewState
 
+OUTSIDER = "you are not among those who may merge into it"
+
 
 def is_official(rule: MergeRule, account_id: int, team_ids: Collection[int], *, writes: bool) -> bool:
     """Whether the decision of somebody counts for the rule. ``writes``: they may write to the repository."""
@@ -32,8 +34,21 @@ async def refuse_unmet(db: Executor, rule: MergeRule, pull: AnyPull, *, outdated
     ``outdated``: the base has commits that the head lacks. Checks are those of the head that was asked about.
     """
     refuse_outsider(rule)
+    if missing := await _missing(db, rule, pull, outdated=outdated):
+        raise MayCome(f"{_words(rule)}: {'; '.join(missing)}")
+
+
+async def list_unmet(db: Executor, rule: MergeRule, pull: AnyPull, *, outdated: bool) -> list[str]:
+    """The same as a list, for everybody."""
+    missing = [OUTSIDER] if rule.rule_name and not rule.may_merge else []
+    missing += await _missing(db, rule, pull, outdated=outdated)
+    return [f"{_words(rule)}: {reason}" for reason in missing]
+
+
+async def _missing(db: Executor, rule: MergeRule, pull: AnyPull, *, outdated: bool) -> list[str]:
+    """What may still come. Two statements."""
     if not rule.rule_name:
-        return
+        return []
     decisions = await reviews.list_decisions(db, pull.id)
     missing = _missing_reviews(rule, decisions, pull.head_sha)
     if rule.block_on_official_review_requests and await reviews.count_official_requests(db, pull.id):
@@ -42,14 +57,13 @@ async def refuse_unmet(db: Executor, rule: MergeRule, pull: AnyPull, *, outdated
         missing.append("the head branch is behind the base branch")
     if rule.missing_checks:
         missing.append(f"these checks have not succeeded: {', '.join(rule.missing_checks)}")
-    if missing:
-        raise MayCome(f"{_words(rule)}: {'; '.join(missing)}")
+    return missing
 
 
 def refuse_outsider(rule: MergeRule) -> None:
     """Raises MergeRefused for somebody who may not merge into the branch at all."""
     if rule.rule_name and not rule.may_merge:
-        raise MergeRefused(f"{_words(rule)}: you are not among those who may merge into it")
+        raise MergeRefused(f"{_words(rule)}: {OUTSIDER}")
 
 
 def _words(rule: MergeRule) -> str:

@@ -1,0 +1,59 @@
+"""Every reason why somebody cannot merge a pull request now, for those who look before they merge."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.errors import ApiError
+from ingot_chassis.security.principal import Principal
+from ingot_contracts.pulls import MERGE_STYLES
+from ingot_contracts.repos import MergeRule, RepositoryAccess
+from ingot_issues.core.access import may_write, require
+from ingot_issues.core.merges import MergeRefused, refuse_blocked_merge, refuse_draft, refuse_ended
+from ingot_issues.core.protections import list_unmet
+from ingot_issues.store.issues import PullDetails
+
+
+class MergeRefusal(msgspec.Struct):
+    """A reason why the caller cannot merge. ``overridable``: they can all the same, with `force_merge`."""
+
+    reason: str
+    overridable: bool = False
+
+
+async def list_refusals(
+    db: Executor, access: RepositoryAccess, principal: Principal, pull: PullDetails, rule: MergeRule
+) -> list[MergeRefusal]:
+    """What ``merge_saga.merge_pull`` would say, as far as it is recorded here; at most three statements.
+
+    Signatures, protected files and what a style demands are judged by repos when it merges.
+    """
+    if ended := _words(refuse_ended, pull):
+        return [MergeRefusal(ended)]
+    reasons = [_words(require, access, principal, "write", "pulls"), _words(refuse_draft, pull)]
+    repository = access.repository
+    if repository.archived and not may_write(access):
+        reasons.append("the repository is archived")
+    if not any(getattr(repository, allows) for allows in MERGE_STYLES.values()):
+        reasons.append("the repository allows no style of merging")
+    if not pull.mergeable:
+        reasons.append("the branches conflict, one of them is gone, or they are still being compared")
+    try:
+        await refuse_blocked_merge(db, repository, pull)
+    except MergeRefused as refused:
+        reasons.append(str(refused))
+    unmet = await list_unmet(db, rule, pull, outdated=pull.merge_base != pull.base_sha)
+    return [
+        *(MergeRefusal(reason) for reason in reasons if reason),
+        *(MergeRefusal(reason, rule.may_override) for reason in unmet),
+    ]
+
+
+def _words(refuse: Callable[..., None], *subjects: object) -> str:
+    """Why it refuses; empty if it does not."""
+    try:
+        refuse(*subjects)
+    except ApiError as error:
+        return str(error)
+    return ""

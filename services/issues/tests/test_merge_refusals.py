@@ -1,0 +1,99 @@
+"""Why a pull request cannot be merged, said before somebody tries. Bob (2) proposes, Ann (1) owns, Cat (3) reads."""
+
+import msgspec
+import pytest
+
+from ingot_chassis.testing.service import count_statements
+
+from .builders import APP, NEXT, comparison, repository
+from .test_protections import APPROVED, protect, review
+
+pytestmark = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+RULE = "the rule 'main' protects the branch: "
+
+
+async def refusals(world, **caller):
+    answer = await world.call("GET", "/pulls/1/merge/refusals", **caller)
+    assert answer.status_code == 200, answer.text
+    return {refusal["reason"]: refusal["overridable"] for refusal in answer.json()}
+
+
+async def test_nothing_refuses_what_can_be_merged(world):
+    await world.propose()
+    assert await refusals(world) == {}
+    assert await refusals(world, as_=3) == {"write access to the repository is needed": False}
+    assert await refusals(world, as_=0) == {"sign in to do that": False}
+
+
+@pytest.mark.parametrize("may_override", [True, False])
+async def test_each_demand_of_a_rule_is_a_reason(world, may_override):
+    protect(
+        world,
+        required_approvals=2,
+        may_merge=False,
+        may_override=may_override,
+        missing_checks=["ci", "lint"],
+        block_on_rejected_reviews=True,
+        block_on_outdated_branch=True,
+        block_on_official_review_requests=True,
+    )
+    world.repos.comparison = comparison(base_sha=NEXT)
+    await world.propose()
+    await review(world, {"event": "REQUEST_CHANGES", "body": "no"}, as_=1)
+    requested = {"reviewers": ["ann"]}
+    assert (await world.call("POST", "/pulls/1/requested_reviewers", requested)).status_code == 201
+    await refusals(world, remember=True)
+    with count_statements(world.db) as statements:
+        shown = await refusals(world, remember=True)
+    assert shown == {
+        RULE + reason: may_override
+        for reason in (
+            "you are not among those who may merge into it",
+            "it has 0 of 2 approvals",
+            "changes are requested",
+            "reviews are requested",
+            "the head branch is behind the base branch",
+            "these checks have not succeeded: ci, lint",
+        )
+    }
+    assert len(statements) == 4
+
+
+async def test_a_draft_that_conflicts_and_is_blocked_says_each_of_it(world):
+    world.repos.comparison = comparison(mergeable=False)
+    await world.propose(title="WIP: Fix")
+    await world.open_issue()
+    blocker = {"owner": "ann", "repo": "app", "index": 2}
+    assert (await world.call("POST", "/issues/1/dependencies", blocker)).status_code == 201
+    assert set(await refusals(world)) == {
+        "the title says that it is work in progress",
+        "the branches conflict, one of them is gone, or they are still being compared",
+        "it is blocked by 1 open issue",
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"archived": True}, "the repository is archived"),
+        (
+            dict.fromkeys(
+                ("allow_merge_commits", "allow_rebase", "allow_rebase_explicit", "allow_squash_merge",
+                 "allow_fast_forward_only_merge"), False
+            ),
+            "the repository allows no style of merging",
+        ),
+    ],
+)  # fmt: skip
+async def test_what_the_repository_does_not_allow_is_a_reason(world, changed, reason):
+    await world.propose()
+    world.repos.repositories[APP] = msgspec.structs.replace(repository(), **changed)
+    assert await refusals(world) == {reason: False}
+
+
+async def test_what_is_merged_has_one_reason(world):
+    protect(world)
+    await world.propose()
+    await review(world, APPROVED, as_=1)
+    assert (await world.call("POST", "/pulls/1/merge")).status_code == 200
+    assert await refusals(world) == {"the pull request is merged": False}
