@@ -54,11 +54,12 @@ async def show(request: WebRequest, index: int) -> Response[Any]:
 async def _conversation_page(
     frame: RepositoryFrame, index: int, problem: ApiError | None = None
 ) -> Response[Any]:
-    pull, reviews, comments, checks, timeline, counts, blockers = await frame.load(
+    pull, reviews, comments, checks, refusals, timeline, counts, blockers = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)),
         reviews_of(frame, index),
         comments_of(frame, index),
         frame.forge.get_if_there("repos", frame.api("commits", f"refs/pull/{index}/head", "status")),
+        frame.forge.get_if_there("issues", frame.api("pulls", index, "merge", "refusals")),
         *beside(frame, index),
     )
     issue, repository = as_issue(pull), frame.repository
@@ -82,6 +83,7 @@ async def _conversation_page(
             "leaves_out": comments.total > len(comments.rows),
         },
         checks=checks,
+        refusals=refusals or [],
         styles=styles,
         blockers=blockers.rows,
         **await conversation(frame, issue, timeline, counts, reviews),
@@ -118,6 +120,7 @@ async def merge(request: WebRequest, index: int) -> Response[Any]:
         "do": form.get("style", "merge"),
         "head_commit_id": form.text("head"),
         "delete_branch_after_merge": form.has("delete_branch"),
+        "force_merge": form.has("override"),
     }
     try:
         await frame.forge.send("POST", "issues", frame.api("pulls", index, "merge"), body)
