@@ -130,6 +130,33 @@ async def test_an_archived_repository_takes_no_changes_but_can_be_opened_again(a
     assert not (await ann.call("PATCH", "/api/v1/repos/ann/app", {"archived": False})).json()["archived"]
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_an_archived_repository_keeps_its_rules_topics_and_push_mirrors(ann):
+    await ann.create("app")
+    await ann.post("/repos/ann/app/branch_protections", {"rule_name": "main"})
+    tag = (await ann.post("/repos/ann/app/tag_protections", {"name_pattern": "v*"})).json()["id"]
+    await ann.call("PATCH", "/api/v1/repos/ann/app", {"archived": True})
+    changes = [
+        ("POST", "branch_protections", {"rule_name": "other"}),
+        ("POST", "branch_protections/priority", {"ids": []}),
+        ("PATCH", "branch_protections/main", {"enable_push": True}),
+        ("DELETE", "branch_protections/main", None),
+        ("POST", "tag_protections", {"name_pattern": "w*"}),
+        ("PATCH", f"tag_protections/{tag}", {"name_pattern": "w*"}),
+        ("DELETE", f"tag_protections/{tag}", None),
+        ("PUT", "topics", {"topics": ["one"]}),
+        ("PUT", "topics/one", None),
+        ("DELETE", "topics/one", None),
+        ("POST", "push_mirrors", {"remote_address": "https://example.org/a.git"}),
+        ("DELETE", "push_mirrors/origin", None),
+        ("POST", "push_mirrors-sync", None),
+    ]
+    for method, path, body in changes:
+        answer = await ann.call(method, f"/api/v1/repos/ann/app/{path}", body)
+        assert (answer.status_code, answer.json()["message"]) == (403, "the repository is archived"), path
+    assert len((await ann.get("/repos/ann/app/branch_protections")).json()) == 1
+
+
 async def test_anonymous_git_clients_are_asked_for_a_password_whatever_exists(world, ann):
     await ann.create("secret", private=True)
     nobody = ann.but(id=0, name="", via="")

@@ -11,7 +11,7 @@ from ingot_chassis.errors import Conflict, Denied, Invalid, NotFound
 from ingot_chassis.http.patch import set_fields
 from ingot_contracts.limits import Name, Text
 from ingot_repos.api.allow_lists import MOST_NAMES, Names, names_of, team_ids, user_ids
-from ingot_repos.api.policies import in_repository
+from ingot_repos.api.policies import in_repository, writable
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core.protections import MOST_RULES, check_file_patterns, check_pattern
 from ingot_repos.store import protections
@@ -150,6 +150,7 @@ async def list_rules(request: RepositoryRequest) -> list[BranchProtection]:
 )
 async def create_rule(request: RepositoryRequest, data: CreateBranchProtection) -> BranchProtection:
     """Protect a branch, or all branches of a pattern."""
+    repository = writable(request)
     name = check_pattern(data.rule_name or data.branch_name, "rule_name")
     if name == "priority":
         raise Invalid.field("rule_name", "reserved", "is the path of the order of rules")
@@ -157,13 +158,13 @@ async def create_rule(request: RepositoryRequest, data: CreateBranchProtection) 
     priority = changes.pop("priority", None)
     rule = BranchRule(**changes)
     async with request.db.transaction() as tx:
-        row = await protections.add_branch_rule(tx, request.resource.id, name, rule, priority)
+        row = await protections.add_branch_rule(tx, repository.id, name, rule, priority)
         if row is None:
             raise Denied(f"there is a rule {name!r} already")
-        if await protections.count_branch_rules(tx, request.resource.id) > MOST_RULES:
+        if await protections.count_branch_rules(tx, repository.id) > MOST_RULES:
             raise Invalid.field("rule_name", "limit", f"the repository has {MOST_RULES} rules, and no more")
         fields = sorted(set_fields(data))
-        subject = request.resource.audit_subject
+        subject = repository.audit_subject
         await request.audit(tx, "branch_protection.create", subject, rule=name, fields=fields)
     return (await _views(request, [row]))[0]
 
@@ -177,14 +178,15 @@ async def create_rule(request: RepositoryRequest, data: CreateBranchProtection) 
 )
 async def order_rules(request: RepositoryRequest, data: OrderBranchProtections) -> None:
     """Let the rules of these ids come first, in this order."""
+    repository = writable(request)
     async with request.db.transaction() as tx:
-        existing = {row.id for row in await protections.list_branch_rules(tx, request.resource.id)}
+        existing = {row.id for row in await protections.list_branch_rules(tx, repository.id)}
         for id_ in data.ids:
             if id_ not in existing:
                 raise Invalid.field("ids", "unknown", f"the repository has no rule {id_}")
-        await protections.set_priorities(tx, request.resource.id, data.ids)
+        await protections.set_priorities(tx, repository.id, data.ids)
         order = ",".join(map(str, data.ids))
-        await request.audit(tx, "branch_protection.edit", request.resource.audit_subject, order=order)
+        await request.audit(tx, "branch_protection.edit", repository.audit_subject, order=order)
 
 
 @get(
@@ -210,17 +212,18 @@ async def edit_rule(
     data: EditBranchProtection,
 ) -> BranchProtection:
     """Change a rule."""
+    repository = writable(request)
     changes = await _changes(request, data)
     columns = {"priority": changes.pop("priority")} if "priority" in changes else {}
     async with request.db.transaction() as tx:
-        row = await protections.get_branch_rule(tx, request.resource.id, request.rest_of_path(6))
+        row = await protections.get_branch_rule(tx, repository.id, request.rest_of_path(6))
         if row is None:
             raise NotFound
         rule = msgspec.structs.replace(read_rule(row), **changes)
         if not await protections.change_branch_rule(tx, row.id, rule=write_json(rule), **columns):
             raise Conflict("the rule was deleted meanwhile")
-        edited = await protections.get_branch_rule(tx, request.resource.id, row.rule_name)
-        subject, fields = request.resource.audit_subject, sorted(set_fields(data))
+        edited = await protections.get_branch_rule(tx, repository.id, row.rule_name)
+        subject, fields = repository.audit_subject, sorted(set_fields(data))
         await request.audit(tx, "branch_protection.edit", subject, rule=row.rule_name, fields=fields)
     if edited is None:
         raise NotFound
@@ -235,11 +238,12 @@ async def edit_rule(
 )
 async def delete_rule(request: RepositoryRequest, name: str) -> None:  # noqa: ARG001 - it comes normalized
     """Delete a rule: its branches are no longer protected by it."""
+    repository = writable(request)
     async with request.db.transaction() as tx:
         rule = request.rest_of_path(6)
-        if not await protections.remove_branch_rule(tx, request.resource.id, rule):
+        if not await protections.remove_branch_rule(tx, repository.id, rule):
             raise NotFound
-        await request.audit(tx, "branch_protection.delete", request.resource.audit_subject, rule=rule)
+        await request.audit(tx, "branch_protection.delete", repository.audit_subject, rule=rule)
 
 
 async def _rule(request: RepositoryRequest) -> BranchProtectionRow:

@@ -7,7 +7,7 @@ from litestar import Response, delete, get, post
 
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_contracts.limits import Description
-from ingot_repos.api.policies import in_repository, own_account
+from ingot_repos.api.policies import in_repository, own_account, writable
 from ingot_repos.api.repositories import Secret
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core import imports, push_mirrors
@@ -62,6 +62,7 @@ def _shown(request: RepositoryRequest, row: PushMirrorRow) -> PushMirror:
 )
 async def add_push_mirror(request: RepositoryRequest, data: CreatePushMirror) -> PushMirror:
     """Push the repository to a remote, now and from now on. Branches and tags that are only there are deleted."""
+    repository = writable(request)
     remote = await _remote(request, data)
     seconds = request.settings.mirror_interval_seconds
     if data.interval.strip():
@@ -71,7 +72,7 @@ async def add_push_mirror(request: RepositoryRequest, data: CreatePushMirror) ->
         row = await push_mirrors.add(
             tx,
             request.components.jobs,
-            request.resource.row,
+            repository.row,
             account.id,
             url=remote.url,
             sealed=imports.seal_credentials(request.components.seal, remote.username, remote.password),
@@ -134,8 +135,9 @@ async def get_push_mirror(request: RepositoryRequest, name: str) -> PushMirror:
 )
 async def delete_push_mirror(request: RepositoryRequest, name: str) -> None:
     """Push to that remote no more; what is there stays."""
+    repository = writable(request)
     async with request.db.transaction() as tx:
-        if not await rows.remove(tx, request.resource.id, name):
+        if not await rows.remove(tx, repository.id, name):
             raise NotFound
 
 
@@ -148,7 +150,7 @@ async def delete_push_mirror(request: RepositoryRequest, name: str) -> None:
 )
 async def sync_push_mirrors(request: RepositoryRequest) -> Response[bytes]:
     """Push to every push mirror soon."""
-    row = request.resource.row
+    row = writable(request).row
     async with request.db.transaction() as tx:
         for mirror in await rows.list_all(tx, row.id):
             await push_mirrors.request_push(tx, request.components.jobs, mirror.id, row.shard)

@@ -11,7 +11,7 @@ from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Denied, Invalid, NotFound, Unavailable
 from ingot_contracts.limits import Name
 from ingot_repos.api.allow_lists import MOST_NAMES, names_of, team_ids, user_ids
-from ingot_repos.api.policies import in_repository
+from ingot_repos.api.policies import in_repository, writable
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core.protections import MOST_RULES, check_pattern
 from ingot_repos.store import protections, repositories
@@ -68,17 +68,18 @@ async def list_rules(request: RepositoryRequest) -> list[TagProtection]:
 )
 async def create_rule(request: RepositoryRequest, data: CreateTagProtection) -> TagProtection:
     """Protect the tags of a pattern."""
+    repository = writable(request)
     pattern = check_pattern(data.name_pattern, "name_pattern")
     users = await user_ids(request, "whitelist_usernames", data.whitelist_usernames)
     teams = await team_ids(request, "whitelist_teams", data.whitelist_teams)
     async with request.db.transaction() as tx:
-        await _require_free(tx, request.resource.id, pattern)
-        row = await protections.add_tag_rule(tx, request.resource.id, pattern, users, teams)
-        if await protections.count_tag_rules(tx, request.resource.id) > MOST_RULES:
+        await _require_free(tx, repository.id, pattern)
+        row = await protections.add_tag_rule(tx, repository.id, pattern, users, teams)
+        if await protections.count_tag_rules(tx, repository.id) > MOST_RULES:
             raise Invalid.field(
                 "name_pattern", "limit", f"the repository has {MOST_RULES} rules, and no more"
             )
-        await request.audit(tx, "tag_protection.create", request.resource.audit_subject, pattern=pattern)
+        await request.audit(tx, "tag_protection.create", repository.audit_subject, pattern=pattern)
     if row is None:
         raise Unavailable("the rule was not stored")
     return (await _views(request, [row]))[0]
@@ -107,6 +108,7 @@ async def get_rule(request: RepositoryRequest, rule_id: int) -> TagProtection:
 )
 async def edit_rule(request: RepositoryRequest, rule_id: int, data: EditTagProtection) -> TagProtection:
     """Change a rule."""
+    repository = writable(request)
     columns: dict[str, Any] = {}
     if data.name_pattern is not UNSET:
         columns["name_pattern"] = check_pattern(data.name_pattern, "name_pattern")
@@ -116,13 +118,13 @@ async def edit_rule(request: RepositoryRequest, rule_id: int, data: EditTagProte
     if data.whitelist_teams is not UNSET:
         columns["team_ids"] = write_json(await team_ids(request, "whitelist_teams", data.whitelist_teams))
     async with request.db.transaction() as tx:
-        row = await protections.get_tag_rule(tx, request.resource.id, rule_id)
+        row = await protections.get_tag_rule(tx, repository.id, rule_id)
         if row is not None and columns.get("name_pattern", row.name_pattern) != row.name_pattern:
-            await _require_free(tx, request.resource.id, columns["name_pattern"])
+            await _require_free(tx, repository.id, columns["name_pattern"])
         if row is None or not await protections.change_tag_rule(tx, rule_id, **columns):
             raise NotFound
-        edited = await protections.get_tag_rule(tx, request.resource.id, rule_id)
-        subject, pattern = request.resource.audit_subject, row.name_pattern
+        edited = await protections.get_tag_rule(tx, repository.id, rule_id)
+        subject, pattern = repository.audit_subject, row.name_pattern
         await request.audit(tx, "tag_protection.edit", subject, pattern=pattern, fields=sorted(columns))
     if edited is None:
         raise NotFound
@@ -137,10 +139,11 @@ async def edit_rule(request: RepositoryRequest, rule_id: int, data: EditTagProte
 )
 async def delete_rule(request: RepositoryRequest, rule_id: int) -> None:
     """Delete a rule: its tags are no longer protected by it."""
+    repository = writable(request)
     async with request.db.transaction() as tx:
-        if not await protections.remove_tag_rule(tx, request.resource.id, rule_id):
+        if not await protections.remove_tag_rule(tx, repository.id, rule_id):
             raise NotFound
-        await request.audit(tx, "tag_protection.delete", request.resource.audit_subject, id=rule_id)
+        await request.audit(tx, "tag_protection.delete", repository.audit_subject, id=rule_id)
 
 
 async def _require_free(tx: Tx, repository_id: int, pattern: str) -> None:

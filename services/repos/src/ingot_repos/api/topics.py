@@ -8,7 +8,7 @@ from litestar import Response, delete, get, put
 
 from ingot_chassis.http.policy import anyone
 from ingot_contracts.limits import Name
-from ingot_repos.api.policies import in_repository
+from ingot_repos.api.policies import in_repository, writable
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core import access
 from ingot_repos.core.topics import MOST, add_topic, remove_topic, replace_topics
@@ -64,8 +64,9 @@ async def list_topics(request: RepositoryRequest) -> Response[TopicNames]:
 )
 async def put_topics(request: RepositoryRequest, data: ReplaceTopics) -> None:
     """Give a repository these topics and no others."""
+    repository = writable(request)
     async with request.db.transaction() as tx:
-        await replace_topics(tx, request.resource.id, data.topics)
+        await replace_topics(tx, repository.id, data.topics)
 
 
 @put(
@@ -77,8 +78,9 @@ async def put_topics(request: RepositoryRequest, data: ReplaceTopics) -> None:
 )
 async def put_topic(request: RepositoryRequest, topic: str) -> None:
     """Add a topic to a repository."""
+    repository = writable(request)
     async with request.db.transaction() as tx:
-        await add_topic(tx, request.resource.id, topic)
+        await add_topic(tx, repository.id, topic)
 
 
 @delete(
@@ -89,8 +91,9 @@ async def put_topic(request: RepositoryRequest, topic: str) -> None:
 )
 async def delete_topic(request: RepositoryRequest, topic: str) -> None:
     """Remove a topic from a repository."""
+    repository = writable(request)
     async with request.db.transaction() as tx:
-        await remove_topic(tx, request.resource.id, topic)
+        await remove_topic(tx, repository.id, topic)
 
 
 @get(
