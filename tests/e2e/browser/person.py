@@ -1,11 +1,12 @@
 """A person at a browser, who knows nothing but what a page says: links, buttons and fields are found by their words."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from ingot_chassis.testing.browser import Page, chromium, open_page
+from ingot_chassis.testing.browser import PATIENCE, Page, chromium, open_page
 
 PROGRAM = chromium()
 FIND = """(() => {
@@ -41,6 +42,11 @@ class Person:
         await self.write("Password", password)
         await self.follow("Sign in", within="main button")
 
+    async def sign_out(self, name: str) -> None:
+        await self.press(name, within=BAR)
+        await self.follow("Sign out", within=BAR)
+        await self.follow("Sign out", within="main button")
+
     async def press(self, words: str, *, within: str = CONTROLS) -> None:
         """Press what says that."""
         await self._wait_for(FIND % (json.dumps(within), json.dumps(words)), words)
@@ -53,13 +59,28 @@ class Person:
             await self.press(words, within=within)
             await self._wait_for_another_page()
 
-    async def write(self, label: str, text: str) -> None:
+    async def write(self, label: str, text: str, *, within: str = FIELDS) -> None:
         """Write into the field with that label, in place of what is there."""
-        await self.press(label, within=FIELDS)
+        await self.press(label, within=within)
         await self.page.value(
             "var field = window.control.control ?? window.control; field.focus(); field.select()"
         )
         await self.page.call("Input.insertText", text=text)
+
+    async def attach(self, label: str, file: Path) -> None:
+        """Choose a file for the field with that label."""
+        await self.press(label, within="label")
+        field = await self.page.call("Runtime.evaluate", expression="window.control.control")
+        chosen = field["result"]["objectId"]
+        await self.page.call("DOM.setFileInputFiles", files=[str(file)], objectId=chosen)
+
+    async def look_until(self, words: str) -> None:
+        """Load the page again until it says that: something goes on behind it."""
+        path = (await self.page.value("location.href")).removeprefix(self._url)
+        said = READ % json.dumps(words)
+        async with asyncio.timeout(PATIENCE):
+            while not await self.page.value(said):
+                await self.visit(path)
 
     async def read(self, words: str) -> None:
         """Wait until the page says that."""
