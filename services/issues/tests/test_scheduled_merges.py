@@ -51,7 +51,7 @@ async def test_a_check_that_succeeds_lets_the_merge_follow(world):
     await world.deliver(succeeded(state="failure"))
     assert not await is_merged(world)
     await let_it_pass(world)
-    await world.deliver(succeeded())
+    await world.deliver(succeeded(state="skipped"))
     await world.work()
     assert await is_merged(world)
     [merge] = world.merges()

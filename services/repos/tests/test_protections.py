@@ -218,7 +218,7 @@ async def test_checks_that_are_required_must_succeed_at_the_head(ann, bob, work)
         ("ci/test", "pending", ["ci/*", "lint"]),
         ("ci/test", "success", ["lint"]),
         ("ci/more", "failure", ["ci/*", "lint"]),
-        ("ci/more", "success", ["lint"]),
+        ("ci/more", "skipped", ["lint"]),
         ("lint", "success", []),
     ):
         await ann.post(f"/repos/ann/app/statuses/{sha}", {"context": context, "state": state})

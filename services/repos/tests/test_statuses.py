@@ -62,6 +62,7 @@ async def test_both_spellings_of_the_combined_status(ann, base, tail, failed):
     for number, (state, worst) in enumerate(
         [
             ("pending", "pending"),
+            ("skipped", "pending"),
             ("success", "pending" if failed else "success"),
             ("warning", failed or "warning"),
             ("failure", failed or "failure"),
@@ -71,8 +72,9 @@ async def test_both_spellings_of_the_combined_status(ann, base, tail, failed):
         response = {"state": state, "context": f"c{number}"}
         assert (await ann.post(f"/repos/ann/app/statuses/{sha}", response)).status_code == 201
         assert (await ann.get(path)).json()["state"] == worst
-    for number in range(5):
-        response = {"state": "success", "context": f"c{number}"}
+    for number in range(6):
+        state = "success" if number % 2 else "skipped"
+        response = {"state": state, "context": f"c{number}"}
         await ann.post(f"/repos/ann/app/statuses/{sha}", response)
     result = (await ann.get(path)).json()
-    assert (result["state"], result["total_count"]) == ("success", 5)
+    assert (result["state"], result["total_count"]) == ("success", 6)

@@ -12,6 +12,9 @@ from ingot_contracts.trackers import ExternalTracker, ExternalWiki, InternalTrac
 from ingot_contracts.transfers import RepositoryTransfer
 
 Level = Literal["none", "read", "write", "admin", "owner"]
+StatusState = Literal["pending", "success", "error", "failure", "warning", "skipped"]
+PASSED: frozenset[StatusState] = frozenset(("success", "skipped"))
+"""States of a check that keep nobody from merging."""
 LEVELS: tuple[Level, ...] = ("none", "read", "write", "admin", "owner")
 NO_COMMIT = "0" * 40
 MOST_WATCHERS = 500
@@ -227,7 +230,7 @@ class CommitStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What another system says of a commit. ``id`` counts from 1 per commit."""
 
     id: int
-    status: Literal["pending", "success", "error", "failure", "warning"]
+    status: StatusState
     target_url: str = ""
     description: str = ""
     url: str

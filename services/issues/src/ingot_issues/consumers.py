@@ -138,7 +138,7 @@ class EventSubscriptions:
 
     async def on_status_created(self, tx: Tx, event: repos.StatusCreated, _envelope: Envelope) -> None:
         """A check may have been all that a scheduled merge waited for."""
-        if event.status.status == "success":
+        if event.status.status in repos.PASSED:
             ids = await scheduled_merge_rows.list_ids_at(tx, event.repository.id, event.sha)
             await scheduled_merges.wake(tx, self._jobs, ids)
 

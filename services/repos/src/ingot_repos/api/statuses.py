@@ -9,7 +9,7 @@ from litestar.params import QueryParameter
 
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_contracts.limits import Description, Name
-from ingot_contracts.repos import CommitStatus
+from ingot_contracts.repos import PASSED, CommitStatus, StatusState
 from ingot_repos.api.contents import named_commit
 from ingot_repos.api.policies import in_repository, own_account, writable
 from ingot_repos.api.repositories import present
@@ -17,21 +17,20 @@ from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core.presenter import RepositoryAnswer
 from ingot_repos.core.statuses import add_status
 from ingot_repos.store import statuses
-from ingot_repos.store.statuses import State
 
 Sort = Literal["oldest", "recentupdate", "leastupdate", "leastindex", "highestindex"]
 Only = Annotated[
-    str, QueryParameter(name="state", description=f"One of {', '.join(get_args(State))}; empty: any.")
+    str, QueryParameter(name="state", description=f"One of {', '.join(get_args(StatusState))}; empty: any.")
 ]
 """``state`` is a name of Litestar's own, and an error names the argument; so ``_page`` checks it."""
 OLDEST_FIRST = ("oldest", "leastupdate", "leastindex")
 PARAMETERS_OF_LISTS = ("page", "limit", "sort", "state")
-WORST_FIRST: tuple[State, ...] = ("error", "failure", "warning", "success", "pending")
-FAILED: frozenset[State] = frozenset(("error", "failure", "warning"))
+WORST_FIRST: tuple[StatusState, ...] = ("error", "failure", "warning", "success", "pending", "skipped")
+FAILED: frozenset[StatusState] = frozenset(("error", "failure", "warning"))
 
 
 class CreateStatus(msgspec.Struct, kw_only=True):
-    state: State
+    state: StatusState
     target_url: Description = ""
     description: Description = ""
     context: Name = "default"
@@ -101,7 +100,7 @@ async def list_statuses(
 async def combined_status(request: RepositoryRequest, ref: str) -> Response[CombinedStatus]:
     """A page of the newest statuses of each context, and one state for all of them.
 
-    That is `success` when every context has succeeded, `failure` when one has failed or warns, else `pending`.
+    That is `success` when every context has succeeded or was skipped, `failure` when one has failed or warns, else `pending`.
     """
     return await _combined(request, ref, _outcome)
 
@@ -161,9 +160,9 @@ async def _list_or_combined(
 
 async def _page(request: RepositoryRequest, ref: str, sort: Sort, only: str) -> Response[list[CommitStatus]]:
     repository = request.resource
-    if only and only not in get_args(State):
-        raise Invalid.field("state", "unknown", f"is one of {', '.join(get_args(State))}")
-    state = cast("State | None", only or None)
+    if only and only not in get_args(StatusState):
+        raise Invalid.field("state", "unknown", f"is one of {', '.join(get_args(StatusState))}")
+    state = cast("StatusState | None", only or None)
     commit = await named_commit(request, ref)
     page = request.page()
     async with request.db.read() as db:
@@ -176,26 +175,26 @@ async def _page(request: RepositoryRequest, ref: str, sort: Sort, only: str) -> 
     )
 
 
-def _worst(states: set[State]) -> State:
+def _worst(states: set[StatusState]) -> StatusState:
     """The worst of the states, as the oldest interface has it."""
     return next((state for state in WORST_FIRST if state in states), "pending")
 
 
-def _outcome(states: set[State]) -> State:
+def _outcome(states: set[StatusState]) -> StatusState:
     """What a client may act on: failure, pending or success."""
     if states & FAILED:
         return "failure"
-    return "success" if states == {"success"} else "pending"
+    return "success" if states and states <= PASSED else "pending"
 
 
 async def _combined(
-    request: RepositoryRequest, ref: str, combine: Callable[[set[State]], State]
+    request: RepositoryRequest, ref: str, combine: Callable[[set[StatusState]], StatusState]
 ) -> Response[CombinedStatus]:
     repository, page = request.resource, request.page()
     sha = await named_commit(request, ref)
     async with request.db.read() as db:
         rows = await statuses.newest_of_each_context(db, repository.id, sha)
-    states: set[State] = {row.state for row in rows}
+    states: set[StatusState] = {row.state for row in rows}
     answer = CombinedStatus(
         state=combine(states),
         sha=sha,

@@ -13,7 +13,7 @@ import msgspec
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.errors import Denied, Invalid, NotAllowed
 from ingot_chassis.security.principal import Principal
-from ingot_contracts.repos import Level, MergeRule, reaches
+from ingot_contracts.repos import PASSED, Level, MergeRule, reaches
 from ingot_repos.core import globs
 from ingot_repos.core.names import LONGEST_BRANCH
 from ingot_repos.core.protected_contents import MOST_PATTERNS, ContentRule, read_patterns
@@ -260,15 +260,15 @@ def _content_rule(
 
 
 async def _missing_checks(db: Executor, repository_id: int, rule: BranchRule, head_sha: str) -> list[str]:
-    """Patterns of contexts that have not succeeded; without patterns every status must have, and there must be one."""
+    """Patterns of contexts that have not passed; without patterns every status must have, and there must be one."""
     rows = await statuses.newest_of_each_context(db, repository_id, head_sha)
     states = {row.context: row.state for row in rows}
     if not rule.status_check_contexts:
-        failing = sorted(context for context, state in states.items() if state != "success")
+        failing = sorted(context for context, state in states.items() if state not in PASSED)
         return failing or ([] if states else ["any"])
     missing = []
     for pattern in rule.status_check_contexts:
         reported = [state for context, state in states.items() if globs.matches(pattern, context)]
-        if not reported or any(state != "success" for state in reported):
+        if not reported or any(state not in PASSED for state in reported):
             missing.append(pattern)
     return missing

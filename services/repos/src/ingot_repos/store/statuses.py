@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import ColumnElement, Select, func, insert, select
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
+from ingot_contracts.repos import StatusState
 from ingot_repos.store import repositories
 from ingot_repos.store.tables import account, commit_status
-
-State = Literal["pending", "success", "error", "failure", "warning"]
 
 
 class StatusRow(TypedRow):
@@ -22,7 +21,7 @@ class StatusRow(TypedRow):
     repository_id: int
     sha: str
     number: int
-    state: State
+    state: StatusState
     target_url: str
     description: str
     context: str
@@ -61,7 +60,7 @@ async def add(tx: Executor, repository_id: int, sha: str, **values: Any) -> Stat
 
 
 async def list_page(
-    db: Executor, repository_id: int, sha: str, page: Slice, *, state: State | None, oldest_first: bool
+    db: Executor, repository_id: int, sha: str, page: Slice, *, state: StatusState | None, oldest_first: bool
 ) -> tuple[Sequence[StatusRow], int]:
     """Statuses of a commit, newest first unless ``oldest_first``; with ``state`` those in that state alone."""
     condition = _of_commit(repository_id, sha)
