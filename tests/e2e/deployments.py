@@ -125,16 +125,17 @@ class Standalone:
         self._ingot.limit_files(full=full)
 
     def stop_nats(self) -> None:
-        self._signal_nats(signal.SIGSTOP)
+        os.kill(self.nats_process(), signal.SIGSTOP)
 
     def start_nats(self) -> None:
-        self._signal_nats(signal.SIGCONT)
+        os.kill(self.nats_process(), signal.SIGCONT)
 
     def nats_url(self) -> str:
         return str(self._nats()["url"])
 
-    def _signal_nats(self, number: signal.Signals) -> None:
-        os.kill(self._nats()["pid"], number)
+    def nats_process(self) -> int:
+        """The id of its NATS now."""
+        return int(self._nats()["pid"])
 
     def _nats(self) -> dict[str, Any]:
         """What Ingot notes of the NATS that it started."""

@@ -1,7 +1,6 @@
 """One process of a deployment: started, waited for, stopped, killed, halted, and kept from its disk."""
 
 import os
-import resource
 import signal
 import subprocess
 import time
@@ -9,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import httpx
+
+from ingot_chassis.testing.processes import limit_files
 
 PATIENCE = 150.0
 LOG_SHOWN = 20_000
@@ -62,10 +63,8 @@ class Part:
             self._process.send_signal(number)
 
     def limit_files(self, *, full: bool) -> None:
-        """Let files have any size, or none at all: what any user may ask for, and to a process a disk that is full."""
         if self._process is not None:
-            most = resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE)[1]
-            resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, (0 if full else most, most))
+            limit_files(self._process.pid, full=full)
 
     def stop(self) -> int:
         """Its exit code; negative for a signal."""

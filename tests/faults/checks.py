@@ -35,9 +35,44 @@ WAITING = {
         "job WHERE state IN ('waiting', 'running')",
     ),
     "issues": ("outbox WHERE sent_at IS NULL", "job WHERE state IN ('waiting', 'running')"),
-    "hooks": ("delivery WHERE state IN ('pending', 'running')",),
+    "hooks": (
+        "outbox WHERE sent_at IS NULL",
+        "job WHERE state IN ('waiting', 'running')",
+        "delivery WHERE state IN ('pending', 'running')",
+    ),
 }
 """Rows that go away when everything is settled."""
+OPEN = "state = 'open' AND repository_id = counter.repository_id"
+COUNTED = {
+    "repos": (
+        (
+            "repository",
+            "id",
+            "branch_count",
+            "ref WHERE repository_id = repository.id AND name LIKE 'refs/heads/%'",
+        ),
+        (
+            "repository",
+            "id",
+            "forks_count",
+            "repository AS f WHERE f.fork_of = repository.id AND f.state = 'ready'",
+        ),
+        ("repository", "id", "watchers_count", "watch WHERE repository_id = repository.id"),
+    ),
+    "issues": (
+        ("counter", "repository_id", "open_issues", f"issue WHERE NOT is_pull AND {OPEN}"),
+        ("counter", "repository_id", "open_pulls", f"issue WHERE is_pull AND {OPEN}"),
+        ("issue", "id", "comments", "comment WHERE issue_id = issue.id AND kind = 0"),
+    ),
+}
+"""By service: a table, its key, a counter in it, and the rows that this counts."""
+SWEPT = (
+    "objects/tmp_objdir-*",
+    "objects/pack/tmp_*",
+    "objects/pack/.tmp*",
+    "objects/[0-9a-f][0-9a-f]/tmp_obj_*",
+)
+"""What a killed git leaves; it is swept when no push can need it any more."""
 DEAD = dict.fromkeys(("repos", "issues", "hooks"), "inbox WHERE error IS NOT NULL")
 
 
@@ -103,6 +138,7 @@ class Checker:
                 await self._merges(name)
                 self._deliveries(name, [each for each in received if each.path == f"/{name}"])
             await self._forks()
+            await self._counters()
             await self._disk()
 
     def _expect(self, what: str, actual: object, expected: object) -> None:
@@ -174,7 +210,7 @@ class Checker:
         for request in received:
             first.setdefault(request.headers["X-Gitea-Delivery"], request)
         sequences = [int(request.headers["X-Ingot-Sequence"]) for request in first.values()]
-        self._expect(f"order of deliveries of {name}", sequences, sorted(sequences))
+        self._expect(f"order of deliveries of {name}", sequences, list(range(1, len(sequences) + 1)))
         payloads = [(each.headers["X-Gitea-Event"], json.loads(each.body)) for each in first.values()]
         opened = [
             body["issue"]["number"]
@@ -225,6 +261,19 @@ class Checker:
                 f"{name}, deleted", (await self._client.get(f"repos/{FORKS}/{name}")).status_code, 404
             )
 
+    async def _counters(self) -> None:
+        """Every counter is the number of its rows, also the copies that repos has of those of issues."""
+        for service, counters in COUNTED.items():
+            for table, key, counter, counted in counters:
+                query = f"SELECT {key}, {counter}, (SELECT count(*) FROM {counted}) FROM {table}"
+                for number, value, actual in await rows(self._databases[service], query):
+                    self._expect(f"{counter} of {table} {number} in {service}", value, actual)
+        query = "SELECT repository_id, open_issues, open_pulls FROM counter"
+        of_issues = {row[0]: tuple(row[1:]) for row in await rows(self._databases["issues"], query)}
+        query = "SELECT id, open_issues_count, open_pulls_count FROM repository WHERE state = 'ready'"
+        for row in await rows(self._databases["repos"], query):
+            self._expect(f"open issues of {row.id}", tuple(row[1:]), of_issues.get(row.id, (0, 0)))
+
     async def _disk(self) -> None:
         """Every repository is clean, and every folder of one belongs to a row."""
         ids = {
@@ -238,6 +287,9 @@ class Checker:
             )
             locks = [str(each.relative_to(path)) for each in path.rglob("*.lock")]
             self._expect(f"locks in {number}", locks, [])
+            swept = {each for pattern in SWEPT for each in path.glob(pattern)}
+            temporary = {each for each in path.rglob("*tmp*") if not swept & {each, *each.parents}}
+            self._expect(f"what no sweep removes in {number}", sorted(map(str, temporary)), [])
         query = "SELECT id FROM repository UNION SELECT repository_id FROM tombstone"
         repository_ids = {row[0] for row in await rows(self._databases["repos"], query)}
         there = {int(path.stem) for path in self._storage.glob("repositories/*/*/*.git")}

@@ -1,7 +1,9 @@
 """A PostgreSQL and a Redis of one test alone: they are killed, and started again on their data and ports."""
 
+import contextlib
 import os
 import secrets
+import signal
 import time
 from collections.abc import Callable, Collection
 from functools import partial
@@ -12,7 +14,10 @@ from ingot_chassis.testing.databases import AdminConnection
 from ingot_chassis.testing.processes import GuardedProcess, Owner, ServerError, free_port
 from ingot_chassis.testing.servers import POSTGRES_SETTINGS, init_postgres, postgres_answers, redis_answers
 
+from ..e2e.deployments import Standalone  # noqa: TID252 - the folder above is no package with a name
+
 PATIENCE = 30.0
+RETRY = 0.02
 # What it has acknowledged survives a kill. It need not survive a power cut, so it waits for no disk.
 SETTINGS = POSTGRES_SETTINGS | {
     "synchronous_commit": "on",
@@ -58,10 +63,44 @@ class OwnServer:
             self._process.kill()
             self._process = None
 
+    def send_signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+
+    def limit_files(self, *, full: bool) -> None:
+        """Let it write to no file, or to every file again."""
+        if self._process is not None:
+            self._process.limit_files(full=full)
+
     def stop(self) -> None:
         if self._process is not None:
             self._process.stop()
             self._process = None
+
+
+class NatsOfIngot:
+    """The NATS of `ingot up`, which starts it again when it has died."""
+
+    def __init__(self, ingot: Standalone) -> None:
+        self._ingot = ingot
+        self._killed = 0
+
+    def kill(self) -> None:
+        self._killed = self._ingot.nats_process()
+        self.send_signal(signal.SIGKILL)
+
+    def start(self) -> None:
+        """Returns when another one runs. Raises ServerError."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError, ValueError):  # the note of it is written just now
+                if self._ingot.nats_process() != self._killed:
+                    return
+            time.sleep(RETRY)
+        raise ServerError("`ingot up` has not started its NATS again")
+
+    def send_signal(self, number: signal.Signals) -> None:
+        os.kill(self._ingot.nats_process(), number)
 
 
 def own_redis(session: Path) -> tuple[OwnServer, str]:

@@ -6,8 +6,9 @@
 import asyncio
 import os
 import random
+import signal
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -27,10 +28,10 @@ from ..e2e.deployments import (  # noqa: TID252 - the folder above is no package
 from .checks import Checker, wait_settled
 from .databases import cut_off
 from .load import Load
-from .servers import own_postgres, own_redis
+from .servers import NatsOfIngot, own_postgres, own_redis
 
 FAULTS = int(os.environ.get("INGOT_FAULTS", "0"))
-"""How many; 0 for each kind once, but six at most: for more a gate has no time."""
+"""How many; 0 for the first six kinds: for more a gate has no time."""
 MOST_IN_THE_GATE = 6
 SEED = int(os.environ.get("INGOT_FAULTS_SEED", "20171201"))
 CALM = (0.3, 1.5)
@@ -47,16 +48,26 @@ class Server(Protocol):
 
     def kill(self) -> None: ...
 
+    def send_signal(self, number: signal.Signals) -> None: ...
+
+
+class ServerWithDisk(Server, Protocol):
+    """One whose disk can be full."""
+
+    def limit_files(self, *, full: bool) -> None: ...
+
 
 class Stage(NamedTuple):
-    """What runs: its parts, its databases, and the folder of repositories. Ingot in one process has no ``servers``."""
+    """What runs: its parts, its databases, the folder of repositories, and its servers."""
 
     deployment: Deployment
     databases: dict[str, str]
     storage: Path
     disk_of: str
     """The part that writes to a disk of its own."""
-    servers: dict[str, Server]
+    servers: Mapping[str, Server]
+    with_disk: Mapping[str, ServerWithDisk] = {}
+    """Those of the servers that write to a disk of their own."""
 
 
 @pytest.fixture
@@ -66,10 +77,10 @@ def cluster(session_servers: SessionServers, tmp_path: Path) -> Iterator[Stage]:
     redis, redis_url = own_redis(session_servers.folder)
     postgres, urls = own_postgres(session_servers.folder, WITH_DATABASE)
     deployment = Cluster(tmp_path, BackingServers(database_urls=urls, nats_url=nats.url, redis_url=redis_url))
-    servers = {"nats": nats, "redis": redis, "postgresql": postgres}
+    servers: dict[str, ServerWithDisk] = {"nats": nats, "redis": redis, "postgresql": postgres}
     with running(deployment):
-        yield Stage(deployment, urls, tmp_path / "shard-0", "repos", servers)
-    for server in servers.values():
+        yield Stage(deployment, urls, tmp_path / "shard-0", "repos", servers, servers)
+    for server in (nats, redis, postgres):
         server.stop()
 
 
@@ -80,7 +91,7 @@ def one_process(tmp_path: Path) -> Iterator[Stage]:
     data = tmp_path / "data"
     urls = {service: f"sqlite+aiosqlite:///{data}/{service}.db" for service in WITH_DATABASE}
     with running(deployment):
-        yield Stage(deployment, urls, data / "repositories", "ingot", {})
+        yield Stage(deployment, urls, data / "repositories", "ingot", {"nats": NatsOfIngot(deployment)})
 
 
 Fault = Callable[[], Awaitable[None]]
@@ -91,26 +102,31 @@ class Faults:
 
     def __init__(self, stage: Stage, chance: random.Random) -> None:
         self._deployment, self._servers, self._chance = stage.deployment, stage.servers, chance
-        self._databases, self._disk_of = stage.databases, stage.disk_of
+        self._databases, self._disk_of, self._with_disk = stage.databases, stage.disk_of, stage.with_disk
 
-    def round(self) -> list[tuple[str, Fault]]:
-        """Each kind once, in an order by chance."""
-        parts, chance = self._deployment.parts, self._chance
+    def round(self, most: int) -> list[tuple[str, Fault]]:
+        """The first kinds, each once, in an order by chance."""
+        parts, servers, chance = self._deployment.parts, list(self._servers), self._chance
         killed, halted, starting = (chance.choice(parts) for _ in range(3))
+        server = chance.choice(servers)
         kinds: list[tuple[str, Fault]] = [
-            (f"kill {killed}", partial(self._kill, killed)),
             (f"halt {halted}", partial(self._halt, halted)),
-            (f"kill {starting} while it starts", partial(self._kill_while_starting, starting)),
             (f"fill the disk of {self._disk_of}", self._fill_disk),
+            (f"kill {starting} while it starts", partial(self._kill_while_starting, starting)),
+            *((f"kill {name}", partial(self._kill, name)) for name in servers),
+            (f"kill {killed}", partial(self._kill, killed)),
+            (f"kill {killed} and {server}", partial(self._kill, killed, server)),
+            (f"halt {server}", partial(self._halt_server, server)),
         ]
         if len(parts) > 1:
             both = chance.sample(parts, 2)
             kinds.append((f"kill {both[0]} and {both[1]}", partial(self._kill, *both)))
-        if self._servers:
-            kinds += [(f"kill {name}", partial(self._kill, name)) for name in self._servers]
-            pair = (chance.choice(parts), chance.choice(list(self._servers)))
-            kinds.append((f"kill {pair[0]} and {pair[1]}", partial(self._kill, *pair)))
+        if "postgresql" in servers:
             kinds.append(("cut off the databases", partial(cut_off, self._databases.values(), HALTED)))
+        if self._with_disk:
+            full = chance.choice(list(self._with_disk))
+            kinds.append((f"fill the disk of {full}", partial(self._fill_disk_of_server, full)))
+        kinds = kinds[:most]
         chance.shuffle(kinds)
         return kinds
 
@@ -140,6 +156,18 @@ class Faults:
         await asyncio.sleep(HALTED)
         self._deployment.resume(part)
 
+    async def _halt_server(self, name: str) -> None:
+        self._servers[name].send_signal(signal.SIGSTOP)
+        await asyncio.sleep(HALTED)
+        self._servers[name].send_signal(signal.SIGCONT)
+
+    async def _fill_disk_of_server(self, name: str) -> None:
+        """One that could not write is started again, as an operator does."""
+        self._with_disk[name].limit_files(full=True)
+        await asyncio.sleep(HALTED)
+        self._with_disk[name].limit_files(full=False)
+        await self._kill(name)
+
     async def _fill_disk(self) -> None:
         self._deployment.limit_files(self._disk_of, full=True)
         await asyncio.sleep(HALTED)
@@ -153,12 +181,12 @@ async def test_nothing_acknowledged_is_lost_whatever_fails(request, mode, tmp_pa
     await load.prepare()
     chance = random.Random(SEED)
     faults = Faults(stage, chance)
-    most = FAULTS or min(len(faults.round()), MOST_IN_THE_GATE)
+    most = FAULTS or MOST_IN_THE_GATE
     done = 0
     work = asyncio.create_task(load.run())
     start = time.monotonic()
     while done < most:
-        for name, fault in faults.round()[: most - done]:
+        for name, fault in faults.round(most - done):
             await asyncio.sleep(chance.uniform(*CALM))
             print(f"{time.monotonic() - start:.1f} s: {name}")
             await fault()

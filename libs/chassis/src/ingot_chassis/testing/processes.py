@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import resource
 import secrets
 import signal
 import socket
@@ -131,6 +132,26 @@ class GuardedProcess:
         """End it as a power cut would."""
         self._end(signal.SIGUSR1)
 
+    def processes(self) -> list[int]:
+        """The ids of the server and of all processes that it has started."""
+        children = _children()
+        processes = children.get(self._keeper.pid, [])
+        for process in processes:
+            processes += children.get(process, [])
+        return processes
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send it to the server and to all processes that it has started."""
+        for process in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, number)
+
+    def limit_files(self, *, full: bool) -> None:
+        """The same as `limit_files`, for the server and all processes that it has started."""
+        for process in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                limit_files(process, full=full)
+
     def let_go(self) -> None:
         """Leave it running after this process, until the run is over (a worker may end before the others)."""
         self._keeper.returncode = 0
@@ -138,6 +159,23 @@ class GuardedProcess:
     def _end(self, request: signal.Signals) -> None:
         self._keeper.send_signal(request)
         self._keeper.wait()
+
+
+def limit_files(process: int, *, full: bool) -> None:
+    """Let files have any size, or none at all: what any user may ask for, and to a process a disk that is full."""
+    most = resource.prlimit(process, resource.RLIMIT_FSIZE)[1]
+    resource.prlimit(process, resource.RLIMIT_FSIZE, (0 if full else most, most))
+
+
+def _children() -> dict[int, list[int]]:
+    """The processes of this machine by the id of who started them."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # The name of the program is in brackets, and may have spaces.
+            parent = int(stat.read_text().rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(stat.parent.name))
+    return children
 
 
 def open_keepers(session: Path) -> list[int]:

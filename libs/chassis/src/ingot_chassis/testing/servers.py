@@ -98,6 +98,15 @@ class NatsServer:
             self._process.kill()
             self._process = None
 
+    def send_signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+
+    def limit_files(self, *, full: bool) -> None:
+        """Let it write to no file, or to every file again."""
+        if self._process is not None:
+            self._process.limit_files(full=full)
+
     def let_go(self) -> None:
         if self._process is not None:
             self._process.let_go()
