@@ -99,7 +99,7 @@ async def test_an_import_brings_the_objects_of_branches_and_tags(world, bob, rem
 
 
 async def test_without_lfs_none_are_fetched(world, bob, remote, lfs):
-    state = await import_lfs(world, bob, remote.url(), lfs=False, lfs_endpoint="ignored")
+    state = await import_lfs(world, bob, remote.url(), lfs=False)
     assert (state["status"], lfs.batches, await stored(world)) == ("done", [], [])
 
 

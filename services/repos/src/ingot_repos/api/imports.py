@@ -37,6 +37,8 @@ NOT_IMPORTED = {
     **dict.fromkeys(("aws_access_key_id", "aws_secret_access_key"), "CodeCommit is reached by auth_username"),
 }
 """Fields that can only be empty, with the reason."""
+NEEDED_SWITCHES = {"mirror_interval": "mirror", "lfs_endpoint": "lfs"}
+"""Fields that can only be empty while a switch is off."""
 
 
 class MigrateRepository(msgspec.Struct, kw_only=True):
@@ -145,6 +147,9 @@ def _require_importable(data: MigrateRepository) -> None:
     for name, reason in NOT_IMPORTED.items():
         if getattr(data, name):
             raise Invalid.field(name, "unsupported", reason)
+    for name, switch in NEEDED_SWITCHES.items():
+        if getattr(data, name).strip() and not getattr(data, switch):
+            raise Invalid.field(name, "unsupported", f"says nothing without {switch}")
     if data.mirror or service in PLAIN_GIT:
         return
     for name in OF_A_FORGE:
