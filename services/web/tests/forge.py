@@ -68,6 +68,8 @@ class FakeForge:
         """What changes answer for which there is nothing else."""
         self.read_paths: list[str] = []
         """Paths of all GET, in order."""
+        self.content_types: dict[str, str] = {}
+        """Of answers that are no JSON, by path."""
         self.queries: dict[str, str] = {}
         """The query of the last GET of each path."""
         self.targets: list[str] = []
@@ -102,7 +104,8 @@ class FakeForge:
         call = recorded_call(scope, body)
         path = call.path.removeprefix("/api/v1")
         status, answer, total = self._answer(call, path)
-        headers = [(b"content-type", b"application/json"), (b"x-total-count", str(total).encode())]
+        kind = self.content_types.get(path, "application/json")
+        headers = [(b"content-type", kind.encode()), (b"x-total-count", str(total).encode())]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         content = answer if isinstance(answer, bytes) else msgspec.json.encode(answer)
         await send({"type": "http.response.body", "body": content})

@@ -59,6 +59,14 @@ async def test_a_file_that_lfs_keeps_does_not_come_through_the_pages(pages, forg
     assert not [path for path in forge.read_paths if "/raw/" in path]
 
 
+async def test_a_raw_file_has_one_charset(pages, forge):
+    forge.answers |= {FILE: _file(), f"{HOME}/raw/a.txt": b"text"}
+    forge.content_types[f"{HOME}/raw/a.txt"] = "text/plain; charset=utf-8"
+    raw = await pages.get("/ann/demo/raw/branch/main/a.txt")
+
+    assert (raw.text, raw.headers["content-type"]) == ("text", "text/plain; charset=utf-8")
+
+
 async def test_a_branch_is_shown_when_it_was_made_whatever_its_name(pages):
     answer = await pages.submit("/ann/demo/branches", "Make the branch", **{"name": "fix#1", "from": "main"})
 

@@ -64,15 +64,6 @@ async def test_nothing_else_is_an_asset(world, name):
     assert (await world.get(f"/-/assets/{name}")).status_code == 404
 
 
-@pytest.mark.parametrize(
-    ("old", "page"), [("/user/login", "/login"), ("/repo/migrate", "/repo/create"), ("/-/admin", "/admin")]
-)
-async def test_addresses_of_old_texts_lead_to_their_pages(world, old, page):
-    answer = await world.get(old)
-
-    assert (answer.status_code, answer.headers["location"]) == (303, page)
-
-
 async def test_crawlers_are_told_what_to_leave_alone(world):
     answer = await world.get("/robots.txt")
 

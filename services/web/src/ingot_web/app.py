@@ -28,6 +28,7 @@ from ingot_web.api import (
     new_repositories,
     operations,
     organization_settings,
+    other_names,
     protections,
     pulls,
     releases,
@@ -48,6 +49,7 @@ from ingot_web.settings import Settings
 
 ROUTES = [
     *site.routes,
+    *other_names.routes,
     *account_settings.routes,
     *account_security.routes,
     *account_webhooks.routes,

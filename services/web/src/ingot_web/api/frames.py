@@ -4,6 +4,7 @@ import re
 from asyncio import gather
 from collections.abc import Coroutine, Mapping
 from typing import Any
+from urllib.parse import quote
 
 from litestar import Response
 
@@ -13,6 +14,10 @@ from ingot_web.clients.forge import Forge, at
 
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 """What XML cannot hold."""
+FOLDERS = {"branch": "heads", "tag": "tags"}
+"""Of refs that have names, in git."""
+KINDS = (*FOLDERS, "commit")
+_COMMIT = re.compile(r"[0-9a-f]{4,64}")
 
 
 class RepositoryFrame:
@@ -95,6 +100,14 @@ class RepositoryFrame:
         text = UNPRINTABLE.sub("", text)
         return Response(text, media_type="application/atom+xml", headers=HEADERS)
 
+    async def redirect_from_old_address(self, page: str) -> Response[bytes] | None:
+        """From ``page``, whose address does not say which kind of ref is named, to the same page; None if it does."""
+        ref = await NamedRef.of_old_address(self, 3)
+        if ref is None:
+            return None
+        path = f"/{quote(ref.path)}" if ref.path else ""
+        return self.request.redirect_with_query(f"{self.base}/{page}/{ref.kind}/{quote(ref.name)}{path}")
+
     def redirect(self, path: str = "") -> Response[bytes]:
         """To a page of the repository."""
         return self.request.redirect(self.base + path)
@@ -123,15 +136,38 @@ class NamedRef:
         if not kind:
             kind, _, rest = rest.partition("/")
         first, slash, path = rest.partition("/")
-        if kind not in ("branch", "tag", "commit") or not first:
+        if kind not in KINDS or not first:
             raise NotFound
         if kind == "commit" or not slash:
             return cls(kind, first, path)
-        folder = "heads" if kind == "branch" else "tags"
-        refs = await frame.forge.get_if_there("repos", frame.api("git", "refs", folder, first)) or []
-        names = [
-            ref["ref"].removeprefix(f"refs/{folder}/") for ref in (refs if isinstance(refs, list) else [refs])
-        ]
-        fitting = [name for name in names if rest == name or rest.startswith(name + "/")]
-        name = max(fitting, key=len, default=first)
+        name = await name_in_git(frame, kind, rest) or first
         return cls(kind, name, rest[len(name) + 1 :])
+
+    @classmethod
+    async def of_old_address(cls, frame: RepositoryFrame, segments: int) -> "NamedRef | None":
+        """The ref in an address that does not say its kind: a branch, a tag or a commit. None if it says that.
+
+        Raises NotFound.
+        """
+        rest = frame.request.rest(segments)
+        first, _, path = rest.partition("/")
+        if first in KINDS:
+            return None
+        for kind in FOLDERS:
+            if name := await name_in_git(frame, kind, rest):
+                return cls(kind, name, rest[len(name) + 1 :])
+        if not _COMMIT.fullmatch(first):
+            raise NotFound
+        return cls("commit", first, path)
+
+
+async def name_in_git(frame: RepositoryFrame, kind: str, rest: str) -> str:
+    """The longest name of a branch or a tag with which ``rest`` begins; empty if there is none."""
+    first, folder = rest.partition("/")[0], FOLDERS.get(kind)
+    if folder is None:
+        return ""
+    refs = await frame.forge.get_if_there("repos", frame.api("git", "refs", folder, first)) or []
+    names = [
+        ref["ref"].removeprefix(f"refs/{folder}/") for ref in (refs if isinstance(refs, list) else [refs])
+    ]
+    return max((name for name in names if f"{rest}/".startswith(f"{name}/")), key=len, default="")

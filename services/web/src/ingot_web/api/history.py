@@ -5,13 +5,15 @@ from urllib.parse import quote
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, NotFound, TooLarge
+from ingot_chassis.errors import ApiError, TooLarge
 from ingot_chassis.http.policy import anyone
-from ingot_web.api.frames import NamedRef, RepositoryFrame
+from ingot_web.api.frames import NamedRef, RepositoryFrame, name_in_git
 from ingot_web.api.request import Form, WebRequest
 from ingot_web.core import diffs
 
 COMMITS = 30
+FEEDS = ("atom", "rss")
+"""Endings of a feed, which is Atom: each reader of RSS reads that."""
 LISTED = {"stat": False, "files": False, "verification": False}
 
 
@@ -19,8 +21,10 @@ LISTED = {"stat": False, "files": False, "verification": False}
 async def commits(request: WebRequest) -> Response[Any]:
     """The commits of a branch, a tag or a commit; of one path if it is named, and of one author if asked for."""
     frame = RepositoryFrame(request)
-    if request.scope["path"].endswith(".atom"):
-        return await _feed(frame)
+    if name := await _name_with_feed(frame):
+        return await _feed(frame, name)
+    if elsewhere := await frame.redirect_from_old_address("commits"):
+        return elsewhere
     ref = await NamedRef.of(frame, 3)
     author = request.query_params.get("author", "")
     filters: dict[str, Any] = LISTED | ({"author": author} if author else {})
@@ -48,10 +52,17 @@ async def commits(request: WebRequest) -> Response[Any]:
     )
 
 
-async def _feed(frame: RepositoryFrame) -> Response[str]:
+async def _name_with_feed(frame: RepositoryFrame) -> str:
+    """The branch, tag or commit of which the path names the feed; empty if it names commits, as those of a file a.atom."""
+    rest, _, suffix = frame.request.rest(3).rpartition(".")
+    kind, _, name = rest.partition("/")
+    if suffix not in FEEDS or not name or ("/" in name and name != await name_in_git(frame, kind, name)):
+        return ""
+    return name
+
+
+async def _feed(frame: RepositoryFrame, name: str) -> Response[str]:
     """The latest commits as an Atom feed."""
-    ref = await NamedRef.of(frame, 3)
-    name = ref.name.removesuffix(".atom")
     (listing,) = await frame.load(
         frame.forge.listing("repos", frame.api("commits"), sha=name, limit=COMMITS, **LISTED)
     )
@@ -187,14 +198,15 @@ async def comparison_page(
 ) -> Response[str]:
     """The comparison with the form of a new pull request, and what was wrong with the last one."""
     basehead = frame.request.rest(3)
-    base, separator, head = basehead.partition("...")
+    base, separator, head = basehead.partition("..." if "..." in basehead else "..")
     if not separator:
-        raise NotFound
+        base, head = "", basehead
     compared, text, listing = await frame.load(
         frame.forge.get("repos", frame.api("compare", basehead), **LISTED),
         diff_text(frame, frame.api("compare", basehead), output="diff"),
         frame.forge.listing("repos", frame.api("branches"), limit=50),
     )
+    base = base or frame.repository["default_branch"]
     return frame.render(
         "repository/compare.html",
         tab="pulls",

@@ -10,6 +10,8 @@ from ingot_chassis.http.policy import anyone
 from ingot_web.api.request import PAGE_SIZE, WebRequest, whole_number
 
 SHOWN = 6
+TYPES = {"created_by": "created", "mentioned": "mentioned", "review_requested": "review"}
+"""Filters by the names that Gitea has for them in addresses."""
 
 
 @get("/", policy=anyone(), include_in_schema=False)
@@ -34,7 +36,8 @@ async def home(request: WebRequest) -> Response[str]:
 async def _waiting(request: WebRequest, kind: str, title: str) -> Response[str]:
     """The issues or pull requests of all repositories that the caller has to do with."""
     request.require_signed_in()
-    choice = request.query_params.get("filter", "assigned")
+    asked = request.query_params.get("type", "")
+    choice = request.query_params.get("filter", TYPES.get(asked, "assigned"))
     filters = {"assigned": "assigned", "created": "created", "mentioned": "mentioned"}
     if kind == "pulls":
         filters["review"] = "review_requested"

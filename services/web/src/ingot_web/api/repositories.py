@@ -180,6 +180,8 @@ async def _document(frame: RepositoryFrame, ref: NamedRef, path: str, text: str)
 async def source(request: WebRequest) -> Response[Any]:
     """A folder or a file of a branch, a tag or a commit."""
     frame = RepositoryFrame(request)
+    if elsewhere := await frame.redirect_from_old_address("src"):
+        return elsewhere
     ref = await NamedRef.of(frame, 3)
     path = ref.path
     try:
@@ -305,10 +307,17 @@ def _rows(text: str) -> list[list[str]]:
         return []
 
 
-@get("/{owner:str}/{repo:str}/raw/{ref:path}", policy=anyone(), include_in_schema=False)
+@get(
+    ["/{owner:str}/{repo:str}/raw/{ref:path}", "/{owner:str}/{repo:str}/media/{ref:path}"],
+    policy=anyone(),
+    include_in_schema=False,
+)
 async def raw(request: WebRequest) -> Response[Any]:
-    """A file as it is, of a type that a browser does not run."""
+    """A file as it is, of a type that a browser does not run; ``media``: of one that LFS keeps, its bytes."""
     frame = RepositoryFrame(request)
+    operation = request.scope["path"].strip("/").split("/")[2]
+    if elsewhere := await frame.redirect_from_old_address(operation):
+        return elsewhere
     ref = await NamedRef.of(frame, 3)
     segments = ref.path.split("/")
     contents, _ = await gather(
@@ -319,13 +328,13 @@ async def raw(request: WebRequest) -> Response[Any]:
     if file is None:
         raise NotFound
     if file["size"] > RAW_BYTES or "lfs_oid" in file:
-        return request.redirect(f"/api/v1{frame.api('raw', *segments)}?ref={quote(ref.name)}")
+        return request.redirect(f"/api/v1{frame.api(operation, *segments)}?ref={quote(ref.name)}")
     answer = await frame.forge.answer("repos", frame.api("raw", *segments), ref=ref.name)
     headers = {name: answer.headers[name] for name in PASSED if name in answer.headers}
+    passed = {name.title(): value for name, value in headers.items()}
+    # As a media type it would get a second charset.
     kind = answer.headers.get("content-type", "application/octet-stream")
-    return Response(
-        answer.body, media_type=kind, headers={**HEADERS, **{n.title(): v for n, v in headers.items()}}
-    )
+    return Response(answer.body, headers={**HEADERS, **passed, "Content-Type": kind})
 
 
 routes = [home, source, raw]

@@ -222,6 +222,11 @@ class WebRequest(ApiRequest):
         reload = {"HX-Refresh": "true"} if is_here else {}
         return Response(b"", status_code=204, headers={"HX-Redirect": location, **reload, **HEADERS})
 
+    def redirect_with_query(self, path: str) -> Response[bytes]:
+        """To the page of another address, with what the query asks of it."""
+        query = self.scope["query_string"].decode("ascii", "replace")
+        return self.redirect(f"{path}{'&' if '?' in path else '?'}{query}" if query else path)
+
     @property
     def _page_shown(self) -> str:
         """The path and query of the page on which htmx runs."""

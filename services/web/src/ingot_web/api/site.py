@@ -12,8 +12,6 @@ ASSETS = {
     "icon.svg": ("image/svg+xml", (STATIC / "icon.svg").read_bytes()),
     **{name: ("text/javascript", (STATIC / name).read_bytes()) for name in SCRIPTS},
 }
-OTHER_NAMES = {"/user/login": "/login", "/repo/migrate": "/repo/create", "/-/admin": "/admin"}
-"""Addresses of Gitea that old texts have, and ours."""
 ROBOTS = """User-agent: *
 Disallow: /-/
 Disallow: /api/
@@ -56,12 +54,6 @@ async def favicon() -> Response[bytes]:
     return _answer("icon.svg", by_content=False)
 
 
-@get(list(OTHER_NAMES), policy=anyone(), include_in_schema=False)
-async def other_name(request: WebRequest) -> Response[bytes]:
-    """To a page by its name here."""
-    return request.redirect(OTHER_NAMES[request.scope["path"]])
-
-
 @get("/-/styleguide", policy=anyone(), include_in_schema=False)
 async def styleguide(request: WebRequest) -> Response[str]:
     """Every part of which pages are made, once; only where the setting says so."""
@@ -70,4 +62,4 @@ async def styleguide(request: WebRequest) -> Response[str]:
     return request.render("styleguide.html", title="Style guide")
 
 
-routes = [asset, robots, favicon, other_name, styleguide]
+routes = [asset, robots, favicon, styleguide]

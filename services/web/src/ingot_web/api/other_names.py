@@ -1,0 +1,76 @@
+"""Addresses of Gitea that old texts have and pages here have not: they lead to the page that shows the same."""
+
+from urllib.parse import quote
+
+from litestar import Response, get
+from litestar.handlers import HTTPRouteHandler
+
+from ingot_chassis.errors import NotFound
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.frames import RepositoryFrame
+from ingot_web.api.request import WebRequest
+from ingot_web.clients.forge import at
+
+_OWNED = "/{owner:str}/{repo:str}"
+NAMES = {
+    "/user/login": "/login",
+    "/user/settings/account": "/user/settings/security",
+    "/user/settings/appearance": "/user/settings",
+    "/user/settings/profile": "/user/settings",
+    "/user/settings/organization": "/",
+    "/user/settings/repos": "/",
+    "/user/settings/security/two_factor": "/user/settings/two_factor",
+    "/repo/migrate": "/repo/create",
+    "/-/admin": "/admin",
+    "/-/admin/users": "/admin/users",
+    "/-/admin/orgs": "/admin/orgs",
+    "/-/admin/monitor/cron": "/admin/tasks",
+    "/org/{org:str}/dashboard": "/{org}",
+    "/org/{org:str}/members": "/{org}?tab=members",
+    "/org/{org:str}/teams": "/{org}?tab=teams",
+    "/org/{org:str}/settings/options": "/org/{org}/settings",
+    f"{_OWNED}/src": "/{owner}/{repo}",
+    f"{_OWNED}/rss/{{ref:path}}": "/{owner}/{repo}/commits{ref}.atom",
+    f"{_OWNED}/atom/{{ref:path}}": "/{owner}/{repo}/commits{ref}.atom",
+    f"{_OWNED}/issues.rss": "/{owner}/{repo}/issues.atom",
+    f"{_OWNED}/releases.rss": "/{owner}/{repo}/releases.atom",
+    f"{_OWNED}/tags/list": "/{owner}/{repo}/tags",
+    f"{_OWNED}/branches/list": "/{owner}/{repo}/branches",
+    f"{_OWNED}/graph": "/{owner}/{repo}",
+    f"{_OWNED}/issues/new/choose": "/{owner}/{repo}/issues/new",
+    f"{_OWNED}/milestones/{{number:int}}": "/{owner}/{repo}/milestone/{number}",
+    f"{_OWNED}/pulls/{{index:int}}/commits/{{sha:str}}": "/{owner}/{repo}/commit/{sha}",
+    f"{_OWNED}/settings/hooks/gitea/new": "/{owner}/{repo}/settings/hooks/new",
+}
+"""Each address, and the page here that shows the same."""
+
+
+def _route(name: str, page: str) -> HTTPRouteHandler:
+    @get(name, policy=anyone(), include_in_schema=False)
+    async def other_name(request: WebRequest) -> Response[bytes]:
+        """To the page, with what the query asks of it."""
+        values = {key: quote(str(value)) for key, value in request.path_params.items()}
+        return request.redirect_with_query(page.format(**values))
+
+    return other_name
+
+
+@get(f"{_OWNED}/releases/latest", policy=anyone(), include_in_schema=False)
+async def latest_release(request: WebRequest) -> Response[bytes]:
+    """To the latest release that is no draft and no pre-release."""
+    frame = RepositoryFrame(request)
+    (release,) = await frame.load(frame.forge.get("repos", frame.api("releases", "latest")))
+    return frame.redirect(f"/releases/tag/{quote(release['tag_name'])}")
+
+
+@get("/org/{org:str}/teams/{team:str}", policy=anyone(), include_in_schema=False)
+async def team(request: WebRequest, org: str, team: str) -> Response[bytes]:
+    """To a team by its name."""
+    found = await request.forge.listing("identity", at("orgs", org, "teams", "search"), q=team, limit=50)
+    numbers = [one["id"] for one in found.rows if one["name"].lower() == team.lower()]
+    if not numbers:
+        raise NotFound
+    return request.redirect(f"{at('org', org)}/settings/teams/{numbers[0]}")
+
+
+routes = [*(_route(name, page) for name, page in NAMES.items()), latest_release, team]

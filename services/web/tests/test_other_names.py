@@ -1,0 +1,80 @@
+"""Addresses of Gitea lead to the pages here."""
+
+import re
+
+from ingot_web.api.other_names import NAMES
+
+from .forge import HOME
+
+OWNED = "/ann/demo"
+SHA = "1" * 40
+VALUES = {
+    "owner": "ann",
+    "repo": "demo",
+    "org": "crew",
+    "number": "3",
+    "index": "3",
+    "sha": SHA,
+    "ref": "branch/main",
+}
+
+
+def _filled(pattern):
+    return re.sub(r"{(\w+)(?::\w+)?}", lambda name: VALUES[name[1]], pattern)
+
+
+async def test_every_other_name_leads_to_a_page_that_there_is(pages):
+    assert (await pages.client.request("OPTIONS", "/ann/demo/nothing")).status_code == 404
+    for name, page in NAMES.items():
+        answer = await pages.get(_filled(name))
+        target = answer.headers["location"]
+        assert (answer.status_code, target) == (303, _filled(page.replace("{ref}", "/{ref}")))
+        assert (await pages.client.request("OPTIONS", target)).status_code == 204, target
+
+
+async def test_what_an_old_address_names_is_asked_of_the_services(pages, forge):
+    teams = [{"id": 6, "name": "smith"}, {"id": 7, "name": "smiths"}]
+    forge.answers |= {
+        f"{HOME}/git/refs/heads/main": {"ref": "refs/heads/main"},
+        f"{HOME}/git/refs/heads/feature": [{"ref": f"refs/heads/feature/{name}"} for name in "xy"],
+        f"{HOME}/git/refs/tags/v1": [{"ref": "refs/tags/v1"}],
+        f"{HOME}/releases/latest": {"tag_name": "v/1 b"},
+        "/orgs/crew/teams/search": {"ok": True, "data": teams},
+    }
+    for name, page in (
+        ("/src/main", "/src/branch/main"),
+        ("/src/main/a%20b.py?display=source", "/src/branch/main/a%20b.py?display=source"),
+        ("/src/feature/x/a.py", "/src/branch/feature/x/a.py"),
+        ("/src/v1/a.py", "/src/tag/v1/a.py"),
+        (f"/src/{SHA}/a.py", f"/src/commit/{SHA}/a.py"),
+        ("/commits/main", "/commits/branch/main"),
+        ("/raw/main/a.py", "/raw/branch/main/a.py"),
+        ("/media/v1/a.py", "/media/tag/v1/a.py"),
+        ("/releases/latest", "/releases/tag/v/1%20b"),
+        ("/pulls/3/commits/abc?a=b", "/commit/abc?a=b"),
+    ):
+        answer = await pages.get(OWNED + name)
+        assert (answer.status_code, answer.headers["location"]) == (303, OWNED + page)
+    answer = await pages.get("/org/crew/teams/Smiths")
+    assert answer.headers["location"] == "/org/crew/settings/teams/7"
+
+
+async def test_what_there_is_not_has_no_other_name(pages):
+    for name in ("/ann/demo/src/nothing/a.py", "/org/crew/teams/smiths", "/ann/demo/commits/x"):
+        assert (await pages.get(name)).status_code == 404
+
+
+async def test_a_comparison_has_two_dots_or_three_or_the_head_alone(pages, forge):
+    for name in ("main...topic", "main..topic", "topic"):
+        forge.answers[f"{HOME}/compare/{name}"] = {"commits": [], "total_commits": 0}
+        shown = (await pages.get(f"/ann/demo/compare/{name}")).text
+        assert "topic has nothing that main does not have" in shown
+
+
+async def test_the_feed_of_a_branch_is_another_page_than_the_commits_of_a_file(pages, forge):
+    forge.answers[f"{HOME}/git/refs/heads/feature"] = [{"ref": "refs/heads/feature/x"}]
+    for name in ("main.atom", "main.rss", "feature/x.atom"):
+        answer = await pages.get(f"/ann/demo/commits/branch/{name}")
+        assert answer.headers["content-type"].startswith("application/atom+xml"), name
+    answer = await pages.get("/ann/demo/commits/branch/main/news.atom")
+    assert answer.headers["content-type"].startswith("text/html")
