@@ -6,6 +6,7 @@ import msgspec
 from litestar import Response, delete, get, patch, post, put
 from msgspec import UNSET, UnsetType
 
+from ingot_chassis.db.driver import Executor
 from ingot_chassis.http.patch import set_fields
 from ingot_chassis.http.policy import signed_in
 from ingot_contracts.limits import Name
@@ -67,7 +68,7 @@ class EditTeam(msgspec.Struct, kw_only=True):
 
 
 class Team(msgspec.Struct, kw_only=True):
-    """`organization` is there where the teams of several organizations are listed.
+    """`organization` is there of one team, and where the teams of several organizations are listed.
 
     The team Owners always has all repositories of the organization, and creates more. `units` are what a team is for:
     its permission is for a repository as a whole.
@@ -103,6 +104,11 @@ def present_team(row: TeamRow, organization: Organization | None = None) -> Team
         can_create_org_repo=teams.creates(row),
         organization=organization,
     )
+
+
+async def _with_organization(request: IdentityRequest, db: Executor, row: TeamRow) -> Team:
+    organization = await accounts.get(db, row.organization_id)
+    return present_team(row, present_organization(request, organization) if organization else None)
 
 
 @get(
@@ -179,7 +185,7 @@ async def create_team(request: IdentityRequest, data: CreateTeam) -> Team:
             includes_all_repositories=row.includes_all_repositories,
             can_create_org_repo=row.can_create_org_repo,
         )
-    return present_team(row)
+        return await _with_organization(request, tx, row)
 
 
 @get(
@@ -190,7 +196,8 @@ async def create_team(request: IdentityRequest, data: CreateTeam) -> Team:
 )
 async def get_team(request: IdentityRequest) -> Team:
     """A team."""
-    return present_team(request.team)
+    async with request.db.read() as db:
+        return await _with_organization(request, db, request.team)
 
 
 @patch(
@@ -214,7 +221,7 @@ async def edit_team(request: IdentityRequest, team_id: int, data: EditTeam) -> T
             can_create_org_repo=teams.creates(row),
             fields=sorted(set_fields(data)),
         )
-    return present_team(row)
+        return await _with_organization(request, tx, row)
 
 
 @delete(
