@@ -154,7 +154,7 @@ async def _with_teams(request: RepositoryRequest, level: access.RequiredLevel) -
     _require_present_name(request, resolved)
     row = resolved.row
     if row.owner_kind != AccountKind.ORGANIZATION:
-        raise NotAllowed("the repository belongs to a user, who has no teams")
+        raise NotAllowed("the repository belongs to a user, who has no teams", headers={"Allow": ""})
     if not access.knows_teams_of(row, resolved.level, request.principal):
         principal = await refresh_memberships(request)
         if not access.knows_teams_of(row, resolved.level, principal):
