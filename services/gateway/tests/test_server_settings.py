@@ -33,8 +33,14 @@ async def test_large_files_are_off_where_the_setting_says_so(enabled):
 
 
 async def test_the_software_names_itself():
-    async with open_client("asgi") as client, client.get("/api/v1/nodeinfo") as answer:
-        info = await answer.json()
+    schema = "http://nodeinfo.diaspora.software/ns/schema/2.1"
+    async with open_client("asgi") as client:
+        async with client.get("/.well-known/nodeinfo") as answer:
+            (link,) = (await answer.json())["links"]
+        async with client.get("/api/v1/nodeinfo") as answer:
+            info, kind = await answer.json(), answer.headers["Content-Type"]
+    assert (link["rel"], link["href"][-16:]) == (schema, "/api/v1/nodeinfo")
+    assert kind == f'application/json; profile="{schema}#"'
 
     assert (info["version"], info["software"]["name"]) == ("2.1", "ingot")
     assert info["openRegistrations"] is False

@@ -109,6 +109,7 @@ OWN_PATHS = frozenset(
         "/livez",
         "/readyz",
         "/metrics",
+        "/.well-known/nodeinfo",
         "/api/v1/version",
         "/api/v1/api/v1/version",
         "/api/v1/nodeinfo",

@@ -3,7 +3,7 @@
 from typing import get_args
 
 import msgspec
-from litestar import get
+from litestar import Response, get
 
 from ingot_chassis.http.paging import MAX_LIMIT
 from ingot_chassis.http.policy import anyone
@@ -11,6 +11,9 @@ from ingot_contracts.issues import ReactionContent
 from ingot_contracts.limits import CONTENT_BYTES, TREE_ENTRIES
 from ingot_gateway.api.request import GatewayRequest
 from ingot_gateway.api.version import OWN
+
+NODE_INFO = "http://nodeinfo.diaspora.software/ns/schema/2.1"
+"""The name of the form of ``NodeInfo``."""
 
 
 class GeneralAPISettings(msgspec.Struct, frozen=True):
@@ -74,7 +77,7 @@ class NodeInfoUsage(msgspec.Struct, frozen=True):
 
 
 class NodeInfo(msgspec.Struct, frozen=True, rename="camel"):
-    """The document of nodeinfo 2.1."""
+    """The document of nodeinfo 2.1. ``protocols`` are those between social networks; Ingot speaks none."""
 
     software: NodeInfoSoftware
     services: NodeInfoServices
@@ -83,6 +86,19 @@ class NodeInfo(msgspec.Struct, frozen=True, rename="camel"):
     version: str = "2.1"
     protocols: tuple[str, ...] = ()
     open_registrations: bool = False
+
+
+class NodeInfoLink(msgspec.Struct, frozen=True):
+    """Where the document of one version is."""
+
+    rel: str
+    href: str
+
+
+class NodeInfoLinks(msgspec.Struct, frozen=True):
+    """What programs look up first."""
+
+    links: tuple[NodeInfoLink, ...]
 
 
 @get("/api/v1/settings/api", policy=anyone(), operation_id="getGeneralAPISettings", tags=["settings"])
@@ -128,10 +144,17 @@ async def show_attachment_settings(request: GatewayRequest) -> GeneralAttachment
 
 
 @get("/api/v1/nodeinfo", policy=anyone(), operation_id="getNodeInfo", tags=["miscellaneous"])
-async def show_node_info(request: GatewayRequest) -> NodeInfo:
+async def show_node_info(request: GatewayRequest) -> Response[NodeInfo]:
     """Which software this is, as nodeinfo 2.1 has it."""
     software = NodeInfoSoftware("ingot", OWN, homepage=request.settings.public_url)
-    return NodeInfo(software, NodeInfoServices(), NodeInfoUsage({}), metadata={})
+    info = NodeInfo(software, NodeInfoServices(), NodeInfoUsage({}), metadata={})
+    return Response(info, media_type=f'application/json; profile="{NODE_INFO}#"')
+
+
+@get("/.well-known/nodeinfo", policy=anyone(), include_in_schema=False)
+async def show_node_info_links(request: GatewayRequest) -> NodeInfoLinks:
+    """Where the document of nodeinfo is."""
+    return NodeInfoLinks((NodeInfoLink(NODE_INFO, f"{request.settings.public_url}api/v1/nodeinfo"),))
 
 
 routes = [
@@ -140,4 +163,5 @@ routes = [
     show_ui_settings,
     show_attachment_settings,
     show_node_info,
+    show_node_info_links,
 ]
