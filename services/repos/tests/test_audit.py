@@ -31,6 +31,11 @@ JOURNEY = [
 
 
 @pytest.fixture
+def settings():
+    return {"allowed_remotes": ["127.0.0.1"]}
+
+
+@pytest.fixture
 async def app(world, ann, bob):
     """A repository of an organization that ann owns."""
     world.organization(9, "acme")
@@ -66,6 +71,20 @@ async def test_accepting_and_rejecting_a_transfer_is_noted(world, ann, bob):
     assert (await bob.post("/repos/ann/two/transfer/reject")).status_code == 200
     noted = [(entry.actor, entry.subject, entry.details["state"]) for entry in (await entries(world))[:2]]
     assert noted == [("bob", "repository ann/two", "rejected"), ("bob", "repository ann/one", "done")]
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_a_push_mirror_is_noted_without_its_password(world, ann, app):
+    body = {"remote_address": "http://me:hunter2@127.0.0.1:9/copy.git", "interval": "0"}
+    name = (await ann.post(f"{REPOSITORY}/push_mirrors", body)).json()["remote_name"]
+    deletion = await ann.call("DELETE", f"/api/v1{REPOSITORY}/push_mirrors/{name}")
+    assert deletion.status_code == 204, deletion.text
+    noted = [(entry.action, entry.actor, entry.subject, entry.details) for entry in await entries(world)]
+    subject, remote = "repository acme/app", "http://127.0.0.1:9/copy.git"
+    assert noted == [
+        ("push_mirror.delete", "ann", subject, {"name": name}),
+        ("push_mirror.add", "ann", subject, {"name": name, "remote": remote}),
+    ]
 
 
 async def test_what_is_refused_is_not_noted(world, ann, bob, app):

@@ -79,6 +79,7 @@ async def add_push_mirror(request: RepositoryRequest, data: CreatePushMirror) ->
             interval_seconds=seconds,
             sync_on_commit=data.sync_on_commit,
         )
+        await request.audit(tx, "push_mirror.add", repository.audit_subject, name=row.name, remote=row.url)
     request.components.mirror_workers.wake.set()
     return _shown(request, row)
 
@@ -139,6 +140,7 @@ async def delete_push_mirror(request: RepositoryRequest, name: str) -> None:
     async with request.db.transaction() as tx:
         if not await rows.remove(tx, repository.id, name):
             raise NotFound
+        await request.audit(tx, "push_mirror.delete", repository.audit_subject, name=name)
 
 
 @post(
