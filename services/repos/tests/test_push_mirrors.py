@@ -123,6 +123,7 @@ async def test_what_cannot_be_pushed_to_is_named(ann, base):
         answer = await ann.post(P, fields)
         assert answer.status_code == 422, (fields, answer.text)
         assert answer.json()["errors"][0]["field"] == field
+        assert "import" not in answer.json()["message"]
 
 
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)

@@ -48,7 +48,7 @@ def parse_remote_url(
     """
     if not text or len(text) > LONGEST or _FORBIDDEN.search(text) or text.startswith("-"):
         raise _invalid("format", "is not a URL")
-    if text.startswith(("/", "file:")):
+    if folders and text.startswith(("/", "file:")):
         return _folder(text, folders)
     scp = None if "://" in text else _SCP.fullmatch(text)
     if scp is not None:
