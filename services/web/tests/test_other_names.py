@@ -12,7 +12,7 @@ VALUES = {
     "owner": "ann",
     "repo": "demo",
     "org": "crew",
-    "number": "3",
+    "milestone_id": "3",
     "index": "3",
     "sha": SHA,
     "ref": "branch/main",

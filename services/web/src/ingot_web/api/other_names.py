@@ -38,7 +38,7 @@ NAMES = {
     f"{_OWNED}/branches/list": "/{owner}/{repo}/branches",
     f"{_OWNED}/graph": "/{owner}/{repo}",
     f"{_OWNED}/issues/new/choose": "/{owner}/{repo}/issues/new",
-    f"{_OWNED}/milestones/{{number:int}}": "/{owner}/{repo}/milestone/{number}",
+    f"{_OWNED}/milestones/{{milestone_id:int}}": "/{owner}/{repo}/milestone/{milestone_id}",
     f"{_OWNED}/pulls/{{index:int}}/commits/{{sha:str}}": "/{owner}/{repo}/commit/{sha}",
     f"{_OWNED}/settings/hooks/gitea/new": "/{owner}/{repo}/settings/hooks/new",
 }
