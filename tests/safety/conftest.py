@@ -9,7 +9,12 @@ from .world import World
 
 
 @pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def ingot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
     deployment = Standalone(tmp_path_factory.mktemp("safety"))
     with running(deployment):
-        yield World.build(deployment.url)
+        yield deployment
+
+
+@pytest.fixture(scope="session")
+def world(ingot: Standalone) -> World:
+    return World.build(ingot.url)

@@ -5,15 +5,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 REPOSITORY = "/api/v1/repos/{owner}/{repo}"
+_KINDS = {"!": "action", "-": "unaudited"}
 
 
 class Route(NamedTuple):
-    """``path`` is as the gateway takes it, with its placeholders; ``scope`` is what a token needs."""
+    """``path`` is as the gateway takes it, with its placeholders; ``scope`` is what a token needs.
+
+    ``action`` is what the audit log calls it, ``unaudited`` why it is not there.
+    """
 
     method: str
     path: str
     policy: str
-    scope: str
+    scope: str = ""
+    action: str = ""
+    unaudited: str = ""
 
     @property
     def placeholders(self) -> list[str]:
@@ -46,8 +52,9 @@ def _routes() -> list[Route]:
         if line.startswith("["):
             policy = line.strip("[]")
         elif line and not line.startswith("#"):
-            method, path, *scope = line.split()
-            routes.append(Route(method, _full(path), policy, scope[0] if scope else ""))
+            method, path, *words = line.split()
+            named = {_KINDS.get(word[0], "scope"): word.lstrip("!-") for word in words}
+            routes.append(Route(method, _full(path), policy, **named))
     return routes
 
 

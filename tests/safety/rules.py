@@ -1,6 +1,6 @@
 """Who may call which route: what each caller gets at each kind of target, without a word of Ingot's code."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from .routes import Route
@@ -16,7 +16,8 @@ Outcome = Literal["open", "refused", "sign in", "shut", "absent", "either"]
 class Caller:
     """``person`` is empty for nobody; ``scopes`` are those of a token, None without one; ``blocked`` may do nothing.
 
-    ``restricted`` says to what a token is restricted: the targets, or something else. Who is ``rare`` differs from
+    ``restricted`` says to what a token is restricted: the targets, or something else. ``by`` is where a credential that
+    is neither a token of the person's own nor a password comes from. Who is ``rare`` differs from
     another caller in the credential alone: the gate tries them at every third route.
     """
 
@@ -24,6 +25,7 @@ class Caller:
     person: str = ""
     scopes: tuple[str, ...] | None = None
     restricted: Literal["", "targets", "elsewhere"] = ""
+    by: Literal["", "session", "application"] = ""
     blocked: bool = False
     sudo: bool = False
     rare: bool = False
@@ -95,6 +97,8 @@ CALLERS = (
     Caller("owner with a token for something else", "ann", ("write:admin",)),
     Caller("owner with a token for another repository", "ann", ("all",), "elsewhere"),
     Caller("owner with a token for these repositories", "ann", ("all",), "targets", rare=True),
+    Caller("owner by the session of a browser", "ann", by="session", rare=True),
+    Caller("owner by an application", "ann", ("read:user", "read:repository", "read:issue"), by="application", rare=True),
     Caller("owner who acts as the administrator", "ann", blocked=True, rare=True),
     Caller("administrator of the site", "root", ("all",)),
     Caller("administrator of the site as a stranger", "sam", sudo=True, rare=True),
@@ -119,6 +123,10 @@ def _is_visible(person: str, target: Target) -> bool:
 
 def expected(route: Route, caller: Caller, target: Target | None) -> Outcome:
     """What the caller gets there."""
+    if route.policy == "whoever":
+        return "open"  # nobody looks who is calling
+    if caller.by == "session" and not _is_linked(route):
+        caller = replace(caller, person="")  # other sites can make a browser send it
     if route.path.startswith("/login") and "userinfo" not in route.path:
         return "either"  # pages that take no credential of the API
     if caller.blocked:
@@ -131,6 +139,11 @@ def expected(route: Route, caller: Caller, target: Target | None) -> Outcome:
     if route.place == "organization":
         return _of_organization(route, caller, target)
     return _of_team(route, caller)
+
+
+def _is_linked(route: Route) -> bool:
+    """Whether it reads a file that pages link to."""
+    return route.policy == "read" and not route.path.startswith("/api")
 
 
 def _of_repository(route: Route, caller: Caller, target: Target) -> Outcome:
@@ -178,7 +191,8 @@ def _of_nothing(route: Route, caller: Caller) -> Outcome:
                 return "sign in"
             return "open" if caller.person == OWNER else "absent"
         case "token":
-            return "open" if caller.scopes is not None and not caller.sudo else "sign in"
+            own = caller.scopes is not None and caller.by != "application" and not caller.sudo
+            return "open" if own else "sign in"
         case "by password":
             if caller.scopes is not None or not caller.signed_in:
                 return "sign in"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from ..arch.test_descriptions import app_of  # noqa: TID252 - the folder above is no package with a name
+from .apps import app_of, policies_of
 from .routes import ROUTES, Route
 from .rules import CALLERS, ORGANIZATIONS, REPOSITORIES, Caller, Target, expected
 from .world import ABSENT, ABSENT_ID, UNREADABLE, World, body_of
@@ -32,7 +32,7 @@ NOT_OPENED = {
 }
 """They end what others are tried with. Those who may are tried by the services' tests."""
 READS = ("read", "write", "admin", "organization", "organization member", "organization owner")
-SERVICES = ("identity", "repos", "issues", "hooks")
+SERVICES = ("identity", "repos", "issues", "hooks", "gateway")
 
 
 class Cell(NamedTuple):
@@ -180,14 +180,13 @@ async def pages(world: World, client: httpx.AsyncClient, targets: tuple[Target, 
 
 
 def public_routes(folder):
-    """``METHOD path`` -> policy, of everything that is routed from outside."""
+    """Everything that is routed from outside, but pages."""
     return {
-        f"{method} {route.path_format}": handler.opt["policy"]
+        name: policy
         for service in SERVICES
-        for route in app_of(service, folder).routes
-        for handler in getattr(route, "route_handlers", [])
-        for method in handler.http_methods - {"OPTIONS", "HEAD"}
-        if not route.path_format.startswith(OWN_PATHS)
+        for name, policy in policies_of(
+            app_of(service, folder), lambda path: not path.startswith(OWN_PATHS)
+        ).items()
     }
 
 

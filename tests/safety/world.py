@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 
 from ..e2e.deployments import ADMINISTRATOR  # noqa: TID252 - the folder above is no package with a name
+from .credentials import application_token, session
 from .routes import Route
 from .rules import CALLERS, COLLABORATORS, ORGANIZATIONS, OWNER, REPOSITORIES, Caller, Target
 
@@ -136,6 +137,8 @@ class World:
         return {
             "own hook_id": hook["id"],
             "application_id": application["id"],
+            "client_id": application["client_id"],
+            "task": "sweep",
             "own key_id": key["id"],
             "path": "text.css",
             "digest": "0" * 64,
@@ -261,7 +264,11 @@ class World:
             "targets": {"repositories": [f"{each.owner}/{each.repo}" for each in self.things if each.repo]},
         }
         for number, caller in enumerate(CALLERS):
-            if caller.scopes is not None:
+            if caller.by == "session":
+                self._headers[caller.name] = session(self.url, caller.person, self._passwords[caller.person])
+            elif caller.by == "application":
+                self._headers[caller.name] = self._application_token(caller)
+            elif caller.scopes is not None:
                 new = {"name": f"t{number}", "scopes": list(caller.scopes), **restricted[caller.restricted]}
                 secret = self.do(caller.person, "POST", f"users/{caller.person}/tokens", **new)["sha1"]
                 self._headers[caller.name] = {"authorization": f"token {secret}"}
@@ -285,6 +292,11 @@ class World:
         self._headers["administrator of the site as a stranger"]["sudo"] = "sam"
         self._headers["owner who acts as the administrator"]["sudo"] = "root"
         self.do("root", "PATCH", "admin/users/susi", prohibit_login=True, login_name="susi", source_id=0)
+
+    def _application_token(self, caller: Caller) -> dict[str, str]:
+        client_id, (redirect_uri,) = self.things[REPOSITORIES[0]]["client_id"], OAUTH2["redirect_uris"]
+        password, scopes = self._passwords[caller.person], caller.scopes or ()
+        return application_token(self.url, caller.person, password, client_id, redirect_uri, scopes)
 
 
 def _basic(name: str, passwords: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,36 @@
+"""The apps of the services, to look at their routes. They never meet a database."""
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cryptography.fernet import Fernet
+from litestar import Litestar
+
+from ingot_chassis.http.policy import Policy
+from ingot_chassis.security.keys import SigningKey
+
+
+def app_of(service: str, folder: Path, **settings: Any) -> Litestar:
+    own: dict[str, Any] = {"private_key": SigningKey.generate().text(), "background": False}
+    if service not in ("web", "gateway"):
+        own["database_url"] = f"sqlite+aiosqlite:///{folder}/x.db"
+    if service in ("identity", "repos", "hooks"):
+        own["sealing_key"] = Fernet.generate_key().decode()
+    if service == "repos":
+        own["storage_root"] = str(folder)
+    all_settings = importlib.import_module(f"ingot_{service}.settings").Settings(**own | settings)
+    app: Litestar = importlib.import_module(f"ingot_{service}.app").create_app(all_settings)
+    return app
+
+
+def policies_of(app: Litestar, is_meant: Callable[[str], bool]) -> dict[str, Policy | None]:
+    """``METHOD path`` -> policy, of the routes whose path is meant."""
+    return {
+        f"{method} {route.path_format}": handler.opt.get("policy")
+        for route in app.routes
+        for handler in getattr(route, "route_handlers", [])
+        for method in handler.http_methods - {"OPTIONS", "HEAD"}
+        if is_meant(route.path_format)
+    }

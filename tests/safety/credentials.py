@@ -1,0 +1,51 @@
+"""Credentials that come of pages: the session of a browser, and the token that somebody gives to an application."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable
+from html import unescape
+
+import httpx
+
+VERIFIER = "a-word-of-the-application-that-only-the-application-knows"
+_FORM = re.compile(r'<form method="post" action="([^"]*)">(.*?)</form>', re.DOTALL)
+_HIDDEN = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)">')
+
+
+def session(url: str, name: str, password: str) -> dict[str, str]:
+    """The header with the cookies of a browser in which somebody has signed in."""
+    with httpx.Client(base_url=url, timeout=60) as browser:
+        _submit(browser, browser.get("login"), username=name, password=password)
+        return {"cookie": "; ".join(f"{name}={value}" for name, value in browser.cookies.items())}
+
+
+def application_token(
+    url: str, name: str, password: str, client_id: str, redirect_uri: str, scopes: Iterable[str]
+) -> dict[str, str]:
+    """The header with an access token that somebody gave to a public application."""
+    challenge = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
+    query = {
+        "response_type": "code", "client_id": client_id, "redirect_uri": redirect_uri, "scope": " ".join(scopes),
+        "code_challenge": challenge, "code_challenge_method": "S256",
+    }  # fmt: skip
+    with httpx.Client(base_url=url, timeout=60) as browser:
+        page = browser.get("login/oauth/authorize", params=query)
+        consent = browser.get(_submit(browser, page, username=name, password=password).headers["location"])
+        answer = _submit(browser, consent, decision="allow")
+        form = {
+            "grant_type": "authorization_code", "client_id": client_id, "redirect_uri": redirect_uri,
+            "code": httpx.URL(answer.headers["location"]).params["code"], "code_verifier": VERIFIER,
+        }  # fmt: skip
+        tokens = browser.post("login/oauth/access_token", data=form)
+    assert tokens.status_code == 200, tokens.text
+    return {"authorization": f"Bearer {tokens.json()['access_token']}"}
+
+
+def _submit(browser: httpx.Client, page: httpx.Response, **fields: str) -> httpx.Response:
+    """Send the first form of a page, which leads somewhere."""
+    action, content = _FORM.findall(page.text)[0]
+    hidden = {unescape(name): unescape(value) for name, value in _HIDDEN.findall(content)}
+    answer = browser.post(unescape(action), data=hidden | fields)
+    assert answer.status_code == 303, answer.text
+    return answer
