@@ -73,6 +73,42 @@ async def test_a_change_is_noted_with_who_did_it_and_without_secrets(world, acme
     assert not [secret for secret in secrets if secret and secret in text]
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_what_people_do_to_what_they_have_is_noted(world):
+    for name in ("ann", "bob"):
+        await world.add_user(name)
+    await get_tokens(world, await make_app(world))
+    (grant,) = (await world.call("GET", "/user/oauth2_grants", as_="bob")).json()
+    ids = {
+        place: (await world.call("POST", f"/{place}", body, as_="ann")).json().get("id")
+        for place, body in [
+            ("user/keys", {"title": "k", "key": ssh_key(1)}),
+            ("user/gpg_keys", {"armored_public_key": pgp_key("ann")}),
+            ("user/applications/oauth2", application(1)),
+            ("users/ann/tokens", {"name": "ci"}),
+        ]
+    }
+    await world.call("POST", "/user/emails", {"emails": ["x@x.io", "y@x.io"]}, as_="ann")
+    app = f"/user/applications/oauth2/{ids['user/applications/oauth2']}"
+    passwords = {"old_password": PASSWORD, "new_password": "another password"}
+    for action, who, method, path, body in [
+        ("ssh_key.delete", "ann", "DELETE", f"/user/keys/{ids['user/keys']}", None),
+        ("gpg_key.delete", "ann", "DELETE", f"/user/gpg_keys/{ids['user/gpg_keys']}", None),
+        ("oauth2_application.edit", "ann", "PATCH", app, application(2)),
+        ("oauth2_application.delete", "ann", "DELETE", app, None),
+        ("token.delete", "ann", "DELETE", f"/users/ann/tokens/{ids['users/ann/tokens']}", None),
+        ("email.choose", "ann", "PATCH", "/user/emails", {"email": "x@x.io"}),
+        ("email.delete", "ann", "DELETE", "/user/emails", {"emails": ["y@x.io"]}),
+        ("oauth2_grant.revoke", "bob", "DELETE", f"/user/oauth2_grants/{grant['id']}", None),
+        ("user.change_password", "ann", "POST", "/user/password", passwords),
+    ]:
+        before = len(await entries(world))
+        answer = await world.call(method, path, body, as_=who)
+        assert answer.is_success, (path, answer.text)
+        noted = [(entry.action, entry.actor, entry.subject) for entry in (await entries(world))[before:]]
+        assert noted == [(action, who, f"user {who}")]
+
+
 async def test_what_is_refused_is_not_noted(world, acme):
     before = len(await entries(world))
     refused = await world.call("PUT", f"/teams/{acme[1]}/members/sam", as_="mia")
