@@ -191,35 +191,6 @@ async def test_what_people_write_is_never_html_of_the_page(scene):
             assert "<i>2</i>" not in answer.text
 
 
-async def test_every_html_url_of_the_api_opens_its_page(scene):
-    paths = [
-        "", "/contents", "/contents/docs", "/commits", "/branches", "/tags", "/releases", "/issues?state=all", "/issues/1",
-        "/issues/1/timeline", "/issues/1/comments", "/pulls", "/pulls/2", "/pulls/2/commits", "/pulls/2/files",
-    ]  # fmt: skip
-    answers = [(await scene.ann.api.get(f"repos/{scene.home}{path}")).json() for path in paths]
-    answers.append((await scene.ann.api.get("user")).json())
-    answers.append((await scene.ann.api.get("user/repos")).json())
-    addresses = sorted({address.split("#")[0] for answer in answers for address in _addresses(answer)})
-
-    assert len(addresses) > 15
-    for address in addresses:
-        answer = await scene.ann.browser.get(address)
-        assert (answer.status_code, answer.headers["content-type"][:9]) == (200, "text/html"), address
-
-
-def _addresses(value):
-    """Every ``html_url`` in an answer, and ``html`` among its ``_links``."""
-    if isinstance(value, dict):
-        for name, item in value.items():
-            if name in ("html_url", "html") and isinstance(item, str) and item:
-                yield item
-            else:
-                yield from _addresses(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _addresses(item)
-
-
 async def test_links_to_a_line_of_a_comment_and_to_old_names_work(scene):
     comments = (await scene.ann.api.get(f"repos/{scene.home}/issues/1/comments")).json()
     anchor = comments[0]["html_url"].split("#")[1]

@@ -49,7 +49,7 @@ async def test_a_review_is_sent_with_its_words(pages, forge):
     assert forge.sent == [("POST", f"{PULL}/reviews", {"event": "APPROVED", "body": "Good"})]
 
 
-async def test_a_review_with_words_says_its_verdict(pages, forge):
+async def test_a_review_with_words_says_its_verdict_at_its_place(pages, forge):
     forge.answers[f"{PULL}/reviews"] = [_review(7, "APPROVED", comments=0)]
     event = {
         "id": 3,
@@ -61,7 +61,8 @@ async def test_a_review_with_words_says_its_verdict(pages, forge):
     }
     forge.answers[f"{HOME}/issues/1/timeline"] = [event]
 
-    assert ">approved the changes <time" in (await pages.get("/ann/demo/pulls/1")).text
+    page = (await pages.get("/ann/demo/pulls/1")).text
+    assert '<span id="pullrequestreview-7">approved the changes</span> <time' in page
 
 
 async def test_the_preview_of_a_comment_does_not_send_the_review_that_is_being_written(pages, forge):

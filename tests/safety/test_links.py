@@ -1,0 +1,198 @@
+"""Every address of a page that an answer of the API or the payload of a hook has leads to that page, and to its place there.
+
+Each operation that reads is asked, with everything there that it could show. One whose description promises a page
+and that shows none fails the test, unless ``SHOWS_NONE`` says why.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import httpx
+
+from .routes import ROUTES, Route
+from .rules import ORGANIZATIONS, OWNER, SITE_ADMINISTRATOR, Target
+from .test_matrix import in_turn
+from .test_web_pages import TOKEN
+from .world import NOWHERE, World
+
+HARBOUR = Target("with everything in it", "vault", "harbour", visible_to="nobody")
+VAULT = next(each for each in ORGANIZATIONS if each.owner == HARBOUR.owner)
+EVENTS = {
+    "create",
+    "delete",
+    "fork",
+    "issue_comment",
+    "issues",
+    "pull_request",
+    "push",
+    "release",
+    "repository",
+    "status",
+}
+"""All that a hook can hear of."""
+SHOWS_NONE = {
+    "/repos/{owner}/{repo}/git/notes/{sha}": "a note comes by git alone; its commit is that of /git/commits",
+}
+QUERIES = {"/repos/{owner}/{repo}/file-contents": '?body={"files":["README.md"]}'}
+NO_PAGES = {
+    "api/": "the API; what is there is asked itself",
+    "login/oauth/": "what programs ask in OAuth2",
+    "avatars/": "pictures",
+}
+"""How addresses that lead to no page begin, below the site."""
+FILES = re.compile(r"(\.diff|\.patch|\.zip|\.tar\.gz)$|/(attachments|releases/download)/")
+"""Addresses of files: they answer, but not as pages. Those that end in ``.git`` are for git."""
+
+
+def is_page(name: str) -> bool:
+    """Whether that is the name of a field with the address of a page."""
+    return name == "html" or name.endswith("html_url")
+
+
+def strings(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Each text in an answer, with the name of its field."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from strings(item, key)
+    elif isinstance(value, list):
+        for item in value:
+            yield from strings(item, name)
+    elif isinstance(value, str):
+        yield name, value
+
+
+def promises(description: dict[str, Any]) -> set[str]:
+    """The paths whose GET answers with the address of a page, as the description has it."""
+
+    def fields(schema: Any, above: tuple[str, ...] = ()) -> Iterator[str]:
+        if isinstance(schema, list):
+            for one in schema:
+                yield from fields(one, above)
+        elif isinstance(schema, dict):
+            name = schema.get("$ref", "").rpartition("/")[2]
+            if name and name not in above:
+                yield from fields(description["components"]["schemas"][name], (*above, name))
+            yield from schema.get("properties", ())
+            for one in schema.values():
+                yield from fields(one, above)
+
+    return {
+        path.removeprefix("/api/v1")
+        for path, operations in description["paths"].items()
+        for status, answer in operations.get("get", {}).get("responses", {}).items()
+        if status == "200" and any(map(is_page, fields(answer)))
+    }
+
+
+async def fill(world: World, client: httpx.AsyncClient) -> list[Any]:
+    """Make the repository and all that answers could show; the payloads that a hook got of it."""
+    do = partial(world.do, OWNER)
+    config = {"url": NOWHERE, "content_type": "json"}
+    hooks = f"orgs/{VAULT.owner}/hooks"
+    hook = do("POST", hooks, type="gitea", config=config, events=sorted(EVENTS), active=True)["id"]
+    things = world.things[VAULT] | world._repository(HARBOUR)
+    base = f"repos/{HARBOUR.owner}/{HARBOUR.repo}"
+    label, milestone = things["label_id"], things["milestone_id"]
+    do("PUT", f"{base}/issues/1/labels", labels=[label])
+    do("PATCH", f"{base}/issues/1", assignees=["will"], milestone=milestone)
+    do("POST", f"{base}/issues/1/dependencies", index=2, owner=HARBOUR.owner, repo=HARBOUR.repo)
+    do("POST", f"{base}/issues/1/comments", body="It does")
+    for number in (1, 2):
+        do("POST", f"{base}/issues/{number}/pin")
+    do("POST", f"{base}/statuses/main", state="success", context="tests")
+    do("POST", f"{base}/branches", new_branch_name="spare")
+    do("DELETE", f"{base}/branches/spare")
+    async with asyncio.timeout(30):
+        while not do("GET", f"{base}/pulls/2")["mergeable"]:
+            await asyncio.sleep(0.1)
+    do("POST", f"{base}/pulls/2/merge", Do="merge")
+    merged = do("GET", f"{base}/pulls/2")["merge_commit_sha"]
+    do("POST", f"{base}/issues", title="It creaks again")
+    do("POST", f"{base}/issues/2/dependencies", index=3, owner=HARBOUR.owner, repo=HARBOUR.repo)
+    do("POST", f"{base}/forks", name="berth")
+    world.do("will", "POST", f"{base}/issues/1/comments", body=f"@{OWNER}, it does")
+    do("PUT", f"user/starred/{HARBOUR.owner}/{HARBOUR.repo}")
+    do("PUT", "user/following/will")
+    world.do("will", "PUT", f"user/following/{OWNER}")
+    do("PUT", f"orgs/{VAULT.owner}/public_members/{OWNER}")
+    for place in ("user", f"orgs/{VAULT.owner}"):
+        do("PUT", f"{place}/blocks/susi")
+    path = f"{hooks}/{hook}/deliveries"
+    async with asyncio.timeout(30):
+        while not (threads := do("GET", "notifications")):
+            await asyncio.sleep(0.1)
+        while EVENTS - {one["event"] for one in do("GET", f"{path}?limit=50")}:
+            await asyncio.sleep(0.1)
+    names = {"thread_id": threads[0]["id"], "sha": merged, "username": OWNER, "basehead": "v1...main"}
+    world.things[HARBOUR] = things | names
+    payloads = [do("GET", f"{path}/{one['id']}") for one in do("GET", f"{path}?limit=50")]
+    do("DELETE", f"{hooks}/{hook}")
+    return payloads
+
+
+def path_of(world: World, route: Route) -> str:
+    instead = {"": {"username": OWNER}, "team": {"username": "tess"}}.get(route.place, {})
+    return world.fill(route, HARBOUR, **instead) + QUERIES.get(route.path.removeprefix("/api/v1"), "")
+
+
+async def test_every_address_of_a_page_opens_it_at_its_place(world):
+    addresses: dict[str, str] = {}
+    silent: set[str] = set()
+    wrong: list[str] = []
+    async with httpx.AsyncClient(base_url=world.url, timeout=60) as client:
+        payloads = await fill(world, client)
+        described = promises((await client.get("api/v1/openapi.json")).json())
+
+        def collect(value: Any, source: str) -> int:
+            texts = [(name, text) for name, text in strings(value) if text.startswith(world.url)]
+            pages = [text for name, text in texts if is_page(name)]
+            addresses.update(
+                {text: source for name, text in texts if not is_page(name)} | dict.fromkeys(pages, source)
+            )
+            return len(pages)
+
+        async def ask(route: Route) -> None:
+            path = path_of(world, route)
+            who = SITE_ADMINISTRATOR if route.policy == "site" else OWNER
+            answer = await client.get(path, headers={"authorization": f"token {world._tokens[who]}"})
+            is_json = answer.headers.get("content-type", "").startswith("application/json")
+            if not collect(answer.json() if is_json else None, path):
+                silent.add(route.path.removeprefix("/api/v1"))
+
+        await in_turn([partial(ask, route) for route in ROUTES if route.method == "GET"])
+        for payload in payloads:
+            collect(payload, f"payload of {payload['event']}")
+        form = {"token": TOKEN.search((await client.get("login")).text)[1], "query": ""}
+        await client.post("login", data=form | {"username": OWNER, "password": world.password(OWNER)})
+
+        places: dict[str, set[str]] = {}
+        for address in addresses:
+            page, _, place = address.partition("#")
+            places.setdefault(page, set()).add(place)
+
+        async def open_page(page: str) -> None:
+            answer = await client.get(page)
+            there = answer.status_code == 200
+            if not FILES.search(page):
+                there &= answer.headers["content-type"].startswith("text/html")
+                wrong.extend(
+                    f"{page}#{place}: no such place, of {addresses[f'{page}#{place}']}"
+                    for place in places[page] - {""}
+                    if f'id="{place}"' not in answer.text
+                )
+            if not there:
+                wrong.append(f"{page}: {answer.status_code}")
+
+        below = {page: page.removeprefix(world.url) for page in places}
+        opened = [
+            page
+            for page in places
+            if not below[page].startswith(tuple(NO_PAGES)) and not page.endswith(".git")
+        ]
+        await in_turn([partial(open_page, page) for page in opened])
+    print(f"{len(opened)} addresses of {len(described)} operations and {len(payloads)} payloads")
+    wrong += [f"{path} shows no page" for path in (silent & described) - set(SHOWS_NONE)]
+    assert not wrong, "\n".join(wrong)
