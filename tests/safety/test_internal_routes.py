@@ -70,11 +70,11 @@ def impostors(service: str, named: set[str]) -> dict[str, dict[str, str]]:
         for other in SERVICES
         if other not in named
     }
-    elsewhere = next(other for other in SERVICES if other != service)
+    other_service = next(other for other in SERVICES if other != service)
     tokens = (
         one,
         ServiceIdentity(one, STRANGE_KEY).token(service),
-        ServiceIdentity(one, KEYS[one]).token(elsewhere),
+        ServiceIdentity(one, KEYS[one]).token(other_service),
     )
     others |= {how: {SERVICE_HEADER: token} for how, token in zip(UNREADABLE, tokens, strict=True)}
     root = sign_principal(person, KEYS["identity"], audience=[service], lifetime=60)

@@ -35,7 +35,7 @@ class Holder(NamedTuple):
     name: str
     person: str = ""
     access: int = 0
-    elsewhere: bool = False
+    foreign: bool = False
 
 
 HOLDERS = (
@@ -48,7 +48,7 @@ HOLDERS = (
     Holder("administrator of the site", "root"),
     Holder("deploy key that reads", access=READ),
     Holder("deploy key that writes", access=WRITE),
-    Holder("deploy key of another repository", access=WRITE, elsewhere=True),
+    Holder("deploy key of another repository", access=WRITE, foreign=True),
 )
 
 
@@ -70,7 +70,7 @@ def expected(cell: Cell) -> Outcome:
     holder, (needed, _) = cell.holder, COMMANDS[cell.command]
     if holder.name in ("nobody", "suspended"):
         return "no sign-in"
-    if holder.elsewhere:
+    if holder.foreign:
         return "absent"
     has = holder.access or level(Caller(holder.name, holder.person), cell.target)
     if not has:
@@ -89,13 +89,13 @@ def keys(world: World) -> dict[Holder, asyncssh.SSHKey]:
         if holder.person:
             world.do("root", "POST", f"admin/users/{holder.person}/keys", **body)
         elif holder.access:
-            places = (
+            paths = (
                 [f"{OWNER}/else"]
-                if holder.elsewhere
+                if holder.foreign
                 else [f"{each.owner}/{each.repo}" for each in REPOSITORIES]
             )
-            for place in places:
-                world.do(OWNER, "POST", f"repos/{place}/keys", **body, read_only=holder.access == READ)
+            for path in paths:
+                world.do(OWNER, "POST", f"repos/{path}/keys", **body, read_only=holder.access == READ)
     return of_holders
 
 
