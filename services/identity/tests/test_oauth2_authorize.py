@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import update
 
 from ingot_chassis.clock import now
+from ingot_identity.api.browser import local_path
 from ingot_identity.core import browser_sessions
 from ingot_identity.store.oauth2_tables import browser_session
 
@@ -210,6 +211,30 @@ async def test_a_sign_in_leads_only_to_pages_of_this_server(world, app, query):
     person = Person(world, "bob")
     page = await person.get("/login")
     assert (await person.submit(page, username="bob", password=PASSWORD, query=query)).status_code == 400
+
+
+async def test_a_sign_in_leads_back_to_a_page_of_this_server_alone(world, app):
+    wanted = "/ann/demo/issues?q=a%20b&page=2"
+    for to, page in ((wanted, wanted), ("//evil.example.com", "/")):
+        person = Person(world, "bob")
+        action, fields = forms((await person.get("/login", {"to": to})).text)[0]
+        assert fields["to"] == page
+        body = {"username": "bob", "password": PASSWORD, "to": to}
+        answer = await person.http.post(action, data=fields | body)
+        assert answer.headers["location"] == page
+        again = await person.http.get("/login", params={"to": to})
+        assert again.headers["location"] == page
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "//evil.example.com/x", "/\\evil.example.com", "\\/evil.example.com", "https://evil.example.com", "x", "",
+        "/\t/evil.example.com", "/a\r\nSet-Cookie: a=b", "/a\\b", "/é", " /a", "/" + "x" * 8_001,
+    ],
+)  # fmt: skip
+def test_what_is_no_path_of_this_server_is_the_first_page(text):
+    assert local_path(text) == "/"
 
 
 async def test_whatever_is_asked_for_a_sign_in_stays_here(world, app):

@@ -197,6 +197,15 @@ async def test_the_page_asks_for_the_code_after_the_password(world, ann):
     assert "You are signed in" not in again.text
 
 
+async def test_the_page_leads_on_to_the_page_that_was_asked_for(world, ann):
+    secret, _ = await enrol(world)
+    person = Person(world, "ann")
+    page = await person.sign_in(await person.get("/login", {"to": "/ann/demo?tab=a"}))
+    wrong = await person.submit(page, code="000000")
+    signed_in = await person.submit(wrong, code=code_of(secret))
+    assert signed_in.url.raw_path == b"/ann/demo?tab=a"
+
+
 async def test_the_page_leads_on_to_the_application(world, ann):
     secret, _ = await enrol(world)
     app, person = await make_app(world, as_="root"), Person(world, "ann")

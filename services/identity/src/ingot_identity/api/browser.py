@@ -19,6 +19,8 @@ MOST_FIELDS = 50
 LONGEST_QUERY = 8_000
 _SECRET = re.compile(r"[0-9a-f]{64}")
 _QUERY = re.compile(r"[!-~]*")
+_LOCAL_PATH = re.compile(r"/(?![/\\])[!-\[\]-~]*")
+"""A path of this site with its query; a browser takes what begins with two slashes for another site, and \\ for /."""
 
 
 class Browser:
@@ -117,6 +119,11 @@ def checked_query(query: str) -> str:
     if len(query) > LONGEST_QUERY or not _QUERY.fullmatch(query):
         raise BadRequest("the form names no request for authorization")
     return query
+
+
+def local_path(text: str) -> str:
+    """The page of this site to which a sign-in leads back; the first one for whatever is no path of this site."""
+    return text if len(text) <= LONGEST_QUERY and _LOCAL_PATH.fullmatch(text) else "/"
 
 
 def pairs_of(query: str) -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ from ingot_chassis.operations import Detail
 from ingot_chassis.telemetry import client_address
 from ingot_contracts.identity import Authenticate
 from ingot_identity.api import html
-from ingot_identity.api.browser import Browser, checked_query, pairs_of
+from ingot_identity.api.browser import Browser, checked_query, local_path, pairs_of
 from ingot_identity.api.request import IdentityRequest
 from ingot_identity.core import browser_sessions, oauth2_flow, oauth2_scopes, redirect_uris
 from ingot_identity.core.credentials import CodeRequired, identify, require_code
@@ -89,11 +89,14 @@ async def decide(request: IdentityRequest) -> Page:
 
 @get(SIGN_IN, policy=anyone(), include_in_schema=False)
 async def sign_in_form(request: IdentityRequest) -> Page:
-    """Who is signed in, or the form to do so."""
+    """Who is signed in, or the form to do so; ``to`` in the query is the page to go on to."""
     browser = Browser(request)
     session = await browser.session()
+    to = request.query_params.get("to", "")
     if session is None:
-        return _sign_in_page(browser, "", None)
+        return _sign_in_page(browser, "", None, to=local_path(to))
+    if to:
+        return browser.redirect(browser.root + local_path(to))
     hidden = {"token": browser_sessions.form_token(browser.session_secret)}
     action = f"{browser.root}{SIGN_OUT}"
     return browser.page(html.signed_in_page(login=session.login, action=action, hidden=hidden))
@@ -106,7 +109,7 @@ async def sign_in(request: IdentityRequest) -> Page:
     form = await browser.form()
     if not browser.sent(form, browser.form_secret):
         return _unknown_form(browser)
-    query = checked_query(form.get("query", ""))
+    query, to = checked_query(form.get("query", "")), local_path(form.get("to", ""))
     ticket = form.get("ticket", "")
     try:
         if ticket:
@@ -120,9 +123,11 @@ async def sign_in(request: IdentityRequest) -> Page:
         if isinstance(error, CodeRequired):
             ticket = request.components.sign_ins.two_factors.ticket(error.account)
         if ticket and not isinstance(error, Denied):
-            return _code_page(browser, query, consent, error, ticket, began=not form.get("ticket"))
+            return _code_page(browser, query, consent, error, ticket, to=to, began=not form.get("ticket"))
         name = form.get("username", "")
-        page = _sign_in_page(browser, query, consent, name=name, problem=error.message, status=error.status)
+        page = _sign_in_page(
+            browser, query, consent, to=to, name=name, problem=error.message, status=error.status
+        )
         page.headers.update(error.headers or {})
         return page
     async with request.db.transaction() as tx:
@@ -134,7 +139,7 @@ async def sign_in(request: IdentityRequest) -> Page:
             user_agent=request.headers.get("user-agent", ""),
         )
         await add_entry(tx, actor, "session.start", f"user {actor.login}", {})
-    target = f"{browser.root}{AUTHORIZE}?{query}" if query else f"{browser.root}/"
+    target = f"{browser.root}{AUTHORIZE}?{query}" if query else browser.root + to
     return browser.redirect(target, cookies=[browser.session_cookie(secret)])
 
 
@@ -215,6 +220,7 @@ def _sign_in_page(
     query: str,
     consent: Consent | None,
     *,
+    to: str = "/",
     name: str = "",
     problem: str = "",
     status: int = 200,
@@ -222,7 +228,7 @@ def _sign_in_page(
     cookie = browser.form_cookie()
     page = html.sign_in_page(
         action=f"{browser.root}{SIGN_IN}",
-        hidden={"token": browser_sessions.form_token(browser.form_secret), "query": query},
+        hidden={"token": browser_sessions.form_token(browser.form_secret), "query": query, "to": to},
         application=consent.application.name if consent else "",
         name=name,
         problem=problem,
@@ -233,13 +239,20 @@ def _sign_in_page(
 
 
 def _code_page(
-    browser: Browser, query: str, consent: Consent | None, error: ApiError, ticket: str, *, began: bool
+    browser: Browser,
+    query: str,
+    consent: Consent | None,
+    error: ApiError,
+    ticket: str,
+    *,
+    to: str,
+    began: bool,
 ) -> Page:
     """It asks for the code. ``began``: the password was right just now, and nothing is wrong so far."""
     token = browser_sessions.form_token(browser.form_secret)
     page = html.code_page(
         action=f"{browser.root}{SIGN_IN}",
-        hidden={"token": token, "query": query, "ticket": ticket},
+        hidden={"token": token, "query": query, "ticket": ticket, "to": to},
         problem="" if began else error.message,
     )
     leads_to = [redirect_uris.form_action(consent.redirect_uri)] if consent else []
