@@ -47,6 +47,14 @@ async def test_a_webhook_is_made_and_what_failed_is_seen_and_sent_again(pages, f
     assert (await pages.get(f"{page}/3")).status_code == 401
 
 
+async def test_a_delivery_that_is_still_tried_says_when_it_can_be_sent_again(pages, forge):
+    waits = {"state": "pending", "finished_at": None, "next_attempt_at": MOMENT}
+    forge.answers["/user/hooks/3/deliveries/d1"] = DELIVERY | waits
+    shown = (await pages.get("/user/settings/hooks/3/deliveries/d1", ANN)).text
+
+    assert ("Send it again" in shown, "when its attempts are over" in shown) == (False, True)
+
+
 @pytest.mark.parametrize(
     ("page", "api"),
     [

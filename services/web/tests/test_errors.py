@@ -29,11 +29,13 @@ async def test_a_service_that_is_away_is_said_and_when_to_try_again(world):
     assert "Load this page again in a moment" in answer.text
 
 
-async def test_who_has_to_sign_in_is_told_where(world):
-    answer = await world.get("/user/settings")
+async def test_who_has_to_sign_in_is_told_where_and_comes_back(world):
+    answer = await world.get("/user/settings?a=ä%22&b=2")
 
     assert answer.status_code == 401
-    assert 'href="/login"' in answer.text
+    assert 'href="/login?to=/user/settings%3Fa%3D%25C3%25A4%2522%26b%3D2"' in answer.text
+    refused = await world.post("/user/settings", {})
+    assert (refused.status_code, 'href="/login"' in refused.text) == (401, True)
 
 
 async def test_a_method_that_a_page_has_not_is_refused(world):

@@ -35,6 +35,14 @@ async def test_a_date_is_set_and_everything_else_stays(pages, forge):
     assert "label 4" in (await pages.get(page, ANN)).text
 
 
+async def test_who_only_reads_is_led_to_times_where_they_are_tracked(pages, forge):
+    forge.answers[HOME]["permissions"]["push"] = False
+    for tracked, words in ((True, "Time, subscription"), (False, "Subscription")):
+        forge.answers[HOME]["internal_tracker"] = {"enable_time_tracker": tracked}
+        shown = (await pages.get("/ann/demo/issues/1", ANN)).text
+        assert f'/ann/demo/issues/1/facts">{words}</a>' in shown
+
+
 async def test_what_the_repository_does_not_track_has_no_form(pages, forge):
     page, both = "/ann/demo/issues/1/facts", ["Blocked by", "Time spent"]
     for off, shown in (((), both), (("dependencies",), both[1:]), (("times",), both[:1])):

@@ -92,7 +92,7 @@ async def test_a_site_below_a_path_links_below_it():
     page = (await world.get("/user/settings")).text
 
     assert 'href="/git/-/assets/style.css?' in page
-    assert 'href="/git/login"' in page
+    assert 'href="/git/login?to=/user/settings"' in page
 
 
 async def test_a_form_with_files_is_read_and_needs_its_token_too(world):

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from litestar import Response
 from litestar.datastructures import UploadFile
@@ -208,9 +208,20 @@ class WebRequest(ApiRequest):
             viewer=viewer,
             form_token=self.components.form_tokens.token(self._caller, int(time.time())) if viewer else "",
             here=self.scope["path"],
+            sign_in=self._sign_in,
             **values,
         )
         return Response(html, status_code=status, media_type="text/html", headers=HEADERS)
+
+    @property
+    def _sign_in(self) -> str:
+        """The page of the sign-in, which leads back here if this is a page that can be asked for."""
+        address = f"{self.root}/login"
+        if self.method != "GET" or self.scope["path"] == "/":
+            return address
+        query = self.scope["query_string"].decode("ascii", "replace")
+        here = quote(self.scope["path"], safe="/") + (f"?{query}" if query else "")
+        return f"{address}?{urlencode({'to': here}, safe='/')}"
 
     def redirect(self, path: str) -> Response[bytes]:
         """To a page of this site, with GET. What a header cannot hold is quoted."""
