@@ -1,12 +1,14 @@
 """How an answer gets to the socket, and what becomes of one that has no good end."""
 
 import asyncio
+import socket
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from ingot_chassis.http.answers import SHORT_BODY, AnswerCycle
+from ingot_chassis.http.zero_copy import EXTENSION
 
 START = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"6")]}
 STREAM = {"type": "http.response.start", "status": 200, "headers": []}
@@ -20,15 +22,30 @@ class Transport:
     def __init__(self) -> None:
         self.writes: list[bytes] = []
         self.is_closed = False
+        self.connection, self.client = socket.socketpair()
+        self.connection.setblocking(False)
 
     def write(self, data: bytes) -> None:
         self.writes.append(data)
+        self.connection.sendall(data)
 
     def writelines(self, parts: Sequence[bytes]) -> None:
         self.writes.extend(parts)
 
     def close(self) -> None:
         self.is_closed = True
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    def set_write_buffer_limits(self, high: int | None = None) -> None:
+        """It has no buffer."""
+
+    def get_extra_info(self, _name: str) -> "Transport":
+        return self
+
+    def fileno(self) -> int:
+        return self.connection.fileno()
 
 
 class Flow:
@@ -38,6 +55,9 @@ class Flow:
 
     def resume_reading(self) -> None:
         """It never stopped."""
+
+    async def drain(self) -> None:
+        """There is nothing to wait for."""
 
 
 class Exchange:
@@ -193,3 +213,36 @@ async def test_a_request_that_is_cut_off_at_the_end_of_the_drain_is_refused_or_b
     else:
         assert answer.startswith(b"HTTP/1.1 503 ")
         assert b"retry-after: 5\r\n" in answer
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "file").write_bytes(b"so many bytes")
+    with (tmp_path / "file").open("rb") as opened:
+        yield opened.fileno()
+
+
+def part_of_file(file, offset, count):
+    return {"type": EXTENSION, "file": file, "offset": offset, "count": count, "more_body": True}
+
+
+@pytest.mark.parametrize(
+    ("start", "method", "version", "body"),
+    [
+        (STREAM, "GET", "1.1", b"4\r\nmany\r\n6\r\na part\r\n0\r\n\r\n"),
+        (STREAM, "GET", "1.0", b"manya part"),
+        (START | {"headers": [(b"content-length", b"10")]}, "GET", "1.1", b"manya part"),
+        (STREAM, "HEAD", "1.1", b""),
+    ],
+)
+async def test_bytes_of_a_file_come_in_their_place(file, start, method, version, body):
+    exchange = Exchange(sends(start, part_of_file(file, 3, 4), WHOLE), method=method, version=version)
+    await exchange.run()
+    assert exchange.transport.client.recv(1000).partition(b"\r\n\r\n")[2] == body
+    assert exchange.ended
+
+
+async def test_more_bytes_of_a_file_than_were_announced_end_the_connection(file):
+    exchange = Exchange(sends(START, part_of_file(file, 0, 7)))
+    await exchange.run()
+    assert b"500" in exchange.transport.writes[0]

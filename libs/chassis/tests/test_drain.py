@@ -188,10 +188,11 @@ async def test_nothing_is_lost_when_the_network_ends_with_the_process(slow_link)
 
 CALLER = """
 import asyncio, sys
-from ingot_chassis.peers import http_client
-http_client.SILENT_SECONDS = 1
+from ingot_chassis.peers import connection
+from ingot_chassis.peers.http_client import Origin
+connection.SILENT_SECONDS = 1
 async def main():
-    origin = http_client.Origin(f"http://10.111.0.1:{sys.argv[1]}")
+    origin = Origin(f"http://10.111.0.1:{sys.argv[1]}")
     async with await origin.request("GET", b"/bytes/9000000", (), b"") as answer:
         print("hears", flush=True)
         try:

@@ -1,6 +1,7 @@
 """The connections between services: what goes over one, and when another is made."""
 
 import asyncio
+import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -8,7 +9,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ingot_chassis.peers import http_client
+from ingot_chassis.http.zero_copy import Pipe
+from ingot_chassis.peers import connection, http_client
 from ingot_chassis.peers.http_client import NotConnected, Origin
 from ingot_chassis.testing.processes import free_port
 
@@ -65,7 +67,7 @@ def answering(*spoken: bytes, close: bool = False):
 
 
 async def exchange(
-    origin: Origin, method: str = "GET", body: http_client.Body = b"", headers=()
+    origin: Origin, method: str = "GET", body: connection.Body = b"", headers=()
 ) -> tuple[int, bytes]:
     async with await origin.request(method, b"/a", headers, body) as answer:
         return answer.status, await answer.whole()
@@ -94,7 +96,7 @@ async def test_one_connection_serves_request_after_request():
 
 
 async def test_a_connection_is_not_used_for_ever(monkeypatch):
-    monkeypatch.setattr(http_client, "LIFETIME_SECONDS", 0.0)
+    monkeypatch.setattr(connection, "LIFETIME_SECONDS", 0.0)
     async with serving(answering(OK)) as server:
         origin = Origin(server.url)
         for _ in range(3):
@@ -304,7 +306,7 @@ async def test_an_answer_that_is_read_slowly_does_not_pile_up():
             read, largest = read + len(part), max(largest, len(part))
 
     assert read == size
-    assert largest < 4 * http_client.MOST_UNREAD
+    assert largest < 4 * connection.MOST_UNREAD
 
 
 async def test_a_body_that_nobody_takes_is_not_read():
@@ -329,3 +331,59 @@ async def test_a_body_that_nobody_takes_is_not_read():
         assert await exchange(origin, "POST", much()) == (200, b"ok")
         assert taken < 1024
         go_on.set()
+
+
+HEAD_OF_CHUNKS = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+CHUNKS = b"5\r\nfirst\r\n7\r\n second\r\n0\r\n\r\n"
+
+
+async def ask_for_chunks(origin):
+    """The body, and whether it came past the transport."""
+    async with await origin.request("POST", b"/a", (), b"", in_chunks=True) as answer:
+        if answer.chunks is None:
+            return await answer.whole(), False
+        parts = []
+        with Pipe() as pipe:
+            while not answer.chunks.is_whole:
+                part = await answer.chunks.part(pipe.writer)
+                parts.append(os.read(pipe.reader, part) if isinstance(part, int) else part)
+        return b"".join(parts), True
+
+
+@pytest.mark.parametrize(
+    ("spoken", "body", "is_past"),
+    [
+        ((HEAD_OF_CHUNKS + CHUNKS,), b"first second", True),
+        ((HEAD_OF_CHUNKS, CHUNKS), b"first second", True),
+        ((OK,), b"ok", False),
+    ],
+)
+async def test_chunks_are_read_past_the_transport_and_the_connection_goes_on(spoken, body, is_past):
+    async with serving(answering(*spoken)) as server:
+        origin = Origin(server.url)
+        for _ in range(2):
+            assert await ask_for_chunks(origin) == (body, is_past)
+            assert await exchange(origin) == (200, body)
+        await origin.close()
+
+    assert server.connections == 1
+
+
+async def test_a_body_in_chunks_that_breaks_off_is_an_error_and_ends_the_connection():
+    async with serving(answering(HEAD_OF_CHUNKS, CHUNKS[:8], close=True)) as server:
+        origin = Origin(server.url)
+        for _ in range(2):
+            with pytest.raises(ConnectionError, match="ended"):
+                await ask_for_chunks(origin)
+        await origin.close()
+
+    assert server.connections == 2
+
+
+async def test_who_leaves_a_body_in_chunks_ends_the_connection():
+    async with serving(answering(HEAD_OF_CHUNKS, CHUNKS[:8])) as server:
+        origin = Origin(server.url)
+        async with await origin.request("POST", b"/a", (), b"", in_chunks=True) as answer:
+            assert answer.chunks is not None
+        assert not origin._idle
+        await origin.close()

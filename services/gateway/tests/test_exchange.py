@@ -9,9 +9,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from .world import LOOPBACK, EchoService, open_client, open_world, send_raw, serve_bounded
+from .world import LOOPBACK, STREAM, EchoService, open_client, open_world, send_raw, serve_bounded
 
 REPO = "/api/v1/repos/ann/app"
+FETCH = "/ann/app.git/git-upload-pack"
 PACKAGE = Path(__file__).parent
 PART = b"x" * 2**16
 MEGABYTES = 256
@@ -101,11 +102,11 @@ async def test_a_slow_but_steady_request_does_not_time_out(transport):
 
 
 @pytest.mark.parametrize("do", ["hang", "drip"])
-@pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_client_that_leaves_ends_the_work(world, do, method):
+@pytest.mark.parametrize(("method", "path"), [("GET", REPO), ("POST", REPO), ("POST", FETCH)])
+async def test_a_client_that_leaves_ends_the_work(world, do, method, path):
     host, port = world.url.removeprefix("http://").split(":")
     _, writer = await asyncio.open_connection(host, int(port))
-    writer.write(f"{method} {REPO}?do={do} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n".encode())
+    writer.write(f"{method} {path}?do={do} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n".encode())
     await world.services["repos"].called.wait()
     writer.close()
 
@@ -127,6 +128,31 @@ async def test_the_client_notices_that_an_answer_is_cut(client):
     with pytest.raises(aiohttp.ClientPayloadError):
         async with client.get(REPO + "?do=cut") as answer:
             await answer.read()
+
+
+async def test_what_git_fetches_is_the_same_request_after_request(client):
+    for _ in range(2):
+        async with client.post(f"{FETCH}?do=stream", data=b"0000") as answer:
+            assert await answer.read() == STREAM
+
+
+async def test_what_git_fetches_by_http_1_0_ends_with_the_connection(world):
+    request = f"POST {FETCH}?do=stream HTTP/1.0\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
+    answer = await send_raw(world.url, request.encode())
+    assert answer.partition(b"\r\n\r\n")[2] == STREAM
+
+
+async def test_git_notices_that_a_fetch_is_cut(client):
+    with pytest.raises(aiohttp.ClientPayloadError):
+        async with client.post(f"{FETCH}?do=break", data=b"0000") as answer:
+            await answer.read()
+
+
+async def test_a_fetch_that_falls_silent_is_cut(transport):
+    async with open_client(transport, git_seconds=0.4) as client:
+        with pytest.raises(aiohttp.ClientPayloadError):
+            async with client.post(f"{FETCH}?do=drip", data=b"0000") as answer:
+                await answer.read()
 
 
 class LoneGateway:
@@ -155,10 +181,10 @@ class LoneGateway:
         writer.close()
         return answer
 
-    async def fetch(self, megabytes: int) -> int:
+    async def fetch(self, megabytes: int, *, what: str = "GET /ann/app.git/info/refs") -> int:
         reader, writer = await asyncio.open_connection(LOOPBACK, self._port)
         writer.write(
-            f"GET /ann/app.git/info/refs?do=flood&mb={megabytes} HTTP/1.0\r\nHost: x\r\n\r\n".encode()
+            f"{what}?do=flood&mb={megabytes} HTTP/1.0\r\nHost: x\r\nContent-Length: 0\r\n\r\n".encode()
         )
         await reader.readuntil(b"\r\n\r\n")
         size = 0
@@ -221,12 +247,13 @@ async def test_a_large_push_does_not_stay_in_memory(transport, megabytes):
         assert gateway.peak_memory() - before < MAX_GROWTH
 
 
-async def test_a_large_clone_does_not_stay_in_memory(transport):
+@pytest.mark.parametrize("what", ["GET /ann/app.git/info/refs", f"POST {FETCH}"])
+async def test_a_large_clone_does_not_stay_in_memory(transport, what):
     async with lone_gateway(transport) as gateway:
-        await gateway.fetch(8)
+        await gateway.fetch(8, what=what)
         before = gateway.peak_memory()
 
-        assert await gateway.fetch(MEGABYTES) == MEGABYTES * 2**20
+        assert await gateway.fetch(MEGABYTES, what=what) == MEGABYTES * 2**20
         assert gateway.peak_memory() - before < MAX_GROWTH
 
 

@@ -2,9 +2,11 @@
 
 import asyncio
 import hashlib
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -29,6 +31,7 @@ SERVICES = ("identity", "repos", "issues", "hooks", "web")
 PUBLIC_URL = "http://ingot.test/"
 LOOPBACK = "127.0.0.1"
 TOKEN = "t" * 40
+STREAM = os.urandom(4_000_000)
 
 
 @asynccontextmanager
@@ -127,11 +130,28 @@ class EchoService:
     async def _flood(self, scope: Any, _receive: Any, send: Any) -> None:
         megabytes = int(parse_qs(scope["query_string"].decode())["mb"][0])
         part = b"x" * 2**16
-        length = str(megabytes * 2**20).encode()
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
+        length = [(b"content-length", str(megabytes * 2**20).encode())] if scope["method"] == "GET" else []
+        await send({"type": "http.response.start", "status": 200, "headers": length})
         for _ in range(megabytes * 16):
             await send({"type": "http.response.body", "body": part, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
+
+    async def _stream(self, _scope: Any, receive: Any, send: Any) -> None:
+        """``STREAM`` in parts of many sizes, when the request is over."""
+        async for _ in _body_of(receive):
+            continue
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for begin, end in pairwise((0, 1, 1, 100, 70_000, 3_000_000, len(STREAM))):
+            await send({"type": "http.response.body", "body": STREAM[begin:end], "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def _break(self, _scope: Any, receive: Any, send: Any) -> None:
+        """A stream that has no end."""
+        async for _ in _body_of(receive):
+            continue
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": STREAM[:1_000_000], "more_body": True})
+        raise ConnectionResetError("the service is killed")
 
     async def _cut(self, _scope: Any, _receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"10")]})

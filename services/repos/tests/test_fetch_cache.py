@@ -7,7 +7,7 @@ import threading
 import pygit2
 import pytest
 
-from ingot_repos.git import fetch_cache
+from ingot_repos.git import fetch_cache, spools
 from ingot_repos.git.errors import GitError, GitTimedOut
 from ingot_repos.git.fetch_cache import WINDOW, FetchCache
 from ingot_repos.git.generation import read_generation
@@ -42,11 +42,11 @@ class Source:
             self.ends += 1
 
 
-def ask(cache, source, key=b"k", *, expected=0, valid=True):
+def ask(cache, source, key=b"k", *, expected=0, valid=True, takes_files=False):
     async def is_valid():
         return valid
 
-    return cache.answer(key, source, expected_bytes=expected, is_valid=is_valid)
+    return cache.answer(key, source, expected_bytes=expected, is_valid=is_valid, takes_files=takes_files)
 
 
 async def whole(stream):
@@ -65,6 +65,32 @@ async def test_a_short_answer_is_remembered(cache):
     assert source.runs == 1
     assert await whole(ask(cache, source, b"other")) == b"refs"
     assert source.runs == 2
+
+
+async def test_who_takes_files_gets_the_same_bytes_and_parts_of_the_file(cache):
+    source = Source(LONG)
+    source.gate.set()
+    for numbers_of_files in (0, 1, 1):
+        async with contextlib.aclosing(ask(cache, source, takes_files=True)) as stream:
+            parts = [(type(part), bytes(part)) async for part in stream]
+        assert b"".join(content for _, content in parts) == b"".join(LONG)
+        assert min(1, sum(kind is spools.FilePart for kind, _ in parts)) == numbers_of_files
+
+
+async def test_those_who_share_a_run_get_the_same_with_files_and_without(cache):
+    source = Source(LONG)
+    streams = [ask(cache, source, takes_files=takes_files) for takes_files in (True, False, True)]
+    clients = [asyncio.create_task(all_bytes(stream)) for stream in streams]
+    await asyncio.sleep(0)
+    source.gate.set()
+    assert await asyncio.gather(*clients) == [b"".join(LONG)] * 3
+    assert source.runs == 1
+
+
+async def all_bytes(stream):
+    """As ``whole``, of parts that may be those of a file."""
+    async with contextlib.aclosing(stream):
+        return b"".join([bytes(part) async for part in stream])
 
 
 async def test_a_long_answer_is_kept_from_its_second_use_on(cache, tmp_path):
@@ -173,14 +199,14 @@ async def test_an_answer_that_is_broken_off_while_it_is_written_takes_no_room(ca
     source, began, gate = Source(LONG), asyncio.Event(), threading.Event()
     source.gate.set()
     await whole(ask(cache, source))  # the second use goes through a file
-    loop, write = asyncio.get_running_loop(), fetch_cache._Spool._write
+    loop, write = asyncio.get_running_loop(), spools.Spool._write
 
     def write_late(spool, chunk):
         loop.call_soon_threadsafe(began.set)
         gate.wait()
         write(spool, chunk)
 
-    monkeypatch.setattr(fetch_cache._Spool, "_write", write_late)
+    monkeypatch.setattr(spools.Spool, "_write", write_late)
     client = asyncio.create_task(whole(ask(cache, source)))
     await began.wait()
     client.cancel()

@@ -8,6 +8,7 @@ from litestar.types import HTTPScope, Message, Receive, Send
 
 from ingot_chassis.errors import ApiError, NotFound, TooLarge
 from ingot_chassis.http.error_responses import NO_OPERATION
+from ingot_chassis.http.zero_copy import EXTENSION
 from ingot_chassis.security.principal import PRINCIPAL_HEADER
 from ingot_chassis.telemetry import are_spans_recorded, client_span, request_id, trace_context
 from ingot_contracts.rate_limits import RATE_LIMITS_HEADER, RateLimits
@@ -113,6 +114,7 @@ class Proxy:
                 self._authenticator.drop(caller.user_id)
 
         has_body = sanitized.length != 0
+        is_exchange_of_git = route.kind == "git" and scope["method"] == "POST"
         try:
             async with ProxiedExchange(
                 receive, send, limits, has_body=has_body, on_status=drop_after_success
@@ -129,6 +131,7 @@ class Proxy:
                         headers=headers,
                         has_body=has_body,
                         client=(address, port if address == peer else 0),
+                        takes_pipes=is_exchange_of_git and EXTENSION in (scope.get("extensions") or {}),
                     )
                     await self._upstreams[route.service].forward(request, exchange)
         except (ApiError, ClientDisconnected):

@@ -1,14 +1,16 @@
 """The services behind the gateway: over a socket, or in the same process. Both stream and buffer nothing."""
 
 from collections.abc import AsyncIterator
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import structlog
 from litestar import Litestar
 from litestar.types import Receive, Scope, Send
 
 from ingot_chassis.errors import BadGateway
+from ingot_chassis.http.zero_copy import EXTENSION, Pipe
 from ingot_chassis.peers.asgi import AsgiApp, http_scope
+from ingot_chassis.peers.chunked_body import ChunkedBody
 from ingot_chassis.peers.http_client import NotConnected, Origin, target
 from ingot_gateway.exchange import ClientDisconnected, ProxiedExchange
 from ingot_gateway.headers import Headers
@@ -26,6 +28,8 @@ class UpstreamRequest(NamedTuple):
     headers: Headers
     has_body: bool
     client: tuple[str, int]
+    takes_pipes: bool = False
+    """Whether parts of the answer may be in a pipe (`zero_copy.EXTENSION`)."""
 
 
 class Upstream(Protocol):
@@ -47,11 +51,16 @@ class HttpUpstream:
         body = _body(exchange) if request.has_body else b""
         try:
             raw_target = target(request.raw_path, request.query)
-            answer = await self._origin.request(request.method, raw_target, request.headers, body)
+            answer = await self._origin.request(
+                request.method, raw_target, request.headers, body, in_chunks=request.takes_pipes
+            )
             async with answer:
                 await exchange.send(
                     {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
                 )
+                if answer.chunks is not None:
+                    await _pass_on(answer.chunks, exchange)
+                    return
                 more = True
                 while more:
                     part, more = await answer.part()
@@ -63,6 +72,18 @@ class HttpUpstream:
 
     async def close(self) -> None:
         await self._origin.close()
+
+
+async def _pass_on(chunks: ChunkedBody, exchange: ProxiedExchange) -> None:
+    """Send a body that does not come through this process, but for its beginning."""
+    with Pipe() as pipe:
+        while not chunks.is_whole:
+            part = await chunks.part(pipe.writer)
+            if isinstance(part, int):
+                message: Any = {"type": EXTENSION, "file": pipe.reader, "count": part, "more_body": True}
+            else:
+                message = {"type": "http.response.body", "body": part, "more_body": not chunks.is_whole}
+            await exchange.send(message)
 
 
 async def _body(exchange: ProxiedExchange) -> AsyncIterator[bytes]:

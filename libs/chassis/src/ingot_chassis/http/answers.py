@@ -5,6 +5,7 @@ together. A request that is cut off when the process ends is refused, or its con
 """
 
 import asyncio
+import os
 import re
 from functools import lru_cache
 from typing import Any
@@ -13,6 +14,7 @@ import structlog
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 from ingot_chassis.errors import UNEXPECTED
+from ingot_chassis.http.zero_copy import EXTENSION, send_file, send_from_pipe
 
 log = structlog.get_logger()
 
@@ -56,7 +58,7 @@ class AnswerCycle(RequestResponseCycle):
         self._task: asyncio.Task[None] | None = None
         self._head = b""
         """Of the answer, as long as it waits for the body."""
-        self._is_until_close = False
+        self._is_until_close = self._is_past_transport = False
 
     def begin(self, loop: asyncio.AbstractEventLoop, app: Any) -> asyncio.Task[None]:
         """Run it in a task of ``tasks``."""
@@ -106,6 +108,8 @@ class AnswerCycle(RequestResponseCycle):
             return
         if message["type"] == "http.response.start":
             self._start(message["status"], message.get("headers", ()))
+        elif message["type"] == EXTENSION:
+            await self._pass_on(message["file"], message.get("offset"), message["count"])
         else:
             self._go_on(message.get("body", b""), more=message.get("more_body", False))
 
@@ -136,19 +140,47 @@ class AnswerCycle(RequestResponseCycle):
         if chunked or self._is_until_close or self.expected_content_length > SHORT_BODY:
             self._write(b"")
 
-    def _go_on(self, body: bytes, *, more: bool) -> None:
+    async def _pass_on(self, file: int, offset: int | None, count: int) -> None:
+        """Send bytes of a file, or of a pipe; more of the body comes behind them."""
+        self._count(count)
+        if self.scope["method"] == "HEAD":
+            return
+        self._write(b"%x\r\n" % count if self.chunked_encoding else b"")
+        self._is_past_transport = True
+        self.transport.set_write_buffer_limits(high=0)  # what it has comes first
+        await self.flow.drain()
+        if self.disconnected:
+            return
+        connection = os.dup(self.transport.get_extra_info("socket").fileno())
+        try:
+            if offset is None:
+                await send_from_pipe(file, connection, count)
+            else:
+                await send_file(file, connection, offset, count)
+        except OSError:
+            self.transport.abort()  # the client is gone, or a part would be taken for the whole
+        else:
+            self._write(b"\r\n" if self.chunked_encoding else b"")
+        finally:
+            os.close(connection)
+
+    def _count(self, size: int) -> None:
+        """Count bytes of the body. Raises RuntimeError where none may come, or not so many."""
         if not self.response_started:
             raise RuntimeError("the answer has not begun")
         if self.response_complete:
             raise RuntimeError("the answer is over")
+        if self.scope["method"] != "HEAD" and not self.chunked_encoding and not self._is_until_close:
+            self.expected_content_length -= size
+            if self.expected_content_length < 0:
+                raise RuntimeError("the body is longer than Content-Length")
+
+    def _go_on(self, body: bytes, *, more: bool) -> None:
+        self._count(len(body))
         if self.scope["method"] == "HEAD":
             body = b""
         elif self.chunked_encoding:
             body = self._chunk(body) if more else self._chunk(body) + b"0\r\n\r\n"
-        elif not self._is_until_close:
-            self.expected_content_length -= len(body)
-            if self.expected_content_length < 0:
-                raise RuntimeError("the body is longer than Content-Length")
         self._write(body)
         if not more:
             if self.expected_content_length:
@@ -170,6 +202,8 @@ class AnswerCycle(RequestResponseCycle):
     def _end(self) -> None:
         self.response_complete = True
         self.message_event.set()
+        if self._is_past_transport and not self.transport.is_closing():
+            self.transport.set_write_buffer_limits()
         if not self.keep_alive:
             self.transport.close()
         self.on_response()

@@ -5,6 +5,7 @@ process, or keep a connection for ever, before anybody asks who it is.
 """
 
 import asyncio
+import os
 from asyncio import TimerHandle
 from typing import Any
 from urllib.parse import unquote
@@ -16,11 +17,13 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from ingot_chassis.errors import ErrorObject
 from ingot_chassis.http.answers import AnswerCycle
+from ingot_chassis.http.zero_copy import EXTENSION
 
 log = structlog.get_logger()
 
 MAX_HEAD_BYTES = 65_536
 HEAD_SECONDS = 20.0
+EXTENSIONS: dict[str, dict[object, object]] = {EXTENSION: {}} if hasattr(os, "splice") else {}
 LINGER_SECONDS = 2.0
 """How long a refused client may go on sending; closed at once, it would lose the answer to a connection reset."""
 
@@ -141,6 +144,7 @@ class BoundedHttp(HttpToolsProtocol):
         scope["http_version"], scope["method"] = version, self.parser.get_method().decode("ascii")
         scope["path"] = unquote(path) if "%" in path else path
         scope["raw_path"], scope["query_string"] = url.path, url.query or b""
+        scope["extensions"] = EXTENSIONS
         before = self.cycle
         state = self.server_state
         self.cycle = AnswerCycle(

@@ -5,17 +5,15 @@ The handlers have decided before. These answers are raw ASGI, because one begins
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import msgspec
 import structlog
-from litestar import Response
-from litestar.types import Receive, Scope, Send
 
 from ingot_chassis.errors import BadRequest, Denied
 from ingot_contracts.repos import reaches
+from ingot_repos.api.exchanges import ClientDisconnected, Exchange
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.api.shards import forward_push
 from ingot_repos.api.shared_fetches import answer_to_fetch
@@ -32,12 +30,12 @@ from ingot_repos.git.push_advertisement import advertise_for_push
 from ingot_repos.git.push_reports import PushReport
 from ingot_repos.git.push_requests import Push, read_push_commands, replayed
 from ingot_repos.git.smart_http import FLUSH, advertise, inflate, serve, speaks_v2
+from ingot_repos.git.spools import Part
 from ingot_repos.git.update_hook import RefRefusal, hooks_folder
 
 log = structlog.get_logger()
 
 MAX_INFLATED = 64 * 1024 * 1024
-NEVER_CACHED = ((b"cache-control", b"no-cache, max-age=0, must-revalidate"), (b"pragma", b"no-cache"))
 
 
 class Pusher(msgspec.Struct, frozen=True):
@@ -48,81 +46,6 @@ class Pusher(msgspec.Struct, frozen=True):
     restricted: bool
 
 
-class ClientDisconnected(GitError):
-    """The connection ended before the request did."""
-
-
-class Exchange:
-    """One request of a git client and its answer; over SSH a whole session, in which git speaks first."""
-
-    def __init__(
-        self, request: RepositoryRequest, receive: Receive, send: Send, *, is_session: bool = False
-    ) -> None:
-        self.request, self.is_session = request, is_session
-        self._receive, self.send = receive, send
-        self.body_ended = asyncio.Event()
-        self.is_started = self._is_disconnected = False
-
-    @property
-    def protocol(self) -> str | None:
-        return self.request.headers.get("git-protocol")
-
-    @property
-    def is_gzip(self) -> bool:
-        return self.request.headers.get("content-encoding", "").lower() in ("gzip", "x-gzip")
-
-    async def body(self) -> AsyncIterator[bytes]:
-        """The request body as it comes. Raises ClientDisconnected."""
-        while True:
-            message = await self._receive()
-            if message["type"] != "http.request":
-                self._is_disconnected = True
-                self.body_ended.set()
-                raise ClientDisconnected("the client went away")
-            if message["body"]:
-                yield message["body"]
-            if not message.get("more_body"):
-                self.body_ended.set()
-                return
-
-    async def disconnected(self) -> None:
-        """Return when the client goes away, as far as somebody reads its request."""
-        await self.body_ended.wait()
-        while not self._is_disconnected and (await self._receive())["type"] != "http.disconnect":
-            continue
-
-    async def start(self, media_type: str) -> None:
-        """Send the head of the answer, unless that was done."""
-        if self.is_started:
-            return
-        self.is_started = True
-        headers = [(b"content-type", media_type.encode()), *NEVER_CACHED]
-        await self.send({"type": "http.response.start", "status": 200, "headers": headers})
-
-    async def write(self, chunk: bytes, *, more: bool = True) -> None:
-        await self.send({"type": "http.response.body", "body": chunk, "more_body": more})
-
-
-class GitAnswer(Response[None]):
-    """An answer that is written by ``respond`` and not by the framework."""
-
-    def __init__(
-        self,
-        respond: Callable[[Exchange], Awaitable[None]],
-        request: RepositoryRequest,
-        *,
-        is_session: bool = False,
-    ) -> None:
-        super().__init__(None)
-        self._respond, self._request, self._is_session = respond, request, is_session
-
-    def to_asgi_response(self, *_: Any, **__: Any) -> Any:
-        async def app(_scope: Scope, receive: Receive, send: Send) -> None:
-            await self._respond(Exchange(self._request, receive, send, is_session=self._is_session))
-
-        return app
-
-
 async def fetch(repository: ResolvedRepository, exchange: Exchange) -> None:
     """Stream a pack; stop git when the client goes away."""
     request, body = exchange.request, exchange.body()
@@ -131,7 +54,7 @@ async def fetch(repository: ResolvedRepository, exchange: Exchange) -> None:
     if speaks_v2(exchange.protocol):
         body = checked(body, partial(_find_hidden, request, repository))
     if not exchange.is_session:
-        stream = answer_to_fetch(repository, request, body)
+        stream = answer_to_fetch(repository, request, body, takes_files=exchange.takes_files)
     elif speaks_v2(exchange.protocol):
         stream = _answers_to_session(repository, exchange, body)
     else:
@@ -142,7 +65,7 @@ async def fetch(repository: ResolvedRepository, exchange: Exchange) -> None:
 
 async def _answers_to_session(
     repository: ResolvedRepository, exchange: Exchange, requests: AsyncIterator[bytes]
-) -> AsyncGenerator[bytes, None]:
+) -> AsyncGenerator[Part, None]:
     """What git says in a session of protocol 2, whose requests know nothing of each other, as over HTTP."""
     path = exchange.request.storage.path(repository.id)
     yield await advertise(path, "git-upload-pack", exchange.protocol, is_session=True)
@@ -153,7 +76,9 @@ async def _answers_to_session(
         ) is not None and one != FLUSH:  # a flush alone: the client has all that it wants
             # Somebody reads on, so a client that goes away meanwhile is noticed.
             coming = asyncio.ensure_future(anext(requests, None))
-            parts = answer_to_fetch(repository, exchange.request, replayed(one))
+            parts = answer_to_fetch(
+                repository, exchange.request, replayed(one), takes_files=exchange.takes_files
+            )
             async with contextlib.aclosing(parts):
                 async for part in parts:
                     yield part
@@ -170,7 +95,7 @@ async def _find_hidden(
 
 
 async def answer(
-    repository: ResolvedRepository, exchange: Exchange, service: str, stream: AsyncGenerator[bytes, None]
+    repository: ResolvedRepository, exchange: Exchange, service: str, stream: AsyncGenerator[Part, None]
 ) -> None:
     """Forward what git says; end it when the client goes away."""
     serving = asyncio.current_task()
@@ -359,14 +284,15 @@ async def _settled(request: RepositoryRequest, push_id: int) -> None:
 async def _forward(
     exchange: Exchange,
     service: str,
-    stream: AsyncGenerator[bytes, None],
+    stream: AsyncGenerator[Part, None],
     repository: ResolvedRepository,
     *,
     return_last: bool = False,
 ) -> bytes:
     """Forward git's answer. With ``return_last`` its last chunk is returned instead, and the answer stays open.
 
-    In a session the client waits for each chunk before it goes on, so none is held back to be the last.
+    In a session the client waits for each chunk before it goes on, so none is held back to be the last. Nor is one of a
+    file, which would be gone.
     """
     exchange.request.components.loads.count(repository.id)
     chunk_to_write: bytes | None = None
@@ -377,8 +303,9 @@ async def _forward(
                     await exchange.start(f"application/x-{service}-result")
                 else:
                     await exchange.write(chunk_to_write)
-                chunk_to_write = chunk
-                if exchange.is_session and not return_last:
+                if isinstance(chunk, bytes) and (return_last or not exchange.is_session):
+                    chunk_to_write = chunk
+                else:
                     await exchange.write(chunk)
                     chunk_to_write = b""
         except BodyRefused as error:

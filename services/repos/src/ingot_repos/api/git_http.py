@@ -8,7 +8,8 @@ from litestar import Response, get, post
 
 from ingot_chassis.errors import ApiError, Denied, NotFound, Unauthenticated
 from ingot_chassis.http.policy import anyone
-from ingot_repos.api.git_exchanges import NEVER_CACHED, GitAnswer, Pusher, fetch, push
+from ingot_repos.api.exchanges import NEVER_CACHED, GitAnswer
+from ingot_repos.api.git_exchanges import Pusher, fetch, push
 from ingot_repos.api.policies import own_account, require_on_disk, resolve
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.api.shared_fetches import shared
@@ -80,7 +81,7 @@ async def _advertisement(
 
     parts = await shared(repository, request, b"advertisement", b"", start)
     async with contextlib.aclosing(parts):
-        return b"".join([part async for part in parts])
+        return b"".join([bytes(part) async for part in parts])
 
 
 async def _resolve(request: RepositoryRequest, service: Service) -> ResolvedRepository:

@@ -8,7 +8,8 @@ from litestar import get, post
 
 from ingot_chassis.errors import Denied, NotFound
 from ingot_chassis.http.policy import Connection, Policy, services
-from ingot_repos.api.git_exchanges import Exchange, GitAnswer, Pusher, answer, fetch, push
+from ingot_repos.api.exchanges import Exchange, GitAnswer
+from ingot_repos.api.git_exchanges import Pusher, answer, fetch, push
 from ingot_repos.api.policies import find, own_account, require_on_disk, resolve
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core import access, host_keys

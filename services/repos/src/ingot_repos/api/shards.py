@@ -9,7 +9,8 @@ from litestar.types import Receive, Scope, Send
 from litestar.utils.scope.state import ScopeState
 
 from ingot_chassis.errors import ApiError, Unavailable
-from ingot_chassis.peers.http_client import Answer, Body, target
+from ingot_chassis.peers.connection import Body
+from ingot_chassis.peers.http_client import Answer, target
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core.placements import OnAnotherShard
 from ingot_repos.git.push_requests import end_of_packets

@@ -9,20 +9,35 @@ from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.git.generation import read_generation
 from ingot_repos.git.push_requests import replayed
 from ingot_repos.git.smart_http import serve
+from ingot_repos.git.spools import Part
 
 LONGEST_SHARED = 256 * 1024
 """Bytes of a request whose answer may be shared."""
 
 
 async def answer_to_fetch(
-    repository: ResolvedRepository, request: RepositoryRequest, body: AsyncIterator[bytes]
-) -> AsyncGenerator[bytes, None]:
-    """What git answers to one request of a fetch. The caller decides before what may be asked, for each request."""
+    repository: ResolvedRepository,
+    request: RepositoryRequest,
+    body: AsyncIterator[bytes],
+    *,
+    takes_files: bool,
+) -> AsyncGenerator[Part, None]:
+    """What git answers to one request of a fetch. The caller decides before what may be asked, for each request.
+
+    ``takes_files``: see `FetchCache.answer`.
+    """
     protocol = request.headers.get("git-protocol")
     start = partial(serve, request.storage.path(repository.id), "git-upload-pack", protocol)
     head, is_whole = await _head_of(body)
     if is_whole:
-        stream = await shared(repository, request, b"fetch", head, lambda: start(replayed(head)))
+        stream = await shared(
+            repository,
+            request,
+            b"fetch",
+            head,
+            lambda: start(replayed(head)),
+            takes_files=takes_files,
+        )
     else:
         stream = start(replayed(head, body))
     async with contextlib.aclosing(stream):
@@ -36,7 +51,9 @@ async def shared(
     kind: bytes,
     question: bytes,
     start: Callable[[], AsyncGenerator[bytes, None]],
-) -> AsyncGenerator[bytes, None]:
+    *,
+    takes_files: bool = False,
+) -> AsyncGenerator[Part, None]:
     """What git, which ``start`` asks, answers to a question of one kind. The caller decides before who may ask it."""
 
     async def key() -> bytes:
@@ -51,7 +68,7 @@ async def shared(
         return await key() == before
 
     fetches, most = request.components.fetches, repository.row.size + LONGEST_SHARED
-    return fetches.answer(before, start, expected_bytes=most, is_valid=is_valid)
+    return fetches.answer(before, start, expected_bytes=most, is_valid=is_valid, takes_files=takes_files)
 
 
 async def _head_of(body: AsyncIterator[bytes]) -> tuple[bytes, bool]:

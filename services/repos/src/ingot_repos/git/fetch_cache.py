@@ -8,12 +8,10 @@ no names: nothing of them is left when the process ends, however it ends.
 
 import asyncio
 import contextlib
-import os
 import tempfile
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
-from typing import IO
 
 import structlog
 from cachetools import LRUCache, TTLCache
@@ -21,6 +19,7 @@ from prometheus_client import Counter
 
 from ingot_repos.git.command import MIB
 from ingot_repos.git.errors import GitTimedOut
+from ingot_repos.git.spools import Part, Spool
 
 log = structlog.get_logger()
 ANSWERS = Counter("ingot_git_answers_total", "Answers to fetches, and where they come from", ["source"])
@@ -31,9 +30,8 @@ SECOND_USE_SECONDS = 600.0
 SLOW_SECONDS = 10.0
 """So long, and half of the time since the beginning, the others wait for the slowest client when there is no file."""
 IDLE_SECONDS = 3600.0
-_CHUNK = 512 * 1024
-_NEWEST = 4
-"""Parts of a file that are in memory while it is read."""
+MUCH, PAUSE = MIB, 0.01
+"""Whoever reads a file that grows waits a moment until it has grown by much: each part costs the same."""
 
 Start = Callable[[], AsyncGenerator[bytes, None]]
 
@@ -50,13 +48,19 @@ class FetchCache:
         self._folder, self._max_bytes = folder, max_bytes
         self._used_bytes = 0
         self._running: dict[bytes, _Run] = {}
-        self._files: OrderedDict[bytes, _Spool] = OrderedDict()
+        self._files: OrderedDict[bytes, Spool] = OrderedDict()
         self._small: LRUCache[bytes, bytes] = LRUCache(min(MEMORY_BYTES, max_bytes), getsizeof=len)
         self._recent: TTLCache[bytes, bool] = TTLCache(10_000, SECOND_USE_SECONDS)
 
     def answer(
-        self, key: bytes, start: Start, *, expected_bytes: int, is_valid: Callable[[], Awaitable[bool]]
-    ) -> AsyncGenerator[bytes, None]:
+        self,
+        key: bytes,
+        start: Start,
+        *,
+        expected_bytes: int,
+        is_valid: Callable[[], Awaitable[bool]],
+        takes_files: bool = False,
+    ) -> AsyncGenerator[Part, None]:
         """The answer to a fetch, maybe one that others get as well.
 
         Args:
@@ -64,6 +68,7 @@ class FetchCache:
             start: lets git answer; errors of the stream reach every client of the answer.
             expected_bytes: about how long it is at most.
             is_valid: asked at the end: whether the key still holds; if not, the answer is not kept.
+            takes_files: whether the answer may have parts of a file; each is gone when the next one is asked for.
         """
         if (small := self._small.get(key)) is not None:
             ANSWERS.labels("memory").inc()
@@ -72,7 +77,7 @@ class FetchCache:
             ANSWERS.labels("file").inc()
             self._files.move_to_end(key)
             self._expire_later(key, spool)
-            return spool.read()
+            return spool.read(takes_files=takes_files)
         run = self._running.get(key)
         if run is None:
             ANSWERS.labels("git").inc()
@@ -83,7 +88,7 @@ class FetchCache:
                 self._running[key] = run
         else:
             ANSWERS.labels("shared").inc()
-        return run.read()
+        return run.read(takes_files=takes_files)
 
     def reserve(self, count: int) -> bool:
         """Make room for bytes of a file, at the expense of files that nobody reads; False when there is none."""
@@ -101,10 +106,10 @@ class FetchCache:
         """Bytes of a file are free again."""
         self._used_bytes -= count
 
-    def new_spool(self) -> "_Spool | None":
+    def new_spool(self) -> Spool | None:
         """A new file; None, with a warning, if there cannot be one."""
         try:
-            return _Spool(self, tempfile.TemporaryFile(dir=self._folder, buffering=0))
+            return Spool(self, tempfile.TemporaryFile(dir=self._folder, buffering=0))
         except OSError as error:
             log.warning("fetch not cached", error=error.strerror)
             return None
@@ -114,7 +119,7 @@ class FetchCache:
         if self._running.get(run.key) is run:
             del self._running[run.key]
 
-    def keep(self, key: bytes, spool: "_Spool | None", parts: list[bytes]) -> None:
+    def keep(self, key: bytes, spool: Spool | None, parts: list[bytes]) -> None:
         """Remember a whole answer: the file, or the parts."""
         if spool is not None:
             self._files[key] = spool
@@ -124,13 +129,13 @@ class FetchCache:
         with contextlib.suppress(ValueError):  # larger than the cache
             self._small[key] = b"".join(parts)
 
-    def _expire_later(self, key: bytes, spool: "_Spool") -> None:
+    def _expire_later(self, key: bytes, spool: Spool) -> None:
         if spool.expiration is not None:
             spool.expiration.cancel()
         loop = asyncio.get_running_loop()
         spool.expiration = loop.call_later(IDLE_SECONDS, self._expire, key, spool)
 
-    def _expire(self, key: bytes, spool: "_Spool") -> None:
+    def _expire(self, key: bytes, spool: Spool) -> None:
         if self._files.get(key) is spool:
             self._drop(key)
 
@@ -140,86 +145,6 @@ class FetchCache:
             spool.expiration.cancel()
         spool.is_cached = False
         spool.close_unused()
-
-
-class _Spool:
-    """A file that an answer is written to and read from at the same time; closed when nobody reads or keeps it."""
-
-    def __init__(self, cache: FetchCache, file: IO[bytes]) -> None:
-        self._cache, self._file = cache, file
-        self.size = self.readers = 0
-        self._newest: OrderedDict[int, bytes] = OrderedDict()
-        self.is_cached = False
-        self.expiration: asyncio.TimerHandle | None = None
-
-    async def write(self, chunk: bytes) -> bool:
-        """Append; False if there is no room: the file stays as it is."""
-        if not self._cache.reserve(len(chunk)):
-            return False
-        writing = asyncio.ensure_future(asyncio.to_thread(self._write, chunk))
-        try:
-            await asyncio.shield(writing)
-        except OSError as error:
-            self._cache.release(len(chunk))
-            log.warning("fetch not cached", error=error.strerror)
-            return False
-        except asyncio.CancelledError:
-            await asyncio.wait([writing])  # the file stays open until the thread has let go of it
-            self._cache.release(len(chunk))
-            raise
-        self._remember(self.size, chunk)
-        self.size += len(chunk)
-        return True
-
-    def _remember(self, position: int, part: bytes) -> None:
-        """Keep what was written or read last: clients that began together want the same at nearly the same time."""
-        self._newest[position] = part
-        if len(self._newest) > _NEWEST:
-            self._newest.popitem(last=False)
-
-    def _write(self, chunk: bytes) -> None:
-        position, unsent = self.size, memoryview(chunk)
-        while unsent:
-            written = os.pwrite(self._file.fileno(), unsent, position)
-            position, unsent = position + written, unsent[written:]
-
-    async def part(self, position: int) -> bytes:
-        """The bytes from there on."""
-        if (newest := self._newest.get(position)) is not None:
-            return newest
-        # To a multiple of the size, so that clients which are apart by a part come together.
-        count = min(_CHUNK - position % _CHUNK, self.size - position)
-        buffer = bytearray(count)
-        try:  # what is in memory already needs no thread
-            got = os.preadv(self._file.fileno(), [buffer], position, os.RWF_NOWAIT)
-        except OSError:
-            got = 0
-        if got <= 0:
-            got = await asyncio.to_thread(os.preadv, self._file.fileno(), [buffer], position)
-        part = bytes(memoryview(buffer)[:got])
-        self._remember(position, part)
-        return part
-
-    async def read(self) -> AsyncGenerator[bytes, None]:
-        """All of a file that is written to its end."""
-        self.readers += 1
-        try:
-            position = 0
-            while position < self.size:
-                part = await self.part(position)
-                position += len(part)
-                yield part
-        finally:
-            self.readers -= 1
-            self.close_unused()
-
-    def close_unused(self) -> None:
-        """Close it, unless it is kept or somebody reads it."""
-        if not self.readers:
-            self._newest.clear()
-        if not self.is_cached and not self.readers and not self._file.closed:
-            self._file.close()
-            self._cache.release(self.size)
 
 
 class _Run:
@@ -244,18 +169,18 @@ class _Run:
         self._is_shared, self._is_used_again = is_shared, is_second
         self._live: dict[int, bytes] = {}
         self._size = 0
-        self._spool: _Spool | None = None
+        self._spool: Spool | None = None
         self._positions: dict[object, int] = {}
         self._progress = asyncio.Event()
         self._work: asyncio.Task[None] | None = None
         self._is_done = self._is_abandoned = False
         self._began, self._waited = asyncio.get_running_loop().time(), 0.0
 
-    async def read(self) -> AsyncGenerator[bytes, None]:
+    async def read(self, *, takes_files: bool) -> AsyncGenerator[Part, None]:
         """The answer for one client, from its beginning. When the last client leaves early, git is killed."""
         if self._is_abandoned:  # the last other client has left since this one asked
             again = _Run(self._cache, self.key, self._start, self._is_valid, is_shared=False, is_second=False)
-            async with contextlib.aclosing(again.read()) as parts:
+            async with contextlib.aclosing(again.read(takes_files=takes_files)) as parts:
                 async for piece in parts:
                     yield piece
             return
@@ -267,7 +192,7 @@ class _Run:
             self._is_used_again = True
         try:
             position = 0
-            while (part := await self._next(position)) is not None:
+            while (part := await self._next(position, takes_files=takes_files)) is not None:
                 position += len(part)
                 self._advance(reader, position)
                 yield part
@@ -287,14 +212,16 @@ class _Run:
             self._positions[reader] = position
             self._signal()
 
-    async def _next(self, position: int) -> bytes | None:
+    async def _next(self, position: int, *, takes_files: bool) -> Part | None:
         """The bytes at a position, once they are there; None at the end."""
         while position >= self._size and not self._is_done:
             await self._progress.wait()
         if position >= self._size:
             return None
+        if takes_files and self._spool is not None and self._size - position < MUCH and not self._is_done:
+            await asyncio.sleep(PAUSE)
         if self._spool is not None and position < self._spool.size:
-            return await self._spool.part(position)
+            return await self._spool.part(position, takes_files=takes_files)
         return self._live[position]
 
     async def _produce(self) -> None:
@@ -386,5 +313,5 @@ class _Run:
             self._spool.close_unused()
 
 
-async def _once(answer: bytes) -> AsyncGenerator[bytes, None]:
+async def _once(answer: bytes) -> AsyncGenerator[Part, None]:
     yield answer

@@ -6,7 +6,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from ingot_chassis.errors import ApiError, ErrorObject, NotFound, Unavailable
-from ingot_chassis.peers.http_client import Headers
+from ingot_chassis.peers.connection import Headers
 from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
 from ingot_chassis.telemetry import request_id
 from ingot_repos.core.ssh_sessions import KEY_HEADER, HostKeys, KeyHolder

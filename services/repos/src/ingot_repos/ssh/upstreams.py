@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 from urllib.parse import unquote
 
 from ingot_chassis.peers.asgi import AsgiApp, http_scope
-from ingot_chassis.peers.http_client import Body, Headers
+from ingot_chassis.peers.connection import Body, Headers
 
 
 class UpstreamAnswer(Protocol):

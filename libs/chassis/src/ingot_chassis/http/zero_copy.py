@@ -1,0 +1,98 @@
+"""Bytes that go from a file or a pipe into a socket, or from a socket into a pipe, and never through this process.
+
+To copy a large answer in and out again costs more than all else of it (docs/adr/0024). All descriptors are non-blocking,
+but for those of files; none of them may be that of a transport, whose number may belong to another connection at any time.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+from collections.abc import Callable
+from typing import Self
+
+EXTENSION = "http.response.zerocopysend"
+"""The message of ASGI's extension of that name: ``count`` bytes of ``file`` from ``offset`` on; of a pipe without one."""
+PIPE_BYTES = 1024 * 1024
+"""What a pipe takes, as far as the limits of the user allow it."""
+
+
+class Pipe:
+    """A non-blocking pipe, closed on leaving."""
+
+    def __enter__(self) -> Self:
+        self.reader, self.writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        enlarge(self.writer, PIPE_BYTES)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.reader)
+        os.close(self.writer)
+
+
+def enlarge(pipe: int, size: int) -> None:
+    """Fewer wake-ups for large streams. If the user's limit is reached, the size does not change."""
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, size)
+
+
+async def wait_readable(descriptor: int) -> None:
+    """Until something can be read, or the other side is gone."""
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(descriptor, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(descriptor)
+
+
+async def wait_writable(descriptor: int) -> None:
+    """Until something can be written, or the other side is gone."""
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_writer(descriptor, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_writer(descriptor)
+
+
+async def send_file(file: int, connection: int, offset: int, count: int) -> None:
+    """Send bytes of a file that are in memory already: reading them from a disk would block. Raises OSError."""
+    end = offset + count
+    while offset < end:
+        offset += await _moved(lambda: os.sendfile(connection, file, offset, end - offset), connection)  # noqa: B023
+
+
+async def send_from_pipe(pipe: int, connection: int, count: int) -> None:
+    """Send bytes that are in a pipe. Raises OSError."""
+    while count:
+        count -= await _moved(
+            lambda: os.splice(pipe, connection, count, flags=os.SPLICE_F_NONBLOCK),  # noqa: B023
+            connection,
+        )
+
+
+async def receive_into_pipe(connection: int, pipe: int, most: int) -> int:
+    """Let at most so many bytes from a socket into an empty pipe; how many. Raises OSError."""
+    while True:
+        await wait_readable(connection)
+        try:
+            count = os.splice(connection, pipe, most, flags=os.SPLICE_F_NONBLOCK)
+        except BlockingIOError:
+            continue
+        if not count:
+            raise ConnectionResetError("the connection ended")
+        return count
+
+
+async def _moved(move: Callable[[], int], connection: int) -> int:
+    """How many bytes went into the connection, once it took some."""
+    while True:
+        try:
+            count = move()
+        except BlockingIOError:
+            await wait_writable(connection)
+            continue
+        if not count:
+            raise OSError("there is less to send than was said")
+        return count
