@@ -1,5 +1,7 @@
 """Texts of diffs as pages show them."""
 
+import hashlib
+
 from ingot_web.core import diffs
 
 CHANGED = """diff --git a/src/a.py b/src/a.py
@@ -26,6 +28,11 @@ def test_lines_have_their_numbers_on_both_sides():
         ("add", None, 4, "new"),
         ("context", 5, 5, "more"),
     ]
+
+
+def test_a_file_has_the_place_that_addresses_of_gitea_name():
+    (file,) = diffs.parse(CHANGED).files
+    assert file.anchor == f"diff-{hashlib.sha1(b'src/a.py').hexdigest()}"
 
 
 def test_lines_that_look_like_heads_of_files_stay_lines():

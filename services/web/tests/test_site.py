@@ -31,7 +31,7 @@ async def test_scripts_are_kept_for_ever_and_come_from_this_site_alone(world):
     page = (await world.get("/nobody/nothing")).text
     addresses = re.findall(r"<script[^>]* src=\"([^\"]+)\"", page)
     names = [address.partition("?")[0] for address in addresses]
-    assert names == [f"/-/assets/{name}" for name in ("htmx.min.js", "menus.js", "failures.js")]
+    assert names == [f"/-/assets/{name}" for name in ("htmx.min.js", "menus.js", "failures.js", "places.js")]
     for address in addresses:
         script = await world.get(address)
         assert script.headers["content-type"].startswith("text/javascript")

@@ -1,5 +1,6 @@
 """The text of a diff as files, hunks and lines that a page shows."""
 
+import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -41,6 +42,11 @@ class DiffFile:
     lines: list[DiffLine] = field(default_factory=list)
     omitted: int = 0
     """Lines that are not shown."""
+
+    @property
+    def anchor(self) -> str:
+        """Where it stands on a page, by the name that Gitea's pages have for it."""
+        return f"diff-{hashlib.sha1(self.path.encode('utf-8', 'replace'), usedforsecurity=False).hexdigest()}"
 
     def rows(self) -> Iterator[tuple[DiffLine | None, DiffLine | None]]:
         """The lines side by side, before and after the changes; a hunk is on both sides."""

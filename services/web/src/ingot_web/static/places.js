@@ -1,0 +1,35 @@
+// Places on a page for which no element has an id: several lines (#L5-L9), a line of changes (#diff-…R7), and a comment
+// on another page of its timeline.
+"use strict";
+
+function findPlace() {
+  for (const line of document.querySelectorAll(".marked")) line.classList.remove("marked");
+  const place = location.hash.slice(1);
+  if (!place || document.getElementById(place)) return;
+  const lines = /^L(\d{1,6})-L?(\d{1,6})$/.exec(place);
+  if (lines) {
+    const [first, last] = [Number(lines[1]), Number(lines[2])].sort((a, b) => a - b);
+    for (let number = first; number <= last; number++) {
+      const line = document.getElementById(`L${number}`);
+      if (!line) break;
+      line.classList.add("marked");
+    }
+    document.getElementById(`L${first}`)?.scrollIntoView();
+    return;
+  }
+  const file = /^(diff-[0-9a-f]{40})[LR]\d+$/.exec(place);
+  if (file) {
+    document.getElementById(file[1])?.scrollIntoView();
+    return;
+  }
+  const comment = /^issuecomment-(\d+)$/.exec(place);
+  const issue = /^(.*)\/(?:issues|pulls)\/\d+$/.exec(location.pathname);
+  // Whoever was sent here by that page already: the comment is gone.
+  const [visit] = performance.getEntriesByType("navigation");
+  if (comment && issue && !visit?.redirectCount) {
+    location.replace(`${issue[1]}/issues/comments/${comment[1]}`);
+  }
+}
+
+addEventListener("hashchange", findPlace);
+findPlace();
