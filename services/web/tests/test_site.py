@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ingot_web.core.templates import STATIC
+from ingot_web.core.templates import SCRIPTS, STATIC
 
 from .world import World
 
@@ -31,7 +31,7 @@ async def test_scripts_are_kept_for_ever_and_come_from_this_site_alone(world):
     page = (await world.get("/nobody/nothing")).text
     addresses = re.findall(r"<script[^>]* src=\"([^\"]+)\"", page)
     names = [address.partition("?")[0] for address in addresses]
-    assert names == [f"/-/assets/{name}" for name in ("htmx.min.js", "menus.js", "failures.js", "places.js")]
+    assert names == [f"/-/assets/{name}" for name in SCRIPTS]
     for address in addresses:
         script = await world.get(address)
         assert script.headers["content-type"].startswith("text/javascript")
