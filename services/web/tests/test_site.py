@@ -79,6 +79,17 @@ async def test_the_style_guide_is_there_where_the_setting_says_so(world):
     assert "Form rows" in shown.text
 
 
+def test_every_part_is_in_the_style_guide():
+    templates = STATIC.parent / "templates"
+    guide = (templates / "styleguide.html").read_text()
+    for file, name in (("macros.html", "m"), ("diffs.html", "d")):
+        parts = re.findall(r"^{% macro (\w+)", (templates / file).read_text(), re.MULTILINE)
+        assert parts
+        assert [part for part in parts if f"{name}.{part}(" not in guide] == []
+    icons = re.findall(r'name == "(\w+)"', (templates / "macros.html").read_text())
+    assert [icon for icon in icons if f'"{icon}"' not in guide] == []
+
+
 def _colours(scheme):
     text = (STATIC / "style.css").read_text().split("prefers-color-scheme: dark")
     block = text[1] if scheme == "dark" else text[0]

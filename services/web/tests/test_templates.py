@@ -38,15 +38,16 @@ def test_sizes_are_short(count, words):
 
 def test_values_are_escaped_and_missing_ones_are_noticed():
     templates = Templates(site_name="<b>", public_url="http://forge/", root="")
+    site = {"viewer": None, "here": "/'<", "sign_in": "/login"}
     html = templates.render(
-        "error.html", title="<script>", problem='"><img>', code=404, request_id="1", viewer=None, here="/'<"
+        "error.html", title="<script>", problem='"><img>', code=404, request_id="1", **site
     )
 
     assert "<script>" not in html
     assert "<img>" not in html
     assert "<b>" not in html
     with pytest.raises(Exception, match="undefined"):
-        templates.render("error.html", viewer=None, here="/")
+        templates.render("error.html", **site)
 
 
 CODE = (

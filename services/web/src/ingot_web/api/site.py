@@ -5,6 +5,7 @@ from litestar import Response, get
 from ingot_chassis.errors import NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.request import WebRequest
+from ingot_web.core.diffs import parse
 from ingot_web.core.templates import SCRIPTS, STATIC
 
 ASSETS = {
@@ -12,6 +13,15 @@ ASSETS = {
     "icon.svg": ("image/svg+xml", (STATIC / "icon.svg").read_bytes()),
     **{name: ("text/javascript", (STATIC / name).read_bytes()) for name in SCRIPTS},
 }
+CHANGES = """diff --git a/lamp.py b/lamp.py
+--- a/lamp.py
++++ b/lamp.py
+@@ -1,3 +1,3 @@ class Lamp:
+ def shine():
+-    flicker()
++    glow()
+"""
+"""For the style guide."""
 ROBOTS = """User-agent: *
 Disallow: /-/
 Disallow: /api/
@@ -59,7 +69,7 @@ async def styleguide(request: WebRequest) -> Response[str]:
     """Every part of which pages are made, once; only where the setting says so."""
     if not request.app.state.settings.styleguide:
         raise NotFound
-    return request.render("styleguide.html", title="Style guide")
+    return request.render("styleguide.html", title="Style guide", changes=parse(CHANGES))
 
 
 routes = [asset, robots, favicon, styleguide]
