@@ -1,98 +1,188 @@
-"""axe-core looks at the main pages in the machine's Chromium: no serious fault, in light and in dark."""
+"""Every page in the machine's Chromium: axe-core finds no serious fault, in light, in dark and on a phone, where nothing is too wide.
+
+The pages are those of the app of web, so a new one is among them: it needs a value for each placeholder of its path.
+"""
 
 import asyncio
 import base64
+import json
+import re
 from pathlib import Path
 
 import httpx
 import pytest
 
+from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.testing.browser import chromium, open_page
+from ingot_web.app import create_app
+from ingot_web.settings import Settings
 
 from .deployments import ADMINISTRATOR
 
 PROGRAM = chromium()
 AXE = Path(__file__).parents[2] / ".tools" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
-RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
-PAGES = (
-    "", "explore/repos", "explore/users", "explore/organizations", "explore/issues", "repo/create", "org/create", "issues",
-    "pulls", "notifications", "user/settings", "user/settings/keys", "user/settings/applications",
-    "user/settings/two_factor", "user/settings/oauth2", "user/settings/emails", "user/settings/security",
-    "user/settings/hooks", "org/lamps/settings", "org/lamps/settings/members", "org/lamps/settings/teams",
-    "org/lamps/settings/teams/{team}", "org/lamps/settings/teams/{team}/edit", "org/lamps/settings/labels", "org/lamps/settings/hooks", "lamps",
-    "admin/users", "admin/users/{owner}", "admin/orgs", "admin/tasks", "admin/events", "admin/audit", "admin/limits",
-    "{owner}", "{repo}", "{repo}/src/branch/main/a.py", "{repo}/blame/branch/main/a.py", "{repo}/commits/branch/main",
-    "{repo}/branches", "{repo}/tags", "{repo}/releases", "{repo}/releases/new", "{repo}/compare/main...topic",
-    "{repo}/_edit/main/a.py", "{repo}/_upload/main", "{repo}/fork", "{repo}/issues", "{repo}/issues/new", "{repo}/issues/1",
-    "{repo}/issues/1/facts", "{repo}/labels", "{repo}/milestones", "{repo}/milestones/new", "{repo}/comments/{comment}", "{repo}/releases/edit/v1", "{repo}/pulls", "{repo}/pulls/2",
-    "{repo}/pulls/2/commits", "{repo}/pulls/2/files?at=1R1", "{repo}/pulls/2/files?style=split&at=1R1", "{repo}/settings",
-    "{repo}/settings/collaboration", "{repo}/settings/hooks", "{repo}/settings/hooks/new", "{repo}/settings/hooks/{hook}", "{repo}/settings/hooks/{hook}/edit",
-    "{repo}/settings/hooks/{hook}/deliveries/{delivery}", "{repo}/settings/keys", "{repo}/settings/branches",
-    "{repo}/settings/branches/edit", "{repo}/settings/branches/edit?rule_name=main", "{repo}/settings/tags/new",
-    "{repo}/settings/mirrors", "{repo}/settings/transfer", "{repo}/nothing", "login",
-)  # fmt: skip
-DARK = {
-    "", "{repo}", "{repo}/src/branch/main/a.py", "{repo}/blame/branch/main/a.py", "{repo}/issues", "{repo}/issues/1",
-    "{repo}/pulls/2", "{repo}/pulls/2/files?at=1R1", "{repo}/settings/branches/edit", "admin/audit",
-    "{repo}/settings/hooks/{hook}/deliveries/{delivery}",
+NO_PAGES = re.compile(
+    r"/(internal/.*|livez|readyz|metrics|favicon\.ico|robots\.txt|-/assets/.*|.*\.(atom|rss)|.*/(atom|rss|raw|media)/{ref}|-/styleguide)"
+)
+"""Addresses for programs, files and feeds, and the page of development, which a setting opens."""
+VALUES = {
+    "owner": "root", "repo": "lit", "org": "lamps", "username": "root", "index": "1", "tag": "v1", "milestone_id": "1",
+    "basehead": "main...topic", "ref": "branch/main/a.py",
 }  # fmt: skip
-"""Pages that are looked at in dark as well: between them they have every colour."""
-RUN = """axe.run(document, {runOnly: {type: 'tag', values: %s}, resultTypes: ['violations']}).then(found => {
+"""What placeholders stand for, beside the ids that ``_fill`` gives."""
+PATHS = {
+    "/{owner}/{repo}/_new/{ref}": "root/lit/_new/main",
+    "/{owner}/{repo}/_upload/{ref}": "root/lit/_upload/main",
+    "/{owner}/{repo}/_edit/{ref}": "root/lit/_edit/main/a.py",
+    "/{owner}/{repo}/_delete/{ref}": "root/lit/_delete/main/a.py",
+    "/org/{org}/teams/{team}": "org/lamps/teams/crew",
+    "/{owner}/{repo}/settings/teams": "lamps/charts/settings/teams",
+    "/{owner}/{repo}/transfer": "ann/offer/transfer",
+    "/{owner}/{repo}/pulls/{index}": "root/lit/pulls/2",
+    "/{owner}/{repo}/pulls/{index}/commits": "root/lit/pulls/2/commits",
+    "/{owner}/{repo}/pulls/{index}/files": "root/lit/pulls/2/files",
+}
+"""Where the values do not fit."""
+STATES = (
+    "explore/repos?q=zzz", "lamps", "lamps?tab=members", "lamps?tab=teams", "root?tab=followers", "root/empty", "root/lit/src/branch/main",
+    "root/lit/src/branch/main/d", "root/lit/src/branch/main/d/b.csv", "root/lit/src/branch/main/c.md", "root/lit/pulls/2/files?at=1R1",
+    "root/lit/pulls/2/files?style=split&at=1R1", "root/lit/settings/branches/edit?rule_name=main", "root/lit/nothing",
+    "root/lit/issues?state=closed&q=zzz", "login/oauth/authorize?client_id={client_id}&redirect_uri=http://127.0.0.1/&response_type=code&state=1",
+)  # fmt: skip
+"""Other states of pages."""
+SIGNED_OUT = ("", "login", "root/lit/issues/1")
+LIGHT, DARK = "light", "dark"
+WIDE, PHONE = 1280, 360
+TAGS = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+ALL = {"runOnly": TAGS}
+COLORS = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
+LAYOUT = {"runOnly": TAGS, "rules": {"color-contrast": {"enabled": False}}}
+LOOKS = ((LIGHT, WIDE, ALL), (DARK, WIDE, COLORS), (LIGHT, PHONE, LAYOUT))
+"""Each emulation, and the rules for what differs in it."""
+RUN = """axe.run(document, {...%s, resultTypes: ['violations']}).then(found => {
   window.axeFound = JSON.stringify(found.violations.filter(one => ['serious', 'critical'].includes(one.impact))
     .map(one => one.id + ': ' + one.nodes.slice(0, 3).map(node => node.html.slice(0, 200)).join(' | ')))}); 1"""
+ANSWER = "performance.getEntriesByType('navigation')[0].responseStatus + ' ' + document.contentType"
+TOO_WIDE = f"document.documentElement.scrollWidth > {PHONE}"
+
+
+def _pages(named):
+    """The address of every page, without a slash at its beginning."""
+    app = create_app(Settings(private_key=SigningKey.generate().text(), background=False))
+    routes = {route.path_format for route in app.routes if "GET" in getattr(route, "methods", ())}
+    paths = [PATHS.get(route, route).lstrip("/") for route in sorted(routes) if not NO_PAGES.fullmatch(route)]
+    return [_filled(path, VALUES | named) for path in (*paths, *STATES)]
+
+
+def _filled(path, values):
+    of = re.match(r"(org/|user/)?", path)[0]  # hooks are of a repository, an organization or a person
+    return re.sub(r"{(\w+)}", lambda name: str(values.get(of + name[1], values.get(name[1]))), path)
 
 
 @pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
-@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make axe")
 @pytest.mark.parametrize("deployment", ["standalone"], indirect=True)
-async def test_pages_have_no_serious_fault(deployment, tmp_path):
-    name, password = ADMINISTRATOR
-    named = await _fill(deployment.url, name)
-    axe, faults = AXE.read_text(), []
+async def test_pages_have_no_serious_fault_and_fit_a_phone(deployment, tmp_path):
+    named = await _fill(deployment.url)
     async with open_page(PROGRAM, tmp_path) as page:
+        look = Look(page, deployment.url)
+        for path in SIGNED_OUT:
+            await look.at(path)
         await page.open(f"{deployment.url}login")
-        await page.type("#username", name)
-        await page.type("#password", password)
+        await page.type("#username", ADMINISTRATOR[0])
+        await page.type("#password", ADMINISTRATOR[1])
         await page.click("form button")
         await page.wait_for("location.pathname === '/' && document.readyState === 'complete'")
-        for scheme in ("light", "dark"):
-            await page.call(
-                "Emulation.setEmulatedMedia",
-                features=[
-                    {"name": "prefers-color-scheme", "value": scheme},
-                    {"name": "prefers-reduced-motion", "value": "reduce"},
-                ],
-            )
-            for path in PAGES if scheme == "light" else sorted(DARK):
-                await page.call("Page.navigate", url=deployment.url + path.format(**named))
-                await page.wait_for("document.readyState === 'complete' && !window.axeFound")
-                await page.value(axe)
-                await page.value(RUN % list(RULES))
-                faults_of_page = await page.wait_for("window.axeFound")
-                if faults_of_page != "[]":
-                    faults.append((scheme, path, faults_of_page))
-    assert not faults, "\n".join(map(str, faults))
+        look.seen.clear()
+        for path in _pages(named):
+            await look.at(path)
+    assert not look.faults, "\n".join(look.faults)
+    if not AXE.exists():
+        pytest.skip("all pages fit a phone; axe-core is not installed to look for more: make axe")
 
 
-async def _fill(url, name):
-    """Make what the pages show; what their paths name."""
+class Look:
+    """Looks at pages, each loaded once, and notes what is wrong with them."""
+
+    def __init__(self, page, url):
+        self.page, self.url = page, url
+        self.faults, self.seen = [], set()
+        self._axe = AXE.read_text() if AXE.exists() else ""
+
+    async def at(self, path):
+        await self._show(LIGHT, WIDE)
+        await self.page.call("Page.navigate", url=self.url + path)
+        await self.page.wait_for(
+            "document.readyState === 'complete' && !window.isOld && location.href !== 'about:blank'"
+        )
+        await self.page.value("window.isOld = true")
+        address = await self.page.value("location.href")
+        if address in self.seen:
+            return  # another name of a page
+        self.seen.add(address)
+        answer = await self.page.value(ANSWER)
+        if answer != f"{404 if path.endswith('/nothing') else 200} text/html":
+            self.faults.append(f"{path}: {answer}")
+            return
+        await self.page.value(self._axe)
+        for scheme, width, rules in LOOKS if self._axe else LOOKS[-1:]:
+            await self._show(scheme, width)
+            if width == PHONE and await self.page.value(TOO_WIDE):
+                self.faults.append(f"{path}: wider than a phone")
+            if self._axe:
+                await self.page.value("delete window.axeFound")
+                await self.page.value(RUN % json.dumps(rules))
+                found = await self.page.wait_for("window.axeFound")
+                if found != "[]":
+                    self.faults.append(f"{path}, {scheme}, {width}: {found}")
+
+    async def _show(self, scheme, width):
+        features = {"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"}
+        features = [{"name": name, "value": value} for name, value in features.items()]
+        await self.page.call("Emulation.setEmulatedMedia", features=features)
+        size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width == PHONE}
+        await self.page.call("Emulation.setDeviceMetricsOverride", **size)
+
+
+async def _fill(url):
+    """Make what the pages show; the ids in their paths."""
     async with httpx.AsyncClient(base_url=f"{url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
-        base = f"repos/{name}/lit"
+        owner, base = ADMINISTRATOR[0], f"repos/{ADMINISTRATOR[0]}/lit"
 
-        async def make(path, **body):
-            answer = await http.post(path, json=body)
+        async def make(path, *, by=owner, **body):
+            answer = await http.post(path, json=body, headers={"Sudo": by})
             assert answer.status_code < 300, answer.text
             return answer.json() if answer.content else None
 
+        async def delivery(hooks, hook):
+            async with asyncio.timeout(30):
+                while not (deliveries := (await http.get(f"{hooks}/{hook}/deliveries")).json()):
+                    await asyncio.sleep(0.1)
+            return deliveries[0]["id"]
+
+        def content(text):
+            return base64.b64encode(text.encode()).decode()
+
+        config = {"url": "http://127.0.0.1:9/", "content_type": "json"}
+        hook = {"type": "gitea", "config": config, "events": ["push", "repository"], "active": True}
+        own_hook = (await make("user/hooks", **hook))["id"]
+        await make("orgs", username="lamps")
+        org_hook = (await make("orgs/lamps/hooks", **hook))["id"]
+        await make("orgs/lamps/repos", name="charts")
+        team = (await make("orgs/lamps/teams", name="crew", permission="write"))["id"]
+        await make("orgs/lamps/labels", name="sea", color="#2a6fdb")
+        await make("admin/users", username="ann", email="ann@example.org", password="the lamp is lit")
+        await make("user/repos", by="ann", name="offer", auto_init=True)
+        await make("repos/ann/offer/transfer", by="ann", new_owner=owner)
+        await make("user/repos", name="empty")
         await make("user/repos", name="lit", auto_init=True, description="A lamp")
-        code = base64.b64encode(b"import os\n\n\ndef f():\n    return 'x' + str(1)  # why\n").decode()
-        await make(f"{base}/contents/a.py", content=code, message="begin")
+        code = content("import os\n\n\ndef f():\n    return 'x' + str(1)  # why\n")
+        text = "# So\n\n**why** `x`\n\n- [ ] one\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> so\n\n```py\nprint(1)\n```"
+        for path, file in (("a.py", code), ("c.md", content(text)), ("d/b.csv", content("a,b\n1,2\n"))):
+            commit = await make(f"{base}/contents/{path}", content=file, message=f"Add {path}")
         await make(f"{base}/contents/b.py", content=code, message="go on", new_branch="topic")
         await make(f"{base}/labels", name="bug", color="#d73a4a")
-        await make(
-            f"{base}/issues", title="Dark", body="**why** `x`\n\n- [ ] one\n\n| a | b |\n|---|---|\n| 1 | 2 |"
-        )
-        comment = await make(f"{base}/issues/1/comments", body="> so\n\n```py\nprint(1)\n```")
+        await make(f"{base}/issues", title="Dark", body=text)
+        comment = await make(f"{base}/issues/1/comments", body=text)
         await make(f"{base}/issues/1/reactions", content="heart")
         await make(f"{base}/pulls", title="More", head="topic", base="main", body="Closes #1")
         suggestion = "hm\n\n```suggestion\nprint(2)\n```"
@@ -101,16 +191,14 @@ async def _fill(url, name):
         await make(f"{base}/releases", tag_name="v1", name="One", body="first")
         await make(f"{base}/milestones", title="Soon", due_on="2030-01-02T00:00:00Z")
         await make(f"{base}/branch_protections", rule_name="main", enable_push=True, required_approvals=1)
-        await make(f"{base}/tag_protections", name_pattern="v*", whitelist_usernames=[name])
-        await make("orgs", username="lamps")
-        team = await make("orgs/lamps/teams", name="crew", permission="write")
-        await make("orgs/lamps/labels", name="sea", color="#2a6fdb")
-        config = {"url": "http://127.0.0.1:9/", "content_type": "json"}
-        hook = await make(f"{base}/hooks", type="gitea", config=config, events=["push"], active=True)
-        await make(f"{base}/hooks/{hook['id']}/tests")
-        path = f"{base}/hooks/{hook['id']}/deliveries"
-        async with asyncio.timeout(30):
-            while not (deliveries := (await http.get(path)).json()):
-                await asyncio.sleep(0.1)
-    named = {"owner": name, "repo": f"{name}/lit", "team": team["id"], "hook": hook["id"]}
-    return named | {"delivery": deliveries[0]["id"], "comment": comment["id"]}
+        rule = await make(f"{base}/tag_protections", name_pattern="v*", whitelist_usernames=[owner])
+        of_repository = (await make(f"{base}/hooks", **hook))["id"]
+        await make(f"{base}/hooks/{of_repository}/tests")
+        application = {"name": "app", "redirect_uris": ["http://127.0.0.1/"], "confidential_client": True}
+        client_id = (await make("user/applications/oauth2", **application))["client_id"]
+        return {
+            "hook_id": of_repository, "user/hook_id": own_hook, "org/hook_id": org_hook, "team": team, "rule_id": rule["id"],
+            "delivery_id": await delivery(f"{base}/hooks", of_repository), "comment_id": comment["id"],
+            "user/delivery_id": await delivery("user/hooks", own_hook), "sha": commit["commit"]["sha"],
+            "org/delivery_id": await delivery("orgs/lamps/hooks", org_hook), "client_id": client_id,
+        }  # fmt: skip
