@@ -3,6 +3,7 @@
 import time
 
 from .forge import ANN_USER, MOMENT
+from .test_calls import GPG_KEY
 from .world import ANN, ROOT
 
 PAGE, TOKENS = "/user/settings/applications", "/users/ann/tokens"
@@ -25,6 +26,17 @@ async def test_a_token_is_for_what_was_chosen_and_says_so(pages, forge):
         False,
         True,
     ]
+
+
+async def test_a_key_of_openpgp_is_added_with_its_lines_and_removed(pages, forge):
+    forge.answers["/user/gpg_keys"] = [GPG_KEY | {"id": 4, "emails": []}]
+    page = "/user/settings/gpg_keys"
+    await pages.submit(page, "Add the key", to=page, key="-----BEGIN\r\nabc")
+    assert forge.sent == [("POST", "/user/gpg_keys", {"armored_public_key": "-----BEGIN\nabc"})]
+    shown = (await pages.get(page, ANN)).text
+    assert ("none of your addresses" in shown, "for ever" in shown) == (True, True)
+    await pages.post(page, {"token": pages.form_token(ANN, at=time.time()), "remove": "4"}, ANN)
+    assert forge.sent[1:] == [("DELETE", "/user/gpg_keys/4", {})]
 
 
 async def test_a_token_whose_days_are_no_number_is_not_made(pages, forge):

@@ -29,6 +29,10 @@ REVIEW = {
     "state": "COMMENT", "body": "", "comments_count": 1, "user": ANN_USER, "stale": False, "dismissed": False,
     "submitted_at": MOMENT,
 }  # fmt: skip
+GPG_KEY = {
+    "key_id": "38EA3BCED732982C", "emails": [{"email": "ann@example.org", "verified": True}], "subkeys": [{"key_id": "1"}],
+    "expires_at": "0001-01-01T00:00:00Z",
+}  # fmt: skip
 TEAM = {
     "name": "crew", "permission": "read", "description": "", "includes_all_repositories": False, "can_create_org_repo": False,
 }  # fmt: skip
@@ -67,7 +71,7 @@ def lists_of(count):
         **dict.fromkeys(("/users/search", "/admin/users", f"{HOME}/collaborators", f"{HOME}/stargazers", f"{HOME}/subscribers", f"{HOME}/assignees", "/orgs/crew/members", "/teams/1/members", "/users/ann/followers"), people),
         "/orgs": rows(ORGANIZATION), "/admin/orgs": rows(ORGANIZATION), "/user/orgs": rows(ORGANIZATION),
         "/users/ann/orgs": rows(ORGANIZATION), "/orgs/crew/teams": rows(TEAM), f"{HOME}/teams": rows(TEAM),
-        "/user/keys": rows(key), f"{HOME}/keys": rows(key), "/users/root/tokens": rows({}, name="t"),
+        "/user/gpg_keys": rows(GPG_KEY), "/user/keys": rows(key), f"{HOME}/keys": rows(key), "/users/root/tokens": rows({}, name="t"),
         "/user/sessions": rows({"user_agent": "x", "address": "1", "created_at": MOMENT, "last_used_at": None, "current": False}),
         "/user/emails": rows({"email": "a@example.org", "primary": False, "verified": True}),
         "/user/applications/oauth2": rows({"client_id": "1", "redirect_uris": []}, name="app"),
@@ -102,7 +106,7 @@ def _repository(number):
 
 PAGES = (
     "/", "/issues", "/pulls", "/notifications", "/ann", "/ann?tab=followers", "/explore/repos", "/explore/users",
-    "/explore/organizations", "/explore/issues", "/user/settings/keys", "/user/settings/applications",
+    "/explore/organizations", "/explore/issues", "/user/settings/keys", "/user/settings/gpg_keys", "/user/settings/applications",
     "/user/settings/security", "/user/settings/emails", "/user/settings/oauth2", "/user/settings/hooks",
     "/user/settings/hooks/1", "/org/crew/settings/members", "/org/crew/settings/teams", "/org/crew/settings/teams/1",
     "/org/crew/settings/labels", "/org/crew/settings/hooks", "/org/crew/settings/hooks/1", "/admin/users", "/admin/orgs",

@@ -120,6 +120,33 @@ async def change_keys(request: WebRequest) -> Response[Any]:
     return request.redirect("/user/settings/keys")
 
 
+@get("/user/settings/gpg_keys", policy=anyone(), include_in_schema=False)
+async def gpg_keys(request: WebRequest) -> Response[str]:
+    """The OpenPGP keys, by which signatures of commits are verified."""
+    request.require_signed_in()
+    return await _gpg_keys_page(request, Form())
+
+
+async def _gpg_keys_page(request: WebRequest, form: Form, problem: ApiError | None = None) -> Response[str]:
+    listing = await request.forge.listing("identity", "/user/gpg_keys", limit=SHOWN)
+    return page(request, "gpg_keys", "OpenPGP keys", problem=problem, listing=listing, form=form)
+
+
+@post("/user/settings/gpg_keys", policy=anyone(), include_in_schema=False)
+async def change_gpg_keys(request: WebRequest) -> Response[Any]:
+    """Add a key, or remove one."""
+    form = await request.sent_form()
+    try:
+        if form.has("remove"):
+            await request.forge.send("DELETE", "identity", at("user", "gpg_keys", form.text("remove")))
+        else:
+            key = {"armored_public_key": form.lines("key")}
+            await request.forge.send("POST", "identity", "/user/gpg_keys", key)
+    except ApiError as error:
+        return await _gpg_keys_page(request, form, error)
+    return request.redirect("/user/settings/gpg_keys")
+
+
 @get("/user/settings/applications", policy=anyone(), include_in_schema=False)
 async def tokens(request: WebRequest) -> Response[str]:
     """The access tokens."""
@@ -219,5 +246,5 @@ async def end_session(request: WebRequest) -> Response[Any]:
 
 
 routes = [
-    profile, edit_profile, change_avatar, keys, change_keys, tokens, change_tokens, sessions, end_session, change_password,
+    profile, edit_profile, change_avatar, keys, change_keys, gpg_keys, change_gpg_keys, tokens, change_tokens, sessions, end_session, change_password,
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from ingot_web.core.highlighting import code_rows
 
 FOLDER = Path(__file__).parent.parent
 STATIC = FOLDER / "static"
-SCRIPTS = ("htmx.min.js", "menus.js", "failures.js", "places.js", "double_clicks.js")
+SCRIPTS = ("htmx.min.js", "menus.js", "failures.js", "places.js", "double_clicks.js", "drops.js")
 _UNITS = ((365 * 86400, "year"), (30 * 86400, "month"), (86400, "day"), (3600, "hour"), (60, "minute"))
 
 

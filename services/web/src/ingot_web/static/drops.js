@@ -1,0 +1,32 @@
+// Files that are dropped on a form, or pasted into its text, are those of its field for files.
+"use strict";
+
+function fieldFor(target) {
+  return target instanceof Element ? target.closest("form")?.querySelector('input[type="file"][multiple]') : null;
+}
+
+function add(field, files) {
+  const all = new DataTransfer();
+  for (const file of [...field.files, ...files]) all.items.add(file);
+  field.files = all.files;
+  field.focus();
+}
+
+document.addEventListener("dragover", event => {
+  if (fieldFor(event.target) && event.dataTransfer.types.includes("Files")) event.preventDefault();
+});
+
+document.addEventListener("drop", event => {
+  const field = fieldFor(event.target);
+  if (!field || !event.dataTransfer.files.length || event.target === field) return;
+  event.preventDefault();
+  add(field, event.dataTransfer.files);
+});
+
+document.addEventListener("paste", event => {
+  const field = fieldFor(event.target);
+  const { files, types } = event.clipboardData;
+  if (!field || !files.length || types.includes("text/plain")) return; // a copied table is text and a picture
+  event.preventDefault();
+  add(field, files);
+});
