@@ -1,12 +1,15 @@
 """What the doctor finds where rows and files differ, and what it repairs."""
 
 import hashlib
+import os
 import shutil
+import time
 
 import pytest
 
 from ingot_repos.core.storage_checks import examine_storage
 from ingot_repos.git.packs import in_use
+from ingot_repos.git.temporary_files import ABANDONED_SECONDS
 from ingot_repos.store import lfs_objects
 from ingot_repos.store.tables import metadata
 
@@ -48,6 +51,32 @@ async def test_a_ref_that_moved_unannounced_is_found_and_announced(world, base, 
     assert await examine() == []
     moved = {event["ref"]: event["after"] == "0" * 40 for event in (await world.events("push"))[before:]}
     assert moved == {topic: True, "refs/heads/found": False}
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_locks_that_nobody_holds_are_found_and_removed(world, base, examine):
+    path = world.components.storage.path(base)
+    names = [
+        "HEAD",
+        "config",
+        "packed-refs",
+        "refs/heads/topic",
+        "objects/info/commit-graphs/commit-graph-chain",
+    ]
+    old, young = [path / f"{name}.lock" for name in names], path / "refs/heads/master.lock"
+    for file in (*old, young):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    for file in old:
+        os.utime(file, (time.time() - ABANDONED_SECONDS - 60,) * 2)
+    (line,) = await examine()
+    assert f"repository {base} has locks that nobody holds: HEAD.lock, config.lock" in line
+    assert all(file.exists() for file in old)
+    (line,) = await examine(repair=True)
+    assert line.endswith("they are removed")
+    assert [file for file in old if file.exists()] == []
+    assert young.exists()
+    assert await examine() == []
 
 
 async def test_a_repository_without_files_is_found(world, base, examine):

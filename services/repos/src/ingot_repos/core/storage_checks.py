@@ -14,6 +14,7 @@ from ingot_repos.git.errors import RepositoryNotFound
 from ingot_repos.git.packs import is_in_use
 from ingot_repos.git.refs import BRANCHES, TAGS, list_refs
 from ingot_repos.git.storage import Storage
+from ingot_repos.git.temporary_files import list_abandoned_locks, remove_abandoned_locks
 from ingot_repos.store import refs, shards, storage_checks
 
 PAGE = 200
@@ -24,7 +25,8 @@ NOBODY = 0
 async def examine_storage(database: Database, storage: Storage, shard: str, *, repair: bool) -> list[str]:
     """One line for each thing that differs.
 
-    With ``repair`` moved refs are announced, and folders of nobody and copies that moves have left set aside.
+    With ``repair`` moved refs are announced, abandoned locks removed, and folders of nobody and copies that moves have
+    left set aside.
     """
     return [
         *await _repositories(database, storage, shard, repair),
@@ -54,6 +56,8 @@ async def _repositories(database: Database, storage: Storage, shard: str, repair
                     names = [] if again.moves else await _moved_names(storage, row.id, ledger)
                     if names and again.id == row.id:
                         lines.append(await _moved(database, row.id, names, repair))
+                if not row.moves:
+                    lines += await _abandoned_locks(storage, row.id, repair)
             except RepositoryNotFound:
                 lines.append(f"repos: repository {row.id} has no files; restore {storage.path(row.id)}")
 
@@ -65,8 +69,7 @@ async def _moved_names(storage: Storage, repository_id: int, ledger: Mapping[str
 
 async def _moved(database: Database, repository_id: int, names: Sequence[str], repair: bool) -> str:
     """An entry in the journal is all that is needed: whoever settles it looks at the disk and announces what moved."""
-    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    line = f"repos: refs of repository {repository_id} are not where they were announced: {shown}"
+    line = f"repos: refs of repository {repository_id} are not where they were announced: {_first(names)}"
     if not repair:
         return f"{line}; `--repair` announces where they are"
     async with database.transaction() as tx:
@@ -80,6 +83,24 @@ async def _moved(database: Database, repository_id: int, names: Sequence[str], r
             lease=now(),
         )
     return f"{line}; they will be announced within a minute of a running repos"
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+async def _abandoned_locks(storage: Storage, repository_id: int, repair: bool) -> list[str]:
+    """Where somebody pushes or packs they are removed anyway; elsewhere they wait for the first who is refused."""
+    path = storage.path(repository_id)
+    names = await asyncio.to_thread(list_abandoned_locks, path)
+    if not names:
+        return []
+    line = f"repos: repository {repository_id} has locks that nobody holds: {_first(names)}"
+    if not repair:
+        return [f"{line}; `--repair` removes them"]
+    await asyncio.to_thread(remove_abandoned_locks, path)
+    remain = await asyncio.to_thread(list_abandoned_locks, path)
+    return [f"{line}; " + ("some are in use: repair them later" if remain else "they are removed")]
 
 
 async def _folders_of_nobody(database: Database, storage: Storage, repair: bool) -> list[str]:

@@ -24,7 +24,7 @@ _LOCK_FILE = "config"
 _DAMAGE_CHARACTERS = 2000
 _LONGEST_WRITE_SECONDS = 3600.0
 _LINKS = "tmp_objdir-cruft"
-_LOCKS = ("objects/info/*.lock", "objects/info/commit-graphs/*.lock", "objects/pack/*.lock")
+LOCKS = ("objects/info/*.lock", "objects/info/commit-graphs/*.lock", "objects/pack/*.lock")
 """What only `pack_repository` locks: of a process that was killed, they would refuse every later commit-graph."""
 # git looks for the index: it comes last.
 _CRUFT_SUFFIXES = (".pack", ".rev", ".mtimes", ".idx")
@@ -43,7 +43,7 @@ def pack_repository(path: Path, *, grace: timedelta) -> bool:
     with packed_by_nobody_else(path) as is_alone:
         if not is_alone:
             raise PackedByAnother
-        for pattern in _LOCKS:
+        for pattern in LOCKS:
             for lock in path.glob(pattern):
                 lock.unlink(missing_ok=True)
         _pack(path, grace)

@@ -5,12 +5,35 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from ingot_repos.git.packs import LOCKS as PACK_LOCKS
 from ingot_repos.git.packs import packed_by_nobody_else
-from ingot_repos.git.ref_locks import EVERY_LOCK
+from ingot_repos.git.ref_locks import EVERY_LOCK, remove_old_locks
 
 _PACKS = ("objects/pack/tmp_*", "objects/pack/.tmp*", "objects/pack/*.keep", "objects/??/tmp_obj_*")
 _OLD_PACK_SECONDS = 3600.0
 """Longer than git writes on at a file."""
+ABANDONED_SECONDS = 2 * 3600.0
+"""Twice as long as any git may run."""
+
+
+def list_abandoned_locks(path: Path) -> list[str]:
+    """Locks that nobody can hold any more, below the folder of a repository. Blocks."""
+    newest = time.time() - ABANDONED_SECONDS
+    names = []
+    for file in (file for pattern in (*EVERY_LOCK, *PACK_LOCKS) for file in path.glob(pattern)):
+        with contextlib.suppress(FileNotFoundError):
+            if file.stat().st_mtime < newest:
+                names.append(str(file.relative_to(path)))
+    return sorted(names)
+
+
+def remove_abandoned_locks(path: Path) -> None:
+    """Remove them, while nobody moves refs of the repository, but for what somebody else removes or packs. Blocks."""
+    refs = [name.removesuffix(".lock") for name in list_abandoned_locks(path) if name.startswith("refs/")]
+    remove_old_locks(path, refs)
+    with packed_by_nobody_else(path) as is_idle:
+        if is_idle:
+            _remove(path, PACK_LOCKS, ABANDONED_SECONDS)
 
 
 def remove_temporary_files(path: Path, *, lock_seconds: float = 0.0) -> None:
