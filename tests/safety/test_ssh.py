@@ -5,6 +5,7 @@ The gate tries pairs, as the matrix of routes does; ``INGOT_SAFETY=whole`` all c
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Literal, NamedTuple
 
 import asyncssh
@@ -106,10 +107,13 @@ class Answer(NamedTuple):
 
 async def run(connection: asyncssh.SSHClientConnection, command: str, path: str) -> Answer:
     """``words`` are those of a refusal, without the path."""
-    text = command.format(f"'{path}'")
-    process = await connection.run(text, input=COMMANDS[command][1], encoding=None)
-    assert isinstance(process.stderr, bytes)
-    return Answer(process.exit_status, process.stderr.decode().replace(path, "PATH"))
+    process = await connection.create_process(command.format(f"'{path}'"), encoding=None)
+    with suppress(BrokenPipeError):  # refused before it was said
+        process.stdin.write(COMMANDS[command][1])
+        process.stdin.write_eof()
+    result = await process.wait()
+    assert isinstance(result.stderr, bytes)
+    return Answer(result.exit_status, result.stderr.decode().replace(path, "PATH"))
 
 
 async def test_every_command_opens_for_those_who_may_and_for_nobody_else(ingot, world):
