@@ -34,7 +34,12 @@ RELEASE = {
     "prerelease": True,
     "assets": None,
 }
-COMMENT = {"body": "words", "issue_url": "http://forge/ann/demo/issues/1", "pull_request_url": ""}
+COMMENT = {
+    "user": ANN_USER,
+    "body": "words",
+    "issue_url": "http://forge/ann/demo/issues/1",
+    "pull_request_url": "",
+}
 CONTENT = b64encode(b"one\ntwo\nthree\nfour\n").decode()
 FILE = {"file_contents": {"type": "file", "sha": "2" * 40, "content": CONTENT}}
 PROFILE = dict.fromkeys(("full_name", "description", "location", "website"), "") | {"hide_email": False}
@@ -123,6 +128,20 @@ async def _send(pages, path):
     form = FORM | FIELDS.get(path, {}) | {"token": pages.form_token(ROOT, at=time.time())}
     files = {"files": ("a.txt", b"text")} if path == UPLOAD else None
     return await pages.client.post(path, data=form, files=files, headers=pages.callers.headers(ROOT))
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["milestones/new", "milestones/1/edit", "releases/new", "releases/edit/v1", "_new/main", "comments/5"],
+)
+async def test_the_form_of_what_one_may_not_change_is_not_shown(pages, forge, path):
+    forge.answers |= ANSWERS | {f"{HOME}/milestones/1": {"title": "One", "description": "", "due_on": None}}
+    own = forge.answers[HOME]
+    assert (await pages.get(f"/ann/demo/{path}", ANN)).status_code == 200
+    forge.answers[HOME] = own | {"permissions": dict.fromkeys(("admin", "push"), False) | {"pull": True}}
+    forge.answers[f"{HOME}/issues/comments/5"] = COMMENT | {"user": ANN_USER | {"login": "bob"}}
+    refused = await pages.get(f"/ann/demo/{path}", ANN)
+    assert (refused.status_code, "you may not" in refused.text.lower()) == (403, True)
 
 
 WRITTEN = (

@@ -4,7 +4,7 @@ from typing import Any
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, NotFound
+from ingot_chassis.errors import ApiError, Denied, NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.issues import page_of_entry, page_query
@@ -45,6 +45,8 @@ async def edit(request: WebRequest, comment_id: int) -> Response[str]:
     request.require_signed_in()
     frame = RepositoryFrame(request)
     shown = await _comment(frame, comment_id)
+    if shown["user"]["login"] != request.principal.name and not frame.repository["permissions"]["admin"]:
+        raise Denied("you may not change this comment")
     return _page(frame, comment_id, shown["body"])
 
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, Denied, Invalid, TooLarge
+from ingot_chassis.errors import ApiError, Invalid, TooLarge
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import NamedRef, RepositoryFrame
 from ingot_web.api.repositories import file_in_git
@@ -20,9 +20,7 @@ SHARED = "/{owner:str}/{repo:str}/"
 async def _begin(frame: RepositoryFrame) -> None:
     """The repository, before anything else is read. Raises Denied where the caller may not change files."""
     await frame.load()
-    permissions = frame.repository["permissions"]
-    if not (permissions and permissions["push"]) or frame.repository["archived"]:
-        raise Denied("you may not change files here; fork the repository, and change them there")
+    frame.require_push("you may not change files here; fork the repository, and change them there")
 
 
 def _page(

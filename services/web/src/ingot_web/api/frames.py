@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from litestar import Response
 
-from ingot_chassis.errors import NotFound
+from ingot_chassis.errors import Denied, NotFound
 from ingot_web.api.request import HEADERS, PAGE_SIZE, WebRequest
 from ingot_web.clients.forge import Forge, at
 
@@ -56,6 +56,12 @@ class RepositoryFrame:
             if isinstance(answer, BaseException):
                 raise answer
         return answers
+
+    def require_push(self, problem: str) -> None:
+        """Once it is loaded: raises Denied with that where the caller may not change it, or nobody may."""
+        permissions = self.repository["permissions"]
+        if not (permissions and permissions["push"]) or self.repository["archived"]:
+            raise Denied(problem)
 
     def render(
         self, template: str, *, tab: str, title: str = "", status: int = 200, **values: Any

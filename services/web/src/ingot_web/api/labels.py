@@ -94,7 +94,10 @@ async def _milestone_page(
 async def new_milestone(request: WebRequest) -> Response[str]:
     """The form of a new milestone."""
     request.require_signed_in()
-    return await _milestone_page(RepositoryFrame(request), Form())
+    frame = RepositoryFrame(request)
+    page = await _milestone_page(frame, Form())
+    frame.require_push("you may not change milestones here")
+    return page
 
 
 @get(f"{MILESTONES}/{{milestone_id:int}}/edit", policy=anyone(), include_in_schema=False)
@@ -104,6 +107,7 @@ async def milestone(request: WebRequest, milestone_id: int) -> Response[str]:
     frame = RepositoryFrame(request)
     (shown,) = await frame.load(frame.forge.get("issues", frame.api("milestones", milestone_id)))
     due = (shown["due_on"] or "")[:10]
+    frame.require_push("you may not change milestones here")
     pairs = [("title", shown["title"]), ("description", shown["description"]), ("due", due)]
     return await _milestone_page(frame, Form(pairs), milestone_id)
 

@@ -70,7 +70,10 @@ async def _page(frame: RepositoryFrame, title: str, releases: list[Any], pages: 
 async def new(request: WebRequest) -> Response[str]:
     """The form of a new release."""
     request.require_signed_in()
-    return await _new_page(RepositoryFrame(request), Form())
+    frame = RepositoryFrame(request)
+    page = await _new_page(frame, Form())
+    frame.require_push("you may not make releases here")
+    return page
 
 
 async def _new_page(frame: RepositoryFrame, form: Form, problem: ApiError | None = None) -> Response[str]:
@@ -132,7 +135,10 @@ async def _with_files(frame: RepositoryFrame, form: Form, release: Any) -> Respo
 async def edit(request: WebRequest) -> Response[str]:
     """The form of a release that is there, with its files."""
     request.require_signed_in()
-    return await _edit_page(RepositoryFrame(request), request.rest(4))
+    frame = RepositoryFrame(request)
+    page = await _edit_page(frame, request.rest(4))
+    frame.require_push("you may not change releases here")
+    return page
 
 
 async def _edit_page(
