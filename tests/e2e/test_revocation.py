@@ -1,327 +1,59 @@
-"""Revocation: whatever came of a right, each URL that it opened is shut within 5 seconds of its end, with NATS and without."""
+"""Revocation: whatever came of a right, each door that it opened is shut within 5 seconds of its end, with NATS and without."""
 
 import asyncio
-import re
-import secrets
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from html import unescape
+from functools import partial
 from typing import NamedTuple
 
-import httpx
 import pytest
-from authlib.oauth2.rfc7636 import create_s256_code_challenge
+
+from ingot_chassis.testing.receiver import Receiver
 
 from .deployments import ADMINISTRATOR
 from .parts import PATIENCE
+from .rights import RIGHTS, Door, People, collaborator, status_of
 
-PASSWORD = "what ann knows"
 REVOKED_WITHIN = 5.0
-VERIFIER = secrets.token_urlsafe(48)
-REDIRECT = "https://ci.example.org/cb"
-LIST_REFS = b"0014command=ls-refs\n0000"
-OF_GIT = {"Git-Protocol": "version=2", "Content-Type": "application/x-git-upload-pack-request"}
 
 
 @pytest.fixture
-async def connect(deployment):
-    """Clients, each with a credential and cookies of its own."""
+async def people(deployment):
     async with AsyncExitStack() as stack:
-
-        async def connect(**credential):
-            # A connection that was idle for longer may be closed by the server at the moment of a request.
-            limits = httpx.Limits(keepalive_expiry=1)
-            client = httpx.AsyncClient(base_url=deployment.url, timeout=60, limits=limits, **credential)
-            return await stack.enter_async_context(client)
-
-        yield connect
-
-
-@pytest.fixture
-async def people(connect):
-    return People(connect, await connect(auth=ADMINISTRATOR))
-
-
-class Right(NamedTuple):
-    """URLs that somebody has opened by it. ``revoke`` ends it; ``others`` stay open."""
-
-    opened: list[tuple[httpx.AsyncClient, list[str]]]
-    revoke: Callable[[], Awaitable[httpx.Response]]
-    others: tuple[tuple[httpx.AsyncClient, list[str]], ...] = ()
-
-
-class People(NamedTuple):
-    """Makes clients."""
-
-    connect: Callable[..., Awaitable[httpx.AsyncClient]]
-    administrator: httpx.AsyncClient
-
-    async def person(self, name):
-        return await self.connect(auth=(await new_person(self.administrator, name), PASSWORD))
-
-    async def two(self):
-        return await self.person("ann"), await self.person("bob")
-
-
-async def new_person(administrator, name):
-    name = f"{name}-{secrets.token_hex(3)}"
-    new = {"username": name, "email": f"{name}@example.org", "password": PASSWORD}
-    assert (await administrator.post("api/v1/admin/users", json=new)).status_code == 201
-    return name
-
-
-async def login(client):
-    return (await client.get("api/v1/user")).json()["login"]
-
-
-async def new_repository(owner, path="user"):
-    """The full name of a private one with a file, an issue and a hook."""
-    body = {"name": "demo", "private": True, "auto_init": True, "default_branch": "main"}
-    answer = await owner.post(f"api/v1/{path}/repos", json=body)
-    assert answer.status_code == 201, answer.text
-    full_name = answer.json()["full_name"]
-    assert (await owner.post(f"api/v1/repos/{full_name}/issues", json={"title": "one"})).status_code == 201
-    return full_name
-
-
-def urls_of(full_name):
-    """What somebody who may read a repository opens in every service."""
-    api = f"api/v1/repos/{full_name}"
-    return [
-        api,
-        f"{api}/issues",
-        f"{api}/issues/1",
-        f"{api}/contents/README.md",
-        f"{full_name}/archive/main.zip",
-        f"{full_name}.git/info/refs?service=git-upload-pack",
-        f"{full_name}.git/git-upload-pack",
-    ]
-
-
-async def status_of(client, url):
-    if url.endswith("/git-upload-pack"):  # what a clone that runs asks for next
-        return (await client.post(url, content=LIST_REFS, headers=OF_GIT)).status_code
-    return (await client.get(url)).status_code
+        people = People(deployment, stack)
+        yield people._replace(administrator=await people.connect(auth=ADMINISTRATOR))
 
 
 async def require_open(client, urls):
     assert {url: await status_of(client, url) for url in urls} == dict.fromkeys(urls, 200)
 
 
-async def require_shut(client, urls):
-    """Each request that began more than 5 seconds after this call is refused."""
+async def is_open(client, url):
+    return await status_of(client, url) not in (303, 401, 403, 404)
+
+
+def doors_of(right):
+    urls = [(client, url) for client, urls in right.opened for url in urls]
+    return [*(Door(url, partial(is_open, client, url)) for client, url in urls), *right.doors]
+
+
+async def require_shut(doors):
+    """What began more than 5 seconds after this call is refused, at each of them."""
     since = time.monotonic()
 
-    async def last_opened(url):
+    async def last_opened(door):
         last = since
         while (began := time.monotonic()) < since + PATIENCE:
-            if await status_of(client, url) in (303, 401, 403, 404):
+            if not await door.opens():
                 return last - since
             last = began
             await asyncio.sleep(0.1)
-        raise AssertionError(f"{url} stays open")
+        raise AssertionError(f"{door.name} stays open")
 
-    opened = dict(zip(urls, await asyncio.gather(*map(last_opened, urls)), strict=True))
-    assert not {url: seconds for url, seconds in opened.items() if seconds > REVOKED_WITHIN}
-
-
-async def submit(browser, page, **fields):
-    """Send the first form of a page."""
-    action, content = re.findall(r'<form method="post" action="([^"]*)">(.*?)</form>', page.text, re.DOTALL)[
-        0
-    ]
-    hidden = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)">', content)
-    form = {unescape(name): unescape(value) for name, value in hidden} | fields
-    return await browser.post(unescape(action), data=form)
-
-
-async def sign_in(browser, name, path="login", query=None):
-    page = await browser.get(path, params=query)
-    answer = await submit(browser, page, username=name, password=PASSWORD)
-    assert answer.status_code == 303, answer.text
-    return answer
-
-
-async def granted_token(connect, owner, person):
-    """An access token that an application got from a person."""
-    own = "api/v1/user/applications/oauth2"
-    app = (await owner.post(own, json={"name": "ci", "redirect_uris": [REDIRECT]})).json()
-    query = {
-        "response_type": "code",
-        "client_id": app["client_id"],
-        "scope": "read:user read:repository read:issue",
-        "code_challenge": create_s256_code_challenge(VERIFIER),
-        "code_challenge_method": "S256",
-    }
-    browser = await connect()
-    answer = await sign_in(browser, person, "login/oauth/authorize", query)
-    page = await browser.get(answer.headers["location"])
-    answer = await submit(browser, page, decision="allow")
-    code = httpx.URL(answer.headers["location"]).params["code"]
-    form = {"grant_type": "authorization_code", "client_id": app["client_id"], "code": code}
-    tokens = await browser.post("login/oauth/access_token", data=form | {"code_verifier": VERIFIER})
-    assert tokens.status_code == 200, tokens.text
-    return tokens.json()["access_token"]
-
-
-async def deleted_token(people):
-    ann = await people.person("ann")
-    name, full_name = await login(ann), await new_repository(ann)
-    token = (await ann.post(f"api/v1/users/{name}/tokens", json={"name": "t"})).json()
-    urls = ["api/v1/user", f"api/v1/repos/{full_name}/hooks", *urls_of(full_name)]
-    by_header = await people.connect(headers={"Authorization": f"token {token['sha1']}"})
-    by_password = await people.connect(auth=(name, token["sha1"]))
-    return Right(
-        [(by_header, urls), (by_password, urls)],
-        lambda: ann.delete(f"api/v1/users/{name}/tokens/{token['id']}"),
-    )
-
-
-async def collaborator(people, permission):
-    """A repository, its owner, somebody else who may use it, and how that ends."""
-    ann, bob = await people.two()
-    full_name, name = await new_repository(ann), await login(bob)
-    path = f"api/v1/repos/{full_name}/collaborators/{name}"
-    assert (await ann.put(path, json={"permission": permission})).status_code == 204
-    return full_name, ann, bob, lambda: ann.delete(path)
-
-
-async def removed_collaborator(people):
-    full_name, _, bob, remove = await collaborator(people, "admin")
-    return Right([(bob, [f"api/v1/repos/{full_name}/hooks", *urls_of(full_name)])], remove)
-
-
-async def watch(people):
-    """Somebody watches a repository and has been notified."""
-    full_name, ann, bob, remove = await collaborator(people, "read")
-    repository = f"api/v1/repos/{full_name}"
-    assert (await bob.put(f"{repository}/subscription")).status_code == 200
-    assert (await ann.post(f"{repository}/issues", json={"title": "two"})).status_code == 201
-    end = time.monotonic() + PATIENCE
-    while not (threads := (await bob.get("api/v1/notifications")).json()):
-        assert time.monotonic() < end
-        await asyncio.sleep(0.05)
-    urls = [
-        f"{repository}/subscription",
-        f"{repository}/notifications",
-        f"api/v1/notifications/threads/{threads[0]['id']}",
-    ]
-    return Right([(bob, urls)], remove)
-
-
-async def pull_request(people):
-    """Of somebody who has a fork: that stays, as a clone of it would."""
-    full_name, _, bob, remove = await collaborator(people, "read")
-    name = await login(bob)
-    assert (await bob.post(f"api/v1/repos/{full_name}/forks", json={})).status_code == 202
-    fork = f"api/v1/repos/{name}/{full_name.partition('/')[2]}"
-    end = time.monotonic() + PATIENCE
-    while await status_of(bob, f"{fork}/branches") != 200:
-        assert time.monotonic() < end
-        await asyncio.sleep(0.05)
-    file = {"content": "YQ==", "message": "Add a", "branch": "main", "new_branch": "topic"}
-    assert (await bob.post(f"{fork}/contents/a.txt", json=file)).status_code == 201
-    pull = {"title": "Add a", "head": f"{name}:topic", "base": "main"}
-    answer = await bob.post(f"api/v1/repos/{full_name}/pulls", json=pull)
-    assert answer.status_code == 201, answer.text
-    url = f"api/v1/repos/{full_name}/pulls/{answer.json()['number']}"
-    return Right([(bob, [url, f"{url}.diff", f"{url}/files", f"{url}/commits"])], remove, ((bob, [fork]),))
-
-
-async def left_team(people):
-    ann, bob = await people.two()
-    org, name = f"acme-{secrets.token_hex(3)}", await login(bob)
-    assert (await ann.post("api/v1/orgs", json={"username": org})).status_code == 201
-    full_name = await new_repository(ann, f"orgs/{org}")
-    body = {"name": "devs", "permission": "write"}
-    team = (await ann.post(f"api/v1/orgs/{org}/teams", json=body)).json()["id"]
-    assert (await ann.put(f"api/v1/teams/{team}/repos/{full_name}")).status_code == 204
-    member = f"api/v1/teams/{team}/members/{name}"
-    assert (await ann.put(member)).status_code == 204
-    return Right([(bob, urls_of(full_name))], lambda: ann.delete(member))
-
-
-async def team_of_all_repositories(people):
-    ann, bob = await people.two()
-    org, name = f"acme-{secrets.token_hex(3)}", await login(bob)
-    assert (await ann.post("api/v1/orgs", json={"username": org})).status_code == 201
-    body = {"name": "all", "permission": "read", "includes_all_repositories": True}
-    team = (await ann.post(f"api/v1/orgs/{org}/teams", json=body)).json()["id"]
-    assert (await ann.put(f"api/v1/teams/{team}/members/{name}")).status_code == 204
-    urls = urls_of(await new_repository(ann, f"orgs/{org}"))
-    change = {"includes_all_repositories": False}
-    return Right([(bob, urls)], lambda: ann.patch(f"api/v1/teams/{team}", json=change))
-
-
-async def ended_session(people):
-    ann = await people.person("ann")
-    name, full_name = await login(ann), await new_repository(ann)
-    archive = f"{full_name}/archive/main.zip"
-    ended, other = await people.connect(), await people.connect()
-    for browser in (other, ended):
-        await sign_in(browser, name)
-    sessions = (await ann.get("api/v1/user/sessions")).json()
-    assert len(sessions) == 2
-    return Right(
-        [(ended, [archive])],
-        lambda: ann.delete(f"api/v1/user/sessions/{sessions[0]['id']}"),
-        ((other, [archive]),),
-    )
-
-
-async def grant(people):
-    """The token of an application."""
-    ann, bob = await people.two()
-    full_name = await new_repository(bob)
-    token = await granted_token(people.connect, ann, await login(bob))
-    client = await people.connect(headers={"Authorization": f"Bearer {token}"})
-    (one,) = (await bob.get("api/v1/user/oauth2_grants")).json()
-    return Right(
-        [(client, ["api/v1/user", *urls_of(full_name)])],
-        lambda: bob.delete(f"api/v1/user/oauth2_grants/{one['id']}"),
-    )
-
-
-async def replaced_password(people):
-    ann, bob = await people.two()
-    name, full_name = await login(bob), await new_repository(bob)
-    browser = await people.connect()
-    await sign_in(browser, name)
-    token = await granted_token(people.connect, ann, name)
-    client = await people.connect(headers={"Authorization": f"Bearer {token}"})
-    urls = ["api/v1/user", *urls_of(full_name)]
-    body = {"password": "another password"}
-    return Right(
-        [(bob, urls), (client, urls), (browser, [f"{full_name}/archive/main.zip"])],
-        lambda: people.administrator.patch(f"api/v1/admin/users/{name}", json=body),
-    )
-
-
-async def account_without_sign_in(people):
-    bob = await people.person("bob")
-    name, full_name = await login(bob), await new_repository(bob)
-    token = (await bob.post(f"api/v1/users/{name}/tokens", json={"name": "t"})).json()["sha1"]
-    client = await people.connect(headers={"Authorization": f"token {token}"})
-    body = {"prohibit_login": True}
-    return Right(
-        [(client, ["api/v1/user", *urls_of(full_name)])],
-        lambda: people.administrator.patch(f"api/v1/admin/users/{name}", json=body),
-    )
-
-
-RIGHTS = [
-    deleted_token,
-    removed_collaborator,
-    watch,
-    pull_request,
-    left_team,
-    team_of_all_repositories,
-    ended_session,
-    grant,
-    replaced_password,
-    account_without_sign_in,
-]
+    seconds = await asyncio.gather(*map(last_opened, doors))
+    late = {door.name: late for door, late in zip(doors, seconds, strict=True) if late > REVOKED_WITHIN}
+    assert not late
 
 
 async def shut(rights):
@@ -329,9 +61,12 @@ async def shut(rights):
     await asyncio.gather(
         *(require_open(*each) for right in rights for each in (*right.opened, *right.others))
     )
+    doors = [door for right in rights for door in right.doors]
+    are_open = await asyncio.gather(*(door.opens() for door in doors))
+    assert [door.name for door, opens in zip(doors, are_open, strict=True) if not opens] == []
     answers = await asyncio.gather(*(right.revoke() for right in rights))
     assert all(answer.is_success for answer in answers), [answer.text for answer in answers]
-    await asyncio.gather(*(require_shut(*each) for right in rights for each in right.opened))
+    await require_shut([door for right in rights for door in doors_of(right)])
     await asyncio.gather(*(require_open(*each) for right in rights for each in right.others))
 
 
@@ -347,3 +82,64 @@ async def test_what_is_revoked_opens_nothing_without_nats(deployment, people):
         await shut(rights)
     finally:
         await asyncio.to_thread(deployment.start_nats)
+
+
+class Hooks(NamedTuple):
+    """Two of one repository: of its owner, and of a collaborator. Each has a receiver of its own."""
+
+    owner: Receiver
+    collaborator: Receiver
+    open_issue: Callable[[str], Awaitable[None]]
+    """With that title."""
+
+
+async def two_hooks(people):
+    """They, and what takes the right of the collaborator away."""
+    full_name, ann, bob, remove = await collaborator(people, "admin")
+    receivers = []
+    for person in (ann, bob):
+        receivers.append(await people.stack.enter_async_context(Receiver()))
+        config = {"url": receivers[-1].url, "content_type": "json"}
+        new = {"type": "gitea", "config": config, "events": ["issues"], "active": True}
+        answer = await person.post(f"api/v1/repos/{full_name}/hooks", json=new)
+        assert answer.status_code == 201, answer.text
+
+    async def open_issue(title):
+        answer = await ann.post(f"api/v1/repos/{full_name}/issues", json={"title": title})
+        assert answer.status_code == 201, answer.text
+
+    return Hooks(*receivers, open_issue), remove
+
+
+async def arrival(receiver, title):
+    end = time.monotonic() + PATIENCE
+    while not any(title.encode() in request.body for request in receiver.requests):
+        assert time.monotonic() < end, f"{title} does not arrive"
+        await asyncio.sleep(0.02)
+
+
+async def test_a_hook_of_somebody_who_lost_the_right_sends_nothing(people):
+    hooks, revoke = await two_hooks(people)
+    await hooks.open_issue("first")
+    await asyncio.gather(*(arrival(receiver, "first") for receiver in (hooks.owner, hooks.collaborator)))
+    assert (await revoke()).is_success
+    await asyncio.sleep(REVOKED_WITHIN)  # what was sent until then was in time
+    count = len(hooks.collaborator.requests)
+    for title in ("second", "third"):
+        await hooks.open_issue(title)
+        await arrival(hooks.owner, title)
+    assert len(hooks.collaborator.requests) == count
+
+
+async def test_a_hook_whose_right_was_lost_without_nats_sends_nothing_of_that_time(deployment, people):
+    hooks, revoke = await two_hooks(people)
+    await asyncio.to_thread(deployment.stop_nats)
+    try:
+        assert (await revoke()).is_success
+        await hooks.open_issue("meanwhile")
+    finally:
+        await asyncio.to_thread(deployment.start_nats)
+    await arrival(hooks.owner, "meanwhile")
+    await hooks.open_issue("afterwards")
+    await arrival(hooks.owner, "afterwards")
+    assert hooks.collaborator.requests == []

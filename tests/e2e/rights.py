@@ -1,0 +1,361 @@
+"""Rights that somebody has: what comes of each, and how it ends."""
+
+import asyncio
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
+from functools import partial
+from html import unescape
+from typing import NamedTuple
+
+import asyncssh
+import httpx
+from authlib.oauth2.rfc7636 import create_s256_code_challenge
+
+from .deployments import Deployment
+from .parts import PATIENCE
+
+PASSWORD = "what ann knows"
+VERIFIER = secrets.token_urlsafe(48)
+REDIRECT = "https://ci.example.org/cb"
+LIST_REFS = b"0014command=ls-refs\n0000"
+OF_GIT = {"Git-Protocol": "version=2", "Content-Type": "application/x-git-upload-pack-request"}
+
+
+class Door(NamedTuple):
+    """Something that a right lets somebody do; ``opens`` does it, and says whether that was allowed."""
+
+    name: str
+    opens: Callable[[], Awaitable[bool]]
+
+
+class Right(NamedTuple):
+    """URLs that somebody has opened by it, and ``doors``. ``revoke`` ends it; ``others`` stay open."""
+
+    opened: list[tuple[httpx.AsyncClient, list[str]]]
+    revoke: Callable[[], Awaitable[httpx.Response]]
+    others: tuple[tuple[httpx.AsyncClient, list[str]], ...] = ()
+    doors: tuple[Door, ...] = ()
+
+
+class People(NamedTuple):
+    """Makes clients, each with a credential and cookies of its own. They are closed with the ``stack``."""
+
+    deployment: Deployment
+    stack: AsyncExitStack
+    administrator: httpx.AsyncClient | None = None
+
+    async def connect(self, **credential):
+        # A connection that was idle for longer may be closed by the server at the moment of a request.
+        limits = httpx.Limits(keepalive_expiry=1)
+        client = httpx.AsyncClient(base_url=self.deployment.url, timeout=60, limits=limits, **credential)
+        return await self.stack.enter_async_context(client)
+
+    async def person(self, name):
+        return await self.connect(auth=(await new_person(self.administrator, name), PASSWORD))
+
+    async def two(self):
+        return await self.person("ann"), await self.person("bob")
+
+
+async def new_person(administrator, name):
+    name = f"{name}-{secrets.token_hex(3)}"
+    new = {"username": name, "email": f"{name}@example.org", "password": PASSWORD}
+    assert (await administrator.post("api/v1/admin/users", json=new)).status_code == 201
+    return name
+
+
+async def login(client):
+    return (await client.get("api/v1/user")).json()["login"]
+
+
+async def new_repository(owner, path="user"):
+    """The full name of a private one with a file, an issue and a hook."""
+    body = {"name": "demo", "private": True, "auto_init": True, "default_branch": "main"}
+    answer = await owner.post(f"api/v1/{path}/repos", json=body)
+    assert answer.status_code == 201, answer.text
+    full_name = answer.json()["full_name"]
+    assert (await owner.post(f"api/v1/repos/{full_name}/issues", json={"title": "one"})).status_code == 201
+    return full_name
+
+
+def urls_of(full_name):
+    """What somebody who may read a repository opens in every service."""
+    api = f"api/v1/repos/{full_name}"
+    return [
+        api,
+        f"{api}/issues",
+        f"{api}/issues/1",
+        f"{api}/contents/README.md",
+        f"{full_name}/archive/main.zip",
+        f"{full_name}.git/info/refs?service=git-upload-pack",
+        f"{full_name}.git/git-upload-pack",
+    ]
+
+
+async def status_of(client, url):
+    if url.endswith("/git-upload-pack"):  # what a clone that runs asks for next
+        return (await client.post(url, content=LIST_REFS, headers=OF_GIT)).status_code
+    return (await client.get(url)).status_code
+
+
+async def submit(browser, page, **fields):
+    """Send the first form of a page."""
+    action, content = re.findall(r'<form method="post" action="([^"]*)">(.*?)</form>', page.text, re.DOTALL)[
+        0
+    ]
+    hidden = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)">', content)
+    form = {unescape(name): unescape(value) for name, value in hidden} | fields
+    return await browser.post(unescape(action), data=form)
+
+
+async def sign_in(browser, name, path="login", query=None):
+    page = await browser.get(path, params=query)
+    answer = await submit(browser, page, username=name, password=PASSWORD)
+    assert answer.status_code == 303, answer.text
+    return answer
+
+
+async def granted_token(connect, owner, person):
+    """An access token that an application got from a person."""
+    own = "api/v1/user/applications/oauth2"
+    app = (await owner.post(own, json={"name": "ci", "redirect_uris": [REDIRECT]})).json()
+    query = {
+        "response_type": "code",
+        "client_id": app["client_id"],
+        "scope": "read:user read:repository read:issue",
+        "code_challenge": create_s256_code_challenge(VERIFIER),
+        "code_challenge_method": "S256",
+    }
+    browser = await connect()
+    answer = await sign_in(browser, person, "login/oauth/authorize", query)
+    page = await browser.get(answer.headers["location"])
+    answer = await submit(browser, page, decision="allow")
+    code = httpx.URL(answer.headers["location"]).params["code"]
+    form = {"grant_type": "authorization_code", "client_id": app["client_id"], "code": code}
+    tokens = await browser.post("login/oauth/access_token", data=form | {"code_verifier": VERIFIER})
+    assert tokens.status_code == 200, tokens.text
+    return tokens.json()["access_token"]
+
+
+async def deleted_token(people):
+    ann = await people.person("ann")
+    name, full_name = await login(ann), await new_repository(ann)
+    token = (await ann.post(f"api/v1/users/{name}/tokens", json={"name": "t"})).json()
+    urls = ["api/v1/user", f"api/v1/repos/{full_name}/hooks", *urls_of(full_name)]
+    by_header = await people.connect(headers={"Authorization": f"token {token['sha1']}"})
+    by_password = await people.connect(auth=(name, token["sha1"]))
+    return Right(
+        [(by_header, urls), (by_password, urls)],
+        lambda: ann.delete(f"api/v1/users/{name}/tokens/{token['id']}"),
+    )
+
+
+async def collaborator(people, permission):
+    """A repository, its owner, somebody else who may use it, and how that ends."""
+    ann, bob = await people.two()
+    full_name, name = await new_repository(ann), await login(bob)
+    path = f"api/v1/repos/{full_name}/collaborators/{name}"
+    assert (await ann.put(path, json={"permission": permission})).status_code == 204
+    return full_name, ann, bob, lambda: ann.delete(path)
+
+
+async def removed_collaborator(people):
+    full_name, _, bob, remove = await collaborator(people, "admin")
+    return Right([(bob, [f"api/v1/repos/{full_name}/hooks", *urls_of(full_name)])], remove)
+
+
+async def watch(people):
+    """Somebody watches a repository and has been notified."""
+    full_name, ann, bob, remove = await collaborator(people, "read")
+    repository = f"api/v1/repos/{full_name}"
+    assert (await bob.put(f"{repository}/subscription")).status_code == 200
+    assert (await ann.post(f"{repository}/issues", json={"title": "two"})).status_code == 201
+    end = time.monotonic() + PATIENCE
+    while not (threads := (await bob.get("api/v1/notifications")).json()):
+        assert time.monotonic() < end
+        await asyncio.sleep(0.05)
+    urls = [
+        f"{repository}/subscription",
+        f"{repository}/notifications",
+        f"api/v1/notifications/threads/{threads[0]['id']}",
+    ]
+    return Right([(bob, urls)], remove)
+
+
+async def pull_request(people):
+    """Of somebody who has a fork: that stays, as a clone of it would."""
+    full_name, _, bob, remove = await collaborator(people, "read")
+    name = await login(bob)
+    assert (await bob.post(f"api/v1/repos/{full_name}/forks", json={})).status_code == 202
+    fork = f"api/v1/repos/{name}/{full_name.partition('/')[2]}"
+    end = time.monotonic() + PATIENCE
+    while await status_of(bob, f"{fork}/branches") != 200:
+        assert time.monotonic() < end
+        await asyncio.sleep(0.05)
+    file = {"content": "YQ==", "message": "Add a", "branch": "main", "new_branch": "topic"}
+    assert (await bob.post(f"{fork}/contents/a.txt", json=file)).status_code == 201
+    pull = {"title": "Add a", "head": f"{name}:topic", "base": "main"}
+    answer = await bob.post(f"api/v1/repos/{full_name}/pulls", json=pull)
+    assert answer.status_code == 201, answer.text
+    url = f"api/v1/repos/{full_name}/pulls/{answer.json()['number']}"
+    return Right([(bob, [url, f"{url}.diff", f"{url}/files", f"{url}/commits"])], remove, ((bob, [fork]),))
+
+
+async def left_team(people):
+    ann, bob = await people.two()
+    org, name = f"acme-{secrets.token_hex(3)}", await login(bob)
+    assert (await ann.post("api/v1/orgs", json={"username": org})).status_code == 201
+    full_name = await new_repository(ann, f"orgs/{org}")
+    body = {"name": "devs", "permission": "write"}
+    team = (await ann.post(f"api/v1/orgs/{org}/teams", json=body)).json()["id"]
+    assert (await ann.put(f"api/v1/teams/{team}/repos/{full_name}")).status_code == 204
+    member = f"api/v1/teams/{team}/members/{name}"
+    assert (await ann.put(member)).status_code == 204
+    return Right([(bob, urls_of(full_name))], lambda: ann.delete(member))
+
+
+async def team_of_all_repositories(people):
+    ann, bob = await people.two()
+    org, name = f"acme-{secrets.token_hex(3)}", await login(bob)
+    assert (await ann.post("api/v1/orgs", json={"username": org})).status_code == 201
+    body = {"name": "all", "permission": "read", "includes_all_repositories": True}
+    team = (await ann.post(f"api/v1/orgs/{org}/teams", json=body)).json()["id"]
+    assert (await ann.put(f"api/v1/teams/{team}/members/{name}")).status_code == 204
+    urls = urls_of(await new_repository(ann, f"orgs/{org}"))
+    change = {"includes_all_repositories": False}
+    return Right([(bob, urls)], lambda: ann.patch(f"api/v1/teams/{team}", json=change))
+
+
+async def ended_session(people):
+    ann = await people.person("ann")
+    name, full_name = await login(ann), await new_repository(ann)
+    archive = f"{full_name}/archive/main.zip"
+    ended, other = await people.connect(), await people.connect()
+    for browser in (other, ended):
+        await sign_in(browser, name)
+    sessions = (await ann.get("api/v1/user/sessions")).json()
+    assert len(sessions) == 2
+    return Right(
+        [(ended, [archive])],
+        lambda: ann.delete(f"api/v1/user/sessions/{sessions[0]['id']}"),
+        ((other, [archive]),),
+    )
+
+
+async def grant(people):
+    """The token of an application."""
+    ann, bob = await people.two()
+    full_name = await new_repository(bob)
+    token = await granted_token(people.connect, ann, await login(bob))
+    client = await people.connect(headers={"Authorization": f"Bearer {token}"})
+    (one,) = (await bob.get("api/v1/user/oauth2_grants")).json()
+    return Right(
+        [(client, ["api/v1/user", *urls_of(full_name)])],
+        lambda: bob.delete(f"api/v1/user/oauth2_grants/{one['id']}"),
+    )
+
+
+async def replaced_password(people):
+    ann, bob = await people.two()
+    name, full_name = await login(bob), await new_repository(bob)
+    browser = await people.connect()
+    await sign_in(browser, name)
+    token = await granted_token(people.connect, ann, name)
+    client = await people.connect(headers={"Authorization": f"Bearer {token}"})
+    urls = ["api/v1/user", *urls_of(full_name)]
+    body = {"password": "another password"}
+    return Right(
+        [(bob, urls), (client, urls), (browser, [f"{full_name}/archive/main.zip"])],
+        lambda: people.administrator.patch(f"api/v1/admin/users/{name}", json=body),
+    )
+
+
+async def account_without_sign_in(people):
+    bob = await people.person("bob")
+    name, full_name = await login(bob), await new_repository(bob)
+    token = (await bob.post(f"api/v1/users/{name}/tokens", json={"name": "t"})).json()["sha1"]
+    client = await people.connect(headers={"Authorization": f"token {token}"})
+    body = {"prohibit_login": True}
+    return Right(
+        [(client, ["api/v1/user", *urls_of(full_name)])],
+        lambda: people.administrator.patch(f"api/v1/admin/users/{name}", json=body),
+    )
+
+
+async def ssh_doors(people, key, full_name):
+    """What a key opens over SSH: a new connection, and another command in one that is there already."""
+    port = people.deployment.serve_ssh()
+    login = {"username": "git", "client_keys": [key], "known_hosts": None, "config": None}
+
+    async def runs(connection):
+        process = await connection.create_process(f"git-upload-pack '{full_name}'", encoding=None)
+        with suppress(BrokenPipeError):  # refused before it was said
+            process.stdin.write(b"0000")
+            process.stdin.write_eof()
+        return (await process.wait()).exit_status == 0
+
+    async def is_let_in():
+        try:
+            async with asyncssh.connect("127.0.0.1", port, **login) as connection:
+                return await runs(connection)
+        except asyncssh.PermissionDenied:
+            return False
+
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection = await people.stack.enter_async_context(asyncssh.connect("127.0.0.1", port, **login))
+            break
+        except OSError:  # the SSH server of a cluster is about to start
+            assert time.monotonic() < end
+            await asyncio.sleep(0.05)
+    return Door("connection", is_let_in), Door("next command", partial(runs, connection))
+
+
+async def key_at(client, path):
+    """A new key that is added there, and its URL."""
+    key = asyncssh.generate_private_key("ssh-ed25519")
+    body = {"title": "laptop", "key": key.export_public_key().decode()}
+    answer = await client.post(path, json=body)
+    assert answer.status_code == 201, answer.text
+    return key, f"{path}/{answer.json()['id']}"
+
+
+async def removed_ssh_key(people):
+    ann = await people.person("ann")
+    full_name = await new_repository(ann)
+    key, url = await key_at(ann, "api/v1/user/keys")
+    return Right([], lambda: ann.delete(url), doors=await ssh_doors(people, key, full_name))
+
+
+async def ssh_key_of_who_left(people):
+    full_name, _, bob, remove = await collaborator(people, "write")
+    key, _ = await key_at(bob, "api/v1/user/keys")
+    return Right([], remove, doors=await ssh_doors(people, key, full_name))
+
+
+async def removed_deploy_key(people):
+    ann = await people.person("ann")
+    full_name = await new_repository(ann)
+    key, url = await key_at(ann, f"api/v1/repos/{full_name}/keys")
+    return Right([], lambda: ann.delete(url), doors=await ssh_doors(people, key, full_name))
+
+
+RIGHTS = [
+    deleted_token,
+    removed_collaborator,
+    watch,
+    pull_request,
+    left_team,
+    team_of_all_repositories,
+    ended_session,
+    grant,
+    replaced_password,
+    account_without_sign_in,
+    removed_ssh_key,
+    ssh_key_of_who_left,
+    removed_deploy_key,
+]
