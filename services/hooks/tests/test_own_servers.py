@@ -4,6 +4,7 @@ import socket
 
 import pytest
 
+from ingot_chassis.http.server import METRICS_DISTANCE
 from ingot_chassis.security.egress import ResolveResult
 from ingot_chassis.settings import SettingsError
 from ingot_hooks.clients.own_servers import OwnServers, Server, own_servers, read_servers, server_of
@@ -86,7 +87,7 @@ async def test_the_servers_of_the_settings_and_those_that_the_operator_adds_are_
         refused_targets=["127.0.0.1:3000"],
     )
     own = own_servers(settings, None)
-    for port in (3000, 4222, 6379, 6543, 8081, 9000, 18082, settings.port):
+    for port in (3000, 4222, 6379, 6543, 8081, 9000, 18082, settings.port, settings.port + METRICS_DISTANCE):
         assert await own.refusal("127.0.0.1", port, ["127.0.0.1"]), port
     assert not await own.refusal("127.0.0.1", 8082, ["127.0.0.1"])
 

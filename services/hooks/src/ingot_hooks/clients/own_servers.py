@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
+from ingot_chassis.http.server import METRICS_DISTANCE
 from ingot_chassis.security.egress import Address, Resolve, resolve_host, unmapped
 from ingot_chassis.settings import SettingsError
 from ingot_hooks.settings import Settings
@@ -56,6 +57,7 @@ def read_servers(entries: Sequence[str], setting: str) -> list[Server]:
 def own_servers(settings: Settings, urls: Sequence[str] | None) -> "OwnServers":
     """Those at ``urls``, or that the settings name if None; and those that the operator adds. Raises SettingsError."""
     if urls is None:
+        metrics_port = settings.metrics_port or settings.port + METRICS_DISTANCE
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         urls = [
             *(
@@ -64,7 +66,8 @@ def own_servers(settings: Settings, urls: Sequence[str] | None) -> "OwnServers":
                 settings.otlp_endpoint,
                 *settings.nats_url.split(","),
             ),
-            *(settings.identity_url, settings.repos_url, f"http://{host}:{settings.port}"),
+            *(settings.identity_url, settings.repos_url),
+            *(f"http://{host}:{port}" for port in (settings.port, metrics_port)),
             *parse_qs(urlsplit(settings.objects_url).query).get("endpoint", []),
         ]
     named = read_servers(settings.refused_targets, "INGOT_HOOKS_REFUSED_TARGETS")
