@@ -68,6 +68,18 @@ def test_a_container_has_the_settings_of_its_service(service, keys):
         assert migrated[f"INGOT_{service.upper()}_DATABASE_URL"] == settings.database_url
 
 
+def test_hooks_are_told_every_port_of_ingot_that_their_settings_do_not_name(keys):
+    """Metrics are not among them: in a container they are for its own loopback alone."""
+    targets = {
+        f"{service}:{importlib.import_module(f'ingot_{service}.settings').Settings().port}"
+        for service in SERVICES
+        if service not in ("hooks", *CALLS["hooks"])
+    }
+    settings = environment(composed()["hooks"], keys)
+    assert {*settings["INGOT_HOOKS_REFUSED_TARGETS"].split(",")} == targets
+    assert not any("INGOT_METRICS_HOST" in environment(service, keys) for service in composed().values())
+
+
 def test_containers_are_bounded_and_only_the_gateway_is_outside():
     for name, service in composed().items():
         assert service["mem_limit"], name

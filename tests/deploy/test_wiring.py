@@ -12,7 +12,7 @@ from ingot_chassis.http.server import METRICS_DISTANCE
 from ingot_chassis.settings import ServiceSettings, load, variables
 from ingot_contracts.topology import CALLS, CONSUMES, SERVICES
 
-from .manifests import ROOT, Object, containers, named, rendered
+from .manifests import ROOT, Object, containers, named, rendered, written
 
 INSTALLED = ("dev", "production")
 WITH_DATABASE = [s for s in SERVICES if s not in ("web", "gateway")]
@@ -147,6 +147,21 @@ def test_a_service_finds_the_services_it_calls(service, overlay):
             url = urlsplit(values[f"INGOT_{service.upper()}_{called.upper()}_URL"])
             port, _metrics = named(manifests, "Service", called)["spec"]["ports"]
             assert (url.hostname, url.port) == (called, port["port"]), name
+
+
+def test_hooks_are_told_every_port_of_ingot_that_their_settings_do_not_name():
+    """But for the Services of single shards, whose number is the operator's; the network policies hold for these."""
+    file = ROOT / "deploy" / "k8s" / "base" / "hooks" / "settings.env"
+    settings = dict(line.split("=", 1) for line in file.read_text().splitlines())
+    known = {urlsplit(settings[f"INGOT_HOOKS_{called.upper()}_URL"]).netloc for called in CALLS["hooks"]}
+    targets = {
+        f"{one['metadata']['name']}:{port['port']}"
+        for one in written()
+        if one["kind"] == "Service" and "app.kubernetes.io/component" in one["metadata"].get("labels", ())
+        for port in one["spec"]["ports"]
+        if "ingot-shard" not in one["spec"]["selector"]
+    }
+    assert {*settings["INGOT_HOOKS_REFUSED_TARGETS"].split(",")} == targets - known
 
 
 @pytest.mark.parametrize("overlay", INSTALLED)
