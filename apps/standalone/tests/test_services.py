@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 
+from ingot_chassis.testing.processes import free_port
+
 from .ingot_command import RunningIngot
 
 PATIENCE = 60.0
@@ -72,8 +74,10 @@ def test_webhooks_do_not_reach_this_machine_unless_the_operator_names_it(running
 
 def test_webhooks_reach_the_port_that_is_named_and_never_ingot(start):
     with endpoint() as url:
+        ssh_port = free_port()
         running = start(
-            INGOT_HOOKS_ALLOWED_TARGETS=f"127.0.0.1:{urlsplit(url).port},127.0.0.0/8,localhost"
+            *("--ssh-port", str(ssh_port)),
+            INGOT_HOOKS_ALLOWED_TARGETS=f"127.0.0.1:{urlsplit(url).port},127.0.0.0/8,localhost",
         ).wait_ready()
         nats = msgspec.json.decode((running.folder / "nats" / "running.json").read_bytes())["url"]
         client = client_of(running)
@@ -83,3 +87,5 @@ def test_webhooks_reach_the_port_that_is_named_and_never_ingot(start):
                 delivery = first_delivery(client, f"http://{host}:{urlsplit(own).port}/api/v1/version")
                 assert delivery["status_code"] == 0, host
                 assert "one of Ingot's own" in delivery["error"], host
+        delivery = first_delivery(client, f"http://127.0.0.1:{ssh_port}/")
+        assert (delivery["status_code"], "one of Ingot's own" in delivery["error"]) == (0, True)
