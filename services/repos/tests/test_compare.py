@@ -54,6 +54,14 @@ async def test_the_changes_as_text(ann, app):
     assert (await ann.get(f"{C}/light...master?output=x")).status_code == 422
 
 
+async def test_the_changes_of_some_files_as_text(ann, app):
+    for path in (f"{C}/light...master?output=diff", f"/repos/ann/app/git/commits/{app['third']}.diff?"):
+        heads = [line for line in (await ann.get(path)).text.split("\n") if line.startswith("diff --git")]
+        pages = [await ann.get(f"{path}&page={number}&limit=1") for number in range(1, len(heads) + 2)]
+        assert [page.text.split("\n")[0] for page in pages] == [*heads, ""]
+        assert {page.headers["x-total-count"] for page in pages} == {str(len(heads))}
+
+
 async def test_what_cannot_be_compared(ann, app):
     for text in ("none...master", "master...none", "master...", "none", "master...bob:x", "master...ann/other:x",
                  "--all...master", "master...--all", "a%00...b", f"{'0' * 40}...master", "x" * 3000,

@@ -41,6 +41,8 @@ def test_no_hostile_value_becomes_an_operand(value):
 def test_operands_come_after_end_of_options(tmp_path):
     argv = GitArgs("diff", ("--patch",), ("a", "b")).argv(tmp_path)
     assert argv == ["git", f"--git-dir={tmp_path}", "diff", "--patch", "--end-of-options", "a", "b"]
+    argv = GitArgs("diff", (), ("a",), ("-x", "b\n")).argv(None)
+    assert argv == ["git", "--literal-pathspecs", "diff", "--end-of-options", "a", "--", "-x", "b\n"]
     assert GitArgs("blame", (), ("a", "./b")).argv(None) == ["git", "blame", "a", "--", "./b"]
 
 

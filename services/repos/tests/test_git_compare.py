@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ingot_repos.git.compare import changed_files, compare, diff_text, history, patch_text
+from ingot_repos.git.compare import changed_files, compare, diff_of_files, diff_text, history, patch_text
 from ingot_repos.git.errors import InvalidName, ObjectNotFound, OutputTooLarge
 from ingot_repos.git.merge import merge_base
 from ingot_repos.git.storage import Storage
@@ -95,6 +95,21 @@ async def test_diff_and_patch_apply(repo, diverged, tmp_path):
         await diff_text(path, base, topic, max_bytes=100)
     with pytest.raises(InvalidName):
         await diff_text(path, "--output=x", topic)
+
+
+async def test_a_part_of_a_diff_has_the_changes_of_some_files(repo):
+    one = commit(repo, {"-x": b"1\n", "a*": b"1\n", "ab": b"1\n", "new\nline": b"1\n", "old": LINES})
+    two = commit(
+        repo,
+        {"-x": b"2\n", "a*": b"2\n", "ab": b"2\n", "new\nline": b"2\n", "renamed": LINES + b"1\n"},
+        [one],
+    )
+    path = Path(repo.path)
+    whole = await diff_text(path, one, two)
+    parts = [await diff_of_files(path, one, two, offset=number, limit=1) for number in range(6)]
+    assert b"".join(text for text, _ in parts) == whole
+    assert [(text.count(b"diff --git"), total) for text, total in parts] == [*[(1, 5)] * 5, (0, 5)]
+    assert (await diff_of_files(path, "", one, offset=0, limit=9))[1] == 5
 
 
 def apply(path, work, commit, text):

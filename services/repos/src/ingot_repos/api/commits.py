@@ -10,6 +10,7 @@ from litestar.params import QueryParameter
 
 from ingot_chassis.errors import Conflict, Invalid, NotFound, TooLarge
 from ingot_chassis.http.openapi import TextForms
+from ingot_chassis.http.paging import Page
 from ingot_repos.api.code_views import (
     CodePresenter,
     FullCommit,
@@ -149,7 +150,10 @@ async def get_commit(
     files: str = "",
     verification: str = "",
 ) -> Response[Any]:
-    """One commit; with `.diff` or `.patch` behind its id its changes as text."""
+    """One commit; with `.diff` or `.patch` behind its id its changes as text, of a diff with `page` those of some files.
+
+    `X-Total-Count` then counts the files that differ.
+    """
     name = request.rest_of_path(7)
     form = next((suffix for suffix in (".diff", ".patch") if name.endswith(suffix)), "")
     try:
@@ -158,11 +162,34 @@ async def get_commit(
         )
     except (RefNotFound, ObjectNotFound, RepositoryNotFound):
         raise NotFound from None
+    if form == ".diff" and "page" in request.query_params:
+        before = info.parents[0] if info.parents else ""
+        return await page_of_diff(request, before, info.oid, request.page())
     if form:
         return Response(await _text(request, info, form), media_type="text/plain")
     signatures = {info.oid: signature} if signature is not None else {}
     parts = CommitParts.of(stat, files, verification)
     return Response((await full_commits(request, [info], signatures, parts))[0])
+
+
+async def page_of_diff(request: RepositoryRequest, before: str, after: str, page: Page) -> Response[bytes]:
+    """The changes of one page of the files that differ between two commits. Raises NotFound, TooLarge."""
+    cache, key = request.components.reads.diffs, (before, after, page.offset, page.limit)
+    remembered = cache.get(key)
+    if remembered is None:
+        request.acquire_slot()
+        path = request.storage.path(request.resource.id)
+        try:
+            remembered = await compare.diff_of_files(
+                path, before, after, offset=page.offset, limit=page.limit
+            )
+        except GitFailed:
+            raise NotFound from None
+        except (OutputTooLarge, GitTimedOut) as error:
+            raise TooLarge("the text is too large") from error
+        cache.put(key, remembered, size=len(remembered[0]) + 500)
+    text, total = remembered
+    return Response(text, media_type="text/plain", headers=request.page_headers(page, total))
 
 
 async def _text(request: RepositoryRequest, info: CommitInfo, form: str) -> bytes:

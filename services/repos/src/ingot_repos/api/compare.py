@@ -10,7 +10,7 @@ from litestar.openapi import ResponseSpec
 from ingot_chassis.errors import Invalid, NotFound, TooLarge, Unavailable
 from ingot_chassis.http.paging import Page
 from ingot_repos.api.code_views import FullCommit
-from ingot_repos.api.commits import CommitParts, full_commits
+from ingot_repos.api.commits import CommitParts, full_commits, page_of_diff
 from ingot_repos.api.policies import in_repository, require_on_disk, resolve, resolve_by_id
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core.excerpts import clip_for_list
@@ -57,7 +57,8 @@ async def compare_refs_of(
 ) -> Response[Any]:
     """`<base>...<head>` since they parted, or `<base>..<head>`; a head of a fork is `<owner>:<branch>`.
 
-    Each is a branch, a tag or a commit. `output` asks for the changes as `diff` or `patch`.
+    Each is a branch, a tag or a commit. `output` asks for the changes as `diff` or `patch`; with
+    `page` a diff has the changes of some files, and `X-Total-Count` counts all that differ.
     """
     if output not in ("", "diff", "patch"):
         raise Invalid.field("output", "unknown", "is diff or patch")
@@ -66,11 +67,14 @@ async def compare_refs_of(
     page = request.page() if is_paged else Page(1, MOST_COMMITS)
     request.acquire_slot()
     try:
-        compared = await _compare(request, base, head, page)
+        compared = await _compare(request, base, head, Page(1, 1) if output else page)
     except (RefNotFound, ObjectNotFound, RepositoryNotFound, InvalidName):
         raise NotFound from None
     except (GitFailed, GitTimedOut) as error:
         raise Unavailable("the comparison could not be made") from error
+    if output == "diff" and "page" in request.query_params:
+        before = compared.base if is_direct else compared.merge_base
+        return await page_of_diff(request, before, compared.head, page)
     if output:
         return Response(await _text(request, compared, output, is_direct=is_direct), media_type="text/plain")
     infos = [clip_for_list(info) for info in compared.commits]

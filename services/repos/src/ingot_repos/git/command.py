@@ -76,14 +76,16 @@ class GitArgs:
         verb: the subcommand.
         options: constants of this package; a value inside one is joined with `=`.
         operands: full ref names, object ids, absolute paths.
+        paths: in the trees that the operands name, as they are; to which git keeps.
 
     Raises:
-        InvalidName: an operand begins with `-`, is empty, or holds NUL or a line break.
+        InvalidName: an operand begins with `-`, is empty, or holds NUL or a line break; a path is empty or holds NUL.
     """
 
     verb: Verb
     options: tuple[str, ...] = ()
     operands: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for option in self.options:
@@ -92,6 +94,9 @@ class GitArgs:
         for operand in self.operands:
             if not operand or operand.startswith("-") or _FORBIDDEN.search(operand):
                 raise InvalidName(f"not an operand: {operand!r}")
+        for path in self.paths:
+            if not path or "\0" in path:
+                raise InvalidName(f"not a path: {path!r}")
 
     def argv(self, git_dir: Path | None) -> list[str]:
         location = [] if git_dir is None else [f"--git-dir={git_dir}"]
@@ -100,6 +105,8 @@ class GitArgs:
         operands = ["--end-of-options", *self.operands] if has_options else list(self.operands)
         if self.verb == "blame":  # it does not know --end-of-options
             operands = [self.operands[0], "--", *self.operands[1:]]
+        if self.paths:
+            location, operands = [*location, "--literal-pathspecs"], [*operands, "--", *self.paths]
         return ["git", *location, *self.verb.split(), *self.options, *operands]
 
 

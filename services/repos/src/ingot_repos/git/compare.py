@@ -3,7 +3,9 @@
 Texts and file statistics come from git and not from libgit2, which would hold the interpreter lock for their time.
 """
 
+import os
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -137,6 +139,42 @@ async def diff_text(
     with_binary = ("--binary",) if binary else ()
     args = GitArgs("diff", (*_PLAIN, "--patch", *with_binary, "--abbrev=7", "-M"), (before, after))
     return await git_async(args, git_dir=path, max_output=max_bytes, time_limit=time_limit)
+
+
+async def diff_of_files(
+    path: Path,
+    before: str,
+    after: str,
+    *,
+    offset: int,
+    limit: int,
+    max_bytes: int = 32 * MIB,
+    time_limit: float = 30.0,
+) -> tuple[bytes, int]:
+    """The part of `diff_text` about some of the files that differ, in the order of git; and how many differ.
+
+    Of binary files it says only that they differ. Arguments and errors are those of `diff_text`.
+    """
+    before = before or _EMPTY_TREE
+    _require_ids(before, after)
+    run = partial(git_async, git_dir=path, max_output=max_bytes, time_limit=time_limit)
+    files = _paths(
+        await run(GitArgs("diff-tree", ("-r", "-z", "--raw", "-M", "--abbrev=7", *_PLAIN), (before, after)))
+    )
+    part = tuple(os.fsdecode(name) for names in files[offset : offset + limit] for name in names)
+    if not part:
+        return b"", len(files)
+    args = GitArgs("diff", (*_PLAIN, "--patch", "--abbrev=7", "-M"), (before, after), part)
+    return await run(args), len(files)
+
+
+def _paths(output: bytes) -> list[list[bytes]]:
+    """The path of each file in what `--raw -z` writes; of a file with another name before, both."""
+    fields = iter(output.split(b"\0")[:-1])
+    return [
+        list(islice(fields, 2 if record.rpartition(b" ")[2].startswith((b"R", b"C")) else 1))
+        for record in fields
+    ]
 
 
 async def patch_text(
