@@ -1,5 +1,6 @@
 """What happened in a repository: commits, one commit, branches, tags, what two of them differ in."""
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -12,6 +13,8 @@ from ingot_web.api.request import Form, WebRequest
 from ingot_web.core import diffs
 
 COMMITS = 30
+FILES = 20
+"""Changed files on one page."""
 FEEDS = ("atom", "rss")
 """Endings of a feed, which is Atom: each reader of RSS reads that."""
 LISTED = {"stat": False, "files": False, "verification": False}
@@ -86,9 +89,9 @@ async def commit(request: WebRequest, sha: str) -> Response[Any]:
     if sha.endswith((".diff", ".patch")):
         (text,) = await frame.load(frame.forge.text("repos", frame.api("git", "commits", sha)))
         return Response(text, media_type="text/plain", headers={"X-Content-Type-Options": "nosniff"})
-    shown, text, checks = await frame.load(
+    shown, (changes, pages), checks = await frame.load(
         frame.forge.get("repos", frame.api("git", "commits", sha), files=False),
-        diff_text(frame, frame.api("git", "commits", f"{sha}.diff")),
+        _files_page(frame, frame.api("git", "commits", f"{sha}.diff")),
         frame.forge.get_if_there("repos", frame.api("commits", sha, "status")),
     )
     return frame.render(
@@ -96,9 +99,24 @@ async def commit(request: WebRequest, sha: str) -> Response[Any]:
         tab="code",
         title=shown["commit"]["message"].split("\n", 1)[0],
         commit=shown,
-        changes=diffs.parse(text) if text is not None else None,
+        changes=changes,
+        pages=pages,
         checks=checks,
     )
+
+
+async def _files_page(
+    frame: RepositoryFrame, path: str, **parameters: str
+) -> tuple[diffs.Diff | None, Mapping[str, Any]]:
+    """The changes of one page of the files, and what links to the others need; None if they are too large to be made."""
+    request = frame.request
+    try:
+        answer = await frame.forge.answer("repos", path, page=request.number, limit=FILES, **parameters)
+    except TooLarge:
+        return None, request.pages_of(0, FILES)
+    changes = diffs.parse(answer.body.decode("utf-8", "replace"))
+    total = int(answer.headers.get("x-total-count", len(changes.files)))
+    return changes, request.pages_of(total, FILES)
 
 
 async def diff_text(
@@ -182,6 +200,7 @@ async def choose_comparison(request: WebRequest) -> Response[Any]:
         head_name=head,
         compared=None,
         changes=None,
+        pages=request.pages_of(0),
         problem="",
         form=Form(),
     )
@@ -201,9 +220,9 @@ async def comparison_page(
     base, separator, head = basehead.partition("..." if "..." in basehead else "..")
     if not separator:
         base, head = "", basehead
-    compared, text, listing = await frame.load(
-        frame.forge.get("repos", frame.api("compare", basehead), **LISTED),
-        diff_text(frame, frame.api("compare", basehead), output="diff"),
+    compared, (changes, pages), listing = await frame.load(
+        frame.forge.get("repos", frame.api("compare", basehead), limit=COMMITS, **LISTED),
+        _files_page(frame, frame.api("compare", basehead), output="diff"),
         frame.forge.listing("repos", frame.api("branches"), limit=50),
     )
     base = base or frame.repository["default_branch"]
@@ -216,7 +235,8 @@ async def comparison_page(
         base_name=base,
         head_name=head,
         compared=compared,
-        changes=diffs.parse(text) if text is not None else None,
+        changes=changes,
+        pages=pages,
         problem=problem.message if problem else "",
         form=form or Form(),
     )
