@@ -100,7 +100,8 @@ def _names(text: str, default_branch: str) -> tuple[str, str, bool]:
 async def _compare(request: RepositoryRequest, base: str, head: str, page: Page) -> RefComparison:
     repository = request.resource
     owner, separator, branch = head.partition(":")
-    compared = partial(compare_refs, base=base, offset=page.offset, limit=page.limit)
+    cache = request.components.reads.comparisons
+    compared = partial(compare_refs, base=base, offset=page.offset, limit=page.limit, cache=cache)
     if separator:
         other = await _related(request, owner)
         head = branch

@@ -8,6 +8,7 @@ from ingot_repos.git.commits import CommitInfo
 from ingot_repos.git.compare import history
 from ingot_repos.git.merge import merge_base
 from ingot_repos.git.named_refs import named_ref
+from ingot_repos.git.read_cache import SharedCache
 from ingot_repos.git.signatures import CommitSignature, commit_signatures
 
 
@@ -24,9 +25,16 @@ class RefComparison:
 
 
 def compare_refs(
-    repo: pygit2.Repository, head: str, *, base: str, offset: int, limit: int, head_is_commit: bool = False
+    repo: pygit2.Repository,
+    head: str,
+    *,
+    base: str,
+    offset: int,
+    limit: int,
+    cache: SharedCache[RefComparison],
+    head_is_commit: bool = False,
 ) -> RefComparison:
-    """Compare a ref with ``base``, each a branch, a tag or a commit.
+    """Compare a ref with ``base``, each a branch, a tag or a commit. ``cache`` remembers it by their commits.
 
     ``head_is_commit``: it is the full id of a commit that was fetched for this, so no ref of this repository need
     lead to it.
@@ -36,8 +44,12 @@ def compare_refs(
     """
     base_commit = named_ref(repo, base).commit
     head_commit = head if head_is_commit else named_ref(repo, head).commit
+    key = (base_commit, head_commit, offset, limit)
+    remembered = cache.get(key)
+    if remembered is not None:
+        return remembered
     commits, total = history(repo, base_commit, head_commit, offset=offset, limit=limit)
-    return RefComparison(
+    compared = RefComparison(
         base=base_commit,
         head=head_commit,
         merge_base=merge_base(repo, base_commit, head_commit) or "",
@@ -45,3 +57,5 @@ def compare_refs(
         signatures=commit_signatures(repo, [info.oid for info in commits]),
         total=total,
     )
+    cache.put(key, compared, size=1 + sum(1 + len(info.message) // 1000 for info in commits))
+    return compared

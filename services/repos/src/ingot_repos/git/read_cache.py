@@ -47,6 +47,7 @@ class ReadCache:
         self.blob_sizes: SharedCache[dict[str, int]] = SharedCache()
         self.tag_times: SharedCache[int] = SharedCache()
         self.blames: SharedCache[Any] = SharedCache(50_000)
+        self.comparisons: SharedCache[Any] = SharedCache(20_000)
         self.diffs: SharedCache[tuple[bytes, int]] = SharedCache(16_000_000)  # bytes
         self.languages: SharedCache[dict[str, int]] = SharedCache(10_000)
         self.verdicts: SharedCache[bool] = SharedCache(20_000)
