@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ingot_chassis.http.answers import SHORT_BODY, AnswerCycle
-from ingot_chassis.http.zero_copy import EXTENSION
+from ingot_chassis.zero_copy import EXTENSION
 
 START = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"6")]}
 STREAM = {"type": "http.response.start", "status": 200, "headers": []}

@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from ingot_chassis.http.zero_copy import Pipe
 from ingot_chassis.peers.chunked_body import LONGEST_LINE, ChunkedBody
+from ingot_chassis.zero_copy import Pipe
 
 WIRE = b"5\r\nhello\r\n1;name=value\r\n,\r\nE\r\n wide and large\r\n0\r\n\r\n".replace(b"E\r\n", b"f\r\n")
 BODY = b"hello, wide and large"

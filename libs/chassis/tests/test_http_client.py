@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ingot_chassis.http.zero_copy import Pipe
 from ingot_chassis.peers import connection, http_client
 from ingot_chassis.peers.http_client import NotConnected, Origin
 from ingot_chassis.testing.processes import free_port
+from ingot_chassis.zero_copy import Pipe
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 

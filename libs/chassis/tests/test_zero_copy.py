@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from ingot_chassis.http.zero_copy import Pipe, receive_into_pipe, send_file, send_from_pipe
+from ingot_chassis.zero_copy import Pipe, receive_into_pipe, send_file, send_from_pipe
 
 CONTENT = os.urandom(3_000_000)
 

@@ -8,9 +8,9 @@ from litestar.types import HTTPScope, Message, Receive, Send
 
 from ingot_chassis.errors import ApiError, NotFound, TooLarge
 from ingot_chassis.http.error_responses import NO_OPERATION
-from ingot_chassis.http.zero_copy import EXTENSION
 from ingot_chassis.security.principal import PRINCIPAL_HEADER
 from ingot_chassis.telemetry import are_spans_recorded, client_span, request_id, trace_context
+from ingot_chassis.zero_copy import EXTENSION
 from ingot_contracts.rate_limits import RATE_LIMITS_HEADER, RateLimits
 from ingot_gateway.auth import ANONYMOUS, Authenticator, Caller
 from ingot_gateway.client_address import TrustedProxies

@@ -8,10 +8,10 @@ from litestar import Litestar
 from litestar.types import Receive, Scope, Send
 
 from ingot_chassis.errors import BadGateway
-from ingot_chassis.http.zero_copy import EXTENSION, Pipe
 from ingot_chassis.peers.asgi import AsgiApp, http_scope
 from ingot_chassis.peers.chunked_body import ChunkedBody
 from ingot_chassis.peers.http_client import NotConnected, Origin, target
+from ingot_chassis.zero_copy import EXTENSION, Pipe
 from ingot_gateway.exchange import ClientDisconnected, ProxiedExchange
 from ingot_gateway.headers import Headers
 

@@ -14,7 +14,7 @@ import structlog
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 from ingot_chassis.errors import UNEXPECTED
-from ingot_chassis.http.zero_copy import EXTENSION, send_file, send_from_pipe
+from ingot_chassis.zero_copy import EXTENSION, send_file, send_from_pipe
 
 log = structlog.get_logger()
 

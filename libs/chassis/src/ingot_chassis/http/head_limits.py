@@ -17,7 +17,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from ingot_chassis.errors import ErrorObject
 from ingot_chassis.http.answers import AnswerCycle
-from ingot_chassis.http.zero_copy import EXTENSION
+from ingot_chassis.zero_copy import EXTENSION
 
 log = structlog.get_logger()
 

@@ -4,7 +4,7 @@ import os
 import re
 import socket
 
-from ingot_chassis.http.zero_copy import PIPE_BYTES, receive_into_pipe, wait_readable
+from ingot_chassis.zero_copy import PIPE_BYTES, receive_into_pipe, wait_readable
 
 LONGEST_LINE = 100
 """Bytes of the size of a chunk with what may surround it; the services here write less than ten."""

@@ -8,7 +8,7 @@ import msgspec
 from litestar import Response
 from litestar.types import Receive, Scope, Send
 
-from ingot_chassis.http.zero_copy import EXTENSION
+from ingot_chassis.zero_copy import EXTENSION
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.git.errors import GitError
 from ingot_repos.git.spools import FilePart, Part

@@ -6,6 +6,8 @@ full pipe stops git. Memory does not grow with the size of a stream.
 """
 
 import asyncio
+import contextlib
+import fcntl
 import os
 import signal
 import subprocess
@@ -14,7 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from ingot_chassis.http.zero_copy import enlarge, wait_readable, wait_writable
 from ingot_repos.git.command import (
     SPAWN_THREADS,
     GitArgs,
@@ -188,11 +189,14 @@ async def _collect(pipe: IO[bytes], stderr: bytearray, watch: Callable[[bytes], 
 
 def _prepare(pipe: IO[bytes], size: int = _CHUNK) -> None:
     os.set_blocking(pipe.fileno(), False)
-    enlarge(pipe.fileno(), size)
+    # A larger pipe means fewer wake-ups for packs. If the user's limit is reached, its size does not change.
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, size)
 
 
 async def _read(pipe: IO[bytes], *, pause: float = 0.0) -> bytes:
     """The next bytes of a non-blocking pipe, after `pause` seconds; empty at its end."""
+    loop = asyncio.get_running_loop()
     descriptor = pipe.fileno()
     while True:
         if pause:
@@ -200,15 +204,26 @@ async def _read(pipe: IO[bytes], *, pause: float = 0.0) -> bytes:
         try:
             return os.read(descriptor, _OUTPUT)
         except BlockingIOError:
-            await wait_readable(descriptor)
+            ready = asyncio.Event()
+            loop.add_reader(descriptor, ready.set)
+            try:
+                await ready.wait()
+            finally:
+                loop.remove_reader(descriptor)
 
 
 async def _write(pipe: IO[bytes], chunk: bytes) -> None:
     """Write a whole chunk into a non-blocking pipe."""
+    loop = asyncio.get_running_loop()
     descriptor = pipe.fileno()
     unsent = memoryview(chunk)
     while unsent:
         try:
             unsent = unsent[os.write(descriptor, unsent) :]
         except BlockingIOError:
-            await wait_writable(descriptor)
+            ready = asyncio.Event()
+            loop.add_writer(descriptor, ready.set)
+            try:
+                await ready.wait()
+            finally:
+                loop.remove_writer(descriptor)
