@@ -71,7 +71,7 @@ KEEPING_THE_WORLD = (
 
 
 LEAST = {"writes": 8_800, "reads": 8_700, "nothing": 830, "a user": 830, "nobody": 830, "cluster": 330}
-"""Inputs of each kind; there were some 3 % more when this was written."""
+"""Inputs of each kind in the gate; there were some 3 % more when this was written."""
 
 
 @pytest.fixture(scope="module", params=["standalone", "cluster"] if EXAMPLES else ["standalone"])
@@ -216,7 +216,7 @@ def _fuzz(
     someone: tuple[str, str] | None = ADMINISTRATOR,
     examples: str,
 ) -> None:
-    """At least so many inputs as ``LEAST`` says of ``what``, with a fixed seed.
+    """In the gate at least so many inputs as ``LEAST`` says of ``what``, with a fixed seed.
 
     As someone with the password: routes of tokens take nothing less.
     """
@@ -242,4 +242,4 @@ def _fuzz(
     generated = sum(map(int, re.findall(r"(\d+) generated", done.stdout)))
     print(f"{what}: {generated} inputs in {time.monotonic() - start:.0f} s")
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr
-    assert generated >= LEAST[what]
+    assert EXAMPLES or generated >= LEAST[what]
