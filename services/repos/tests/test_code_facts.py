@@ -5,8 +5,9 @@ import pytest
 from sqlalchemy import update
 
 from ingot_repos.core.templates import LICENSES
-from ingot_repos.git.languages import language_of
+from ingot_repos.git.languages import MOST_BYTES, language_of, languages_of
 from ingot_repos.git.licenses import license_of, licenses_column
+from ingot_repos.git.read_cache import SharedCache
 from ingot_repos.store.tables import repository
 
 from .code_world import opened, repository_with_history
@@ -23,10 +24,32 @@ async def test_languages_are_counted_in_bytes_the_largest_first(world, ann):
     assert (await ann.get("/repos/ann/app/languages")).json() == {"Shell": 10, "Python": 9}
     repo = opened(world, app["id"])
     files = {"a.go": b"x" * 50, "web/app.tsx": b"x" * 70, "vendor/b.go": b"x" * 999, "c.min.js": b"x" * 999,
-             "README.md": b"x" * 999, "data.json": b"x" * 999, "Dockerfile": b"x" * 5, "empty.rs": b""}  # fmt: skip
+             "web/node_modules/a.js": b"x" * 999, "README.md": b"x" * 999, "data.json": b"x" * 999, "Dockerfile": b"x" * 5, "empty.rs": b""}  # fmt: skip
     repo.references.create("refs/heads/master", commit(repo, files), force=True)
     shown = (await ann.get("/repos/ann/app/languages")).json()
     assert list(shown.items()) == [("TypeScript", 70), ("Go", 50), ("Dockerfile", 5)]
+    changed = {name: content for name, content in files.items() if name != "a.go"} | {"web/b/c.go": b"x" * 80}
+    repo.references.create("refs/heads/master", commit(repo, changed), force=True)
+    shown = (await ann.get("/repos/ann/app/languages")).json()
+    assert list(shown.items()) == [("Go", 80), ("TypeScript", 70), ("Dockerfile", 5)]
+
+
+def test_the_same_folder_in_many_places_counts_in_each_up_to_a_bound(database_backend, tmp_path):
+    repo = pygit2.init_repository(tmp_path, bare=True)
+    tree = repo.TreeBuilder()
+    tree.insert("a.py", repo.create_blob(b"x" * 7), 0o100644)
+    oid = tree.write()
+    for depth in range(100):
+        tree = repo.TreeBuilder()
+        for number in range(10):
+            tree.insert(f"d{number}", oid, 0o040000)
+        oid = tree.write()
+        if depth in (1, 99):
+            person = pygit2.Signature("a", "a@example.org")
+            repo.create_commit("refs/heads/main", person, person, "x", oid, [])
+            expected = 700 if depth == 1 else MOST_BYTES
+            assert languages_of(repo, "main", SharedCache()) == {"Python": expected}
+            repo.references.delete("refs/heads/main")
 
 
 async def test_a_repository_without_code_has_neither(world, ann, bob):
@@ -56,7 +79,7 @@ def test_names_of_files_and_their_languages(database_backend):
     for path, language in [
         ("a.py", "Python"), ("A.PY", "Python"), ("x/y.h", "C"), ("y.cpp", "C++"), ("Makefile", "Makefile"),
         ("a.d.ts", "TypeScript"), ("noext", ""), (".py", "Python"), ("a.txt", ""), ("b.blade.php", "Blade"),
-        ("node_modules/a.js", ""), ("a.pb.go", ""), ("", ""), ("a.", ""), ("x.svg", ""),
+        ("a.pb.go", ""), ("", ""), ("a.", ""), ("x.svg", ""),
     ]:  # fmt: skip
         assert language_of(path) == language, path
 

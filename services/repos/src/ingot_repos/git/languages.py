@@ -5,6 +5,7 @@ other projects wrote or a machine made.
 """
 
 import json
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -14,11 +15,13 @@ from ingot_repos.git.commits import find_commit
 from ingot_repos.git.errors import ObjectNotFound, RefNotFound
 from ingot_repos.git.named_refs import named_ref
 from ingot_repos.git.read_cache import SharedCache
-from ingot_repos.git.trees import Entry, blob_sizes, list_tree
+from ingot_repos.git.trees import DEEPEST, blob_sizes, list_tree
 
 MOST_ENTRIES = 100_000
 MOST_FILES = 20_000
 """Files whose size is read; of a larger repository the first ones speak for all."""
+MOST_BYTES = 2**53 - 1
+"""What each client can read. One tree may stand in many folders, so a small repository may have more than any disk."""
 _FOREIGN = frozenset(
     (
         "node_modules",
@@ -38,11 +41,7 @@ def languages_of(repo: pygit2.Repository, branch: str, cache_: SharedCache[dict[
     """Language to bytes, the largest first, at the newest commit of a branch. Raises RefNotFound."""
     commit = named_ref(repo, branch).commit
     tree = str(find_commit(repo, commit).tree_id)
-    languages = cache_.get(tree)
-    if languages is None:
-        languages = _count(repo, tree)
-        cache_.put(tree, languages)
-    return languages
+    return _Count(repo, cache_).of(tree)
 
 
 def main_language(repo: pygit2.Repository, branch: str) -> str:
@@ -51,13 +50,12 @@ def main_language(repo: pygit2.Repository, branch: str) -> str:
         tree = str(find_commit(repo, named_ref(repo, branch).commit).tree_id)
     except (RefNotFound, ObjectNotFound):
         return ""
-    return next(iter(_count(repo, tree)), "")
+    return next(iter(_Count(repo, SharedCache()).of(tree)), "")
 
 
-def language_of(path: str) -> str:
+def language_of(name: str) -> str:
     """The language of a file by its name; empty if it has none that counts."""
-    *folders, name = path.split("/")
-    if not _FOREIGN.isdisjoint(folder.lower() for folder in folders) or name.lower().endswith(_GENERATED):
+    if name.lower().endswith(_GENERATED):
         return ""
     extensions, names = _table()
     if name in names:
@@ -67,18 +65,44 @@ def language_of(path: str) -> str:
     return next((extensions[candidate] for candidate in candidates if candidate in extensions), "")
 
 
-def _count(repo: pygit2.Repository, tree: str) -> dict[str, int]:
-    files: list[tuple[str, Entry]] = []
-    for entry in list_tree(repo, tree, recursive=True, most=MOST_ENTRIES).entries:
-        if entry.kind == "file" and (language := language_of(entry.path)):
-            files.append((language, entry))
-        if len(files) >= MOST_FILES:
-            break
-    sizes = blob_sizes(repo, (entry for _, entry in files))
-    totals: dict[str, int] = {}
-    for language, entry in files:
-        totals[language] = totals.get(language, 0) + sizes[entry.oid]
-    return dict(sorted(((name, size) for name, size in totals.items() if size), key=lambda pair: -pair[1]))
+class _Count:
+    """One count of a tree. What a folder has is remembered by its tree, so after a push only those that changed are read."""
+
+    def __init__(self, repo: pygit2.Repository, cache_: SharedCache[dict[str, int]]) -> None:
+        self._repo, self._cache = repo, cache_
+        self._entries_left, self._files_left = MOST_ENTRIES, MOST_FILES
+        self._is_complete = True
+
+    def of(self, tree: str, depth: int = 0) -> dict[str, int]:
+        """Language to bytes, the largest first."""
+        remembered = self._cache.get(tree)
+        if remembered is not None:
+            return remembered
+        was_complete, self._is_complete = self._is_complete, depth < DEEPEST
+        totals: Counter[str] = Counter()
+        listed = list_tree(
+            self._repo, tree, recursive=False, most=self._entries_left if depth < DEEPEST else 0
+        )
+        self._entries_left -= len(listed.entries)
+        files = [
+            (language, entry)
+            for entry in listed.entries
+            if entry.kind == "file" and (language := language_of(entry.name))
+        ]
+        counted = files[: self._files_left]
+        self._files_left -= len(counted)
+        self._is_complete &= listed.complete and len(counted) == len(files)
+        sizes = blob_sizes(self._repo, (entry for _, entry in counted))
+        for language, entry in counted:
+            totals[language] += sizes[entry.oid]
+        for entry in listed.entries:
+            if entry.kind == "dir" and entry.name.lower() not in _FOREIGN:
+                totals.update(self.of(entry.oid, depth + 1))
+        languages = {name: min(size, MOST_BYTES) for name, size in totals.most_common() if size}
+        if self._is_complete or not depth:
+            self._cache.put(tree, languages, size=1 + len(languages))
+        self._is_complete &= was_complete
+        return languages
 
 
 @cache

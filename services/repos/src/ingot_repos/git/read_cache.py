@@ -49,6 +49,6 @@ class ReadCache:
         self.blames: SharedCache[Any] = SharedCache(50_000)
         self.comparisons: SharedCache[Any] = SharedCache(20_000)
         self.diffs: SharedCache[tuple[bytes, int]] = SharedCache(16_000_000)  # bytes
-        self.languages: SharedCache[dict[str, int]] = SharedCache(10_000)
+        self.languages: SharedCache[dict[str, int]] = SharedCache()
         self.verdicts: SharedCache[bool] = SharedCache(20_000)
         self.tree_objects: SharedCache[frozenset[bytes]] = SharedCache(2 * ENTRIES + 4)
