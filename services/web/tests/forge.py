@@ -70,6 +70,8 @@ class FakeForge:
         """Paths of all GET, in order."""
         self.content_types: dict[str, str] = {}
         """Of answers that are no JSON, by path."""
+        self.totals: dict[str, int] = {}
+        """How many there are of what is no list here, by path."""
         self.queries: dict[str, str] = {}
         """The query of the last GET of each path."""
         self.targets: list[str] = []
@@ -135,7 +137,7 @@ class FakeForge:
         else:
             answer = self.answers.get(f"{call.method} {path}", self.changed)
         if not isinstance(answer, list):
-            return 200, answer, 0
+            return 200, answer, self.totals.get(path, 0)
         limit = int(parameter_of(call, "limit") or 50)
         start = (int(parameter_of(call, "page") or 1) - 1) * limit
         return 200, answer[start : start + limit], len(answer)

@@ -3,12 +3,15 @@
 import pytest
 
 from .forge import ANN_USER, HOME, MOMENT
+from .test_diffs import CHANGED
 from .world import ANN
 
 DROPPED = {
     "sha": "1" * 40, "html_url": "", "author": ANN_USER, "parents": [{"sha": "2" * 40}],
     "commit": {"message": "drop it", "author": {"name": "Ann"}, "committer": {"date": MOMENT}},
 }  # fmt: skip
+
+COMPARED = {"commits": [DROPPED], "total_commits": 1}
 
 
 @pytest.mark.parametrize(
@@ -35,6 +38,18 @@ async def test_a_fork_leads_to_its_comparison_with_the_repository_it_came_from(p
     for page, branch in (("", "main"), ("/compare", "main"), ("/compare/main...topic", "topic")):
         shown = await pages.get(f"/ann/demo{page}", ANN)
         assert f'href="/bob/demo/compare/trunk...ann:{branch}"' in shown.text, page
+
+
+async def test_the_files_of_a_commit_and_of_a_comparison_have_pages(pages, forge):
+    commit = DROPPED | {"commit": DROPPED["commit"] | {"verification": None}}
+    diff, compared = f"{HOME}/git/commits/{'1' * 40}.diff", f"{HOME}/compare/main...topic"
+    forge.answers |= {f"{HOME}/git/commits/{'1' * 40}": commit, diff: CHANGED.encode(), compared: COMPARED}
+    forge.totals = {diff: 45, compared: 45}
+    for page in (f"/ann/demo/commit/{'1' * 40}", "/ann/demo/compare/main...topic"):
+        shown = (await pages.get(f"{page}?page=2", ANN)).text
+        assert "45 files changed" in shown
+        assert ('href="?page=1"' in shown, 'href="?page=3"' in shown) == (True, True)
+    assert forge.queries[diff] == "page=2&limit=20"
 
 
 async def test_a_check_leads_to_its_report_and_nowhere_else(pages, forge):
