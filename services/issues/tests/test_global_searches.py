@@ -116,6 +116,12 @@ async def test_a_search_takes_as_many_statements_for_many_repositories(issues):
     assert counts[0] == counts[1] <= 8
 
 
+async def test_a_search_without_a_repository_asks_no_further(issues):
+    with count_statements(issues.db) as statements:
+        assert await numbers(issues, "?review_requested=true", as_=4) == []
+    assert len(statements) <= 2
+
+
 @pytest.mark.parametrize(
     ("query", "person", "searched"),
     [("", 2, [7, 9]), ("?created=true", 1, [7, 9]), ("?created=true", 2, [7]), ("?assigned=true", 2, [9])],

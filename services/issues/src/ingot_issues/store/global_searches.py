@@ -126,6 +126,8 @@ async def list_page(
 
     Issues of the repository ``first_repository_id`` come before the others.
     """
+    if not repositories:
+        return [], 0
     ids = [one.id for one in repositories]
     more = [*conditions(None, filters, ids), *_personal_conditions(personal)]
     matching = select(issue.c.id).where(*_of_units(repositories), *more)
