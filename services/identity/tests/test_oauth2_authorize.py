@@ -214,8 +214,8 @@ async def test_a_sign_in_leads_only_to_pages_of_this_server(world, app, query):
 
 
 async def test_a_sign_in_leads_back_to_a_page_of_this_server_alone(world, app):
-    wanted = "/ann/demo/issues?q=a%20b&page=2"
-    for to, page in ((wanted, wanted), ("//evil.example.com", "/")):
+    own = "/ann/demo/issues?q=a%20b&page=2"
+    for to, page in ((own, own), ("//evil.example.com", "/")):
         person = Person(world, "bob")
         action, fields = forms((await person.get("/login", {"to": to})).text)[0]
         assert fields["to"] == page
