@@ -153,7 +153,9 @@ def test_hooks_are_told_every_port_of_ingot_that_their_settings_do_not_name():
     """But for the Services of single shards, whose number is the operator's; the network policies hold for these."""
     file = ROOT / "deploy" / "k8s" / "base" / "hooks" / "settings.env"
     settings = dict(line.split("=", 1) for line in file.read_text().splitlines())
-    known = {urlsplit(settings[f"INGOT_HOOKS_{called.upper()}_URL"]).netloc for called in CALLS["hooks"]}
+    own_targets = {
+        urlsplit(settings[f"INGOT_HOOKS_{called.upper()}_URL"]).netloc for called in CALLS["hooks"]
+    }
     targets = {
         f"{one['metadata']['name']}:{port['port']}"
         for one in written()
@@ -161,7 +163,7 @@ def test_hooks_are_told_every_port_of_ingot_that_their_settings_do_not_name():
         for port in one["spec"]["ports"]
         if "ingot-shard" not in one["spec"]["selector"]
     }
-    assert {*settings["INGOT_HOOKS_REFUSED_TARGETS"].split(",")} == targets - known
+    assert {*settings["INGOT_HOOKS_REFUSED_TARGETS"].split(",")} == targets - own_targets
 
 
 @pytest.mark.parametrize("overlay", INSTALLED)

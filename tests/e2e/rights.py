@@ -24,20 +24,20 @@ LIST_REFS = b"0014command=ls-refs\n0000"
 OF_GIT = {"Git-Protocol": "version=2", "Content-Type": "application/x-git-upload-pack-request"}
 
 
-class Door(NamedTuple):
-    """Something that a right lets somebody do; ``opens`` does it, and says whether that was allowed."""
+class Use(NamedTuple):
+    """Something that a right lets somebody do; ``is_allowed`` does it, and says whether that was allowed."""
 
     name: str
-    opens: Callable[[], Awaitable[bool]]
+    is_allowed: Callable[[], Awaitable[bool]]
 
 
 class Right(NamedTuple):
-    """URLs that somebody has opened by it, and ``doors``. ``revoke`` ends it; ``others`` stay open."""
+    """URLs that somebody has opened by it, and ``uses``. ``revoke`` ends it; ``others`` stay open."""
 
     opened: list[tuple[httpx.AsyncClient, list[str]]]
     revoke: Callable[[], Awaitable[httpx.Response]]
     others: tuple[tuple[httpx.AsyncClient, list[str]], ...] = ()
-    doors: tuple[Door, ...] = ()
+    uses: tuple[Use, ...] = ()
 
 
 class People(NamedTuple):
@@ -285,7 +285,7 @@ async def account_without_sign_in(people):
     )
 
 
-async def ssh_doors(people, key, full_name):
+async def ssh_uses(people, key, full_name):
     """What a key opens over SSH: a new connection, and another command in one that is there already."""
     port = people.deployment.serve_ssh()
     login = {"username": "git", "client_keys": [key], "known_hosts": None, "config": None}
@@ -312,7 +312,7 @@ async def ssh_doors(people, key, full_name):
         except OSError:  # the SSH server of a cluster is about to start
             assert time.monotonic() < end
             await asyncio.sleep(0.05)
-    return Door("connection", is_let_in), Door("next command", partial(runs, connection))
+    return Use("connection", is_let_in), Use("next command", partial(runs, connection))
 
 
 async def key_at(client, path):
@@ -328,20 +328,20 @@ async def removed_ssh_key(people):
     ann = await people.person("ann")
     full_name = await new_repository(ann)
     key, url = await key_at(ann, "api/v1/user/keys")
-    return Right([], lambda: ann.delete(url), doors=await ssh_doors(people, key, full_name))
+    return Right([], lambda: ann.delete(url), uses=await ssh_uses(people, key, full_name))
 
 
 async def ssh_key_of_who_left(people):
     full_name, _, bob, remove = await collaborator(people, "write")
     key, _ = await key_at(bob, "api/v1/user/keys")
-    return Right([], remove, doors=await ssh_doors(people, key, full_name))
+    return Right([], remove, uses=await ssh_uses(people, key, full_name))
 
 
 async def removed_deploy_key(people):
     ann = await people.person("ann")
     full_name = await new_repository(ann)
     key, url = await key_at(ann, f"api/v1/repos/{full_name}/keys")
-    return Right([], lambda: ann.delete(url), doors=await ssh_doors(people, key, full_name))
+    return Right([], lambda: ann.delete(url), uses=await ssh_uses(people, key, full_name))
 
 
 RIGHTS = [

@@ -1,4 +1,4 @@
-"""Revocation: whatever came of a right, each door that it opened is shut within 5 seconds of its end, with NATS and without."""
+"""Revocation: whatever came of a right, what it allowed is refused within 5 seconds of its end, with NATS and without."""
 
 import asyncio
 import time
@@ -13,7 +13,7 @@ from ingot_chassis.testing.receiver import Receiver
 
 from .deployments import ADMINISTRATOR
 from .parts import PATIENCE
-from .rights import RIGHTS, Door, People, collaborator, status_of
+from .rights import RIGHTS, People, Use, collaborator, status_of
 
 REVOKED_WITHIN = 5.0
 
@@ -33,26 +33,26 @@ async def is_open(client, url):
     return await status_of(client, url) not in (303, 401, 403, 404)
 
 
-def doors_of(right):
+def uses_of(right):
     urls = [(client, url) for client, urls in right.opened for url in urls]
-    return [*(Door(url, partial(is_open, client, url)) for client, url in urls), *right.doors]
+    return [*(Use(url, partial(is_open, client, url)) for client, url in urls), *right.uses]
 
 
-async def require_shut(doors):
+async def require_shut(uses):
     """What began more than 5 seconds after this call is refused, at each of them."""
     since = time.monotonic()
 
-    async def last_opened(door):
+    async def last_opened(use):
         last = since
         while (began := time.monotonic()) < since + PATIENCE:
-            if not await door.opens():
+            if not await use.is_allowed():
                 return last - since
             last = began
             await asyncio.sleep(0.1)
-        raise AssertionError(f"{door.name} stays open")
+        raise AssertionError(f"{use.name} stays open")
 
-    seconds = await asyncio.gather(*map(last_opened, doors))
-    late = {door.name: late for door, late in zip(doors, seconds, strict=True) if late > REVOKED_WITHIN}
+    seconds = await asyncio.gather(*map(last_opened, uses))
+    late = {use.name: late for use, late in zip(uses, seconds, strict=True) if late > REVOKED_WITHIN}
     assert not late
 
 
@@ -61,12 +61,12 @@ async def shut(rights):
     await asyncio.gather(
         *(require_open(*each) for right in rights for each in (*right.opened, *right.others))
     )
-    doors = [door for right in rights for door in right.doors]
-    are_open = await asyncio.gather(*(door.opens() for door in doors))
-    assert [door.name for door, opens in zip(doors, are_open, strict=True) if not opens] == []
+    uses = [use for right in rights for use in right.uses]
+    are_allowed = await asyncio.gather(*(use.is_allowed() for use in uses))
+    assert [use.name for use, answer in zip(uses, are_allowed, strict=True) if not answer] == []
     answers = await asyncio.gather(*(right.revoke() for right in rights))
     assert all(answer.is_success for answer in answers), [answer.text for answer in answers]
-    await require_shut([door for right in rights for door in doors_of(right)])
+    await require_shut([use for right in rights for use in uses_of(right)])
     await asyncio.gather(*(require_open(*each) for right in rights for each in right.others))
 
 
