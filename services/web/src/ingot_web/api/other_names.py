@@ -14,6 +14,7 @@ from ingot_web.clients.forge import at
 _OWNED = "/{owner:str}/{repo:str}"
 NAMES = {
     "/user/login": "/login",
+    "/user/logout": "/login",
     "/user/settings/account": "/user/settings/security",
     "/user/settings/appearance": "/user/settings",
     "/user/settings/profile": "/user/settings",
@@ -38,6 +39,7 @@ NAMES = {
     f"{_OWNED}/branches/list": "/{owner}/{repo}/branches",
     f"{_OWNED}/graph": "/{owner}/{repo}",
     f"{_OWNED}/issues/new/choose": "/{owner}/{repo}/issues/new",
+    f"{_OWNED}/pulls/new/{{ref:path}}": "/{owner}/{repo}/compare{ref}",
     f"{_OWNED}/milestones/{{milestone_id:int}}": "/{owner}/{repo}/milestone/{milestone_id}",
     f"{_OWNED}/pulls/{{index:int}}/commits/{{sha:str}}": "/{owner}/{repo}/commit/{sha}",
     f"{_OWNED}/settings/hooks/gitea/new": "/{owner}/{repo}/settings/hooks/new",
