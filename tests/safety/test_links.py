@@ -148,11 +148,8 @@ async def test_every_address_of_a_page_opens_it_at_its_place(world):
 
         def collect(value: Any, source: str) -> int:
             texts = [(name, text) for name, text in strings(value) if text.startswith(world.url)]
-            pages = [text for name, text in texts if is_page(name)]
-            addresses.update(
-                {text: source for name, text in texts if not is_page(name)} | dict.fromkeys(pages, source)
-            )
-            return len(pages)
+            addresses.update({text: source for _, text in texts})
+            return sum(is_page(name) for name, _ in texts)
 
         async def ask(route: Route) -> None:
             path = path_of(world, route)

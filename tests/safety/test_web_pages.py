@@ -1,7 +1,7 @@
 """Every page and form of a repository, for people who may not know of it: the same as where nothing is.
 
-The pages are those of the app of web, so a new one is among them. What readers and writers see is in
-``tests/e2e/test_pages.py``.
+The pages are those of the app of web, so a new one is among them. Who else may see or send what is in
+``test_page_roles.py``.
 """
 
 import re
