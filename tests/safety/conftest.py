@@ -17,4 +17,4 @@ def ingot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
 
 @pytest.fixture(scope="session")
 def world(ingot: Standalone) -> World:
-    return World.build(ingot.url)
+    return World.build(ingot.url, ingot.serve_ssh())

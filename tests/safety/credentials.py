@@ -1,11 +1,15 @@
-"""Credentials that come of pages: the session of a browser, and the token that somebody gives to an application."""
+"""Credentials that come of pages and of SSH: sessions of browsers, tokens of applications, tokens of LFS."""
 
+import asyncio
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 
+import asyncssh
 import httpx
 
 VERIFIER = "a-word-of-the-application-that-only-the-application-knows"
@@ -40,6 +44,20 @@ def application_token(
         tokens = browser.post("login/oauth/access_token", data=form)
     assert tokens.status_code == 200, tokens.text
     return {"authorization": f"Bearer {tokens.json()['access_token']}"}
+
+
+def lfs_token(port: int, key: asyncssh.SSHKey, repository: str) -> dict[str, str]:
+    """The header with which a key opens LFS of a repository over HTTP, for downloads."""
+
+    async def ask() -> dict[str, str]:
+        login = {"username": "git", "client_keys": [key], "known_hosts": None, "config": None}
+        async with asyncssh.connect("127.0.0.1", port, **login) as connection:
+            answer = await connection.run(f"git-lfs-authenticate '{repository}' download", check=True)
+        headers: dict[str, str] = json.loads(answer.stdout or "")["header"]
+        return headers
+
+    with ThreadPoolExecutor() as threads:  # the loop of this thread may be that of a test
+        return threads.submit(asyncio.run, ask()).result()
 
 
 def _submit(browser: httpx.Client, page: httpx.Response, **fields: str) -> httpx.Response:

@@ -25,7 +25,7 @@ class Caller:
     person: str = ""
     scopes: tuple[str, ...] | None = None
     restricted: Literal["", "targets", "elsewhere"] = ""
-    by: Literal["", "session", "application"] = ""
+    by: Literal["", "session", "application", "deploy key"] = ""
     blocked: bool = False
     sudo: bool = False
     rare: bool = False
@@ -79,10 +79,13 @@ ORGANIZATIONS = (
     Target("limited", "hall", visible_to="people"),
     Target("private", "vault", visible_to="members"),
 )
+KEY_TARGET = REPOSITORIES[1]
+"""Opened by the deploy key that may read, with the token of LFS that it gets over SSH."""
 CALLERS = (
     Caller("nobody"),
     Caller("nobody with headers of their own making", rare=True),
     Caller("nobody with a token that was deleted", rare=True),
+    Caller("nobody with a deploy key of the private repository", by="deploy key", rare=True),
     Caller("suspended", "susi", ("all",), blocked=True),
     Caller("stranger", "sam", ("all",)),
     Caller("stranger by password", "sam", rare=True),
@@ -125,6 +128,8 @@ def expected(route: Route, caller: Caller, target: Target | None) -> Outcome:
     """What the caller gets there."""
     if route.policy == "whoever":
         return "open"  # nobody looks who is calling
+    if caller.by == "deploy key" and "/info/lfs/" in route.path:
+        return ("open" if route.policy == "fetch" else "refused") if target == KEY_TARGET else "absent"
     if caller.by == "session" and not _is_linked(route):
         caller = replace(caller, person="")  # other sites can make a browser send it
     if route.path.startswith("/login") and "userinfo" not in route.path:

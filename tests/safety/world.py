@@ -5,12 +5,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import asyncssh
 import httpx
 
 from ..e2e.deployments import ADMINISTRATOR  # noqa: TID252 - the folder above is no package with a name
-from .credentials import application_token, session
+from .credentials import application_token, lfs_token, session
 from .routes import Route
-from .rules import CALLERS, COLLABORATORS, ORGANIZATIONS, OWNER, REPOSITORIES, Caller, Target
+from .rules import CALLERS, COLLABORATORS, KEY_TARGET, ORGANIZATIONS, OWNER, REPOSITORIES, Caller, Target
 
 PEOPLE = ("ann", "sam", "rita", "will", "adam", "tess", "mia", "susi")
 ABSENT_ID = 999_999_999
@@ -47,8 +48,8 @@ def body_of(route: Route) -> dict[str, Any] | None:
 class World:
     """Sends requests as each caller; ``things`` are the values of placeholders, for each target."""
 
-    def __init__(self, url: str, passwords: Mapping[str, str]) -> None:
-        self.url, self._passwords = url, passwords
+    def __init__(self, url: str, ssh_port: int, passwords: Mapping[str, str]) -> None:
+        self.url, self._ssh_port, self._passwords = url, ssh_port, passwords
         self._client = httpx.Client(base_url=url, timeout=60)
         self.things: dict[Target, dict[str, Any]] = {}
         self._headers: dict[str, dict[str, str]] = {}
@@ -56,15 +57,17 @@ class World:
         """Passwords are costly to check."""
 
     @classmethod
-    def build(cls, url: str, repositories: tuple[Target, ...] = (*REPOSITORIES, MINE)) -> "World":
-        world = cls(url, {name: f"what {name} knows well" for name in PEOPLE} | dict([ADMINISTRATOR]))
+    def build(cls, url: str, ssh_port: int) -> "World":
+        world = cls(
+            url, ssh_port, {name: f"what {name} knows well" for name in PEOPLE} | dict([ADMINISTRATOR])
+        )
         for name in PEOPLE:
             email, password = f"{name}@example.org", world._passwords[name]
             world.do("root", "POST", "admin/users", username=name, email=email, password=password)
         own = world._own_things()
         for organization in (*ORGANIZATIONS, MY_ORGANIZATION):
             world.things[organization] = own | world._organization(organization)
-        for repository in repositories:
+        for repository in (*REPOSITORIES, MINE):
             world.things[repository] = own | world._repository(repository)
         world.do(OWNER, "POST", "user/repos", name="else", private=True)
         world._credentials()
@@ -268,6 +271,8 @@ class World:
                 self._headers[caller.name] = session(self.url, caller.person, self._passwords[caller.person])
             elif caller.by == "application":
                 self._headers[caller.name] = self._application_token(caller)
+            elif caller.by == "deploy key":
+                self._headers[caller.name] = self._lfs_token()
             elif caller.scopes is not None:
                 new = {"name": f"t{number}", "scopes": list(caller.scopes), **restricted[caller.restricted]}
                 secret = self.do(caller.person, "POST", f"users/{caller.person}/tokens", **new)["sha1"]
@@ -297,6 +302,15 @@ class World:
         client_id, (redirect_uri,) = self.things[REPOSITORIES[0]]["client_id"], OAUTH2["redirect_uris"]
         password, scopes = self._passwords[caller.person], caller.scopes or ()
         return application_token(self.url, caller.person, password, client_id, redirect_uri, scopes)
+
+    def _lfs_token(self) -> dict[str, str]:
+        key, repository = (
+            asyncssh.generate_private_key("ssh-ed25519"),
+            f"{KEY_TARGET.owner}/{KEY_TARGET.repo}",
+        )
+        body = {"title": "robot", "key": key.export_public_key().decode(), "read_only": True}
+        self.do(OWNER, "POST", f"repos/{repository}/keys", **body)
+        return lfs_token(self._ssh_port, key, repository)
 
 
 def _basic(name: str, passwords: Mapping[str, str]) -> dict[str, str]:
