@@ -75,7 +75,7 @@ PARAMETERS = {
     "team": "1", "ref": "main/src/a.py", "basehead": "main...topic", "milestone_id": "1", "rule_id": "1", "comment_id": "5",
     "tag": "v1",
 }  # fmt: skip
-OTHERS = ("/internal/", "/admin/tasks", "/admin/events")
+OTHERS = ("/admin/tasks", "/admin/events")
 """Their answers do not come from the public API: see test_operations."""
 FIELDS = {
     "/ann/demo/settings/delete": {"name": "ann/demo"},
@@ -104,30 +104,59 @@ def _forms() -> list[str]:
     paths = {
         NAMED.sub(lambda name: PARAMETERS[name[1]], route.path_format)
         for route in world.app.routes
-        if "POST" in getattr(route, "methods", ()) and not route.path_format.startswith(OTHERS)
+        if "POST" in getattr(route, "methods", ()) and not route.path_format.startswith("/internal/")
     }
     return sorted(paths)
 
 
-@pytest.mark.parametrize("path", _forms())
+FORMS = _forms()
+
+
+@pytest.mark.parametrize("path", [path for path in FORMS if path not in OTHERS])
 async def test_after_a_change_the_browser_is_sent_on_and_a_refusal_is_said(pages, forge, path):
     forge.answers |= ANSWERS
     forge.changed = CHANGED_ANSWER
-    done = await _send(pages, path)
+    form = _form(pages, path)
+    done = await _send(pages, path, form)
     assert done.status_code == (200 if path in SHOWN_ONCE else 303), done.text
     assert forge.sent
+    changes = len(forge.sent)
+    assert (await _send(pages, path, form)).status_code == 409
+    assert len(forge.sent) == changes, "a form that comes twice changes something once"
 
     for status in (409, 422):
         forge.refuses = status
-        refused = await _send(pages, path)
+        refused = await _send(pages, path, _form(pages, path))
         assert refused.status_code == status, refused.text
         assert "efused" in refused.text
 
 
-async def _send(pages, path):
-    form = FORM | FIELDS.get(path, {}) | {"token": pages.form_token(ROOT, at=time.time())}
+@pytest.mark.parametrize("path", FORMS)
+async def test_a_form_that_is_forged_or_of_somebody_else_changes_nothing(pages, forge, path):
+    forge.answers |= ANSWERS
+    forge.changed = CHANGED_ANSWER
+    form = _form(pages, path)
+    forged = [
+        await _send(pages, path, form | {"token": token})
+        for token in ("", pages.form_token(ANN, at=time.time()))
+    ]
+    forged += [
+        await _send(pages, path, form, **{"Origin": "http://evil.example"}),
+        await _send(pages, path, form, **{"Sec-Fetch-Site": "cross-site"}),
+    ]
+    assert [answer.status_code for answer in forged] == [403] * 4
+    assert not forge.sent
+
+
+def _form(pages, path):
+    return FORM | FIELDS.get(path, {}) | {"token": pages.form_token(ROOT, at=time.time())}
+
+
+async def _send(pages, path, form, **headers):
     files = {"files": ("a.txt", b"text")} if path == UPLOAD else None
-    return await pages.client.post(path, data=form, files=files, headers=pages.callers.headers(ROOT))
+    return await pages.client.post(
+        path, data=form, files=files, headers=pages.callers.headers(ROOT) | headers
+    )
 
 
 @pytest.mark.parametrize(

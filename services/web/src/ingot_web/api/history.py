@@ -26,8 +26,8 @@ async def commits(request: WebRequest) -> Response[Any]:
     frame = RepositoryFrame(request)
     if name := await _name_with_feed(frame):
         return await _feed(frame, name)
-    if elsewhere := await frame.redirect_from_old_address("commits"):
-        return elsewhere
+    if redirect := await frame.redirect_from_old_address("commits"):
+        return redirect
     ref = await NamedRef.of(frame, 3)
     author = request.query_params.get("author", "")
     filters: dict[str, Any] = LISTED | ({"author": author} if author else {})

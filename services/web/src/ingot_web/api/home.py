@@ -36,8 +36,8 @@ async def home(request: WebRequest) -> Response[str]:
 async def _waiting(request: WebRequest, kind: str, title: str) -> Response[str]:
     """The issues or pull requests of all repositories that the caller has to do with."""
     request.require_signed_in()
-    asked = request.query_params.get("type", "")
-    choice = request.query_params.get("filter", TYPES.get(asked, "assigned"))
+    kind_there = request.query_params.get("type", "")
+    choice = request.query_params.get("filter", TYPES.get(kind_there, "assigned"))
     filters = {"assigned": "assigned", "created": "created", "mentioned": "mentioned"}
     if kind == "pulls":
         filters["review"] = "review_requested"

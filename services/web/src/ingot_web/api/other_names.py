@@ -68,8 +68,8 @@ async def latest_release(request: WebRequest) -> Response[bytes]:
 @get("/org/{org:str}/teams/{team:str}", policy=anyone(), include_in_schema=False)
 async def team(request: WebRequest, org: str, team: str) -> Response[bytes]:
     """To a team by its name."""
-    found = await request.forge.listing("identity", at("orgs", org, "teams", "search"), q=team, limit=50)
-    numbers = [one["id"] for one in found.rows if one["name"].lower() == team.lower()]
+    teams = await request.forge.listing("identity", at("orgs", org, "teams", "search"), q=team, limit=50)
+    numbers = [one["id"] for one in teams.rows if one["name"].lower() == team.lower()]
     if not numbers:
         raise NotFound
     return request.redirect(f"{at('org', org)}/settings/teams/{numbers[0]}")

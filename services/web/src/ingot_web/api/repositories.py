@@ -180,8 +180,8 @@ async def _document(frame: RepositoryFrame, ref: NamedRef, path: str, text: str)
 async def source(request: WebRequest) -> Response[Any]:
     """A folder or a file of a branch, a tag or a commit."""
     frame = RepositoryFrame(request)
-    if elsewhere := await frame.redirect_from_old_address("src"):
-        return elsewhere
+    if redirect := await frame.redirect_from_old_address("src"):
+        return redirect
     ref = await NamedRef.of(frame, 3)
     path = ref.path
     try:
@@ -316,8 +316,8 @@ async def raw(request: WebRequest) -> Response[Any]:
     """A file as it is, of a type that a browser does not run; ``media``: of one that LFS keeps, its bytes."""
     frame = RepositoryFrame(request)
     operation = request.scope["path"].strip("/").split("/")[2]
-    if elsewhere := await frame.redirect_from_old_address(operation):
-        return elsewhere
+    if redirect := await frame.redirect_from_old_address(operation):
+        return redirect
     ref = await NamedRef.of(frame, 3)
     segments = ref.path.split("/")
     contents, _ = await gather(
