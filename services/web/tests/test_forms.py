@@ -154,7 +154,7 @@ def _form(pages, path):
 async def _send(pages, path, form, headers=()):
     files = {"files": ("a.txt", b"text")} if path == UPLOAD else None
     return await pages.client.post(
-        path, data=form, files=files, headers=pages.callers.headers(ROOT) | headers
+        path, data=form, files=files, headers=pages.callers.headers(ROOT) | dict(headers)
     )
 
 
