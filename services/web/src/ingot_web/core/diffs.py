@@ -11,6 +11,7 @@ MOST_FILES = 200
 MOST_LINES = 400
 """Of one file; more are said, not shown."""
 MOST_LINES_OF_ALL = 4000
+_HEAD = "\ndiff --git "
 _POSITION = re.compile(r"([0-9]{1,4})([LR])([0-9]{1,9})")
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)")
 
@@ -85,12 +86,11 @@ class Diff:
 
 def parse(text: str) -> Diff:
     """Read what ``git diff`` writes."""
-    diff, room = Diff(), MOST_LINES_OF_ALL
-    for part in _parts(text):
-        if len(diff.files) == MOST_FILES:
-            diff.omitted += 1
-            continue
-        file = _file(part, min(MOST_LINES, room))
+    # A changed line begins with a sign, so none of them looks like the head of a file.
+    parts = f"\n{text}".split(_HEAD)[1:]
+    diff, room = Diff(omitted=max(0, len(parts) - MOST_FILES)), MOST_LINES_OF_ALL
+    for part in parts[:MOST_FILES]:
+        file = _file(part.split("\n"), min(MOST_LINES, room))
         room -= len(file.lines)
         diff.files.append(file)
     return diff
@@ -106,20 +106,6 @@ def line_at(diff: Diff, position: str) -> tuple[DiffFile, DiffLine] | None:
         if line.kind != "hunk" and number == (line.old if match[2] == "L" else line.new):
             return file, line
     return None
-
-
-def _parts(text: str) -> Iterator[list[str]]:
-    """The lines of each file. A changed line begins with a sign, so none of them looks like the head of a file."""
-    part: list[str] = []
-    for line in text.split("\n"):
-        if line.startswith("diff --git "):
-            if part:
-                yield part
-            part = [line]
-        elif part:
-            part.append(line)
-    if part:
-        yield part
 
 
 def _file(lines: list[str], room: int) -> DiffFile:
@@ -177,9 +163,8 @@ def _line(line: str, old: int, new: int) -> tuple[DiffLine | None, int, int]:
     return None, old, new
 
 
-def _path_of_head(line: str) -> str:
+def _path_of_head(names: str) -> str:
     """Good where nothing better follows: a file without lines, whose path is the same on both sides."""
-    names = line.removeprefix("diff --git ")
     if names.startswith('"'):
         return _unquoted(names[: names.index('" ') + 1]).removeprefix("a/") if '" ' in names else names
     half = len(names) // 2
