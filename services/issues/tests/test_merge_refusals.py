@@ -59,6 +59,16 @@ async def test_each_demand_of_a_rule_is_a_reason(world, may_override):
     assert len(statements) == 4
 
 
+async def test_who_may_not_write_hears_nothing_of_rules_and_blockers(world):
+    protect(world, required_approvals=2)
+    await world.propose()
+    await world.open_issue()
+    blocker = {"owner": "ann", "repo": "app", "index": 2}
+    assert (await world.call("POST", "/issues/1/dependencies", blocker)).status_code == 201
+    assert len(await refusals(world)) == 2
+    assert await refusals(world, as_=3) == {"write access to the repository is needed": False}
+
+
 async def test_a_draft_that_conflicts_and_is_blocked_says_each_of_it(world):
     world.repos.comparison = comparison(mergeable=False)
     await world.propose(title="WIP: Fix")

@@ -89,6 +89,7 @@ async def is_merged(request: IssuesRequest, index: int) -> Response[None]:
 async def list_merge_refusals(request: IssuesRequest, index: int) -> list[MergeRefusal]:
     """Every reason why the caller cannot merge a pull request now; empty if it can be merged.
 
+    What the protection of the branch demands, and what blocks it, only those hear who may write to the repository.
     What only a merge itself shows is not among them: commits without a signature, protected files, and a style that
     demands more.
     """

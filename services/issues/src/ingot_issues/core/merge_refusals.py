@@ -27,23 +27,27 @@ async def list_refusals(
 ) -> list[MergeRefusal]:
     """What ``merge_saga.merge_pull`` would say, as far as it is recorded here; at most three statements.
 
-    Signatures, protected files and what a style demands are judged by repos when it merges.
+    Signatures, protected files and what a style demands are judged by repos when it merges. Whoever may not write hears
+    neither of what blocks it nor of the rule, which they may not read.
     """
     if ended := _words(refuse_ended, pull):
         return [MergeRefusal(ended)]
     reasons = [_words(require, access, principal, "write", "pulls"), _words(refuse_draft, pull)]
     repository = access.repository
-    if repository.archived and not may_write(access):
+    writes = may_write(access)
+    if repository.archived and not writes:
         reasons.append("the repository is archived")
     if not any(getattr(repository, allows) for allows in MERGE_STYLES.values()):
         reasons.append("the repository allows no style of merging")
     if not pull.mergeable:
         reasons.append("the branches conflict, one of them is gone, or they are still being compared")
-    try:
-        await refuse_blocked_merge(db, repository, pull)
-    except MergeRefused as refused:
-        reasons.append(str(refused))
-    unmet = await list_unmet(db, rule, pull, outdated=pull.merge_base != pull.base_sha)
+    unmet: list[str] = []
+    if writes:
+        try:
+            await refuse_blocked_merge(db, repository, pull)
+        except MergeRefused as refused:
+            reasons.append(str(refused))
+        unmet = await list_unmet(db, rule, pull, outdated=pull.merge_base != pull.base_sha)
     return [
         *(MergeRefusal(reason) for reason in reasons if reason),
         *(MergeRefusal(reason, rule.may_override) for reason in unmet),
