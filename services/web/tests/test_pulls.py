@@ -29,8 +29,10 @@ async def test_each_reason_against_a_merge_stands_beside_a_button_that_does_noth
     ]  # fmt: skip
     shown = (await pages.get(PAGE, ANN)).text
 
-    for reason in ("The rule &#39;main&#39; protects the branch: changes are requested", *reasons):
+    for reason in reasons:
         assert f"{reason[:1].upper()}{reason[1:]}.</li>" in shown
+    rule = "The rule &#39;main&#39; protects the branch: changes are requested"
+    assert f'{rule}. <span class="muted">You may override that.</span></li>' in shown
     assert "take “WIP” from the beginning of the title" in shown
     assert re.search(r"<button[^>]* disabled[^>]*>Merge</button>", shown)
     assert "/pulls/1/merge" not in shown
