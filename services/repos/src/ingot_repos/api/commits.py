@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any
 
 from litestar import Response, get
@@ -172,23 +173,28 @@ async def get_commit(
     return Response((await full_commits(request, [info], signatures, parts))[0])
 
 
-async def page_of_diff(request: RepositoryRequest, before: str, after: str, page: Page) -> Response[bytes]:
-    """The changes of one page of the files that differ between two commits. Raises NotFound, TooLarge."""
-    cache, key = request.components.reads.diffs, (before, after, page.offset, page.limit)
+async def diff_of_files(
+    request: RepositoryRequest, path: Path, before: str, after: str, *, offset: int, limit: int
+) -> tuple[bytes, int]:
+    """`compare.diff_of_files` of commits that the caller may read; remembered."""
+    cache, key = request.components.reads.diffs, (before, after, offset, limit)
     remembered = cache.get(key)
     if remembered is None:
         request.acquire_slot()
-        path = request.storage.path(request.resource.id)
-        try:
-            remembered = await compare.diff_of_files(
-                path, before, after, offset=page.offset, limit=page.limit
-            )
-        except GitFailed:
-            raise NotFound from None
-        except (OutputTooLarge, GitTimedOut) as error:
-            raise TooLarge("the text is too large") from error
+        remembered = await compare.diff_of_files(path, before, after, offset=offset, limit=limit)
         cache.put(key, remembered, size=len(remembered[0]) + 500)
-    text, total = remembered
+    return remembered
+
+
+async def page_of_diff(request: RepositoryRequest, before: str, after: str, page: Page) -> Response[bytes]:
+    """The changes of one page of the files that differ between two commits. Raises NotFound, TooLarge."""
+    path = request.storage.path(request.resource.id)
+    try:
+        text, total = await diff_of_files(request, path, before, after, offset=page.offset, limit=page.limit)
+    except GitFailed:
+        raise NotFound from None
+    except (OutputTooLarge, GitTimedOut) as error:
+        raise TooLarge("the text is too large") from error
     return Response(text, media_type="text/plain", headers=request.page_headers(page, total))
 
 

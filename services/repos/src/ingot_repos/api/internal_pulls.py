@@ -33,6 +33,7 @@ from ingot_contracts.pulls import (
 )
 from ingot_contracts.repos import Verification
 from ingot_repos.api.code_views import verifications_of
+from ingot_repos.api.commits import diff_of_files
 from ingot_repos.api.file_changes import ref_updates_in
 from ingot_repos.api.internal import ISSUES, act_as, branch_tip
 from ingot_repos.api.policies import own_account, require_on_disk, resolve_by_id, resolve_for_peer
@@ -59,6 +60,7 @@ from ingot_repos.store import accounts, proposals
 REPOSITORY = "/internal/repositories/{repository_id:int}"
 LONGEST_COMPARE = 120.0
 MOST_COMMITS = 1000
+MOST_DIFFS = 200
 
 
 @post(REPOSITORY + "/compare", policy=ISSUES, include_in_schema=False, status_code=200)
@@ -181,17 +183,24 @@ async def get_diff(
     head: str = "",
     unattended: bool = False,
     binary: bool = False,
+    files: int = 0,
 ) -> Response[bytes]:
     """The changes from ``base`` to ``head`` as a text; with ``?format=patch`` one mail for each commit.
 
     Both are commits of the history; an empty ``base`` is the empty tree. ``binary``: a diff has the changes of binary files
-    too, as mails always have.
+    too, as mails always have. ``files``: a diff has those of so many files at most, and ``X-Total-Count`` counts all.
     """
     is_patch = request.query_params.get("format") == "patch"
     write = compare.patch_text if is_patch else partial(compare.diff_text, binary=binary)
     with _unreadable_commits():
         await _enter_history(request, repository_id, base, head, unattended)
-        text = await write(request.storage.path(repository_id), base, head)
+        path = request.storage.path(repository_id)
+        if files > 0 and not is_patch:
+            text, total = await diff_of_files(
+                request, path, base, head, offset=0, limit=min(files, MOST_DIFFS)
+            )
+            return Response(text, media_type="text/plain", headers={"X-Total-Count": str(total)})
+        text = await write(path, base, head)
     return Response(text, media_type="text/plain")
 
 
