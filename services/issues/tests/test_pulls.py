@@ -157,6 +157,8 @@ async def test_a_diff_has_binary_files_when_that_is_asked_for(world):
     calls = [call for call in world.repos.calls if call.operation == "diff"]
     assert [parameter_of(call, "binary") for call in calls] == ["", "true"], "each is remembered"
     assert (await world.call("GET", "/pulls/1.diff?binary=x")).status_code in (400, 422)
+    assert (await world.call("GET", "/pulls/1.diff?files=7")).text == f"diff {BASE} {HEAD}"
+    assert parameter_of(world.repos.calls[-1], "files") == "7"
 
 
 async def test_a_private_fork_of_a_public_repository_is_shown_to_its_people_only(world):

@@ -228,14 +228,19 @@ async def get_pull_by_branches(request: IssuesRequest, base: str, head: str) -> 
         "repoDownloadPullDiffOrPatch",
         "diffType",
         ("diff", "patch"),
-        "The changes of a pull request as text; with `binary` a diff has those of binary files, as a patch always has.",
-        query=("binary",),
+        "The changes of a pull request as text; with `binary` a diff has those of binary files, as a patch always has; "
+        "with `files` a diff has those of so many files at most, 200 at most, and `X-Total-Count` counts all.",
+        query=("binary", "files"),
     ),
 )
-async def get_pull(request: IssuesRequest, index: str, binary: bool = False) -> Response[PullRequest | bytes]:
+async def get_pull(
+    request: IssuesRequest, index: str, binary: bool = False, files: int = 0
+) -> Response[PullRequest | bytes]:
     """A pull request by its number; with `.diff` or `.patch` after it, its changes as text."""
     number, form = number_and_form(index)
     pull = await pull_of(request, number)
+    if form == "diff" and files > 0:
+        return await _diff_of_files(request, pull, files)
     if form is not None:
         return await text_of(request, pull, form, binary=binary)
     return Response(await present(request, pull))
@@ -261,6 +266,17 @@ async def text_of(
         request.repository_id, *commits, form, request.principal_token, binary=binary
     )
     return Response(text, media_type="text/plain")
+
+
+async def _diff_of_files(
+    request: IssuesRequest, pull: PullDetails, files: int
+) -> Response[PullRequest | bytes]:
+    """The changes of the first files."""
+    text, total = await request.components.repos.diff_of_files(
+        request.repository_id, pull.merge_base, pull.head_sha, request.principal_token, files=files
+    )
+    headers = {} if total is None else {"X-Total-Count": str(total)}
+    return Response(text, media_type="text/plain", headers=headers)
 
 
 @patch(
