@@ -36,6 +36,13 @@ def _review(number, state, *, comments=1):
             "dismissed": False, "submitted_at": MOMENT}  # fmt: skip
 
 
+async def test_the_first_files_are_asked_for_and_the_others_are_counted(pages, forge):
+    forge.totals[f"{PULL}.diff"] = 300
+    shown = (await pages.get("/ann/demo/pulls/1/files")).text
+    assert forge.queries[f"{PULL}.diff"] == "files=200"
+    assert ("300 files changed" in shown, "299 more files are not shown here" in shown) == (True, True)
+
+
 async def test_a_review_is_sent_with_its_words(pages, forge):
     await pages.submit(
         "/ann/demo/pulls/1/files",

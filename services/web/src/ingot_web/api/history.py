@@ -1,6 +1,5 @@
 """What happened in a repository: commits, one commit, branches, tags, what two of them differ in."""
 
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -89,9 +88,11 @@ async def commit(request: WebRequest, sha: str) -> Response[Any]:
     if sha.endswith((".diff", ".patch")):
         (text,) = await frame.load(frame.forge.text("repos", frame.api("git", "commits", sha)))
         return Response(text, media_type="text/plain", headers={"X-Content-Type-Options": "nosniff"})
-    shown, (changes, pages), checks = await frame.load(
+    shown, (changes, total), checks = await frame.load(
         frame.forge.get("repos", frame.api("git", "commits", sha), files=False),
-        _files_page(frame, frame.api("git", "commits", f"{sha}.diff")),
+        read_diff(
+            frame, "repos", frame.api("git", "commits", f"{sha}.diff"), page=request.number, limit=FILES
+        ),
         frame.forge.get_if_there("repos", frame.api("commits", sha, "status")),
     )
     return frame.render(
@@ -100,33 +101,22 @@ async def commit(request: WebRequest, sha: str) -> Response[Any]:
         title=shown["commit"]["message"].split("\n", 1)[0],
         commit=shown,
         changes=changes,
-        pages=pages,
+        pages=request.pages_of(total, FILES),
         checks=checks,
     )
 
 
-async def _files_page(
-    frame: RepositoryFrame, path: str, **parameters: str
-) -> tuple[diffs.Diff | None, Mapping[str, Any]]:
-    """The changes of one page of the files, and what links to the others need; None if they are too large to be made."""
-    request = frame.request
+async def read_diff(
+    frame: RepositoryFrame, service: str, path: str, **parameters: str | int
+) -> tuple[diffs.Diff | None, int]:
+    """The files of a diff that are answered, and how many differ; None if the text is too large to be made."""
     try:
-        answer = await frame.forge.answer("repos", path, page=request.number, limit=FILES, **parameters)
+        answer = await frame.forge.answer(service, path, **parameters)
     except TooLarge:
-        return None, request.pages_of(0, FILES)
+        return None, 0
     changes = diffs.parse(answer.body.decode("utf-8", "replace"))
-    total = int(answer.headers.get("x-total-count", len(changes.files)))
-    return changes, request.pages_of(total, FILES)
-
-
-async def diff_text(
-    frame: RepositoryFrame, path: str, service: str = "repos", **parameters: str
-) -> str | None:
-    """The text of a diff; None if it is too large to be made."""
-    try:
-        return await frame.forge.text(service, path, **parameters)
-    except TooLarge:
-        return None
+    total = len(changes.files) + changes.omitted
+    return changes, int(answer.headers.get("x-total-count", total))
 
 
 @get("/{owner:str}/{repo:str}/branches", policy=anyone(), include_in_schema=False)
@@ -220,9 +210,16 @@ async def comparison_page(
     base, separator, head = basehead.partition("..." if "..." in basehead else "..")
     if not separator:
         base, head = "", basehead
-    compared, (changes, pages), listing = await frame.load(
+    compared, (changes, total), listing = await frame.load(
         frame.forge.get("repos", frame.api("compare", basehead), limit=COMMITS, **LISTED),
-        _files_page(frame, frame.api("compare", basehead), output="diff"),
+        read_diff(
+            frame,
+            "repos",
+            frame.api("compare", basehead),
+            output="diff",
+            page=frame.request.number,
+            limit=FILES,
+        ),
         frame.forge.listing("repos", frame.api("branches"), limit=50),
     )
     base = base or frame.repository["default_branch"]
@@ -236,7 +233,7 @@ async def comparison_page(
         head_name=head,
         compared=compared,
         changes=changes,
-        pages=pages,
+        pages=frame.request.pages_of(total, FILES),
         problem=problem.message if problem else "",
         form=form or Form(),
     )

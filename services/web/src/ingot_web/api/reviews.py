@@ -10,7 +10,7 @@ from litestar import Response, get, post
 from ingot_chassis.errors import ApiError
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
-from ingot_web.api.history import diff_text
+from ingot_web.api.history import read_diff
 from ingot_web.api.issues import page_query
 from ingot_web.api.previews import preview
 from ingot_web.api.request import Form, WebRequest, whole_number
@@ -95,20 +95,20 @@ def chosen_style(text: str) -> str:
 async def files(request: WebRequest, index: int) -> Response[str]:
     """The changes of a pull request; ``at`` in the address opens the form of a comment on a line."""
     frame = RepositoryFrame(request)
-    pull, text, reviews, comments = await frame.load(
+    pull, (changes, total), reviews, comments = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)),
-        diff_text(frame, frame.api("pulls", f"{index}.diff"), "issues"),
+        read_diff(frame, "issues", frame.api("pulls", f"{index}.diff"), files=diffs.MOST_FILES),
         reviews_of(frame, index),
         comments_of(frame, index),
     )
     committed = request.query_params.get("committed", "")
-    changes = diffs.parse(text) if text is not None else None
     style = chosen_style(request.query_params.get("style", ""))
     own = line_context(frame, pull, style=style, back="files")
     own["pending"] = next((review for review in reviews if review["state"] == "PENDING"), None)
     if own["can_comment"] and pull["state"] == "open":
         own["link"] = f"?style={style}&at="
     if changes is not None:
+        changes.omitted = max(0, total - len(changes.files))
         own["leaves_out"] = comments.total > len(comments.rows)
         place(changes, await conversations_on_lines(frame, comments.rows, reviews))
         if target := diffs.line_at(changes, request.query_params.get("at", "")):
