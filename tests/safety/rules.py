@@ -18,7 +18,7 @@ class Caller:
 
     ``restricted`` says to what a token is restricted: the targets, or something else. ``by`` is where a credential that
     is neither a token of the person's own nor a password comes from. Who is ``rare`` differs from
-    another caller in the credential alone: the gate tries them at every third route.
+    another caller in the credential alone: the gate tries them at every fifth route.
     """
 
     name: str
