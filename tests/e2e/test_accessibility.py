@@ -14,6 +14,7 @@ import pytest
 
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.testing.browser import chromium, open_page
+from ingot_web.api.other_names import NAMES
 from ingot_web.app import create_app
 from ingot_web.settings import Settings
 
@@ -70,6 +71,7 @@ def _pages(named):
     """The address of every page, without a slash at its beginning."""
     app = create_app(Settings(private_key=SigningKey.generate().text(), background=False))
     routes = {route.path_format for route in app.routes if "GET" in getattr(route, "methods", ())}
+    routes -= {re.sub(r":\w+", "", name) for name in NAMES}
     paths = [PATHS.get(route, route).lstrip("/") for route in sorted(routes) if not NO_PAGES.fullmatch(route)]
     return [_filled(path, VALUES | named) for path in (*paths, *STATES)]
 
@@ -92,7 +94,7 @@ async def test_pages_have_no_serious_fault_and_fit_a_phone(deployment, tmp_path)
         await page.type("#password", ADMINISTRATOR[1])
         await page.click("form button")
         await page.wait_for("location.pathname === '/' && document.readyState === 'complete'")
-        look.seen.clear()
+        look.addresses.clear()
         for path in _pages(named):
             await look.at(path)
     assert not look.faults, "\n".join(look.faults)
@@ -105,7 +107,7 @@ class Look:
 
     def __init__(self, page, url):
         self.page, self.url = page, url
-        self.faults, self.seen = [], set()
+        self.faults, self.addresses = [], set()
         self._axe = AXE.read_text() if AXE.exists() else ""
 
     async def at(self, path):
@@ -116,9 +118,9 @@ class Look:
         )
         await self.page.value("window.isOld = true")
         address = await self.page.value("location.href")
-        if address in self.seen:
+        if address in self.addresses:
             return  # another name of a page
-        self.seen.add(address)
+        self.addresses.add(address)
         answer = await self.page.value(ANSWER)
         if answer != f"{404 if path.endswith('/nothing') else 200} text/html":
             self.faults.append(f"{path}: {answer}")
@@ -131,9 +133,9 @@ class Look:
             if self._axe:
                 await self.page.value("delete window.axeFound")
                 await self.page.value(RUN % json.dumps(rules))
-                found = await self.page.wait_for("window.axeFound")
-                if found != "[]":
-                    self.faults.append(f"{path}, {scheme}, {width}: {found}")
+                violations = await self.page.wait_for("window.axeFound")
+                if violations != "[]":
+                    self.faults.append(f"{path}, {scheme}, {width}: {violations}")
 
     async def _show(self, scheme, width):
         features = {"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"}

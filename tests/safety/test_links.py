@@ -1,4 +1,4 @@
-"""Every address of a page that an answer of the API or the payload of a hook has leads to that page, and to its place there.
+"""Every address of a page that an answer of the API or the payload of a hook has leads to that page, and to its anchor there.
 
 Each operation that reads is asked, with everything there that it could show. One whose description promises a page
 and that shows none fails the test, unless ``SHOWS_NONE`` says why.
@@ -118,8 +118,8 @@ async def fill(world: World, client: httpx.AsyncClient) -> list[Any]:
     do("PUT", "user/following/will")
     world.do("will", "PUT", f"user/following/{OWNER}")
     do("PUT", f"orgs/{VAULT.owner}/public_members/{OWNER}")
-    for place in ("user", f"orgs/{VAULT.owner}"):
-        do("PUT", f"{place}/blocks/susi")
+    for owner in ("user", f"orgs/{VAULT.owner}"):
+        do("PUT", f"{owner}/blocks/susi")
     path = f"{hooks}/{hook}/deliveries"
     async with asyncio.timeout(30):
         while not (threads := do("GET", "notifications")):
@@ -165,10 +165,10 @@ async def test_every_address_of_a_page_opens_it_at_its_place(world):
         form = {"token": TOKEN.search((await client.get("login")).text)[1], "query": ""}
         await client.post("login", data=form | {"username": OWNER, "password": world.password(OWNER)})
 
-        places: dict[str, set[str]] = {}
+        anchors: dict[str, set[str]] = {}
         for address in addresses:
-            page, _, place = address.partition("#")
-            places.setdefault(page, set()).add(place)
+            page, _, anchor = address.partition("#")
+            anchors.setdefault(page, set()).add(anchor)
 
         async def open_page(page: str) -> None:
             answer = await client.get(page)
@@ -176,17 +176,17 @@ async def test_every_address_of_a_page_opens_it_at_its_place(world):
             if not FILES.search(page):
                 there &= answer.headers["content-type"].startswith("text/html")
                 wrong.extend(
-                    f"{page}#{place}: no such place, of {addresses[f'{page}#{place}']}"
-                    for place in places[page] - {""}
-                    if f'id="{place}"' not in answer.text
+                    f"{page}#{anchor}: no such anchor, of {addresses[f'{page}#{anchor}']}"
+                    for anchor in anchors[page] - {""}
+                    if f'id="{anchor}"' not in answer.text
                 )
             if not there:
                 wrong.append(f"{page}: {answer.status_code}")
 
-        below = {page: page.removeprefix(world.url) for page in places}
+        below = {page: page.removeprefix(world.url) for page in anchors}
         opened = [
             page
-            for page in places
+            for page in anchors
             if not below[page].startswith(tuple(NO_PAGES)) and not page.endswith(".git")
         ]
         await in_turn([partial(open_page, page) for page in opened])

@@ -164,7 +164,7 @@ class Visitor:
 @asynccontextmanager
 async def visitors(world: World) -> AsyncIterator[dict[str, Visitor]]:
     async with AsyncExitStack() as stack:
-        found = {}
+        people = {}
         for person in PEOPLE:
             client = await stack.enter_async_context(httpx.AsyncClient(base_url=world.url, timeout=60))
             token = TOKEN.search((await client.get("login")).text)[1]  # type: ignore[index]
@@ -172,8 +172,8 @@ async def visitors(world: World) -> AsyncIterator[dict[str, Visitor]]:
                 form = {"token": token, "query": "", "username": person, "password": world.password(person)}
                 assert (await client.post("login", data=form)).status_code == 303
                 token = TOKEN.search((await client.get("user/settings")).text)[1]  # type: ignore[index]
-            found[person] = Visitor(client, token)
-        yield found
+            people[person] = Visitor(client, token)
+        yield people
 
 
 def test_every_page_says_who_may_see_it():
