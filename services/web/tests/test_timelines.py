@@ -5,7 +5,7 @@ import pytest
 from ingot_web.core.timelines import is_said, words
 
 EMPTY = {
-    "body": "", "label": None, "milestone": None, "assignee": None, "removed_assignee": False, "old_title": "",
+    "body": "", "label": None, "milestone": None, "assignee": None, "assignee_team": None, "removed_assignee": False, "old_title": "",
     "new_title": "", "old_ref": "", "new_ref": "", "ref_issue": None, "dependent_issue": None,
 }  # fmt: skip
 
@@ -21,6 +21,12 @@ EMPTY = {
         ({"type": "milestone"}, "removed the milestone"),
         ({"type": "assignees", "assignee": {"login": "ann"}}, "assigned ann"),
         ({"type": "assignees", "assignee": {"login": "ann"}, "removed_assignee": True}, "unassigned ann"),
+        ({"type": "review_request", "assignee": {"login": "ann"}}, "asked ann for a review"),
+        (
+            {"type": "review_request", "assignee_team": {"name": "crew"}, "removed_assignee": True},
+            "asked crew for a review no longer",
+        ),
+        ({"type": "review_request"}, "asked somebody for a review"),
         ({"type": "change_title", "old_title": "a", "new_title": "b"}, "changed the title from “a” to “b”"),
         ({"type": "add_dependency", "dependent_issue": {"number": 3}}, "added the dependency #3"),
         ({"type": "remove_dependency"}, "removed the dependency"),

@@ -38,6 +38,12 @@ def _assignee(event: Any) -> str:
     return f"{'unassigned' if event['removed_assignee'] else 'assigned'} {event['assignee']['login']}"
 
 
+def _review_request(event: Any) -> str:
+    team = event["assignee_team"]
+    asked = event["assignee"]["login"] if event["assignee"] else team["name"] if team else "somebody"
+    return f"asked {asked} for a review{' no longer' if event['removed_assignee'] else ''}"
+
+
 def _reference(event: Any) -> str:
     return MENTION if event["ref_issue"] else ""
 
@@ -53,6 +59,7 @@ _DESCRIBED: dict[str, Callable[[Any], str]] = {
     "label": _label,
     "milestone": _milestone,
     "assignees": _assignee,
+    "review_request": _review_request,
     "change_title": lambda event: f"changed the title from “{event['old_title']}” to “{event['new_title']}”",
     "change_target_branch": lambda event: f"changed the target from {event['old_ref']} to {event['new_ref']}",
     "delete_branch": lambda event: f"deleted the branch {event['old_ref']}",
@@ -69,7 +76,6 @@ _PLAIN = {
     "lock": "locked the conversation",
     "unlock": "unlocked the conversation",
     "review": "reviewed the changes",
-    "review_request": "asked for a review",
     "dismiss_review": "dismissed a review",
     "start_tracking": "began to work",
     "stop_tracking": "stopped working",
