@@ -195,7 +195,9 @@ class _Run:
             while (part := await self._next(position, takes_files=takes_files)) is not None:
                 position += len(part)
                 self._advance(reader, position)
-                yield part
+                # A client that is left behind meanwhile still sends the part.
+                with self._spool.stays_open() if self._spool is not None else contextlib.nullcontext():
+                    yield part
                 self._advance(reader, position)
             await self._work
         finally:

@@ -1,9 +1,10 @@
 """Files of answers to fetches, written and read at the same time. They have no names: nothing is left of them."""
 
 import asyncio
+import contextlib
 import os
 from collections import OrderedDict
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from typing import IO, Protocol
 
 import msgspec
@@ -111,13 +112,19 @@ class Spool:
 
     async def read(self, *, takes_files: bool) -> AsyncGenerator[Part, None]:
         """All of a file that is written to its end."""
-        self.readers += 1
-        try:
+        with self.stays_open():
             position = 0
             while position < self.size:
                 part = await self.part(position, takes_files=takes_files)
                 position += len(part)
                 yield part
+
+    @contextlib.contextmanager
+    def stays_open(self) -> Iterator[None]:
+        """Inside the block a `FilePart` is of this file, and its number of no other."""
+        self.readers += 1
+        try:
+            yield
         finally:
             self.readers -= 1
             self.close_unused()
