@@ -5,25 +5,26 @@ import socket
 
 import pytest
 
-from ingot_chassis.peers.chunked_body import LONGEST_LINE, ChunkedBody
-from ingot_chassis.zero_copy import Pipe
+from ingot_chassis.peers.chunked_body import LEAST_PIPE, LONGEST_LINE, ChunkedBody
+from ingot_chassis.zero_copy import PIPE_BYTES, Pipe
 
 WIRE = b"5\r\nhello\r\n1;name=value\r\n,\r\nE\r\n wide and large\r\n0\r\n\r\n".replace(b"E\r\n", b"f\r\n")
 BODY = b"hello, wide and large"
 
 
-async def read(beginning, rest, *, ends=False):
+async def read(beginning, rest, *, ends=False, pipe_size=PIPE_BYTES):
     """The whole body of which ``beginning`` was read before."""
     ours, theirs = socket.socketpair()
     with ours, theirs, Pipe() as pipe:
         ours.setblocking(False)
+        pipe.size = pipe_size
         theirs.sendall(rest)
         if ends:
             theirs.close()
         chunks, parts = ChunkedBody(ours.fileno(), beginning), []
         try:
             while not chunks.is_whole:
-                part = await chunks.part(pipe.writer)
+                part = await chunks.part(pipe)
                 parts.append(os.read(pipe.reader, part) if isinstance(part, int) else part)
         finally:
             chunks.close()
@@ -35,9 +36,11 @@ async def test_a_body_is_the_same_wherever_it_is_cut(cut):
     assert await read(WIRE[:cut], WIRE[cut:]) == BODY
 
 
-async def test_a_large_chunk_goes_through_the_pipe():
+@pytest.mark.parametrize("pipe_size", [PIPE_BYTES, LEAST_PIPE - 1])
+async def test_a_large_chunk_comes_whole_through_a_pipe_and_past_one_that_is_small(pipe_size):
     content = os.urandom(100_000)
-    assert await read(b"", b"%x\r\n%b\r\n0\r\n\r\n" % (len(content), content)) == content
+    wire = b"%x\r\n%b\r\n0\r\n\r\n" % (len(content), content)
+    assert await read(b"", wire, pipe_size=pipe_size) == content
 
 
 @pytest.mark.parametrize(
@@ -49,6 +52,7 @@ async def test_a_large_chunk_goes_through_the_pipe():
         (b"1" * (LONGEST_LINE + 20), "no end"),
         (b"4\r\nhello\r\n0\r\n\r\n", "longer than its size"),
         (b"5\r\nhello\r\n0\r\nname: value\r\n\r\n", "trailer"),
+        (b"5\r\nhello\r\n0\r\n\r\nHTTP/1.1", "follows"),
         (b"5\r\nhel", "ended"),
         (b"5\r\nhello\r\n", "ended"),
         (b"", "ended"),

@@ -334,6 +334,7 @@ async def test_a_body_that_nobody_takes_is_not_read():
 
 
 HEAD_OF_CHUNKS = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+TWICE = b"6\r\na\r\n\r\nb\r\n6\r\na\r\n\r\nb\r\n0\r\n\r\n"
 CHUNKS = b"5\r\nfirst\r\n7\r\n second\r\n0\r\n\r\n"
 
 
@@ -345,7 +346,7 @@ async def ask_for_chunks(origin):
         parts = []
         with Pipe() as pipe:
             while not answer.chunks.is_whole:
-                part = await answer.chunks.part(pipe.writer)
+                part = await answer.chunks.part(pipe)
                 parts.append(os.read(pipe.reader, part) if isinstance(part, int) else part)
         return b"".join(parts), True
 
@@ -367,6 +368,23 @@ async def test_chunks_are_read_past_the_transport_and_the_connection_goes_on(spo
         await origin.close()
 
     assert server.connections == 1
+
+
+@pytest.mark.parametrize("cut", range(1, len(HEAD_OF_CHUNKS + TWICE)))
+async def test_chunks_are_the_same_wherever_head_and_body_are_cut(cut):
+    """The body has what looks like the end of a head."""
+
+    async def serve(server: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await server.head(reader)
+        writer.write((HEAD_OF_CHUNKS + TWICE)[:cut])
+        for _ in range(5):
+            await asyncio.sleep(0)
+        writer.write((HEAD_OF_CHUNKS + TWICE)[cut:])
+
+    async with serving(serve) as server:
+        origin = Origin(server.url)
+        assert (await ask_for_chunks(origin))[0] == b"a\r\n\r\nba\r\n\r\nb"
+        await origin.close()
 
 
 async def test_a_body_in_chunks_that_breaks_off_is_an_error_and_ends_the_connection():

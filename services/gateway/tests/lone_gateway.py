@@ -1,11 +1,12 @@
-"""A process of its own with a gateway in it, so that its memory can be measured.
+"""A process of its own with a gateway in it, on the event loop of production, so that its memory can be measured.
 
 Arguments are ``transport`` and, over sockets, the URL of repos. It prints the gateway's port and serves until it is
 terminated. Run it as a module: ``python -m tests.lone_gateway``.
 """
 
-import asyncio
 import sys
+
+import uvloop
 
 from ingot_chassis.http.server import bound_socket, serve_app
 from ingot_chassis.peers.http_client import Origin
@@ -31,4 +32,4 @@ async def main(transport: str, repos_url: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+    uvloop.run(main(*sys.argv[1:]))

@@ -257,6 +257,21 @@ async def test_a_large_clone_does_not_stay_in_memory(transport, what):
         assert gateway.peak_memory() - before < MAX_GROWTH
 
 
+async def test_what_git_fetches_slowly_is_the_same_on_the_loop_of_production(transport):
+    async with lone_gateway(transport) as gateway:
+        reader, writer = await asyncio.open_connection(LOOPBACK, gateway._port, limit=2**10)
+        for _ in range(2):
+            writer.write(f"POST {FETCH}?do=stream HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n".encode())
+            await reader.readuntil(b"\r\n\r\n")
+            received = bytearray()
+            while size := int(await reader.readuntil(b"\r\n"), 16):
+                received += await reader.readexactly(size)
+                await reader.readexactly(2)
+            await reader.readexactly(2)
+            assert received == STREAM
+        writer.close()
+
+
 async def test_a_client_that_reads_nothing_slows_the_service_down(transport):
     async with lone_gateway(transport) as gateway:
         await gateway.fetch(1)

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-import os
+import random
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ SERVICES = ("identity", "repos", "issues", "hooks", "web")
 PUBLIC_URL = "http://ingot.test/"
 LOOPBACK = "127.0.0.1"
 TOKEN = "t" * 40
-STREAM = os.urandom(4_000_000)
+STREAM = random.Random(1).randbytes(12_000_000)
 
 
 @asynccontextmanager

@@ -197,7 +197,10 @@ async def test_a_client_that_is_much_slower_than_the_others_is_left_behind(tmp_p
 
 async def test_a_client_that_is_left_behind_sends_no_other_file(tmp_path, monkeypatch):
     monkeypatch.setattr(fetch_cache, "SLOW_SECONDS", 0.0)
-    cache, source = FetchCache(tmp_path, max_bytes=2 * WINDOW), Source(LONG * 2)  # too little room for all of it
+    cache, source = (
+        FetchCache(tmp_path, max_bytes=2 * WINDOW),
+        Source(LONG * 2),
+    )  # too little room for all of it
     source.gate.set()
     slow, fast = [ask(cache, source, takes_files=True) for _ in range(2)]
     reading = asyncio.create_task(all_bytes(fast))

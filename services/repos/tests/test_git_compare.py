@@ -112,6 +112,25 @@ async def test_a_part_of_a_diff_has_the_changes_of_some_files(repo):
     assert (await diff_of_files(path, "", one, offset=0, limit=9))[1] == 5
 
 
+async def test_a_part_of_a_diff_has_no_file_twice_where_a_file_became_a_folder(repo):
+    one = commit(repo, {"a": b"1\n", "b/x": b"1\n", "b/y": b"1\n", "c": b"1\n"})
+    two = commit(repo, {"a/x": b"2\n", "a/y": b"3\n", "b": b"4\n", "c": b"diff --git \n"}, [one])
+    path = Path(repo.path)
+    parts = [await diff_of_files(path, one, two, offset=number, limit=2) for number in (0, 2, 4, 6)]
+    assert b"".join(text for text, _ in parts) == await diff_text(path, one, two)
+    assert [text.count(b"\ndiff --git") + text.startswith(b"diff") for text, _ in parts] == [2, 2, 2, 1]
+
+
+async def test_a_part_of_a_diff_of_files_with_long_paths_is_the_same(repo):
+    folder = "/".join(["f" * 200] * 18)
+    names = [f"{folder}/{number}" for number in range(40)]
+    one = commit(repo, dict.fromkeys(names, b"1\n"))
+    two = commit(repo, dict.fromkeys(names, b"2\n"), [one])
+    path = Path(repo.path)
+    parts = [await diff_of_files(path, one, two, offset=number, limit=20) for number in (0, 20)]
+    assert b"".join(text for text, _ in parts) == await diff_text(path, one, two)
+
+
 def apply(path, work, commit, text):
     subprocess.run(["git", "clone", "-q", "--no-checkout", path, work], check=True)
     subprocess.run(["git", "-C", work, "checkout", "-q", commit], check=True)

@@ -114,7 +114,7 @@ class Proxy:
                 self._authenticator.drop(caller.user_id)
 
         has_body = sanitized.length != 0
-        is_exchange_of_git = route.kind == "git" and scope["method"] == "POST"
+        is_fetch = route.kind == "git" and scope["path"].endswith("/git-upload-pack")
         try:
             async with ProxiedExchange(
                 receive, send, limits, has_body=has_body, on_status=drop_after_success
@@ -131,7 +131,7 @@ class Proxy:
                         headers=headers,
                         has_body=has_body,
                         client=(address, port if address == peer else 0),
-                        takes_pipes=is_exchange_of_git and EXTENSION in (scope.get("extensions") or {}),
+                        takes_pipes=is_fetch and EXTENSION in (scope.get("extensions") or {}),
                     )
                     await self._upstreams[route.service].forward(request, exchange)
         except (ApiError, ClientDisconnected):

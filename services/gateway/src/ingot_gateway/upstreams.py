@@ -75,15 +75,17 @@ class HttpUpstream:
 
 
 async def _pass_on(chunks: ChunkedBody, exchange: ProxiedExchange) -> None:
-    """Send a body that does not come through this process, but for its beginning."""
+    """Send a body that does not come through this process, but for its beginning. Raises ClientDisconnected."""
     with Pipe() as pipe:
         while not chunks.is_whole:
-            part = await chunks.part(pipe.writer)
+            part = await chunks.part(pipe)
             if isinstance(part, int):
                 message: Any = {"type": EXTENSION, "file": pipe.reader, "count": part, "more_body": True}
             else:
                 message = {"type": "http.response.body", "body": part, "more_body": not chunks.is_whole}
             await exchange.send(message)
+            if isinstance(part, int) and pipe.unread():
+                raise ClientDisconnected
 
 
 async def _body(exchange: ProxiedExchange) -> AsyncIterator[bytes]:

@@ -4,10 +4,12 @@ import os
 import re
 import socket
 
-from ingot_chassis.zero_copy import PIPE_BYTES, receive_into_pipe, wait_readable
+from ingot_chassis.zero_copy import Pipe, receive_into_pipe, wait_readable
 
 LONGEST_LINE = 100
 """Bytes of the size of a chunk with what may surround it; the services here write less than ten."""
+LEAST_PIPE = 65_536
+"""Bytes of a pipe through which fewer parts go than by reading and writing."""
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})(;.*)?")
 
 
@@ -33,14 +35,18 @@ class ChunkedBody:
         self._wake_at(1)
         self._socket.close()
 
-    async def part(self, pipe: int) -> bytes | int:
+    async def part(self, pipe: Pipe) -> bytes | int:
         """The next bytes of the body, or how many of them are in the empty pipe now; no bytes at the end.
+
+        A pipe that takes little is left empty.
 
         Raises ConnectionError.
         """
         if not self._left:
             self._left = await self._size()
             if not self._left:
+                if self._position < len(self._read):
+                    raise ConnectionError("something follows the body")
                 self.is_whole = True
                 return b""
         if self._position < len(self._read):
@@ -48,9 +54,13 @@ class ChunkedBody:
             self._position += len(part)
             self._left -= len(part)
             return part
-        count = min(self._left, PIPE_BYTES)
+        if pipe.size < LEAST_PIPE:
+            part = await self._more(min(self._left, LEAST_PIPE))
+            self._left -= len(part)
+            return part
+        count = min(self._left, pipe.size)
         self._wake_at(count)
-        count = await receive_into_pipe(self._connection, pipe, count)
+        count = await receive_into_pipe(self._connection, pipe.writer, count)
         self._left -= count
         return count
 
@@ -79,18 +89,18 @@ class ChunkedBody:
                 break
             if len(self._read) >= begin + LONGEST_LINE:
                 raise ConnectionError("the size of a chunk has no end")
-            self._read, self._position = self._read[self._position :] + await self._more(), 0
+            self._read, self._position = self._read[self._position :] + await self._more(LONGEST_LINE), 0
         if not self._read.startswith(before, self._position):
             raise ConnectionError("a chunk is longer than its size")
         self._position = end + 2
         return self._read[begin:end]
 
-    async def _more(self) -> bytes:
-        """A few bytes: what belongs to the chunk behind the line goes on from here, not through a pipe."""
+    async def _more(self, most: int) -> bytes:
+        """What is there next. For a line that is a few bytes: what is of the chunk behind it goes through no pipe."""
         self._wake_at(1)
         while True:
             try:
-                data = os.read(self._connection, LONGEST_LINE)
+                data = os.read(self._connection, most)
             except BlockingIOError:
                 await wait_readable(self._connection)
                 continue

@@ -160,9 +160,9 @@ class Connection(asyncio.Protocol):
         if not self._requested:
             self.hang_up()  # an answer to nothing
             return
-        self.heard = True
+        is_first, self.heard = not self.heard, True
         try:
-            if self._in_chunks and not self.status:
+            if self._in_chunks and is_first:
                 self._begin_in_chunks(data)
             else:
                 self._parser.feed_data(data)
@@ -178,7 +178,8 @@ class Connection(asyncio.Protocol):
     def _begin_in_chunks(self, data: bytes) -> None:
         """Read the head, and leave the body to ``chunks`` if nothing else is to come.
 
-        A body without chunks, and one whose request is still sent and may fail, is read as others are.
+        A body without chunks, one whose request is still sent and may fail, and one whose head is not whole in what is
+        read first, are read as others are.
         """
         head, end, body = data.partition(b"\r\n\r\n")
         self._parser.feed_data(head + end)

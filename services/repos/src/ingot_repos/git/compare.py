@@ -4,6 +4,7 @@ Texts and file statistics come from git and not from libgit2, which would hold t
 """
 
 import os
+import re
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -21,6 +22,8 @@ from ingot_repos.git.refs import ZERO_OID, get_branch, is_object_id
 # The id of the empty tree (gitglossary(7)); git resolves it without an object.
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _PLAIN = ("--no-color", "--no-ext-diff", "--no-textconv")
+_LONGEST_PATHS = 65_536
+"""Bytes of the arguments of one process; of longer ones git gives all files (execve(2) takes 128 KiB in each)."""
 _STAT_SECONDS = 20.0
 _STAT_BYTES = 8 * MIB
 
@@ -161,11 +164,25 @@ async def diff_of_files(
     files = _paths(
         await run(GitArgs("diff-tree", ("-r", "-z", "--raw", "-M", "--abbrev=7", *_PLAIN), (before, after)))
     )
-    part = tuple(os.fsdecode(name) for names in files[offset : offset + limit] for name in names)
+    part = files[offset : offset + limit]
     if not part:
         return b"", len(files)
-    args = GitArgs("diff", (*_PLAIN, "--patch", "--abbrev=7", "-M"), (before, after), part)
-    return await run(args), len(files)
+    paths = {name for names in part for name in names}
+    if sum(map(len, paths)) > _LONGEST_PATHS:
+        paths = set()
+    operands = tuple(map(os.fsdecode, paths))
+    text = await run(GitArgs("diff", (*_PLAIN, "--patch", "--abbrev=7", "-M"), (before, after), operands))
+    sections = re.split(rb"^(?=diff --git )", text, flags=re.MULTILINE)[1:]
+    if len(sections) > len(part):
+        # A path also names what is in it, where it was a folder before or is one now.
+        inside = tuple(name + b"/" for name in paths)
+        shown = [
+            names
+            for names in files
+            if not paths or any(name in paths or name.startswith(inside) for name in names)
+        ]
+        text = b"".join(section for names, section in zip(shown, sections, strict=False) if names in part)
+    return text, len(files)
 
 
 def _paths(output: bytes) -> list[list[bytes]]:

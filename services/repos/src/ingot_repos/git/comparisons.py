@@ -57,5 +57,7 @@ def compare_refs(
         signatures=commit_signatures(repo, [info.oid for info in commits]),
         total=total,
     )
-    cache.put(key, compared, size=1 + sum(1 + len(info.message) // 1000 for info in commits))
+    texts = sum(len(info.message) for info in commits)
+    texts += sum(len(one.signature) + len(one.payload) for one in compared.signatures.values())
+    cache.put(key, compared, size=1 + len(commits) + texts // 1000)
     return compared
