@@ -96,3 +96,7 @@ async def test_in_one_process_with_all_other_services_only_what_that_listens_on_
     own = own_servers(Settings(), ["nats://token@127.0.0.1:4999", "http://localhost:3000/"])
     for port, is_refused in ((4999, True), (3000, True), (8082, False), (4222, False)):
         assert bool(await own.refusal("127.0.0.1", port, ["127.0.0.1"])) is is_refused, port
+
+
+def test_a_port_that_leaves_none_for_metrics_is_no_reason_not_to_start():
+    own_servers(Settings(port=65_000), None)

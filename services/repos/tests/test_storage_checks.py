@@ -63,19 +63,22 @@ async def test_locks_that_nobody_holds_are_found_and_removed(world, base, examin
         "refs/heads/topic",
         "objects/info/commit-graphs/commit-graph-chain",
     ]
-    old, young = [path / f"{name}.lock" for name in names], path / "refs/heads/master.lock"
-    for file in (*old, young):
+    old = [path / f"{name}.lock" for name in names]
+    young = [path / "refs/heads/master.lock", path / "refs/notes/commits.lock", path / "packed-refs.new"]
+    for file in (*old, *young):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
     for file in old:
         os.utime(file, (time.time() - ABANDONED_SECONDS - 60,) * 2)
+    for file in young:
+        os.utime(file, (time.time() - ABANDONED_SECONDS + 60,) * 2)
     (line,) = await examine()
     assert f"repository {base} has locks that nobody holds: HEAD.lock, config.lock" in line
     assert all(file.exists() for file in old)
     (line,) = await examine(repair=True)
     assert line.endswith("they are removed")
     assert [file for file in old if file.exists()] == []
-    assert young.exists()
+    assert all(file.exists() for file in young)
     assert await examine() == []
 
 

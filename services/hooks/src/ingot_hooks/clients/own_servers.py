@@ -15,6 +15,7 @@ from ingot_chassis.security.egress import Address, Resolve, resolve_host, unmapp
 from ingot_chassis.settings import SettingsError
 from ingot_hooks.settings import Settings
 
+HIGHEST_PORT = 65_535
 DEFAULT_PORTS = {
     "http": 80,
     "https": 443,
@@ -67,7 +68,8 @@ def own_servers(settings: Settings, urls: Sequence[str] | None) -> "OwnServers":
                 *settings.nats_url.split(","),
             ),
             *(settings.identity_url, settings.repos_url),
-            *(f"http://{host}:{port}" for port in (settings.port, metrics_port)),
+            # No metrics are served where their port would be above the highest.
+            *(f"http://{host}:{port}" for port in (settings.port, metrics_port) if port <= HIGHEST_PORT),
             *parse_qs(urlsplit(settings.objects_url).query).get("endpoint", []),
         ]
     named = read_servers(settings.refused_targets, "INGOT_HOOKS_REFUSED_TARGETS")

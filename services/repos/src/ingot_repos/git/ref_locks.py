@@ -25,8 +25,10 @@ def are_locked(path: Path, names: Iterable[str]) -> bool:
     return any(any(path.glob(pattern)) for pattern in _SHARED)
 
 
-def remove_old_locks(path: Path, names: Iterable[str]) -> int:
+def remove_old_locks(path: Path, names: Iterable[str], *, least_seconds: float = 0.0) -> int:
     """Remove the old locks of these refs, of notes, and of what all refs share; how many there were. Blocks.
+
+    None that is younger than ``least_seconds`` goes.
 
     The names are valid full names of refs. Nobody may move very many of them at this time, which takes longer than
     `OLD_SECONDS`. One process of several does this: another would take the lock that a ref has got since for the old one.
@@ -39,7 +41,8 @@ def remove_old_locks(path: Path, names: Iterable[str]) -> int:
             return 0
         own = [*(path / f"{name}.lock" for name in names), *path.glob(_NOTES)]
         shared = [file for pattern in _SHARED for file in path.glob(pattern)]
-        return _remove(own, OLD_SECONDS) + _remove(shared, OLD_SHARED_SECONDS)
+        removed = _remove(own, max(OLD_SECONDS, least_seconds))
+        return removed + _remove(shared, max(OLD_SHARED_SECONDS, least_seconds))
 
 
 def _remove(files: Iterable[Path], seconds: float) -> int:

@@ -28,9 +28,9 @@ def list_abandoned_locks(path: Path) -> list[str]:
 
 
 def remove_abandoned_locks(path: Path) -> None:
-    """Remove them, while nobody moves refs of the repository, but for what somebody else removes or packs. Blocks."""
+    """Remove them, but for what somebody else removes or packs at this time. Blocks."""
     refs = [name.removesuffix(".lock") for name in list_abandoned_locks(path) if name.startswith("refs/")]
-    remove_old_locks(path, refs)
+    remove_old_locks(path, refs, least_seconds=ABANDONED_SECONDS)
     with packed_by_nobody_else(path) as is_idle:
         if is_idle:
             _remove(path, PACK_LOCKS, ABANDONED_SECONDS)
