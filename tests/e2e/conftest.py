@@ -18,6 +18,8 @@ from .deployments import (
     running,
 )
 
+VARIABLES = CHEAP_PASSWORDS | {"INGOT_REPOS_MAX_PUSH_BYTES": "0"}
+
 
 @pytest.fixture(scope="session")
 def backing_servers(
@@ -47,9 +49,9 @@ def deployment(
     """All in one process, or two of everything behind round-robin: no test may need to meet one replica twice."""
     folder = tmp_path_factory.mktemp(request.param.replace(" ", "-"))
     deployment = (
-        Standalone(folder, CHEAP_PASSWORDS)
+        Standalone(folder, VARIABLES)
         if request.param == "standalone"
-        else Cluster(folder, backing_servers(), CHEAP_PASSWORDS, replicas=2)
+        else Cluster(folder, backing_servers(), VARIABLES, replicas=2)
     )
     with running(deployment):
         yield deployment

@@ -64,6 +64,9 @@ class Deployment(Protocol):
     def serve_ssh(self) -> int:
         """Let somebody listen for git over SSH, and give the port."""
 
+    def processes(self) -> Mapping[str, int]:
+        """The ids of all that runs now, by name."""
+
     def stop(self) -> None:
         """End everything in order; raises AssertionError if something does not end well."""
 
@@ -144,6 +147,9 @@ class Standalone:
 
     def serve_ssh(self) -> int:
         return self._ssh_port
+
+    def processes(self) -> Mapping[str, int]:
+        return {"ingot": self._ingot.process}
 
     def stop(self) -> None:
         assert self._ingot.stop() == 0
@@ -290,6 +296,13 @@ class Cluster:
             self._ssh.begin()
             self._serves_ssh = True
         return self._ssh_port
+
+    def processes(self) -> Mapping[str, int]:
+        replicas = {
+            f"{name} {number}": one for name, all_ in self._parts.items() for number, one in enumerate(all_)
+        }
+        ssh = {"ssh": self._ssh} if self._serves_ssh else {}
+        return {name: one.process for name, one in (replicas | ssh).items()}
 
     def stop(self) -> None:
         self._ssh.stop()

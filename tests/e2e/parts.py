@@ -25,6 +25,12 @@ class Part:
         self._environment = environment | dict(variables)
         self._process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def process(self) -> int:
+        """Its id. It must have been started."""
+        assert self._process is not None
+        return self._process.pid
+
     def begin(self) -> None:
         """Start it without waiting."""
         with self._log.open("ab") as log:

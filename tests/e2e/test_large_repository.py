@@ -1,0 +1,101 @@
+"""A large repository is pushed and cloned over HTTP and SSH, and no process of Ingot has more than a small part of it.
+
+INGOT_LARGE_MIB says how large; `make soak` takes 2 GiB.
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Self
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from .deployments import Deployment
+from .history import ENVIRONMENT, git
+from .test_ssh import git_by_key, needs_ssh, person
+
+MIB = 2**20
+LARGE_MIB = int(os.environ.get("INGOT_LARGE_MIB", "32"))
+FILE_MIB = 4
+MAX_GROWTH = 24 * MIB
+"""Of each process, during one exchange, however large the repository is."""
+AS_IT_IS = ("-c", "core.compression=0", "-c", "pack.window=0", "-c", "core.bigFileThreshold=1m")
+"""Nothing of it can be compressed, and to try that takes longer than all else."""
+
+
+@pytest.fixture(scope="session")
+def work(tmp_path_factory) -> Path:
+    """A work tree with one commit of so many bytes that are like no others."""
+    folder = tmp_path_factory.mktemp("large") / "work"
+    folder.mkdir()
+    for number in range(LARGE_MIB // FILE_MIB):
+        (folder / f"{number}.bin").write_bytes(os.urandom(FILE_MIB * MIB))
+    for command in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "All of it"]):
+        subprocess.run(["git", *AS_IT_IS, *command], cwd=folder, env=ENVIRONMENT, check=True)
+    return folder
+
+
+async def new_repository(api, owner, name):
+    answer = await api.post("user/repos", json={"name": name, "default_branch": "main"}, auth=owner)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+class Growth:
+    """How much each process grew at most inside the block."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._deployment = deployment
+        self.bytes: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        for process in self._deployment.processes().values():
+            Path(f"/proc/{process}/clear_refs").write_text("5")  # proc(5): the peak begins anew
+        self._before = self._sizes("VmRSS")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        after = self._sizes("VmHWM")
+        self.bytes = {name: after[name] - before for name, before in self._before.items()}
+
+    def _sizes(self, field: str) -> dict[str, int]:
+        return {name: memory(process, field) for name, process in self._deployment.processes().items()}
+
+
+def memory(process: int, field: str) -> int:
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
+
+
+@needs_ssh
+@pytest.mark.parametrize("way", ["http", "ssh"])
+async def test_no_process_has_a_large_repository_in_memory(deployment, work, tmp_path, way):
+    if way == "ssh":
+        deployment.serve_ssh()
+    async with httpx.AsyncClient(base_url=f"{deployment.url}api/v1/", timeout=60) as api:
+        owner, key = await person(api, tmp_path, "ann")
+        created = await new_repository(api, owner, "large")
+        small = await new_repository(api, owner, "small")
+    by_password = "://{}:{}@".format(*map(quote, owner))
+    urls = {"ssh": created["ssh_url"], "http": created["clone_url"].replace("://", by_password)}
+    # The first exchange loads what every later one needs.
+    await git_by_key(key, "clone", "-q", urls[way].replace("large", "small"), cwd=tmp_path)
+    assert small["empty"]
+    with Growth(deployment) as pushing:
+        await git_by_key(key, *AS_IT_IS, "push", "-q", urls[way], "main", cwd=work)
+    with Growth(deployment) as cloning:
+        await git_by_key(key, "clone", "-q", "--bare", urls[way], "clone", cwd=tmp_path)
+    grown = {
+        (act, name): size
+        for act, growth in (("push", pushing), ("clone", cloning))
+        for name, size in growth.bytes.items()
+    }
+    print(
+        f"{way}, {LARGE_MIB} MiB:", {" ".join(one): size // MIB for one, size in grown.items() if size > MIB}
+    )
+    assert {one: size for one, size in grown.items() if size > MAX_GROWTH} == {}
+    assert await git("rev-parse", "main", cwd=tmp_path / "clone") == await git("rev-parse", "main", cwd=work)
+    shutil.rmtree(tmp_path / "clone")
