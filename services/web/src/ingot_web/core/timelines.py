@@ -40,8 +40,8 @@ def _assignee(event: Any) -> str:
 
 def _review_request(event: Any) -> str:
     team = event["assignee_team"]
-    asked = event["assignee"]["login"] if event["assignee"] else team["name"] if team else "somebody"
-    return f"asked {asked} for a review{' no longer' if event['removed_assignee'] else ''}"
+    reviewer = event["assignee"]["login"] if event["assignee"] else team["name"] if team else "somebody"
+    return f"asked {reviewer} for a review{' no longer' if event['removed_assignee'] else ''}"
 
 
 def _reference(event: Any) -> str:
