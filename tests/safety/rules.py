@@ -148,7 +148,10 @@ def expected(route: Route, caller: Caller, target: Target | None) -> Outcome:
 
 def _is_linked(route: Route) -> bool:
     """Whether it reads a file that pages link to."""
-    return route.policy == "read" and not route.path.startswith("/api")
+    files = ("{repo}/raw/", "{repo}/media/")
+    return route.policy == "read" and (
+        not route.path.startswith("/api") or any(one in route.path for one in files)
+    )
 
 
 def _of_repository(route: Route, caller: Caller, target: Target) -> Outcome:

@@ -179,6 +179,8 @@ async def test_the_session_of_a_browser_opens_no_api_and_no_git(world, client, p
         "/ann/app/archive/main.zip",
         "/ann/app/pulls/1.diff",
         "/ann/app/releases/assets/0",
+        "/api/v1/repos/ann/app/raw/large.bin",
+        "/api/v1/repos/ann/app/media/large.bin",
     ],
 )
 async def test_the_session_of_a_browser_opens_what_pages_link_to_for_reading(world, client, path):

@@ -4,6 +4,8 @@ import msgspec
 import pytest
 
 from ingot_chassis.testing.service import count_statements
+from ingot_issues.core.merge_refusals import NOT_MERGEABLE
+from ingot_issues.core.protections import OUTDATED
 
 from .builders import APP, NEXT, comparison, repository
 from .test_protections import APPROVED, protect, review
@@ -107,3 +109,12 @@ async def test_what_is_merged_has_one_reason(world):
     await review(world, APPROVED, as_=1)
     assert (await world.call("POST", "/pulls/1/merge")).status_code == 200
     assert await refusals(world) == {"the pull request is merged": False}
+
+
+async def test_what_was_compared_last_time_is_called_recorded(world):
+    protect(world, block_on_outdated_branch=True, required_approvals=1)
+    world.repos.comparison = comparison(base_sha=NEXT, mergeable=False)
+    await world.propose()
+    answer = await world.call("GET", "/pulls/1/merge/refusals")
+    recorded = [refusal["reason"] for refusal in answer.json() if refusal["recorded"]]
+    assert recorded == [NOT_MERGEABLE, f"{RULE}{OUTDATED}"]

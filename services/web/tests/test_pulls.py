@@ -51,3 +51,22 @@ async def test_what_nothing_refuses_is_merged_without_overriding(pages, forge):
     await pages.submit(shown, "Merge", to="/pulls/1/merge")
     assert forge.sent[0][2]["force_merge"] is False
     assert form_of(shown, "/pulls/1/merge", "Merge").action == "/ann/demo/pulls/1/merge"
+
+
+async def test_what_a_merge_looks_at_anew_leaves_the_button_on(pages, forge):
+    reason = {"reason": "the branches conflict", "overridable": False, "recorded": True}
+    forge.answers[f"{HOME}/pulls/1/merge/refusals"] = [reason]
+    shown = (await pages.get(PAGE, ANN)).text
+    assert "What speaks against a merge" in shown
+    assert "The branches conflict.</li>" in shown
+    assert 'name="override"' not in shown
+    await pages.submit(shown, "Merge", to="/pulls/1/merge")
+
+
+@pytest.mark.parametrize("writes", [True, False])
+async def test_issues_that_knows_no_reasons_leaves_the_form_to_who_may_push(pages, forge, writes):
+    forge.failures[f"{HOME}/pulls/1/merge/refusals"] = 404
+    forge.answers[HOME]["permissions"]["push"] = writes
+    shown = (await pages.get(PAGE, ANN)).text
+    assert "Nothing refuses the merge" not in shown
+    assert ("/pulls/1/merge" in shown) is writes

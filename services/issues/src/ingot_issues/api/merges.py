@@ -15,7 +15,7 @@ from ingot_issues.api import queries
 from ingot_issues.api.policies import in_repository
 from ingot_issues.api.pulls import present, pull_of
 from ingot_issues.api.request import IssuesRequest
-from ingot_issues.core.access import may_administer
+from ingot_issues.core.access import may_administer, may_write
 from ingot_issues.core.manual_merges import record_manual_merge
 from ingot_issues.core.merge_options import MergeOptions
 from ingot_issues.core.merge_refusals import MergeRefusal, list_refusals
@@ -94,13 +94,15 @@ async def list_merge_refusals(request: IssuesRequest, index: int) -> list[MergeR
     demands more.
     """
     pull, access = await pull_of(request, index), request.access
-    rule = await request.components.repos.merge_rule(
-        access.repository.id,
-        pull.base_branch,
-        pull.head_sha,
-        request.principal_token,
-        actor_id=request.principal.id,
-    )
+    rule = None
+    if may_write(access):
+        rule = await request.components.repos.merge_rule(
+            access.repository.id,
+            pull.base_branch,
+            pull.head_sha,
+            request.principal_token,
+            actor_id=request.principal.id,
+        )
     async with request.db.read() as db:
         return await list_refusals(db, access, request.principal, pull, rule)
 

@@ -11,47 +11,53 @@ from ingot_contracts.pulls import MERGE_STYLES
 from ingot_contracts.repos import MergeRule, RepositoryAccess
 from ingot_issues.core.access import may_write, require
 from ingot_issues.core.merges import MergeRefused, refuse_blocked_merge, refuse_draft, refuse_ended
-from ingot_issues.core.protections import list_unmet
+from ingot_issues.core.protections import OUTDATED, list_unmet
 from ingot_issues.store.issues import PullDetails
+
+NOT_MERGEABLE = "the branches conflict, one of them is gone, or they are still being compared"
 
 
 class MergeRefusal(msgspec.Struct):
-    """A reason why the caller cannot merge. ``overridable``: they can all the same, with `force_merge`."""
+    """A reason why the caller cannot merge. ``overridable``: they can all the same, with `force_merge`.
+
+    ``recorded``: it held when the branches were last compared, which a merge does anew.
+    """
 
     reason: str
     overridable: bool = False
+    recorded: bool = False
 
 
 async def list_refusals(
-    db: Executor, access: RepositoryAccess, principal: Principal, pull: PullDetails, rule: MergeRule
+    db: Executor, access: RepositoryAccess, principal: Principal, pull: PullDetails, rule: MergeRule | None
 ) -> list[MergeRefusal]:
     """What ``merge_saga.merge_pull`` would say, as far as it is recorded here; at most three statements.
 
-    Signatures, protected files and what a style demands are judged by repos when it merges. Whoever may not write hears
+    ``rule`` is that of the base for who may write. Signatures, protected files and what a style demands are judged by repos when it merges. Whoever may not write hears
     neither of what blocks it nor of the rule, which they may not read.
     """
     if ended := _words(refuse_ended, pull):
         return [MergeRefusal(ended)]
     reasons = [_words(require, access, principal, "write", "pulls"), _words(refuse_draft, pull)]
     repository = access.repository
-    writes = may_write(access)
-    if repository.archived and not writes:
+    if repository.archived and not may_write(access):
         reasons.append("the repository is archived")
     if not any(getattr(repository, allows) for allows in MERGE_STYLES.values()):
         reasons.append("the repository allows no style of merging")
-    if not pull.mergeable:
-        reasons.append("the branches conflict, one of them is gone, or they are still being compared")
-    unmet: list[str] = []
-    if writes:
+    if rule is not None:
         try:
             await refuse_blocked_merge(db, repository, pull)
         except MergeRefused as refused:
             reasons.append(str(refused))
+    refusals = [MergeRefusal(reason) for reason in reasons if reason]
+    if not pull.mergeable:
+        refusals.append(MergeRefusal(NOT_MERGEABLE, recorded=True))
+    if rule is not None:
         unmet = await list_unmet(db, rule, pull, outdated=pull.merge_base != pull.base_sha)
-    return [
-        *(MergeRefusal(reason) for reason in reasons if reason),
-        *(MergeRefusal(reason, rule.may_override) for reason in unmet),
-    ]
+        refusals += [
+            MergeRefusal(reason, rule.may_override, recorded=reason.endswith(OUTDATED)) for reason in unmet
+        ]
+    return refusals
 
 
 def _words(refuse: Callable[..., None], *subjects: object) -> str:

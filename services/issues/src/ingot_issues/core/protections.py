@@ -11,6 +11,7 @@ from ingot_issues.store.issue_rows import AnyPull
 from ingot_issues.store.reviews import DecisionRow
 from ingot_issues.store.states import ReviewState
 
+OUTDATED = "the head branch is behind the base branch"
 OUTSIDER = "you are not among those who may merge into it"
 
 
@@ -54,7 +55,7 @@ async def _missing(db: Executor, rule: MergeRule, pull: AnyPull, *, outdated: bo
     if rule.block_on_official_review_requests and await reviews.count_official_requests(db, pull.id):
         missing.append("reviews are requested")
     if rule.block_on_outdated_branch and outdated:
-        missing.append("the head branch is behind the base branch")
+        missing.append(OUTDATED)
     if rule.missing_checks:
         missing.append(f"these checks have not succeeded: {', '.join(rule.missing_checks)}")
     return missing

@@ -83,7 +83,7 @@ async def _conversation_page(
             "leaves_out": comments.total > len(comments.rows),
         },
         checks=checks,
-        refusals=refusals or [],
+        refusals=refusals,
         styles=styles,
         blockers=blockers.rows,
         **await conversation(frame, issue, timeline, counts, reviews),

@@ -2,14 +2,14 @@
 "use strict";
 
 function fieldFor(target) {
-  return target instanceof Element ? target.closest("form")?.querySelector('input[type="file"][multiple]') : null;
+  const element = target instanceof Element ? target : target?.parentElement;
+  return element?.closest("form")?.querySelector('input[type="file"][multiple]');
 }
 
 function add(field, files) {
   const all = new DataTransfer();
   for (const file of [...field.files, ...files]) all.items.add(file);
   field.files = all.files;
-  field.focus();
 }
 
 document.addEventListener("dragover", event => {
@@ -21,6 +21,7 @@ document.addEventListener("drop", event => {
   if (!field || !event.dataTransfer.files.length || event.target === field) return;
   event.preventDefault();
   add(field, event.dataTransfer.files);
+  field.focus();
 });
 
 document.addEventListener("paste", event => {

@@ -27,7 +27,8 @@ function findPlace() {
   // Whoever was sent here by that page already: the comment is gone.
   const [visit] = performance.getEntriesByType("navigation");
   if (comment && issue && !visit?.redirectCount) {
-    location.replace(`${issue[1]}/issues/comments/${comment[1]}`);
+    const address = `${issue[1]}/issues/comments/${comment[1]}`;
+    fetch(address, { method: "HEAD" }).then(answer => { if (answer.ok) location.replace(address); });
   }
 }
 
