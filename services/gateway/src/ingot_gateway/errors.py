@@ -1,9 +1,13 @@
 """Errors that only the gateway has, and the one way in which it writes any error."""
 
+from typing import Literal
+
 import msgspec
 from litestar.types import Send
 
 from ingot_chassis.errors import ApiError, ErrorObject
+from ingot_chassis.telemetry import request_id
+from ingot_gateway.error_pages import HEADERS, error_page
 
 
 class ClientTooSlow(ApiError):
@@ -24,21 +28,26 @@ class HeadersTooLarge(ApiError):
     status = 431
 
 
+Reader = Literal["program", "git", "browser"]
+
+
 class ErrorWriter:
-    """Writes the error object, with the page of the API as its ``url``."""
+    """Writes the error object, with the page of the API as its ``url``; to git, plain text; to a browser, a page."""
 
     def __init__(self, public_url: str) -> None:
         self._page = public_url.rstrip("/") + "/api/v1/swagger"
 
-    async def write(self, send: Send, error: ApiError, *, to_git: bool = False) -> None:
+    async def write(self, send: Send, error: ApiError, *, reader: Reader = "program") -> None:
         """Answer with ``error``; nothing may have been sent before. git shows its user plain text alone."""
-        if to_git:
-            body, content_type = f"{error.message}\n".encode(), b"text/plain; charset=utf-8"
+        if reader == "git":
+            body, about = f"{error.message}\n".encode(), [(b"content-type", b"text/plain; charset=utf-8")]
+        elif reader == "browser":
+            body, about = error_page(error, request_id()), HEADERS
         else:
             shown = ErrorObject(message=error.message, url=self._page, errors=error.errors)
-            body, content_type = msgspec.json.encode(shown), b"application/json"
+            body, about = msgspec.json.encode(shown), [(b"content-type", b"application/json")]
         headers = [
-            (b"content-type", content_type),
+            *about,
             (b"content-length", str(len(body)).encode()),
             *((name.lower().encode(), value.encode()) for name, value in error.headers.items()),
         ]

@@ -1,6 +1,6 @@
 """Forwards a sanitized request: finds its route, authenticates its caller and streams it to the service."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 import structlog
@@ -23,7 +23,7 @@ from ingot_gateway.credentials import (
     split_cookies,
     split_query,
 )
-from ingot_gateway.errors import ErrorWriter
+from ingot_gateway.errors import ErrorWriter, Reader
 from ingot_gateway.exchange import ClientDisconnected, ProxiedExchange, RouteLimits
 from ingot_gateway.headers import Headers
 from ingot_gateway.rate_limits import UNKNOWN_CREDENTIAL, RateLimiter, cost_of
@@ -77,9 +77,8 @@ class Proxy:
                 # The server closes the connection of an unfinished answer, so the client notices.
                 log.warning("the answer was cut", path=scope["path"], error=error.message)
             else:
-                route = self._table.find(scope["path"])
-                is_git = route is not None and route.kind == "git"
-                await self._errors.write(send_with_rate, error, to_git=is_git)
+                reader = _reader(self._table.find(scope["path"]), scope["headers"])
+                await self._errors.write(send_with_rate, error, reader=reader)
 
     async def _forward(self, scope: HTTPScope, receive: Receive, send: Send, rate_headers: Headers) -> None:
         sanitized: SanitizedRequest = scope["sanitized_request"]  # type: ignore[typeddict-item]
@@ -137,6 +136,15 @@ class Proxy:
         except (ApiError, ClientDisconnected):
             drop_after_success(200)  # the answer is lost, but the change may have happened
             raise
+
+
+def _reader(route: Route | None, headers: Iterable[tuple[bytes, bytes]]) -> Reader:
+    """Who reads an error there: a browser asks for HTML first, and what a page links to is opened by one."""
+    if route is not None and route.kind == "git":
+        return "git"
+    accepts_html = any(name == b"accept" and b"text/html" in value for name, value in headers)
+    is_for_people = route is not None and (route.pages or route.linked or route.signs_in)
+    return "browser" if is_for_people and accepts_html else "program"
 
 
 def _may_change_account(method: str, route: Route) -> bool:
