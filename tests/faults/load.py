@@ -204,6 +204,8 @@ class Load:
                     continue
                 if answer.is_success or answer.status_code == accepted:
                     return answer
-                if answer.status_code not in (404, 405, 409, 429):
+                # A fork may be gone; what the owner has is there.
+                is_lost = answer.status_code == 404 and path.startswith(f"repos/{OWNER}/")
+                if is_lost or answer.status_code not in (404, 405, 409, 429):
                     self.ledger.unexpected.append(f"{method} {path}: {answer.status_code} {answer.text}")
                 raise Unanswered(answer.text)

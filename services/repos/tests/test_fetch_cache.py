@@ -197,17 +197,22 @@ async def test_a_client_that_is_much_slower_than_the_others_is_left_behind(tmp_p
 
 async def test_a_client_that_is_left_behind_sends_no_other_file(tmp_path, monkeypatch):
     monkeypatch.setattr(fetch_cache, "SLOW_SECONDS", 0.0)
-    cache, source = (
-        FetchCache(tmp_path, max_bytes=2 * WINDOW),
-        Source(LONG * 2),
-    )  # too little room for all of it
-    source.gate.set()
+    cache, gate = FetchCache(tmp_path, max_bytes=2 * WINDOW), asyncio.Event()
+    chunks = LONG * 2  # there is too little room for all of them
+
+    async def source():
+        for number, chunk in enumerate(chunks):
+            if number * CHUNK > WINDOW + CHUNK:  # the file has begun
+                await gate.wait()
+            yield chunk
+
     slow, fast = [ask(cache, source, takes_files=True) for _ in range(2)]
     reading = asyncio.create_task(all_bytes(fast))
     while not isinstance(part := await anext(slow), spools.FilePart):
         continue
-    assert await reading == b"".join(LONG * 2)
-    assert bytes(part) == b"".join(LONG * 2)[part.offset : part.offset + part.count]
+    gate.set()
+    assert await reading == b"".join(chunks)
+    assert bytes(part) == b"".join(chunks)[part.offset : part.offset + part.count]
     with pytest.raises(GitTimedOut):
         await anext(slow)
     assert cache._used_bytes == 0

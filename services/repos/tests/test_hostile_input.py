@@ -12,6 +12,7 @@ from zlib import crc32
 import pytest
 
 from ingot_chassis.http.openapi import openapi_description
+from ingot_chassis.testing.long_texts import request_fields
 
 from .world import commit, git, work_tree
 
@@ -184,6 +185,27 @@ async def test_in_fields_of_bodies(world, ann, app, git_log, value):
         ("merge", {"number": 1, "base_branch": value, "head_sha": value, "title": value, "message": value}),
     ):
         checked(await ann.internal("POST", f"{app}/{path}", body), path)
+    sent += await in_objects_and_lists(world, ann, app, value)
     no_option_holds(git_log, value)
-    assert sent > 15
+    assert sent > 20
     assert (await ann.get("/repos/ann/app")).status_code == 200
+
+
+async def in_objects_and_lists(world, ann, app, value):
+    """Each field of those in bodies, beside good values; how many were sent."""
+    new = {"operation": "create", "path": "made", "content": "eA=="}
+    person = {"name": "Ann", "email": "ann@example.org"}
+    good = {"files": [new], "content": "eA==", "author": person, "committer": person}
+    sent = 0
+    for place, field in enumerate(request_fields(openapi_description(world.app))):
+        if len(field.keys) < 2 or field.is_list or not is_turn_of(value, place):
+            continue
+        names = [part.partition("}")[0] for part in field.path.split("{")[1:]]
+        required = "files" if field.path.endswith("/contents") else "content"
+        body = {"message": "made", "branch": "master"} | {
+            key: good[key] for key in good if key in (required, field.keys[0])
+        }
+        url = filled(field.path, names, "", "", app)
+        checked(await ann.call(field.method, url, field.within(body, value)), field)
+        sent += 1
+    return sent
