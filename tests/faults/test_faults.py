@@ -67,7 +67,7 @@ class Stage(NamedTuple):
     """The part that writes to a disk of its own."""
     servers: Mapping[str, Server]
     with_disk: Mapping[str, ServerWithDisk] = {}
-    """Those of the servers that write to a disk of their own."""
+    """Those of the servers that write to a disk of their own, and run as the account of the test: only that may limit them."""
 
 
 @pytest.fixture
@@ -77,9 +77,10 @@ def cluster(session_servers: SessionServers, tmp_path: Path) -> Iterator[Stage]:
     redis, redis_url = own_redis(session_servers.folder)
     postgres, urls = own_postgres(session_servers.folder, WITH_DATABASE)
     deployment = Cluster(tmp_path, BackingServers(database_urls=urls, nats_url=nats.url, redis_url=redis_url))
-    servers: dict[str, ServerWithDisk] = {"nats": nats, "redis": redis, "postgresql": postgres}
+    with_disk: dict[str, ServerWithDisk] = {"nats": nats, "redis": redis}
+    servers: dict[str, Server] = {**with_disk, "postgresql": postgres}
     with running(deployment):
-        yield Stage(deployment, urls, tmp_path / "shard-0", "repos", servers, servers)
+        yield Stage(deployment, urls, tmp_path / "shard-0", "repos", servers, with_disk)
     for server in (nats, redis, postgres):
         server.stop()
 
