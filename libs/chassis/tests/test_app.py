@@ -337,6 +337,7 @@ async def test_an_empty_parameter_of_the_query_is_absent(query):
         (b'{"name": "x", "tags": [1]}', 400, "tags[0]"),
         (b'{"name": "a\\u0000"}', 422, "name"),
         (b'{"name": "x", "number": 9223372036854775808}', 422, "number"),
+        (b'{"name": "x", "number": "9223372036854775808"}', 422, "number"),
     ],
 )
 async def test_a_bad_body_is_refused_with_the_field(body, status, field):

@@ -3,7 +3,7 @@
 import pytest
 
 from ingot_chassis.errors import TooManyRequests
-from ingot_chassis.http.concurrency import ConcurrencyLimiter
+from ingot_chassis.http.concurrency import ConcurrencyLimiter, network_of
 
 
 def test_a_caller_has_so_many_slots_and_gets_them_back():
@@ -28,3 +28,18 @@ def test_zero_is_no_limit():
     limiter = ConcurrencyLimiter(0)
     with limiter.slot("ann"), limiter.slot("ann"), limiter.slot("ann"):
         assert limiter.acquired["ann"] == 3
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8::7", "2001:db8::/64"),
+        ("2001:db8:0:0:ffff::1", "2001:db8::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("", ""),
+    ],
+)
+def test_a_customer_with_many_addresses_is_one_caller(address, network):
+    assert network_of(address) == network

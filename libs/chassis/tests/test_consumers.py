@@ -227,6 +227,25 @@ async def test_a_restart_does_not_let_later_events_pass_a_failed_one(make_url, o
             assert await heard.next(3) == [1, 2, 3]
 
 
+async def test_what_a_predecessor_took_is_applied_at_once_and_before_newer_events(make_url, own_nats):
+    """Redelivery would take an hour."""
+    heard = Heard(1)
+    writer, reader = Database(make_url(), metadata), Database(make_url(), metadata)
+    buses = Bus(own_nats.url, name="counter"), Bus(own_nats.url, name="reader", ack_wait=3600)
+    async with opened(writer, reader, *buses):
+        relay = Relay("counter", writer, buses[0])
+        await emit(writer, "a", 1, *range(2, 300))
+        await relay.step()
+        async with running(Consumers("reader", reader, buses[1], {Counted: heard}).loops()):
+            while heard.failing.total():
+                await asyncio.sleep(0)
+        await emit(writer, "a", 300)
+        while await relay.step():
+            pass
+        async with running(Consumers("reader", reader, buses[1], {Counted: heard}).loops()):
+            assert await heard.next(300) == list(range(1, 301))
+
+
 async def test_events_flow_again_after_nats_was_killed_many_times(make_url, own_nats):
     heard = Heard()
     async with telling_and_hearing(make_url, own_nats.url, heard) as (writer, _):

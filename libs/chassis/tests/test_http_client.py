@@ -85,6 +85,16 @@ async def test_a_request_says_what_it_was_given_and_to_whom():
     ]
 
 
+@pytest.mark.parametrize(("name", "value"), [(b"x", b"a\r\nb: c"), (b"x", b"a\nb"), (b"x\r", b"a")])
+async def test_no_header_begins_another_line(name, value):
+    async with serving(answering(OK)) as server:
+        origin = Origin(server.url)
+        with pytest.raises(ValueError, match="a line break"):
+            await exchange(origin, headers=[(name, value)])
+        await origin.close()
+    assert server.heads == []
+
+
 async def test_one_connection_serves_request_after_request():
     async with serving(answering(OK)) as server:
         origin = Origin(server.url)

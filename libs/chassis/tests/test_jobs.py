@@ -15,6 +15,7 @@ from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
 from ingot_chassis.errors import InsufficientStorage, Unavailable
 from ingot_chassis.jobs.jobs import Jobs, LeaseLost
+from ingot_chassis.jobs.loops import running
 from ingot_chassis.jobs.workers import GiveUp, Workers
 
 from .messaging_world import metadata
@@ -120,9 +121,9 @@ async def test_a_failing_job_comes_back_later_with_its_error(database):
 @pytest.mark.parametrize(
     ("error", "longest"),
     [
-        (Unavailable("identity does not answer"), 10),
-        (InsufficientStorage(), 10),
-        (OperationalError("INSERT", None, asyncpg.DiskFullError("could not extend file")), 10),
+        (Unavailable("identity does not answer"), 5),
+        (InsufficientStorage(), 5),
+        (OperationalError("INSERT", None, asyncpg.DiskFullError("could not extend file")), 5),
         (RuntimeError("no such file"), 600),
     ],
 )
@@ -137,7 +138,7 @@ async def test_a_job_goes_on_soon_after_trouble_that_passes(database, error, lon
 
     await Workers("counter", jobs, {"kind": fail}).step()
     pause = (await row(jobs)).run_at - now()
-    assert timedelta(seconds=longest - 5) < pause <= timedelta(seconds=longest)
+    assert timedelta(seconds=longest / 2) < pause <= timedelta(seconds=longest)
 
 
 async def test_jobs_that_ended_long_ago_are_forgotten(database):
@@ -164,6 +165,34 @@ async def test_work_that_gives_up_ends_as_failed(database):
 
     await Workers("counter", jobs, {"kind": give_up}).step()
     assert ((await row(jobs)).state, (await row(jobs)).last_error) == ("failed", "no such thing")
+
+
+async def test_a_worker_claims_as_many_jobs_as_it_may_run_at_once(database):
+    claims, at_once, ended, all_ended = [], 0, 0, asyncio.Event()
+
+    class WatchedJobs(Jobs):
+        async def claim(self, kinds, limit=1):
+            claims.append(limit)
+            return await super().claim(kinds, limit)
+
+    jobs = WatchedJobs(database)
+    for key in range(7):
+        await add(jobs, key)
+
+    async def work(_job):
+        nonlocal at_once, ended
+        at_once += 1
+        assert at_once <= 3
+        await asyncio.sleep(0)
+        at_once -= 1
+        ended += 1
+        if ended == 7:
+            all_ended.set()
+
+    async with running(Workers("counter", jobs, {"kind": work}, concurrency=3).loops()[:1]):
+        await asyncio.wait_for(all_ended.wait(), 20)
+    assert claims[0] == 3
+    assert max(claims) == 3
 
 
 async def test_cron_like_work_schedules_itself_again(database):

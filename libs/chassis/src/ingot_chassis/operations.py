@@ -1,4 +1,4 @@
-"""What a service tells administrators of its operation, by way of the gateway and web: audit log, tasks, lost events."""
+"""What a service tells administrators of its operation, by way of the gateway and web: audit log, tasks, jobs, lost events."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,7 +12,7 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     """What was done. Ids are in the order of time, over all services.
 
     `subject` is what it was done to, such as `user ann`. `sudo_by` is the administrator who
-    acted as `actor`. `via` is how they came: basic, session, token, ssh, or empty.
+    acted as `actor`. `via` is how they came: basic, session, token, ssh, command, or empty.
     """
 
     id: str
@@ -56,3 +56,23 @@ class Replayed(msgspec.Struct, frozen=True):
     applied: int
     left: int
     sent_again: int
+
+
+class JobReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A job. It is due at ``run_at``; ``error`` says why the last try failed, ``owner`` is the process that has it."""
+
+    id: int
+    kind: str
+    key: str
+    run_at: datetime
+    attempts: int
+    progress: str
+    error: str
+    owner: str
+
+
+class JobReports(msgspec.Struct, frozen=True):
+    """Jobs in one state, and how many there are in each that has any."""
+
+    counts: dict[str, int]
+    jobs: list[JobReport]

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_t
 import msgspec
 
 _S = TypeVar("_S", bound=msgspec.Struct)
-_SHARED = {"shared": True}
+_SHARED: dict[str, Any] = {"shared": True}
 
 
 class SettingsError(Exception):
@@ -123,6 +123,15 @@ class ServiceSettings(msgspec.Struct, kw_only=True):
             extra=_SHARED,
         ),
     ] = "http://127.0.0.1:3000/"
+    site_name: Annotated[
+        str,
+        msgspec.Meta(
+            min_length=1,
+            max_length=60,
+            description="The name of this site, on every page.",
+            extra=_SHARED | {"aliases": ["web_site_name"]},
+        ),
+    ] = "Ingot"
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
         msgspec.Meta(description="debug, info, warning or error.", extra=_SHARED),

@@ -7,8 +7,12 @@ RATE_LIMITS_HEADER = "ingot-rate-limits"
 
 
 class RateLimits(msgspec.Struct, frozen=True):
-    """Points in a minute for an account, for each of its tokens, and for an address of nobody; 0: any number."""
+    """Points in a minute for an account, for each of its tokens, and for an address of nobody; 0: any number.
+
+    ``refusals`` are requests that were refused for each of these, by the process that tells it, since it started.
+    """
 
     account: int = 0
     token: int = 0
     address: int = 0
+    refusals: dict[str, int] = {}

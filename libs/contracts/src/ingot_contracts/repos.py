@@ -329,9 +329,8 @@ class AccessChanged(msgspec.Struct, frozen=True, kw_only=True, tag="repos.access
 class PushReceived(msgspec.Struct, frozen=True, kw_only=True, tag="repos.push.received.v1"):
     """One ref moved. 40 zeros: ``before`` for a new ref, ``after`` for a deleted one.
 
-    ``commits`` are newest first, at most ``EVENT_COMMITS``; ``total_commits`` counts all. ``merged_pull`` is the
-    number of the pull request that the move merges, 0 for an ordinary push. ``restricted``: the pusher's token reached this
-    repository and few others, so nothing follows from it in other repositories.
+    ``commits`` are newest first, ``EVENT_COMMITS`` of ``total_commits``. ``merged_pull``: the number of the pull request
+    that it merges, or 0. ``restricted``: nothing follows in other repositories. ``options`` (`git push -o`) are for hooks.
     """
 
     repository: Repository
@@ -347,6 +346,7 @@ class PushReceived(msgspec.Struct, frozen=True, kw_only=True, tag="repos.push.re
     restricted: bool = msgspec.field(default=False, name="confined")
     owner_kind: Literal["user", "organization"] = "user"
     omitted: Omitted = Omitted()
+    options: list[str] = []
 
 
 class CommitsProposed(msgspec.Struct, frozen=True, kw_only=True, tag="repos.commits.proposed.v1"):

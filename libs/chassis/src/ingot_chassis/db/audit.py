@@ -38,6 +38,10 @@ class Actor(NamedTuple):
     address: str = ""
 
 
+OPERATOR = Actor(login="(operator)", via="command")
+"""Whoever uses the command line or the settings. No account can have that name."""
+
+
 class AuditRow(TypedRow):
     id: str
     created_at: datetime

@@ -5,7 +5,7 @@ service. Both are made here, by whoever comes first, always with the same config
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from datetime import datetime
 
 import nats
@@ -15,7 +15,15 @@ import structlog
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
-from nats.js.api import AckPolicy, ConsumerConfig, RetentionPolicy, StorageType, StreamConfig
+from nats.js.api import (
+    AckPolicy,
+    ConsumerConfig,
+    ConsumerInfo,
+    DeliverPolicy,
+    RetentionPolicy,
+    StorageType,
+    StreamConfig,
+)
 
 from ingot_chassis.events.envelope import stream_of
 
@@ -131,6 +139,38 @@ class Bus:
             ),
         )
         return await js.pull_subscribe_bind(durable=consumer, stream=stream_of(emitter))
+
+    async def unacknowledged(self, consumer: ConsumerInfo, *, batch: int) -> AsyncGenerator[list[Msg]]:
+        """In order, what ``consumer`` has delivered since the last message up to which all are acknowledged.
+
+        What was acknowledged after that message is among it, and what comes next may be. A consumer of its own reads
+        it, for the durable one delivers again only after ``ack_wait``, and newer messages before. Raises TimeoutError.
+        """
+        if not (consumer.num_ack_pending and consumer.ack_floor and consumer.delivered):
+            return
+        js = await self.connect()
+        own = await js.add_consumer(
+            consumer.stream_name,
+            ConsumerConfig(
+                ack_policy=AckPolicy.NONE,
+                deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
+                opt_start_seq=consumer.ack_floor.stream_seq + 1,
+                filter_subjects=consumer.config.filter_subjects,
+                inactive_threshold=FETCH_SECONDS * 2,
+                mem_storage=True,
+            ),
+        )
+        subscription = await js.pull_subscribe_bind(consumer=own.name, stream=own.stream_name)
+        try:
+            is_more = bool(own.num_pending)
+            while is_more:
+                messages = await subscription.fetch(batch, timeout=FETCH_SECONDS)
+                yield messages
+                last = messages[-1].metadata
+                is_more = last.num_pending > 0 and last.sequence.stream < consumer.delivered.stream_seq
+        finally:
+            if self.is_connected:
+                await subscription.unsubscribe()
 
     async def largest_body(self) -> int:
         """How many bytes a message may have, as the nats-server at hand says. Raises BusUnavailable."""

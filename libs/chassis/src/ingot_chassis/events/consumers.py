@@ -12,6 +12,7 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
 from datetime import timedelta
 from typing import Any
 
@@ -138,7 +139,7 @@ class Consumers:
             while True:
                 async with self._db.exclusive(f"consume {emitter}") as mine:
                     if mine and not mine_before:
-                        await self._wait_for_redelivery(subscription)
+                        await self._apply_unacknowledged(subscription, backlog)
                     applied_any = mine and await self._apply_until_quiet(subscription, backlog)
                 mine_before = mine
                 if not mine:
@@ -153,10 +154,18 @@ class Consumers:
             if self._bus.is_connected:
                 await subscription.unsubscribe()
 
-    async def _wait_for_redelivery(self, subscription: JetStreamContext.PullSubscription) -> None:
-        """Let what a predecessor took and did not acknowledge come back first: newer events would overtake it."""
-        if (await subscription.consumer_info()).num_ack_pending:
-            await asyncio.sleep(self._bus.ack_wait)
+    async def _apply_unacknowledged(
+        self, subscription: JetStreamContext.PullSubscription, backlog: Backlog
+    ) -> None:
+        """What a predecessor took and did not acknowledge comes first: newer events would overtake it.
+
+        It is delivered again later, too; the inbox knows it then.
+        """
+        async with aclosing(
+            self._bus.unacknowledged(await subscription.consumer_info(), batch=BATCH)
+        ) as batches:
+            async for messages in batches:
+                await self._apply_batch(messages, backlog)
 
     async def _apply_until_quiet(
         self, subscription: JetStreamContext.PullSubscription, backlog: Backlog

@@ -17,5 +17,10 @@ async def list_audit_entries(
     service: str = request.app.state.parts.name
     async with request.db.read() as db:
         return await list_entries(
-            db, service=service, limit=min(limit, MAX_LIMIT), before=before, actor=actor, action=action
+            db,
+            service=service,
+            limit=max(min(limit, MAX_LIMIT), 0),
+            before=before,
+            actor=actor,
+            action=action,
         )

@@ -1,10 +1,28 @@
 """How many expensive requests each caller may have running at once in this process."""
 
+import ipaddress
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ingot_chassis.errors import TooManyRequests
+from ingot_chassis.security.principal import Principal
+from ingot_chassis.telemetry import client_address
+
+IPV6_NETWORK = 64
+
+
+def network_of(address: str) -> str:
+    """The address itself; of IPv6 the network that one customer gets, whose addresses are all theirs."""
+    if ":" not in address:
+        return address
+    plain = ipaddress.IPv6Address(address.partition("%")[0])
+    return str(plain.ipv4_mapped or ipaddress.ip_network((plain, IPV6_NETWORK), strict=False))
+
+
+def caller_of(principal: Principal) -> str:
+    """By whom the request being served counts: the account, or where nobody signed in the network."""
+    return f"user {principal.id}" if principal.signed_in else network_of(client_address())
 
 
 class ConcurrencyLimiter:

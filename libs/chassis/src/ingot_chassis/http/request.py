@@ -4,6 +4,7 @@ Keys match without regard to case, null is absent, an empty body is ``{}`` and a
 what they leave open as an empty string: that is absent in the query, and in fields of a body that take fixed values.
 """
 
+import contextlib
 import re
 from collections.abc import AsyncGenerator
 from functools import cache
@@ -107,12 +108,23 @@ class ApiRequest(Request[Any, Any, Any]):
             return {}
         try:
             value = _without_nulls(await self._decoded(raw))
+            if isinstance(value, dict) and _has_long_number(value):
+                self._refuse_long_numbers(value)
         except RecursionError as error:
             raise BadRequest("the body is nested too deeply") from error
         if isinstance(value, dict) and "" in value.values():
-            closed = _closed_fields(self.route_handler.parsed_fn_signature.parameters["data"].annotation)
+            closed = _closed_fields(self._body_type)
             return {key: item for key, item in value.items() if item != "" or key not in closed}
         return value
+
+    def _refuse_long_numbers(self, value: dict[str, Any]) -> None:
+        with contextlib.suppress(msgspec.ValidationError):  # Litestar meets it again, and answers
+            converted = msgspec.convert(value, self._body_type, strict=False)
+            _refuse_unstorable(msgspec.to_builtins(converted), "")
+
+    @property
+    def _body_type(self) -> Any:
+        return self.route_handler.parsed_fn_signature.parameters["data"].annotation
 
     async def _decoded(self, raw: bytes) -> Any:
         content_type = self.headers.get("content-type", "").lower()
@@ -171,6 +183,15 @@ def _without_nulls(value: Any) -> Any:
     cleaned = {key.lower(): item for key, item in value.items() if item is not None}
     _refuse_unstorable(cleaned, "")
     return cleaned
+
+
+def _has_long_number(value: Any) -> bool:
+    """Whether a text is a number that may have more than 64 bits, if its field takes numbers."""
+    if isinstance(value, str):
+        return len(value) > 18 and value.lstrip("-").isdecimal()
+    if isinstance(value, dict):
+        return any(map(_has_long_number, value.values()))
+    return isinstance(value, list) and any(map(_has_long_number, value))
 
 
 def _refuse_unstorable(value: Any, field: str) -> None:

@@ -41,7 +41,7 @@ from ingot_chassis.telemetry import trace_context
 LEASE = timedelta(seconds=10)
 KEEP_ENDED = timedelta(days=7)
 FIRST_RETRY, LONGEST_RETRY = timedelta(seconds=1), timedelta(minutes=10)
-LONGEST_RETRY_AWAY = timedelta(seconds=10)
+LONGEST_RETRY_AWAY = timedelta(seconds=5)
 """While something that the work needs is away: what waits goes on soon after it is back."""
 
 
@@ -188,7 +188,7 @@ class Jobs:
     async def retry(self, job: Job, error: str, *, counts: bool = True) -> None:
         """Hand the job back to run later: after 1 s at first, doubling, 10 min at most. Raises LeaseLost.
 
-        Not ``counts``: what failed was not the job, so it runs again after 10 s at most.
+        Not ``counts``: what failed was not the job, so it runs again after 5 s at most.
         """
         longest = LONGEST_RETRY if counts else LONGEST_RETRY_AWAY
         pause = min(FIRST_RETRY * 2 ** min(job.attempts - 1, 20), longest)

@@ -37,7 +37,7 @@ class Workers:
 
     def __init__(self, service: str, jobs: Jobs, work: Mapping[str, Work], *, concurrency: int = 4) -> None:
         self._service, self._jobs, self._work = service, jobs, dict(work)
-        self._slots = asyncio.Semaphore(concurrency)
+        self._concurrency = concurrency
         self._tasks: set[asyncio.Task[None]] = set()
         self.wake = asyncio.Event()
 
@@ -54,19 +54,14 @@ class Workers:
         """Claim and work until cancelled; running jobs are then cancelled and handed back."""
         try:
             while True:
-                await self._slots.acquire()
-                try:
-                    claimed = await self._jobs.claim(list(self._work))
-                except BaseException:
-                    self._slots.release()
-                    raise
-                if claimed:
-                    task = asyncio.create_task(self._work_on(claimed[0]))
+                claimed = await self._jobs.claim(list(self._work), self._concurrency - len(self._tasks))
+                for job in claimed:
+                    task = asyncio.create_task(self._work_on(job))
                     self._tasks.add(task)
                     task.add_done_callback(self._tasks.discard)
-                    task.add_done_callback(lambda _: self._slots.release())
-                else:
-                    self._slots.release()
+                if len(self._tasks) == self._concurrency:
+                    await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+                elif not claimed:
                     await wait_for(self.wake, POLL_SECONDS)
         finally:
             for task in self._tasks:

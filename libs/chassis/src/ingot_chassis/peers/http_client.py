@@ -98,7 +98,10 @@ class Origin:
             (method.encode(), b" ", self._prefix, target, b" HTTP/1.1\r\nhost: ", self._authority, b"\r\n")
         )
         chunked = not isinstance(body, bytes) and all(name != b"content-length" for name, _ in headers)
-        head += b"".join([b"%b: %b\r\n" % header for header in headers])
+        lines = [b"%b: %b\r\n" % header for header in headers]
+        head += b"".join(lines)
+        if head.count(b"\n") != len(lines) + 2 or head.count(b"\r") != len(lines) + 2:
+            raise ValueError("a line break in the head of a request")
         if chunked:
             head += b"transfer-encoding: chunked\r\n"
         elif body and isinstance(body, bytes):

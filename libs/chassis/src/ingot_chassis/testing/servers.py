@@ -70,7 +70,7 @@ class NatsServer:
 
     def __init__(self, *, session: Path, folder: Path) -> None:
         self._session = session
-        self._folder = folder
+        self.folder = folder
         self._process: GuardedProcess | None = None
         self.max_payload = 1024 * 1024
         """In bytes, from the next start on."""
@@ -123,12 +123,12 @@ class NatsServer:
             "listen": f"127.0.0.1:{port}",
             "max_payload": self.max_payload,
             # An acknowledged message survives a kill: what production promises is what tests rely on.
-            "jetstream": {"store_dir": str(self._folder), "sync_interval": "always"},
+            "jetstream": {"store_dir": str(self.folder), "sync_interval": "always"},
         }
-        configuration = self._folder / "nats.conf"
+        configuration = self.folder / "nats.conf"
         configuration.write_text(json.dumps(settings))
         process = GuardedProcess(
-            [str(program), "-c", str(configuration)], session=self._session, folder=self._folder
+            [str(program), "-c", str(configuration)], session=self._session, folder=self.folder
         )
         process.wait_until(partial(_nats_answers, port, name))
         self._process = process
