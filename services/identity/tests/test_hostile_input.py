@@ -1,11 +1,28 @@
-"""Bodies of every route that reads one: whatever they hold, the answer names the field and nothing changes."""
+"""Bodies of every route that reads one: whatever they hold, the answer names the field and nothing changes.
+
+And hostile names, also at the routes that the description leaves out: between services, of sign-ins, of pictures.
+"""
 
 import json
+import re
 
 import msgspec
 import pytest
 
+from ingot_chassis.http.openapi import openapi_description
+from ingot_chassis.security.principal import ANONYMOUS
+from ingot_chassis.testing.hostile_values import (
+    STORED,
+    VALUES,
+    as_text,
+    is_turn_of,
+    undescribed,
+    written,
+)
+from ingot_chassis.testing.long_texts import request_fields
+
 from .matrix import BODIES, MATRIX, NAMES, ROLES, Things, shape
+from .world import GATEWAY, REPOS
 
 READING = [
     "POST /admin/users",
@@ -112,3 +129,69 @@ async def test_every_bad_body_gets_an_error_that_names_the_field(world, route):
                 )
             if value in UNSTORABLE:
                 assert not answer.is_success, (field.name, value)
+
+
+everywhere = pytest.mark.parametrize(
+    ("database_backend", "values"),
+    [("sqlite", VALUES), ("postgresql", STORED)],
+    ids=["sqlite", "postgresql"],
+    indirect=["database_backend"],
+)
+GOOD = {"key_ids": ["0"], "fingerprints": ["0"], "owner_id": 1, "name": "app", "private": False, "before": 0}
+
+
+def headers(services):
+    """Of one of those services; of nobody where none are named."""
+    if "repos" in services:
+        return REPOS.headers(ANONYMOUS, peer="repos")
+    return GATEWAY.headers(ANONYMOUS, peer="gateway") if "gateway" in services else {}
+
+
+def checked(answer, what):
+    assert answer.status_code < 500, (what, answer.text)
+    assert "a" not in answer.cookies, what
+
+
+@everywhere
+async def test_in_paths_and_queries(world, values):
+    sent = 0
+    for path, operations in undescribed(world.app)["paths"].items():
+        for method, operation in operations.items():
+            for number, place in enumerate(operation["parameters"]):
+                name = place["name"]
+                for value in (one for one in values if is_turn_of(one, number + len(path))):
+                    query = "" if place["in"] == "path" else f"?{name}={written(value)}"
+                    url = re.sub(r"{\w+}", "1", path.replace(f"{{{name}}}", written(value)))
+                    answer = await world.http.request(
+                        method.upper(), url + query, headers=headers(operation["x-services"])
+                    )
+                    checked(answer, (method, path, name, value))
+                    sent += 1
+    assert sent > 2 * len(values)
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_in_paths_that_are_described(world):
+    """Other values come from the description itself (tests/e2e/test_schema.py)."""
+    as_root = await world._headers("root", "")
+    for path, operations in openapi_description(world.app)["paths"].items():
+        for number, name in enumerate(re.findall(r"{(\w+)}", path)):
+            for value in (one for one in [*STORED, "9" * 5000] if is_turn_of(one, number + len(path))):
+                url = re.sub(r"{\w+}", "root", path.replace(f"{{{name}}}", written(value)))
+                for method in operations:
+                    answer = await world.http.request(method.upper(), url, headers=as_root)
+                    checked(answer, (method, path, name, value))
+
+
+@everywhere
+async def test_in_fields_of_bodies(world, values):
+    document = undescribed(world.app)
+    for field in request_fields(document):
+        operation = document["paths"][field.path][field.method.lower()]
+        url = re.sub(r"{\w+}", "1", field.path)
+        for value in (one for one in values if is_turn_of(one, len(field.name))):
+            sent = field.within(GOOD, [as_text(value)] if field.is_list else as_text(value))
+            answer = await world.http.request(
+                field.method, url, json=sent, headers=headers(operation["x-services"])
+            )
+            checked(answer, (field, value))

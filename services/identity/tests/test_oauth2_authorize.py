@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import msgspec
 import pytest
 from sqlalchemy import update
 
@@ -340,3 +341,13 @@ async def test_an_application_may_want_a_new_sign_in(world, app, bob):
         assert ("Password" in page.text) is asks, changes
         page = await bob.sign_in(page) if asks else page
         assert "Do not allow" in page.text
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_a_page_has_the_name_of_the_site_and_a_way_past_its_head(world):
+    world.app.state.settings = msgspec.structs.replace(world.app.state.settings, site_name="<Forge>")
+    page = (await Person(world, "bob").get("/login")).text
+    assert "<title>Sign in · &lt;Forge&gt;</title>" in page
+    assert '<a class="skip" href="#main">' in page
+    assert '<main id="main"' in page
+    assert "Ingot</a>" not in page

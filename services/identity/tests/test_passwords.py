@@ -1,10 +1,12 @@
-"""Passwords: how long new ones are."""
+"""Passwords: how long new ones are, and what is checked where there is no account."""
 
 import pytest
+from argon2 import PasswordHasher
+from argon2.exceptions import VerifyMismatchError
 from sqlalchemy import update
 
 from ingot_chassis.errors import Invalid
-from ingot_identity.core.passwords import Passwords
+from ingot_identity.core.passwords import Passwords, hash_of_nobody
 from ingot_identity.store.tables import account
 
 
@@ -34,3 +36,11 @@ async def test_who_has_a_shorter_password_still_signs_in(world):
     async with world.database.transaction() as tx:
         await tx.execute(update(account).where(account.c.id == user_id).values(password_hash=short))
     assert (await world.authenticate(name="ann", password="pw")).json()["user_id"] == user_id
+
+
+def test_the_hash_of_nobody_takes_the_effort_of_any_other():
+    hasher = PasswordHasher(memory_cost=32, time_cost=2)
+    nobody = hash_of_nobody(hasher)
+    assert hasher.check_needs_rehash(nobody) is False
+    with pytest.raises(VerifyMismatchError):  # it was computed, and not refused as no hash
+        hasher.verify(nobody, "password")

@@ -35,7 +35,7 @@ class UploadAvatar(msgspec.Struct):
 @get("/avatars/{digest:str}", policy=anyone(), include_in_schema=False)
 async def avatar(request: IdentityRequest, digest: str) -> Response[Any]:
     """The uploaded picture, or else an SVG of 5 by 5 cells, the same for the same digest."""
-    if len(digest) > DIGEST_LENGTH or not digest.isalnum():
+    if len(digest) > DIGEST_LENGTH or not (digest.isascii() and digest.isalnum()):
         raise NotFound
     row = None
     if len(digest) == DIGEST_LENGTH:

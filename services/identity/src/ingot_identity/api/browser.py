@@ -68,7 +68,7 @@ class Browser:
         """A page that no other site may frame. Its forms lead here, and on to the sources ``leads_to``."""
         sources = " ".join(["'self'", *leads_to])
         policy = (
-            f"default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
+            f"default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
             f"form-action {sources}"
         )
         headers = {
@@ -78,7 +78,7 @@ class Browser:
             **_PRIVATE,
         }
         return Response(
-            document(page, self.root),
+            document(page, self.root, self._request.settings.site_name),
             status_code=status,
             media_type="text/html",
             headers=headers,

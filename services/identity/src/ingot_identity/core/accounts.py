@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from ingot_chassis.clock import now
+from ingot_chassis.db.audit import OPERATOR, add_entry
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid, NotFound
@@ -93,7 +94,10 @@ async def ensure_administrator(
         await tx.advisory_lock("first administrator")  # replicas start at the same time
         if await store.any_administrator(tx):
             return False
-        await create_user(tx, presenter, login=login, email=email, password_hash=password_hash, admin=True)
+        row = await create_user(
+            tx, presenter, login=login, email=email, password_hash=password_hash, admin=True
+        )
+        await add_entry(tx, OPERATOR, "user.create", f"user {row.login}", {"id": row.id, "admin": True})
     return True
 
 

@@ -2,11 +2,13 @@
 
 import asyncio
 import secrets
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
+from argon2.low_level import ARGON2_VERSION
 
 from ingot_chassis.errors import Invalid, Unavailable
 
@@ -26,8 +28,7 @@ class Passwords:
         self._length = length
         self._hasher = PasswordHasher(memory_cost=memory_kib, time_cost=rounds)
         self._slots, self._count = asyncio.Semaphore(AT_ONCE), 0
-        # Computed now: computed at the first use, the time it takes would show that an account does not exist.
-        self._nobody = self._hasher.hash(secrets.token_hex())
+        self._nobody = hash_of_nobody(self._hasher)
 
     async def hash(self, password: str, *, field: str = "password") -> str:
         """The argon2id hash of a new password. Raises Invalid for one that is empty, too short or too long."""
@@ -64,6 +65,19 @@ class Passwords:
             return self._hasher.verify(password_hash, password)
         except (VerificationError, InvalidHashError):
             return False
+
+
+def hash_of_nobody(hasher: PasswordHasher) -> str:
+    """A hash that no password has, and that takes as long to check as one by ``hasher``.
+
+    Its digest is random, so that it costs nothing to make: each start would hash a password that nobody has.
+    """
+    salt, digest = (
+        b64encode(secrets.token_bytes(length)).rstrip(b"=").decode()
+        for length in (hasher.salt_len, hasher.hash_len)
+    )
+    effort = f"m={hasher.memory_cost},t={hasher.time_cost},p={hasher.parallelism}"
+    return f"$argon2id$v={ARGON2_VERSION}${effort}${salt}${digest}"
 
 
 def generate() -> str:

@@ -101,7 +101,7 @@ async def create(
 async def find(tx: Tx, account_id: int, text: str) -> int:
     """The id of the account's token that ``text`` names by its id or its name. Raises NotFound, or Invalid for several."""
     if text.isascii() and text.isdigit():
-        return min(int(text), MAX_ID)
+        return int(text) if len(text) < len(str(MAX_ID)) else MAX_ID
     ids = await store.list_ids_by_name(tx, account_id, text, limit=2)
     if not ids:
         raise NotFound
