@@ -118,3 +118,13 @@ async def test_what_was_compared_last_time_is_called_recorded(world):
     answer = await world.call("GET", "/pulls/1/merge/refusals")
     recorded = [refusal["reason"] for refusal in answer.json() if refusal["recorded"]]
     assert recorded == [NOT_MERGEABLE, f"{RULE}{OUTDATED}"]
+
+
+async def test_what_a_scheduled_merge_waits_for_may_pass(world):
+    protect(world, required_approvals=1, may_merge=False)
+    await world.propose()
+    answer = await world.call("GET", "/pulls/1/merge/refusals")
+    assert {refusal["reason"]: refusal["may_pass"] for refusal in answer.json()} == {
+        f"{RULE}you are not among those who may merge into it": False,
+        f"{RULE}it has 0 of 1 approvals": True,
+    }

@@ -109,6 +109,7 @@ MATRIX = {
     "GET /pulls/{pull}/comments": (200, 200, 200, 200),
     "GET /pulls/{pull}/merge": (404, 404, 404, 404),
     "GET /pulls/{pull}/merge/refusals": (200, 200, 200, 200),
+    "GET /pulls/{pull}/merge/scheduled": (404, 404, 404, 404),  # none is scheduled
     "GET /commits/{pull}/pull": (404, 404, 404, 404),  # no pull request is merged as that
     "POST /pulls/{pull}/merge": (401, 403, 200, 200),
     "DELETE /pulls/{pull}/merge": (401, 403, 404, 404),  # none is scheduled

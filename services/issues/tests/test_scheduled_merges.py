@@ -64,6 +64,18 @@ async def test_a_check_that_succeeds_lets_the_merge_follow(world):
     assert len(world.merges()) == 1
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_a_merge_that_waits_is_shown_until_it_is_done(world):
+    await schedule(world, do="squash", head_commit_id=HEAD, delete_branch_after_merge=True)
+    shown = (await world.call("GET", "/pulls/1/merge/scheduled", as_=1)).json()
+    assert (shown["user"]["login"], shown["do"], shown["head_commit_id"]) == ("bob", "squash", HEAD)
+    assert shown["delete_branch_after_merge"] is True
+    await let_it_pass(world)
+    await world.deliver(succeeded())
+    await world.work()
+    assert (await world.call("GET", "/pulls/1/merge/scheduled")).status_code == 404
+
+
 async def test_an_approval_lets_the_merge_follow(world):
     rule = MergeRule(rule_name="main", required_approvals=1)
     await schedule(world, rule=rule)

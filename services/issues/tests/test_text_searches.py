@@ -55,6 +55,38 @@ async def test_a_text_is_found_in_title_body_and_comments(world):
     assert await numbers(world, f"{SEARCH}?q=BURNS") == [2, 1]
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_words_are_found_in_any_order_and_quotes_as_they_are(world):
+    await world.open_issue("The server burns", body="since the last update")
+    await world.open_issue("second", body="a server")
+    await world.create("/issues/2/comments", {"body": "it burns after an update"})
+    await world.open_issue("burns", body="no word of the other")
+    for query, expected in {
+        "update server": [2, 1],
+        '"server burns"': [1],
+        '"last update" server': [1],
+        'say "server': [],
+        '""': [],
+        " ".join(["server"] * 30): [],
+    }.items():
+        assert await numbers(world, f"/issues?q={quote(query)}") == expected, query
+        assert await numbers(world, f"{SEARCH}?q={quote(query)}") == expected, query
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_by_relevance_titles_come_first(world):
+    for title, body in (
+        ("Old fire alarm", ""),
+        ("second", "fire alarm"),
+        ("alarm", "fire"),
+        ("alarm of fire", ""),
+    ):
+        await world.open_issue(title, body=body)
+    for path in ("/issues", SEARCH):
+        assert await numbers(world, f"{path}?q=fire%20alarm&sort=relevance") == [4, 1, 3, 2]
+        assert await numbers(world, f"{path}?q=fire%20alarm") == [4, 3, 2, 1]
+
+
 MANY = 3_000
 FILL = f"""
     INSERT INTO issue (repository_id, number, is_pull, author_id, title, body, state, comments, created_at, updated_at)
@@ -120,7 +152,7 @@ async def test_sqlite_looks_up_the_rows_that_have_the_trigrams_of_a_text(world):
     await world.create("/issues/2/comments", {"body": "one more needle"})
     for text_, expected in {
         "needle": [2, 1],
-        'y "needle"': [1],
+        '"needle': [1],
         "100%_SURE": [1],
         "ay": [2, 1],
         "zebra": [],

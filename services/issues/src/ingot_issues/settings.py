@@ -20,9 +20,9 @@ class Settings(ServiceSettings, kw_only=True):
         msgspec.Meta(
             ge=1,
             le=100,
-            description="Checks of pull requests, and references to other repositories, that run at once.",
+            description="Jobs that run at once: checks of pull requests, notifications, references to other repositories.",
         ),
-    ] = 4
+    ] = 8
     anonymous_markdown: Annotated[
         int,
         msgspec.Meta(

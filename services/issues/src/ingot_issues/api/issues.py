@@ -165,7 +165,8 @@ async def list_issues(
 ) -> Response[list[Issue]]:
     """Issues and pull requests, newest first; open ones unless `state` says otherwise.
 
-    `q` is in the title, the body or a comment. Of the issues with that text, and of the comments, the newest 10,000 count.
+    Each word of `q`, and what it has in quotation marks, is in the title, the body or a comment; with the sort `relevance`
+    those with all of it in the title come first. Of the issues with a word, and of the comments, the newest 10,000 count.
     """
     page = request.page()
     label_ids, label_names = queries.ids_and_names("labels", labels)

@@ -7,9 +7,9 @@ import msgspec
 from litestar import Response, post
 
 from ingot_chassis.errors import TooLarge
+from ingot_chassis.http.concurrency import caller_of
 from ingot_chassis.http.policy import anyone, services
 from ingot_chassis.http.request_bodies import PlainText
-from ingot_chassis.telemetry import client_address
 from ingot_contracts.issues import RenderedTexts, RenderTexts
 from ingot_contracts.limits import Description, Name
 from ingot_issues.api.request import IssuesRequest
@@ -66,8 +66,7 @@ async def _answer(request: IssuesRequest, text: str, linking: LinkContext | None
     if len(text) > largest:
         hint = "" if principal.signed_in else "; sign in to have longer ones rendered"
         raise TooLarge(f"the text has more than {largest} characters{hint}")
-    caller = f"user {principal.id}" if principal.signed_in else client_address()
-    with request.components.markdown_limiter.slot(caller):
+    with request.components.markdown_limiter.slot(caller_of(principal)):
         html = await request.components.rendered_texts.html(text, linking)
     return Response(html, media_type="text/html")
 

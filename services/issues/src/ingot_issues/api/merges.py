@@ -1,5 +1,6 @@
 """Merging a pull request, now or as soon as it is allowed."""
 
+from datetime import datetime
 from typing import Literal, cast
 
 import msgspec
@@ -7,6 +8,7 @@ from litestar import Response, delete, get, post
 from msgspec import UNSET, UnsetType
 
 from ingot_chassis.errors import Denied, NotAllowed, NotFound
+from ingot_contracts.identity import User
 from ingot_contracts.issues import PullRequest
 from ingot_contracts.limits import Name, Text
 from ingot_contracts.pulls import MergeStyle
@@ -22,7 +24,7 @@ from ingot_issues.core.merge_refusals import MergeRefusal, list_refusals
 from ingot_issues.core.merge_saga import merge_pull
 from ingot_issues.core.merges import MayCome
 from ingot_issues.core.scheduled_merges import cancel, schedule
-from ingot_issues.store import pulls, scheduled_merges
+from ingot_issues.store import accounts, pulls, scheduled_merges
 
 
 class MergePullRequest(msgspec.Struct, kw_only=True):
@@ -143,6 +145,39 @@ async def merge(request: IssuesRequest, index: int, data: MergePullRequest) -> R
     return Response(b"", media_type="text/plain")
 
 
+class ScheduledMerge(msgspec.Struct, kw_only=True):
+    """A merge that waits, and who scheduled it. `head_commit_id` is the commit that is to be merged, if one was named."""
+
+    user: User
+    style: MergeStyle = msgspec.field(name="do")
+    head_commit_id: str
+    delete_branch_after_merge: bool
+    created_at: datetime
+
+
+@get(
+    "/pulls/{index:int}/merge/scheduled",
+    policy=in_repository("read", "read:repository", "pulls"),
+    operation_id="repoGetScheduledMerge",
+    tags=["repository"],
+)
+async def get_scheduled_merge(request: IssuesRequest, index: int) -> ScheduledMerge:
+    """The merge of a pull request that waits until nothing refuses it; 404 when none does."""
+    pull = await pull_of(request, index)
+    async with request.db.read() as db:
+        row = await scheduled_merges.get(db, pull.id)
+        people = await accounts.get_people(db, [row.account_id]) if row is not None else {}
+    if row is None:
+        raise NotFound("no merge is scheduled")
+    return ScheduledMerge(
+        user=request.presenter.user(people.get(row.account_id)),
+        style=row.style,
+        head_commit_id=row.head_sha,
+        delete_branch_after_merge=row.deletes_branch,
+        created_at=row.created_at,
+    )
+
+
 @get(
     "/commits/{sha:str}/pull",
     policy=in_repository("read", "read:repository", "pulls"),
@@ -179,4 +214,4 @@ async def cancel_merge(request: IssuesRequest, index: int) -> None:
         await cancel(tx, context, pull.id)
 
 
-routes = [is_merged, list_merge_refusals, merge, get_merged_pull, cancel_merge]
+routes = [is_merged, list_merge_refusals, merge, get_scheduled_merge, get_merged_pull, cancel_merge]

@@ -98,10 +98,12 @@ async def search_issues(
     review_requested: str = "",
     reviewed: str = "",
     priority_repo_id: str = "",
+    sort: str = "",
 ) -> Response[list[Issue]]:
     """Issues and pull requests of the repositories that the caller may read, newest first; open ones unless `state` says otherwise.
 
-    `q` is in the title, the body or a comment. Of the issues with that text, and of the comments, the newest 10,000 count.
+    Each word of `q`, and what it has in quotation marks, is in the title, the body or a comment; with the sort `relevance`
+    those with all of it in the title come first. Of the issues with a word, and of the comments, the newest 10,000 count.
     `labels` and `milestones` are names. With several of `created`, `assigned`, `mentioned`, `review_requested` and
     `reviewed`, an issue matches any of them. `team` is one of the organization `owner`: its members search what it was
     given. Issues of the repository `priority_repo_id` come first.
@@ -116,6 +118,7 @@ async def search_issues(
         since=queries.moment(since),
         before=queries.end(before),
         created_by=queries.storable(created_by),
+        sort=sort,
     )
     owner_id = await _owner_id(request, queries.storable(owner)) if owner else 0
     team_id = await _team_id(request, owner_id, queries.storable(team)) if team else 0

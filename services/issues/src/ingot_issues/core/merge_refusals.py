@@ -10,8 +10,8 @@ from ingot_chassis.security.principal import Principal
 from ingot_contracts.pulls import MERGE_STYLES
 from ingot_contracts.repos import MergeRule, RepositoryAccess
 from ingot_issues.core.access import may_write, require
-from ingot_issues.core.merges import MergeRefused, refuse_blocked_merge, refuse_draft, refuse_ended
-from ingot_issues.core.protections import OUTDATED, list_unmet
+from ingot_issues.core.merges import MayCome, refuse_blocked_merge, refuse_draft, refuse_ended
+from ingot_issues.core.protections import OUTDATED, OUTSIDER, list_unmet
 from ingot_issues.store.issues import PullDetails
 
 NOT_MERGEABLE = "the branches conflict, one of them is gone, or they are still being compared"
@@ -20,12 +20,14 @@ NOT_MERGEABLE = "the branches conflict, one of them is gone, or they are still b
 class MergeRefusal(msgspec.Struct):
     """A reason why the caller cannot merge. ``overridable``: they can all the same, with `force_merge`.
 
-    ``recorded``: it held when the branches were last compared, which a merge does anew.
+    ``recorded``: it held when the branches were last compared, which a merge does anew. ``may_pass``: a merge with
+    `merge_when_checks_succeed` waits until it is gone.
     """
 
     reason: str
     overridable: bool = False
     recorded: bool = False
+    may_pass: bool = False
 
 
 async def list_refusals(
@@ -44,18 +46,24 @@ async def list_refusals(
         reasons.append("the repository is archived")
     if not any(getattr(repository, allows) for allows in MERGE_STYLES.values()):
         reasons.append("the repository allows no style of merging")
+    refusals = [MergeRefusal(reason) for reason in reasons if reason]
     if rule is not None:
         try:
             await refuse_blocked_merge(db, repository, pull)
-        except MergeRefused as refused:
-            reasons.append(str(refused))
-    refusals = [MergeRefusal(reason) for reason in reasons if reason]
+        except MayCome as refused:
+            refusals.append(MergeRefusal(str(refused), may_pass=True))
     if not pull.mergeable:
         refusals.append(MergeRefusal(NOT_MERGEABLE, recorded=True))
     if rule is not None:
         unmet = await list_unmet(db, rule, pull, outdated=pull.merge_base != pull.base_sha)
         refusals += [
-            MergeRefusal(reason, rule.may_override, recorded=reason.endswith(OUTDATED)) for reason in unmet
+            MergeRefusal(
+                reason,
+                rule.may_override,
+                recorded=reason.endswith(OUTDATED),
+                may_pass=not reason.endswith(OUTSIDER),
+            )
+            for reason in unmet
         ]
     return refusals
 

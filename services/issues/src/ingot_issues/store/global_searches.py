@@ -28,6 +28,7 @@ from ingot_issues.store.repository_ids import is_among
 from ingot_issues.store.searches import IssueFilter, conditions, list_details
 from ingot_issues.store.states import ReviewState, StateFilter
 from ingot_issues.store.tables import assignee, counter, issue, mention, repository, review
+from ingot_issues.store.text_searches import relevance
 
 
 class PersonalFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,7 +123,7 @@ async def list_page(
     *,
     first_repository_id: int = 0,
 ) -> tuple[list[IssueDetails], int]:
-    """A page of the issues of these repositories, the newest first, and how many there are.
+    """A page of the issues of these repositories, the newest first unless by relevance, and how many there are.
 
     Issues of the repository ``first_repository_id`` come before the others.
     """
@@ -138,6 +139,8 @@ async def list_page(
     if filters.state != StateFilter.ALL:
         matching = matching.where(issue.c.state == filters.state)
     order: list[ColumnElement[Any]] = [issue.c.id.desc()]
+    if filters.is_by_relevance:
+        order.insert(0, relevance(filters.text))
     if first_repository_id:
         order.insert(0, case((issue.c.repository_id == first_repository_id, 0), else_=1))
     statement = matching.order_by(*order).limit(page.limit).offset(page.offset)

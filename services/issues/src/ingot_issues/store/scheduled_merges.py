@@ -1,6 +1,7 @@
 """SQL for merges that wait until nothing refuses them any more: one for each pull request at most."""
 
 from collections.abc import Collection
+from datetime import datetime
 
 from sqlalchemy import delete, select
 
@@ -24,6 +25,7 @@ class ScheduledMergeRow(TypedRow):
     message: str
     deletes_branch: bool
     restricted: bool
+    created_at: datetime
 
 
 async def add(db: Executor, **values: object) -> bool:

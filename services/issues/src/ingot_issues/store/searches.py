@@ -17,7 +17,7 @@ from ingot_issues.store import milestones
 from ingot_issues.store.issues import DETAILS, DetailsRow, IssueDetails, details_of
 from ingot_issues.store.states import StateFilter
 from ingot_issues.store.tables import account, assignee, counter, issue, issue_label, label, mention, pull
-from ingot_issues.store.text_searches import contains_text
+from ingot_issues.store.text_searches import contains_text, relevance
 
 SORTS: dict[str, tuple[ColumnElement[Any], ...]] = {
     "newest": (issue.c.number.desc(),),
@@ -28,12 +28,13 @@ SORTS: dict[str, tuple[ColumnElement[Any], ...]] = {
     "leastcomment": (issue.c.comments.asc(), issue.c.id.desc()),
     "recentclose": (issue.c.closed_at.desc().nulls_last(), issue.c.id.desc()),
 }
+RELEVANCE = "relevance"
 
 
 class IssueFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which issues of a repository a list shows: with all labels of ``label_names`` and any label of ``label_ids``.
 
-    An empty value of a field does not filter.
+    An empty value of a field does not filter. ``sort`` is one of ``SORTS``, or RELEVANCE, which sorts what has the text.
     """
 
     is_pull: bool | None = None
@@ -50,6 +51,10 @@ class IssueFilter(msgspec.Struct, frozen=True, kw_only=True):
     mentioned_by: str = ""
     base_branch: str = ""
     sort: str = "newest"
+
+    @property
+    def is_by_relevance(self) -> bool:
+        return bool(self.text) and self.sort == RELEVANCE
 
 
 class _List(NamedTuple):
@@ -120,7 +125,10 @@ async def list_page(
     sort = filters.sort if filters.sort in SORTS else "newest"
     statements = _list(filters.is_pull, filters.state, sort)
     if where:
-        return await _list_filtered(db, statements.ids.where(*where), page, parameters)
+        ids = statements.ids.where(*where)
+        if filters.is_by_relevance:
+            ids = ids.order_by(None).order_by(relevance(filters.text), *SORTS["newest"])
+        return await _list_filtered(db, ids, page, parameters)
     rows = await statements.details.all(db, **parameters)
     issues = [details_of(row) for row in rows]
     if issues and statements.is_counted:
@@ -201,14 +209,23 @@ def _has_labels(repository_id: int | None, filters: IssueFilter) -> list[ColumnE
     """An issue has every label of ``label_names``, and one label of ``label_ids``."""
     if not filters.label_names and not filters.label_ids:
         return []
-    labelled = select(issue_label.c.issue_id).join(label, label.c.id == issue_label.c.label_id)
     own = label.c.repository_id == repository_id
     usable = true() if repository_id is None else own | label.c.organization_id.is_not(None)
+
+    def has_one(of_labels: ColumnElement[bool]) -> ColumnElement[bool]:
+        labels = select(label.c.id).where(usable, of_labels)
+        return issue.c.id.in_(select(issue_label.c.issue_id).where(issue_label.c.label_id.in_(labels)))
+
     where: list[ColumnElement[bool]] = []
     if filters.label_names:
         name, names = func.lower(label.c.name), {name.lower() for name in filters.label_names}
-        with_names = labelled.where(usable, name.in_(sorted(names))).group_by(issue_label.c.issue_id)
-        where.append(issue.c.id.in_(with_names.having(func.count(name.distinct()) == len(names))))
+        has_name = name.in_(sorted(names))
+        where.append(has_one(has_name))
+        if len(names) > 1:
+            # Of each issue alone: PostgreSQL may compute anew for each issue what counts those of all.
+            count = select(func.count(name.distinct())).join_from(issue_label, label)
+            of_issue = issue_label.c.issue_id == issue.c.id
+            where.append(count.where(of_issue, usable, has_name).scalar_subquery() == len(names))
     if filters.label_ids:
-        where.append(issue.c.id.in_(labelled.where(usable, label.c.id.in_(filters.label_ids))))
+        where.append(has_one(label.c.id.in_(filters.label_ids)))
     return where

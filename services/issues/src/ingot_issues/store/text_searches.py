@@ -1,4 +1,6 @@
-"""The condition of a search by text: the title, the body or a comment contains it as it is, in any case of letters.
+"""The condition of a search by text: the title, the body or a comment contains each word of it, in any case of letters.
+
+What stands in quotation marks is looked for as it is. By relevance, issues with all of it in the title come first.
 
 On PostgreSQL the texts have trigram indexes (pg_trgm). The text is written into the statement: only so does the planner
 know whether it is rare, when the index finds it, or common, when walking from the newest on finds it soon.
@@ -6,13 +8,16 @@ know whether it is rare, when the index finds it, or common, when walking from t
 On SQLite the virtual tables ``issue_trigrams`` and ``comment_trigrams`` (FTS5) say which rows may have the text.
 """
 
+import re
 from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     String,
+    and_,
     bindparam,
+    case,
     func,
     literal_column,
     select,
@@ -33,6 +38,9 @@ _MOST: ColumnElement[int] = literal_column(str(MOST_MATCHES))
 """Written into the statement like the text: as a parameter it would be unknown to a plan that is kept."""
 ESCAPE = "/"
 _TRIGRAM = 3
+_WORD = re.compile(r'"([^"]*\S[^"]*)"|(\S+)')
+MAX_WORDS = 8
+"""What comes after so many is looked for as it is, together with the last of them: each word costs a search."""
 
 
 class may_match(Condition):  # noqa: N801 - written like the functions of SQL
@@ -87,39 +95,56 @@ def pattern_of(text: str) -> str:
     return f"%{pattern}%"
 
 
+def words_of(text: str) -> list[str]:
+    """The words of a text that is looked for, and what it has in quotation marks."""
+    words = [quoted or word for quoted, word in _WORD.findall(text)]
+    return [*words[: MAX_WORDS - 1], " ".join(words[MAX_WORDS - 1 :])] if len(words) > MAX_WORDS else words
+
+
 def contains_text(text: str, repository_ids: Collection[int]) -> ColumnElement[bool]:
-    """Whether an issue of these repositories has the text."""
-    value = bindparam("text_pattern", pattern_of(text), type_=String, literal_execute=True)
+    """Whether an issue of these repositories has each word of the text, in any of its texts."""
+    words = enumerate(words_of(text))
+    return and_(*(_contains_word(word, number, repository_ids) for number, word in words))
 
-    def has_it(column: ColumnElement[str]) -> ColumnElement[bool]:
-        return func.lower(column).like(value, escape=ESCAPE)
 
+def relevance(text: str) -> ColumnElement[int]:
+    """Sorts issues that have the text: those with each word in the title come first."""
+    words = enumerate(words_of(text))
+    return case((and_(*(_has(issue.c.title, word, number) for number, word in words)), 0), else_=1)
+
+
+def _has(column: ColumnElement[str], word: str, number: int) -> ColumnElement[bool]:
+    value = bindparam(f"pattern_{number}", pattern_of(word), type_=String, literal_execute=True)
+    return func.lower(column).like(value, escape=ESCAPE)
+
+
+def _contains_word(word: str, number: int, repository_ids: Collection[int]) -> ColumnElement[bool]:
     in_issues = (
         select(issue.c.id)
         .where(
-            _may_match(issue.c.id, "issue_trigrams", text),
+            _may_match(issue.c.id, "issue_trigrams", word),
             is_among(issue.c.repository_id, repository_ids),
-            has_it(issue.c.title) | has_it(issue.c.body),
+            _has(issue.c.title, word, number) | _has(issue.c.body, word, number),
         )
         .order_by(issue.c.id.desc())
         .limit(_MOST)
-        .subquery("in_issues")
+        .subquery(f"in_issues_{number}")
     )
     in_comments = (
         select(comment.c.issue_id)
         .where(
-            _may_match(comment.c.id, "comment_trigrams", text),
+            _may_match(comment.c.id, "comment_trigrams", word),
             is_among(comment.c.repository_id, repository_ids),
             comment.c.kind == CommentKind.COMMENT,
-            has_it(comment.c.body),
+            _has(comment.c.body, word, number),
         )
         .order_by(comment.c.id.desc())
         .limit(_MOST)
-        .subquery("in_comments")
+        .subquery(f"in_comments_{number}")
     )
     ids = (
         union(select(in_issues.c.id), select(in_comments.c.issue_id))
-        .cte("matches")
+        .cte(f"matches_{number}")
         .prefix_with("MATERIALIZED", dialect="postgresql")
     )
     return is_match(issue.c.id, select(ids.c.id).scalar_subquery())
