@@ -13,7 +13,7 @@ from ingot_hooks.core.body_formats import body_for
 from ingot_hooks.core.notices import Notice
 from ingot_hooks.core.summaries import summary_of
 
-from .builders import ACME, ANN, config, hook, pull_request, push, repository
+from .builders import ACME, ANN, config, hook, pull_request, push, repository, status
 from .test_notices import sample_notices
 
 SETTINGS = {"channel": "#builds", "username": "forge", "icon_url": "http://i", "color": ""}
@@ -58,6 +58,15 @@ def test_slack_lists_the_commits_of_a_push():
     (attachment,) = message("slack", notice)["attachments"]
     assert attachment["text"].count("change - Ann") == 2
     assert attachment["color"] == "#1ac600"
+
+
+@pytest.mark.parametrize(
+    ("state", "color"),
+    [("success", "#1ac600"), ("skipped", "#1ac600"), ("pending", "#ffd930"), ("error", "#ff3232")],
+)
+def test_a_status_has_the_colour_of_what_it_means_for_a_merge(state, color):
+    (notice,) = notices.notices_of_status(status(state))
+    assert message("slack", notice)["attachments"][0]["color"] == color
 
 
 def test_a_discord_message_is_an_embed():

@@ -183,6 +183,14 @@ def test_what_an_event_leaves_out_is_counted(notices, event):
     assert differences(notice.event, sent(notice)) == []
 
 
+def test_a_push_tells_its_options():
+    (whole,) = notices.notices_of_push(push())
+    assert "push_options" not in sent(whole)
+    (notice,) = notices.notices_of_push(msgspec.structs.replace(push(), options=["ci.skip"]))
+    assert sent(notice) == sent(whole) | {"push_options": ["ci.skip"]}
+    assert differences(notice.event, sent(notice)) == []
+
+
 def test_a_new_branch_leaves_nothing_out():
     create, push_ = notices.notices_of_push(
         msgspec.structs.replace(push(before=NO_COMMIT), omitted=Omitted(paths=3))

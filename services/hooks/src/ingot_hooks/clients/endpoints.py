@@ -12,11 +12,11 @@ import ssl
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial
-from types import SimpleNamespace
 
 import aiohttp
 import msgspec
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.connector import AddrInfoType
 from yarl import URL
 
 from ingot_chassis.security.egress import Egress, Resolve, resolve_host
@@ -58,6 +58,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 _checked_addresses: ContextVar[Sequence[ResolveResult]] = ContextVar("checked_addresses", default=())
 """The addresses that the current attempt may connect to."""
+_new_connections: ContextVar[list[str]] = ContextVar("new_connections")
+"""The addresses that the current request opens a connection to; none while it has one that was used before."""
 
 
 class CheckedResolver(AbstractResolver):
@@ -113,27 +115,21 @@ class HttpEndpoints:
             if refusal := refusal or await self._own_servers.refusal(host, port, texts):
                 return Reply(error=refusal)
             _checked_addresses.set(addresses)
-            connection = SimpleNamespace(reused=False)
+            new_connections: list[str] = []
+            _new_connections.set(new_connections)
             try:
-                return await self._request(method, url, headers, body, limit, connection)
+                return await self._request(method, url, headers, body, limit)
             except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-                if not connection.reused:
+                if new_connections:
                     raise
             # An endpoint may close an idle connection just when it is reused. That is not a failed attempt.
-            return await self._request(method, url, headers, body, limit, connection)
+            return await self._request(method, url, headers, body, limit)
 
     async def _request(
-        self,
-        method: str,
-        url: URL,
-        headers: Mapping[str, str],
-        body: bytes,
-        limit: asyncio.Timeout,
-        connection: SimpleNamespace,
+        self, method: str, url: URL, headers: Mapping[str, str], body: bytes, limit: asyncio.Timeout
     ) -> Reply:
-        """One request. It sets ``connection.reused`` when the connection was used before."""
         async with self._client_session().request(
-            method, url, headers=headers, data=body, allow_redirects=False, trace_request_ctx=connection
+            method, url, headers=headers, data=body, allow_redirects=False
         ) as response:
             limit.reschedule(None)  # The status decides. A slow body must not make a failure of a success.
             return Reply(
@@ -146,26 +142,26 @@ class HttpEndpoints:
 
     def _client_session(self) -> aiohttp.ClientSession:
         if self._session is None:
-            reuse = aiohttp.TraceConfig()
-            reuse.on_connection_reuseconn.append(_mark_reused)
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
                     resolver=CheckedResolver(),
                     use_dns_cache=False,
                     limit=0,
                     keepalive_timeout=KEEPALIVE_SECONDS,
+                    socket_factory=_new_socket,
                 ),
                 auto_decompress=False,
                 trust_env=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=None),
-                trace_configs=[reuse],
             )
         return self._session
 
 
-async def _mark_reused(_session: object, context: SimpleNamespace, _parameters: object) -> None:
-    context.trace_request_ctx.reused = True
+def _new_socket(address: AddrInfoType) -> socket.socket:
+    family, type_, protocol, _, target = address
+    _new_connections.get().append(str(target[0]))
+    return socket.socket(family, type_, protocol)
 
 
 async def _read_start(response: aiohttp.ClientResponse) -> bytes:

@@ -91,9 +91,10 @@ class OwnServers:
 
     async def refusal(self, host: str, port: int, addresses: Sequence[str]) -> str:
         """Why nothing may be sent to ``host``, in words; empty when it is none of these servers."""
-        targets = {unmapped(ipaddress.ip_address(address)) for address in addresses}
-        for server in self._servers:
-            if server.port == port and await self._is_one_of(server, targets):
+        at_port = [server for server in self._servers if server.port == port]
+        targets = {unmapped(ipaddress.ip_address(address)) for address in addresses} if at_port else set()
+        for server in at_port:
+            if await self._is_one_of(server, targets):
                 return f"port {port} of {host} is one of Ingot's own; nothing is sent there"
         return ""
 

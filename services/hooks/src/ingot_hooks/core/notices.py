@@ -87,6 +87,7 @@ def notices_of_push(event: PushReceived) -> list[Notice]:
                 repository=repository,
                 pusher=pusher,
                 sender=pusher,
+                push_options=event.options or UNSET,
                 omitted=_omitted(event),
             ),
             branch=branch,

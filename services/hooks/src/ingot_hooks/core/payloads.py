@@ -40,6 +40,7 @@ class PushPayload(msgspec.Struct, frozen=True, kw_only=True):
     repository: Repository
     pusher: User
     sender: User
+    push_options: list[str] | UnsetType = UNSET
     omitted: Omitted | UnsetType = UNSET
 
 

@@ -1,5 +1,6 @@
 """The secrets of a hook: what its deliveries are signed with, and the Authorization header. The API shows neither."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -11,11 +12,15 @@ MAX_AUTHORIZATION = 1000
 """Characters."""
 
 
-def valid_secrets(seal: Seal, hook: HookRow, at: datetime) -> list[str]:
+OpenSecret = Callable[[bytes | None], str]
+"""``Seal.open``, or what remembers some of its answers. Raises Unreadable."""
+
+
+def valid_secrets(open_secret: OpenSecret, hook: HookRow, at: datetime) -> list[str]:
     """The secrets that sign at that time, newest first. Raises Unreadable."""
-    secrets = [seal.open(hook.sealed_secret)]
+    secrets = [open_secret(hook.sealed_secret)]
     if hook.former_until is not None and at < hook.former_until:
-        secrets.append(seal.open(hook.sealed_former_secret))
+        secrets.append(open_secret(hook.sealed_former_secret))
     return [secret for secret in secrets if secret]
 
 

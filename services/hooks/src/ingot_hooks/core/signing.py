@@ -6,7 +6,6 @@ covers the body as it is sent; its secret may be written as ``whsec_`` and base6
 
 import base64
 import binascii
-import hashlib
 import hmac
 from collections.abc import Sequence
 from datetime import datetime
@@ -60,7 +59,7 @@ def signed_request(
         body = urlencode({"payload": message.text.decode()}).encode()
     timestamp = str(int(at.timestamp()))
     key = secret.encode()
-    sha256 = hmac.new(key, message.text, hashlib.sha256).hexdigest() if secret else ""
+    sha256 = hmac.digest(key, message.text, "sha256").hex() if secret else ""
     headers = {
         "Content-Type": MEDIA_TYPES[content_type],
         "User-Agent": USER_AGENT,
@@ -76,10 +75,10 @@ def signed_request(
     for system in ("Gitea", "Gogs", "Forgejo"):
         headers[f"X-{system}-Signature"] = sha256
     if secret:
-        headers["X-Hub-Signature"] = "sha1=" + hmac.new(key, message.text, hashlib.sha1).hexdigest()
+        headers["X-Hub-Signature"] = "sha1=" + hmac.digest(key, message.text, "sha1").hex()
         headers["X-Hub-Signature-256"] = "sha256=" + sha256
         signed = f"{message.id}.{timestamp}.".encode() + body
-        digests = [hmac.new(standard_webhooks_key(each), signed, hashlib.sha256).digest() for each in secrets]
+        digests = [hmac.digest(standard_webhooks_key(each), signed, "sha256") for each in secrets]
         headers["webhook-signature"] = " ".join(
             "v1," + base64.b64encode(digest).decode() for digest in digests
         )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ingot_contracts.identity import User
-from ingot_contracts.repos import NO_COMMIT, Commit, Repository
+from ingot_contracts.repos import NO_COMMIT, PASSED, Commit, Repository
 from ingot_hooks.core.notices import BRANCHES, TAGS, Notice
 from ingot_hooks.core.payloads import (
     CreatePayload,
@@ -23,6 +23,7 @@ from ingot_hooks.core.payloads import (
 _REVIEWS = {"pull_request_review_approved": "approved", "pull_request_review_rejected": "rejected"}
 """What a chat calls a review; any other is a comment."""
 SUCCESS, WARNING, FAILURE = "1ac600", "ffd930", "ff3232"
+_STATUS_COLORS: dict[str, str] = {**dict.fromkeys(PASSED, SUCCESS), "pending": WARNING, "warning": WARNING}
 MAX_TEXT = 2000
 
 
@@ -162,7 +163,7 @@ def _describe_push(payload: PushPayload, repository: Link) -> _Description:
 
 def _describe_status(payload: StatusPayload, repository: Link) -> _Description:
     commit = Link(f"{repository.url}/commit/{payload.sha}", payload.sha[:7])
-    color = {"success": SUCCESS, "pending": WARNING, "warning": WARNING}.get(payload.state, FAILURE)
+    color = _STATUS_COLORS.get(payload.state, FAILURE)
     detail: list[Line] = [[clip(payload.description)]] if payload.description else []
     headline: Line = ["[", repository, "] ", payload.context, " of ", commit, f": {payload.state}"]
     return headline, detail, payload.target_url or commit.url, color

@@ -10,11 +10,9 @@ from sqlalchemy import (
     FromClause,
     Integer,
     ScalarSelect,
-    String,
+    Select,
     bindparam,
-    case,
     cast,
-    exists,
     func,
     literal_column,
     null,
@@ -37,6 +35,9 @@ MAX_DUE = 200
 TOO_FEW = 20
 """When fewer of the oldest can be claimed, the others of them hide younger ones, and all lanes are looked at."""
 RUNNING: ColumnElement[str] = literal_column("'running'")
+_STATE = delivery.c.state.concat(literal_column("''"))
+"""The state of a delivery that is looked up by its number. The column itself would let the planner take a partial index
+instead of the key, and that has every row that ever was in the state, until the next VACUUM."""
 
 Lane = tuple[int, int]
 """A hook and a repository: their deliveries are sent one at a time, in order."""
@@ -228,26 +229,41 @@ async def find_due(db: Executor, limit: int, limits: ClaimLimits, *, per_lane: i
 
 
 _other = delivery.alias("other")
-_LANE_IS_FREE = ~exists().where(
-    _other.c.state == RUNNING,
-    _other.c.hook_id == delivery.c.hook_id,
-    _other.c.repository_id == delivery.c.repository_id,
+
+
+def _is_none(statement: Select[int]) -> ColumnElement[bool]:
+    """Whether no row is found, by a lookup for each delivery that is claimed.
+
+    ``NOT EXISTS`` would be a join: planned for a small table, it reads for each of them all rows that are or ever were
+    in the partial index, until the next VACUUM.
+    """
+    return statement.limit(literal_column("1")).correlate(delivery).scalar_subquery().is_(None)
+
+
+_LANE_IS_FREE = _is_none(
+    select(_other.c.number).where(
+        _other.c.state == RUNNING,
+        _other.c.hook_id == delivery.c.hook_id,
+        _other.c.repository_id == delivery.c.repository_id,
+    )
 )
 _earlier = delivery.alias("earlier")
-_IS_NEXT = ~exists().where(
-    _earlier.c.state == PENDING,
-    _earlier.c.hook_id == delivery.c.hook_id,
-    _earlier.c.repository_id == delivery.c.repository_id,
-    tuple_(_earlier.c.next_attempt_at, _earlier.c.number)
-    < tuple_(delivery.c.next_attempt_at, delivery.c.number),
-    ~any_of(_earlier.c.number, "numbers"),
+_IS_NEXT = _is_none(
+    select(_earlier.c.number).where(
+        _earlier.c.state == PENDING,
+        _earlier.c.hook_id == delivery.c.hook_id,
+        _earlier.c.repository_id == delivery.c.repository_id,
+        tuple_(_earlier.c.next_attempt_at, _earlier.c.number)
+        < tuple_(delivery.c.next_attempt_at, delivery.c.number),
+        ~any_of(_earlier.c.number, "numbers"),
+    )
 )
 """Nothing of the lane is left before it: another worker may have handed that back since ``find_due``."""
 _CLAIM = PreparedWrite(
     update(delivery)
     .where(
         any_of(delivery.c.number, "numbers"),
-        delivery.c.state == PENDING,
+        _STATE == PENDING,
         _LANE_IS_FREE,
         _IS_NEXT,
     )
@@ -302,7 +318,7 @@ async def _without_shared_lanes(db: Executor, rows: Sequence[DeliveryRow]) -> Se
 _RENEW = (
     update(delivery)
     .where(
-        delivery.c.state == RUNNING,
+        _STATE == RUNNING,
         tuple_(delivery.c.number, delivery.c.fence).in_(bindparam("claims", expanding=True)),
     )
     .values(lease_until=bindparam("leased_until", type_=UtcDateTime))
@@ -329,7 +345,7 @@ async def lock_claimed(db: Executor, rows: Sequence[DeliveryRow]) -> set[int]:
     """Lock those of ``rows`` that no other worker has claimed since; their numbers."""
     statement = (
         select(delivery.c.number, delivery.c.fence)
-        .where(delivery.c.number.in_([row.number for row in rows]), delivery.c.state == RUNNING)
+        .where(delivery.c.number.in_([row.number for row in rows]), _STATE == RUNNING)
         .order_by(delivery.c.number)
         .with_for_update()
     )
@@ -350,34 +366,34 @@ class OutcomeColumns(TypedDict, total=False):
     finished_at: datetime | None
 
 
-_RECORD = PreparedWrite(
-    update(delivery)
-    .where(
-        delivery.c.number == bindparam("of_number"),
-        delivery.c.fence == bindparam("of_fence"),
-        delivery.c.state == RUNNING,
+def _record(**more: ColumnElement[str]) -> PreparedWrite:
+    return PreparedWrite(
+        update(delivery)
+        .where(
+            delivery.c.number == bindparam("of_number"),
+            delivery.c.fence == bindparam("of_fence"),
+            _STATE == RUNNING,
+        )
+        .values(
+            lease_until=None,
+            **more,
+            **{name: bindparam(f"new_{name}") for name in OutcomeColumns.__annotations__},
+        )
     )
-    .values(
-        lease_until=None,
-        # The hook may have another URL by now: a delivery that stays pending waits for the new endpoint.
-        endpoint=case(
-            (bindparam("new_state", type_=String) == PENDING, CURRENT_ENDPOINT), else_=delivery.c.endpoint
-        ),
-        **{name: bindparam(f"new_{name}") for name in OutcomeColumns.__annotations__},
-    )
-)
+
+
+_END = _record()
+_HAND_BACK = _record(endpoint=CURRENT_ENDPOINT)
+"""The hook may have another URL by now: a delivery that stays pending waits for the new endpoint."""
 
 
 async def record(db: Executor, outcomes: Sequence[tuple[DeliveryRow, OutcomeColumns]]) -> None:
     """Record the outcomes of attempts, except of deliveries that another worker has claimed since."""
-    await _RECORD.each(
-        db,
-        [
-            {"of_number": row.number, "of_fence": row.fence}
-            | {
-                f"new_{name}": columns.get(name, getattr(row, name))
-                for name in OutcomeColumns.__annotations__
-            }
-            for row, columns in outcomes
-        ],
-    )
+    ended, pending = list[dict[str, object]](), list[dict[str, object]]()
+    for row, columns in outcomes:
+        values = {"of_number": row.number, "of_fence": row.fence} | {
+            f"new_{name}": columns.get(name, getattr(row, name)) for name in OutcomeColumns.__annotations__
+        }
+        (pending if values["new_state"] == DeliveryState.PENDING else ended).append(values)
+    await _END.each(db, ended)
+    await _HAND_BACK.each(db, pending)

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from datetime import timedelta
+from functools import lru_cache
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
@@ -51,7 +52,10 @@ CLAIMED_PER_SLOT = 16
 """How many deliveries of an endpoint are claimed at once for each that it may get at a time."""
 MAX_CLAIMED = 2000
 CLAIM_PAUSE = 0.04
+"""The shortest time between two looks at what is due: one that comes alone waits for nothing."""
 FRESH_SECONDS = 0.5
+OPEN_SECRETS = 1000
+"""How many secrets a worker remembers open."""
 LANE_PAUSE_SECONDS = 5.0
 """How long a lane waits when the permission for its first delivery could not be checked."""
 
@@ -83,7 +87,9 @@ class DeliveryWorker:
     ) -> None:
         self._lane_pause = lane_pause
         self._db, self._settings, self._endpoints = database, settings, endpoints
-        self._seal, self._wakeup = components.seal, components.delivery_wakeup
+        # Most deliveries are of hooks that have just had another one.
+        self._open_secret = lru_cache(OPEN_SECRETS)(components.seal.open)
+        self._wakeup = components.delivery_wakeup
         self._permissions, self._jitter = permissions, jitter
         self._attempt_limit = timedelta(seconds=settings.delivery_seconds) + BEYOND_ANSWER
         self._leases = Leases(database)
@@ -102,11 +108,11 @@ class DeliveryWorker:
         renewal = asyncio.create_task(self._leases.run())
         try:
             while True:
-                if await self._start_due():
-                    # Meanwhile more becomes due and attempts end. The next claim takes all of it together.
-                    await asyncio.sleep(CLAIM_PAUSE)
-                else:
+                turn = time.monotonic()
+                if not await self._start_due():
                     await self._wakeup.wait()
+                # Meanwhile more becomes due and attempts end. The next claim takes all of it together.
+                await asyncio.sleep(turn + CLAIM_PAUSE - time.monotonic())
         finally:
             for lane in self._lanes:
                 lane.cancel()
@@ -254,8 +260,8 @@ class DeliveryWorker:
     async def _send(self, hook: HookRow, row: DeliveryRow) -> Reply:
         at = now()
         try:
-            secrets = valid_secrets(self._seal, hook, at)
-            authorization = self._seal.open(hook.sealed_authorization)
+            secrets = valid_secrets(self._open_secret, hook, at)
+            authorization = self._open_secret(hook.sealed_authorization)
         except Unreadable as error:
             return Reply(error=str(error))
         request = signed_request(
