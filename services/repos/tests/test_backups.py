@@ -86,6 +86,8 @@ async def test_old_backups_are_removed_and_two_are_not_made_at_once(world, ann, 
         await backup(world, to)
     with pytest.raises(CannotStart, match="is no backup"):
         await restore(world.settings, Namespace(source=tmp_path / "none", replace=False))
+    with alone(to), pytest.raises(CannotStart, match="is being made"):  # it may remove the one that is read
+        await restore(world.settings, Namespace(source=to, replace=True))
 
 
 async def test_no_backup_is_whole_without_a_dump_of_each_database(world, tmp_path):

@@ -60,6 +60,35 @@ async def test_a_damaged_object_is_a_clear_answer_and_an_alert(world, ann, git_u
     await restarted.close()
 
 
+async def test_a_pack_that_was_cut_short_is_a_clear_answer_there_and_nothing_elsewhere(
+    world, ann, git_url, tmp_path
+):
+    work = await work_tree(tmp_path)
+    await commit(work, "dir/f.txt", "hello " * 10)
+    paths = {}
+    for name in ("damaged", "sound"):
+        paths[name] = world.components.storage.path((await ann.create(name))["id"])
+        await git("push", "-q", f"{git_url}/ann/{name}.git", "master", cwd=work, person=ann)
+        await git("repack", "-adq", cwd=paths[name])
+    (pack,) = paths["damaged"].glob("objects/pack/*.pack")
+    content = pack.read_bytes()
+    pack.unlink()
+    pack.write_bytes(content[: len(content) // 2])
+    restarted = World(world.settings.database_url, world.folder)
+    restarted.identity.accounts = world.identity.accounts
+    person = Person(restarted, ann.principal)
+    for read in (*READS["commit"], "commits", "contents/dir"):
+        with capture_logs():
+            answer = await asyncio.wait_for(person.get(f"/repos/ann/damaged/{read}"), 30)
+        assert (answer.status_code, str(world.folder) in answer.text) == (500, False), (read, answer.text)
+        assert answer.json()["message"].startswith("The repository cannot be read"), read
+        assert (await person.get(f"/repos/ann/sound/{read}")).status_code in (200, 404)
+    code, said = await git("clone", f"{git_url}/ann/damaged.git", "a", cwd=tmp_path, person=ann, check=False)
+    assert (code, str(world.folder / "storage") in said) == (128, False), said
+    await git("clone", "-q", f"{git_url}/ann/sound.git", "b", cwd=tmp_path, person=ann)
+    await restarted.close()
+
+
 async def test_a_push_into_a_damaged_repository_is_announced(world, ann, git_url, tmp_path):
     """Without its commits, which cannot be read; and no entry of the journal stays behind."""
     damaged = await ann.create("damaged")

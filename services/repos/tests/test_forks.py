@@ -1,6 +1,7 @@
 """Forks: metadata at once, commits by a worker that may die."""
 
 import asyncio
+import hashlib
 
 import pytest
 
@@ -142,7 +143,7 @@ async def test_two_forks_asked_for_at_once_are_one(bob, parent):
 async def test_a_commit_is_served_by_the_repository_alone_whose_refs_reach_it(
     world, ann, bob, parent, git_url, tmp_path
 ):
-    """Fork and parent share objects on disk, and a deleted branch leaves its own there: neither shows anything."""
+    """A deleted branch leaves its objects in the parent, which shows nothing of them; its fork does not have them."""
     work = await work_tree(tmp_path)
     await git("pull", "-q", f"{git_url}/ann/app.git", "master", cwd=work, person=ann)
     await git("switch", "-q", "-c", "doomed", cwd=work)
@@ -152,8 +153,11 @@ async def test_a_commit_is_served_by_the_repository_alone_whose_refs_reach_it(
     fork = (await bob.post("/repos/ann/app/forks")).json()
     await world.components.workers.step()
     path = world.components.storage.path(fork["id"])
-    assert (await git("cat-file", "-t", secret, cwd=path)).strip() == "commit"
-    await git("update-ref", "refs/scratch/x", secret, cwd=path)
+    theirs = world.components.storage.path(parent["id"])
+    assert (await git("cat-file", "-t", secret, cwd=theirs)).strip() == "commit"
+    await git("update-ref", "refs/scratch/x", secret, cwd=theirs)
+    with pytest.raises(AssertionError):
+        await git("cat-file", "-t", secret, cwd=path)
     for repository in ("ann/app", "bob/app"):
         for route in (
             f"raw/{secret}/secret.txt",
@@ -172,6 +176,29 @@ async def test_a_commit_is_served_by_the_repository_alone_whose_refs_reach_it(
             assert (await bob.internal("GET", f"{number}/diff?{pair}")).status_code == 404
     refs = await git("ls-remote", f"{git_url}/bob/app.git", cwd=work, person=bob)
     assert "scratch" not in refs
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_nobody_takes_hidden_commits_of_the_parent_into_a_fork(
+    world, ann, bob, parent, git_url, tmp_path
+):
+    work = await work_tree(tmp_path)
+    secret = await commit(work, "secret.txt", "the secret")
+    await git("push", "-q", f"{git_url}/ann/app.git", "HEAD:doomed", cwd=work, person=ann)
+    await git("push", "-q", f"{git_url}/ann/app.git", ":doomed", cwd=work, person=ann)
+    await bob.post("/repos/ann/app/forks")
+    await world.components.workers.step()
+    name = f"{'0' * 40} {secret} refs/heads/mine\0report-status".encode()
+    empty = b"PACK" + (2).to_bytes(4) + bytes(4)
+    body = b"%04x%b0000%b%b" % (len(name) + 4, name, empty, hashlib.sha1(empty).digest())
+    answer = await bob.call(
+        "POST",
+        "/bob/app.git/git-receive-pack",
+        content=body,
+        headers={"Content-Type": "application/x-git-receive-pack-request"},
+    )
+    assert "ng refs/heads/mine missing necessary objects" in answer.text
+    assert (await bob.get("/repos/bob/app/branches/mine")).status_code == 404
 
 
 async def test_a_fork_shares_files_with_its_parent_and_needs_none_of_them(world, ann, bob, parent):

@@ -54,3 +54,14 @@ def test_packs_are_listed_that_replace_others_meanwhile(path, monkeypatch):
 def test_refs_of_requests_are_not_copied(path):
     names = [ref.name for ref in copies.read_contents(path).refs]
     assert names == [b"refs/heads/main", b"refs/pull/1/head", b"refs/scratch/proposals/1"]
+
+
+def test_one_walk_looks_for_what_all_new_refs_need(path, monkeypatch):
+    runs, run_git = [], copies.run_git
+    monkeypatch.setattr(copies, "run_git", lambda *args, **options: runs.append(run_git(*args, **options)))
+    repo = pygit2.Repository(str(path))
+    tree = repo.TreeBuilder().write()
+    tips = [str(repo.create_commit(None, ME, ME, f"{number}", tree, [])) for number in range(501)]
+    refs = [copies.Ref(b"refs/heads/%d" % number, tip) for number, tip in enumerate(tips)]
+    assert (copies.check_new_refs(path, refs), len(runs)) == ("", 1)
+    assert "1" * 40 in copies.check_new_refs(path, [*refs, copies.Ref(b"refs/heads/x", "1" * 40)])

@@ -1,4 +1,4 @@
-"""What git says when its push or clone is cut off, because the time of a server that ends is over."""
+"""What git says when its push or clone is cut off: the time of a server that ends is over, or it takes too much memory."""
 
 import asyncio
 import contextlib
@@ -15,6 +15,7 @@ BEFORE_THE_STOP = 200_000
 """Bytes that pass in one direction; the server waits for the rest of a push, or for room for the rest of a clone."""
 SIZE = 12_000_000
 """More than the sockets on the way of a clone hold."""
+MEMORY = 12 * 1024 * 1024
 
 pytestmark = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 
@@ -79,3 +80,17 @@ async def test_a_clone_that_is_cut_off_fails_and_leaves_nothing(make_database, t
         assert "early EOF" in output
         assert not (tmp_path / "copy").exists()
         assert await process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("settings", [{"max_git_memory_bytes": MEMORY}])
+async def test_a_push_that_takes_too_much_memory_fails_alone(world, ann, git_url, tmp_path):
+    await ann.create("app")
+    work, url = await work_tree(tmp_path), f"{git_url}/ann/app.git"
+    await commit(work, "small.txt")
+    await git("push", "-q", url, "master", cwd=work, person=ann)
+    await commit(work, "zeros.bin", "0" * MEMORY)
+    code, said = await git("push", url, "master", cwd=work, person=ann, check=False)
+    assert (code, "remote: fatal: Out of memory" in said) == (1, True), said
+    assert "master -> master (unpacker error)" in said
+    assert await world.rows("push") == []
+    await git("clone", "-q", url, "copy", cwd=tmp_path, person=ann)

@@ -81,7 +81,7 @@ def test_fork_copies_only_branches_and_tags_by_hard_links(storage):
     source = storage.open(1)
     main = commit(source, "refs/heads/trunk", "one")
     tag = commit(source, "refs/tags/v1", "two")
-    commit(source, "refs/pull/3/head", "three")
+    source.references.create("refs/pull/3/head", main)
     path = storage.fork(1, 2)
     fork = storage.open(2)
     assert list_refs(fork) == {"refs/heads/trunk": main, "refs/tags/v1": tag}

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 
 import pytest
 
@@ -43,6 +44,29 @@ def test_more_refusals_than_a_variable_takes_refuse_the_whole_push(update):
         assert "5000 of these refs" in reason
     code, reason = update([RefRefusal("refs/heads/main", "", question="x" * 70_000)], "refs/heads/main")
     assert (code, "push fewer at once" in reason) == (1, True)
+
+
+def test_a_push_of_which_nothing_may_move_names_each_ref_and_reason(tmp_path):
+    refusals = [RefRefusal("refs/heads/a b", "no"), RefRefusal("refs/tags/v1", "never")]
+    ended = subprocess.run(
+        [hooks_folder(tmp_path) / "pre-receive"],
+        input=f"{'0' * 40} {'1' * 40} refs/heads/a\n",
+        env=os.environ | hook_environment(refusals, refuses_all=True),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (1, "refs/heads/a b: no\nrefs/tags/v1: never\n")
+
+
+def test_a_volume_that_runs_no_hooks_is_refused(tmp_path):
+    mounted = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o noexec tmpfs "$1" && shift && exec "$@"', "sh"]
+    if subprocess.run([*mounted, tmp_path, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no volume can be mounted here")
+    program = f"import pathlib, ingot_repos.git.update_hook as one; one.hooks_folder(pathlib.Path({str(tmp_path)!r}))"
+    run = [*mounted, tmp_path, sys.executable, "-c", program]
+    ended = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert f"HooksNotRun: {tmp_path} lets no program run" in ended.stderr
 
 
 @pytest.mark.parametrize("is_protected", [False, True])

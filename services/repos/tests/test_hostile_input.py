@@ -1,64 +1,25 @@
-"""Hostile names in every parameter of every route, generated from the description of the API.
-
-In the gate each name is tried at a third of the parameters, by ``make soak`` at all (INGOT_SAFETY).
+"""Hostile names in every parameter of every route: those of the API, of git, of LFS, and those between services.
 
 Whatever is sent, the answer is no failure of the server, and git never finds any of it where it looks for options.
 """
 
-import os
-from urllib.parse import quote
-from zlib import crc32
-
 import pytest
 
 from ingot_chassis.http.openapi import openapi_description
+from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
+from ingot_chassis.testing.hostile_values import (
+    MARK,
+    STORED,
+    VALUES,
+    as_text,
+    is_turn_of,
+    undescribed,
+    written,
+)
 from ingot_chassis.testing.long_texts import request_fields
 
-from .world import commit, git, work_tree
+from .world import REPOS_KEY, commit, git, work_tree
 
-EVERY = 1 if os.environ.get("INGOT_SAFETY") == "whole" else 3
-MARK = "zqx"
-VALUES = [
-    f"-{MARK}",
-    f"--upload-pack={MARK}",
-    f"--output={MARK}",
-    "..",
-    f"../{MARK}",
-    f"{MARK}/../..",
-    f"/{MARK}",
-    f"{MARK}//x",
-    f"{MARK}\0",
-    f"{MARK}\nnew",
-    f"{MARK}\r\nSet-Cookie: a=b",
-    f"{MARK}@{{1}}",
-    f"@{{-1}}{MARK}",
-    "@",
-    f"{MARK}:path",
-    f":{MARK}",
-    f"{MARK}^{{commit}}",
-    f"{MARK}~1",
-    f"{MARK}*",
-    "HEAD",
-    f"{MARK}.git",
-    ".git",
-    "git~1",
-    ".g\u200cit",
-    f"{MARK}\u2024git",
-    "\u0430pp",
-    "\uff41pp",
-    f"{MARK}.lock",
-    f"refs/heads/{MARK}",
-    f"'; DROP TABLE repository; --{MARK}",
-    "%",
-    "\udcff",
-    f"{MARK}" * 2000,
-    "0",
-    "-1",
-    "9" * 20,
-    "0" * 40,
-]
-# What a database has to do with: PostgreSQL is stricter with texts and numbers.
-STORED = [f"{MARK}\0", f"{MARK}\nnew", "\udcff", "9" * 20, "-1", f"{MARK}\u2024git"]
 everywhere = pytest.mark.parametrize(
     ("database_backend", "value"),
     [("sqlite", value) for value in VALUES] + [("postgresql", value) for value in STORED],
@@ -66,24 +27,10 @@ everywhere = pytest.mark.parametrize(
     indirect=["database_backend"],
 )
 ORDINARY = {"owner": "ann", "repo": "app", "username": "ann", "org": "acme", "user": "ann"}
-UNDESCRIBED = [
-    ("GET", "/{owner}/{repo}/info/refs?service={query}"),
-    ("POST", "/{owner}/{repo}/git-upload-pack"),
-    ("GET", "/internal/repositories/by-name/{owner}/{repo}/access"),
-    ("GET", "/internal/repositories/{id}/branches/{branch}"),
-    ("GET", "/internal/repositories/{id}/diff?base={sha}&head={head}"),
-    ("GET", "/internal/repositories/{id}/{what}"),
-]
-
-
-def is_turn_of(value, place):
-    """Whether a value is tried at the parameter of that number."""
-    return EVERY == 1 or (place + crc32(value.encode("utf-8", "surrogateescape"))) % EVERY == 0
-
-
-def written(value):
-    """As it stands in a URL, with bytes that are no UTF-8 among them. The client shall not resolve ``..`` itself."""
-    return quote(value.encode("utf-8", "surrogateescape"), safe="").replace(".", "%2E")
+INTERNAL = {"name": "app", "command": "git-upload-pack", "lock_id": "1", "job_id": "1", "size": "3"}
+"""What is ordinary where the description of the API has nothing."""
+BY_HAND = [("GET", "/{owner}/{repo}/info/refs", ["owner", "repo"], ["service"], [])]
+"""Routes that read their query themselves."""
 
 
 @pytest.fixture
@@ -98,28 +45,39 @@ async def app(ann, world, git_url, tmp_path, git_log):
     return created["id"]
 
 
-def routes(world, app):
-    """Method, path and names in the path, with defaults, and names of the query, of every route."""
-    for path, operations in openapi_description(world.app)["paths"].items():
-        for method, operation in operations.items():
-            parameters = operation.get("parameters", [])
-            names = [one["name"] for one in parameters if one["in"] == "path"]
-            query = [one["name"] for one in parameters if one["in"] == "query"]
-            yield method.upper(), path, names, query
-    for method, path in UNDESCRIBED:
-        yield method, path, [part.partition("}")[0] for part in path.split("{")[1:]], []
+def routes(world):
+    """Method, path, names in the path, names of the query, and services that it answers, of every route."""
+    for description in (openapi_description(world.app), undescribed(world.app)):
+        for path, operations in description["paths"].items():
+            for method, operation in operations.items():
+                parameters = operation.get("parameters", [])
+                names = [one["name"] for one in parameters if one["in"] == "path"]
+                query = [one["name"] for one in parameters if one["in"] == "query"]
+                yield method.upper(), path, names, query, operation.get("x-services", [])
+    yield from BY_HAND
+
+
+def as_peer(services):
+    """Options of a call by one of those services; by nobody else where none are named."""
+    if "repos" in services:
+        return {"headers": {SERVICE_HEADER: ServiceIdentity("repos", REPOS_KEY).token("repos")}}
+    return {"peer": next((one for one in ("issues", "web") if one in services), "")}
 
 
 def filled(path, names, hostile, value, app):
+    ordinary = ORDINARY | {"id": str(app), "repository_id": str(app)}
+    if not path.startswith("/api/"):
+        ordinary |= INTERNAL
     for name in names:
-        ordinary = ORDINARY.get(name, str(app) if name == "id" else "master")
-        path = path.replace(f"{{{name}}}", written(value) if name == hostile else ordinary)
+        path = path.replace(
+            f"{{{name}}}", written(value) if name == hostile else ordinary.get(name, "master")
+        )
     return path
 
 
 def checked(answer, what):
     assert answer.status_code < 500, (what, answer.text)
-    if answer.status_code >= 400 and answer.content:
+    if answer.status_code >= 400 and "json" in answer.headers.get("content-type", ""):
         assert answer.json()["message"], what
     assert "set-cookie" not in answer.headers, what
 
@@ -133,18 +91,54 @@ def no_option_holds(git_log, value):
 @everywhere
 async def test_in_paths_and_queries(world, ann, app, git_log, value):
     sent = place = 0
-    for method, path, names, query in routes(world, app):
-        options = {"peer": "issues"} if path.startswith("/internal") else {}
-        for name in (*names, *(query if method == "GET" else ())):
+    for method, path, names, query, services in routes(world):
+        for name in (*names, *(query if method == "GET" or services else ())):
             place += 1
             if is_turn_of(value, place):
                 end = "" if name in names else f"?{name}={written(value)}"
                 url = filled(path, names, name, value, app) + end
-                checked(await ann.call(method, url, **options), (method, path, name))
+                checked(await ann.call(method, url, **as_peer(services)), (method, path, name))
                 sent += 1
     no_option_holds(git_log, value)
-    assert sent > 80
+    assert sent > 120
     assert (await ann.get("/repos/ann/app")).status_code == 200
+
+
+@everywhere
+async def test_in_bodies_that_are_not_described(world, ann, app, git_log, value):
+    """Of LFS, and of what services ask each other: each field by itself, beside good values of the others."""
+    good = {
+        "base_branch": "master",
+        "head_branch": "master",
+        "head_repository_id": app,
+        "heads": [{"repository_id": app, "branch": "master"}],
+        "head_sha": "0" * 40,
+        "number": 1,
+        "title": "made",
+        "message": "made",
+        "operation": "upload",
+        "objects": [{"oid": "0" * 64, "size": 3}],
+        "oid": "0" * 64,
+        "size": 3,
+        "ids": [app],
+        "paths": [],
+    }
+    document = undescribed(world.app)
+    fields = list(request_fields(document))
+    assert {"objects.oid", "path", "heads.branch"} <= {field.name for field in fields}
+    for field in fields:
+        operation = document["paths"][field.path][field.method.lower()]
+        (content,) = operation["requestBody"]["content"].values()
+        properties = document["components"]["schemas"][content["schema"]["$ref"].rpartition("/")[2]][
+            "properties"
+        ]
+        body = {key: good[key] for key in good if key in properties}
+        url = filled(
+            field.path, [one["name"] for one in operation["parameters"] if one["in"] == "path"], "", "", app
+        )
+        sent = field.within(body, [as_text(value)] if field.is_list else as_text(value))
+        checked(await ann.call(field.method, url, sent, **as_peer(operation["x-services"])), field)
+    no_option_holds(git_log, value)
 
 
 def fields(world):
@@ -164,7 +158,7 @@ def fields(world):
 async def test_in_fields_of_bodies(world, ann, app, git_log, value):
     """Each field by itself, beside good values of the required ones."""
     good = {"name": "made", "state": "success", "title": "made", "branch": "master", "tag_name": "v1"}
-    value = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    value = as_text(value)
     sent = place = 0
     target = "none"
     for number, (method, path, names, properties) in enumerate(fields(world)):
@@ -179,12 +173,6 @@ async def test_in_fields_of_bodies(world, ann, app, git_log, value):
             body = {key: text for key, text in good.items() if key in properties} | {name: value}
             checked(await ann.call(method, plain, body), (method, path, name))
             sent += 1
-    for path, body in (
-        ("compare", {"base_branch": value, "head_repository_id": app, "head_branch": "master"}),
-        ("compare", {"base_branch": "master", "head_repository_id": app, "head_branch": value}),
-        ("merge", {"number": 1, "base_branch": value, "head_sha": value, "title": value, "message": value}),
-    ):
-        checked(await ann.internal("POST", f"{app}/{path}", body), path)
     sent += await in_objects_and_lists(world, ann, app, value)
     no_option_holds(git_log, value)
     assert sent > 20

@@ -3,13 +3,19 @@
 import asyncio
 from datetime import timedelta
 
+import msgspec
 import pytest
 
+from ingot_chassis.clock import now
+from ingot_chassis.jobs.jobs import Job
 from ingot_repos.core.lfs_objects import OBJECTS
 from ingot_repos.store import repositories
+from ingot_repos.workers.upkeep import Upkeep, UpkeepJobs
 
 from .lfs_client import FILE, ask, download, objects_of, oid_of, pointer_of, put, upload
-from .world import commit, git
+from .world import commit, git, work_tree
+
+DAY = timedelta(days=1)
 
 
 async def stored(world):
@@ -144,3 +150,35 @@ async def test_a_merge_gives_the_base_what_the_fork_has(world, ann, bob, app, gi
     await world.components.workers.step()
     assert (await ann.get("/repos/ann/app/media/large.bin")).content == FILE
     assert (await download(ann, b"of another branch")).status_code == 404
+
+
+async def test_what_no_commit_points_to_for_long_is_taken_from_the_repository(
+    world, ann, app, git_url, tmp_path
+):
+    """Not what is pushed again meanwhile, and nothing while a branch or pull request points to it."""
+    work, url = await work_tree(tmp_path), f"{git_url}/ann/app.git"
+    contents = b"in a pull request", b"in a branch", b"in another push"
+    for number, content in enumerate(contents):
+        await upload(ann, content)
+        await commit(work, f"{number}.bin", pointer_of(content))
+    await git("push", "-q", url, "HEAD:topic", cwd=work, person=ann)
+    path = world.components.storage.path(app["id"])
+    await git("update-ref", "refs/pull/1/head", "topic~2", cwd=path)
+    components = world.components
+    upkeep = UpkeepJobs(components.jobs, components.storage, components.lfs, world.settings.shard, DAY)
+    payload = msgspec.json.encode(Upkeep(app["id"]))
+    job = Job(0, "check", str(app["id"]), payload, attempts=1, fence=1, progress=None, traceparent=None)
+    links = world.database.metadata.tables["lfs_link"]
+
+    async def has_after_check():
+        await upkeep.check(job)
+        return [(await download(ann, one)).status_code == 200 for one in contents]
+
+    assert await has_after_check() == [True, True, True]
+    await git("push", "-q", url, ":topic", cwd=work, person=ann)
+    assert await has_after_check() == [True, True, True]
+    async with world.database.transaction() as tx:
+        then = links.c.unneeded_since.is_not(None)
+        await tx.execute(links.update().where(then).values(unneeded_since=now() - 2 * DAY))
+    assert "actions" not in await upload(ann, contents[2])
+    assert await has_after_check() == [True, False, True]

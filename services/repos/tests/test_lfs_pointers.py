@@ -14,8 +14,19 @@ HEAD = b"version https://git-lfs.github.com/spec/v1\n"
 WHOLE = HEAD + b"oid sha256:" + OID.encode() + b"\nsize 12\n"
 
 
-@pytest.mark.parametrize("data", [WHOLE, WHOLE[:-1], WHOLE.replace(b"oid", b"ext-0-case sha256:b\noid")])
-def test_a_pointer_is_read(data):
+@pytest.mark.parametrize(
+    "data",
+    [
+        WHOLE,
+        WHOLE[:-1],
+        WHOLE.replace(b"oid", b"ext-0-case sha256:b\noid"),
+        WHOLE.replace(b"\n", b"\r\n"),
+        b"\n" + WHOLE + b"\n \n",
+        WHOLE.replace(b"aaaa", b"AAAA"),
+        WHOLE.replace(b"https://git-lfs.github.com/spec/v1", b"http://git-media.io/v/2"),
+    ],
+)
+def test_a_pointer_is_read_as_git_lfs_reads_it(data):
     assert read_pointer(data) == Pointer(OID, 12)
 
 
@@ -28,13 +39,11 @@ def test_a_pointer_is_read(data):
         WHOLE.replace(b"size 12", b"size -1"),
         WHOLE.replace(b"size 12", b"size 1e3"),
         WHOLE.replace(b"size 12", b"size " + b"9" * 30),
-        WHOLE.replace(b"aaaa", b"AAAA"),
         WHOLE.replace(b"aaaa", b"aaa", 1),
         WHOLE.replace(b"sha256", b"sha512"),
         WHOLE.replace(b"git-lfs.github.com", b"example.org"),
         WHOLE + b"more\n",
         WHOLE + b"\n" * 2000,
-        WHOLE.replace(b"\n", b"\r\n"),
         b"\xff" * 500,
     ],
 )

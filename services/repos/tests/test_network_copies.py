@@ -17,20 +17,11 @@ from ingot_repos.workers.shard_commands import ShardCommands
 
 from .lfs_client import FILE, put
 from .shard_world import two_shards
-from .test_moves import files_of, fsck, make_due, request_move, shard_of, upload
+from .test_moves import ann, files_of, fsck, make_due, request_move, shard_of, upload, worlds
 from .test_shard_commands import refusal, said
 from .world import CALLERS, git, migrate
 
-
-@pytest.fixture
-async def worlds(make_database, tmp_path):
-    async with two_shards(make_database("repos", migrate), tmp_path) as both:
-        yield both
-
-
-@pytest.fixture
-def ann(worlds):
-    return worlds[0].user(1, "ann")
+__all__ = ["ann", "worlds"]
 
 
 async def move_job(world):

@@ -31,7 +31,8 @@ async def path(world, base):
 
 @pytest.fixture
 def upkeep(world):
-    return UpkeepJobs(world.components.jobs, world.components.storage, world.settings.shard, DAY)
+    components = world.components
+    return UpkeepJobs(components.jobs, components.storage, components.lfs, world.settings.shard, DAY)
 
 
 def packs(path, suffix="pack"):
@@ -68,6 +69,17 @@ async def test_packing_joins_everything_and_writes_bitmap_and_commit_graph(world
     assert b"BIDX" in (path / "objects/info/commit-graph").read_bytes()
     assert await world.components.storage.call(base, list_refs, ("refs/",)) == before
     assert await git("fsck", "--full", cwd=path) == ""
+
+
+async def test_very_many_loose_refs_become_one_list(ann, base, path, git_url, tmp_path, monkeypatch):
+    monkeypatch.setattr(ingot_repos.git.packs, "_MOST_LOOSE_REFS", 1)
+    before = list_refs(pygit2.Repository(str(path)))
+    pack_repository(path, grace=DAY)
+    assert [file for file in path.glob("refs/heads/*") if file.is_file()] == []
+    assert list_refs(pygit2.Repository(str(path))) == before
+    url, work = f"{git_url}/ann/app.git", tmp_path / "work"
+    await git("push", "-q", url, ":topic", "HEAD:refs/heads/other", cwd=work, person=ann)
+    assert [one["name"] for one in (await ann.get("/repos/ann/app/branches")).json()] == ["master", "other"]
 
 
 async def test_what_a_killed_process_locked_does_not_keep_a_repository_from_being_packed(path):
@@ -304,6 +316,25 @@ async def test_all_repositories_are_checked_at_once(world, ann, base, upkeep):
     lines = [line async for line in upkeep.check_all()]
     assert [line.split(":")[0] for line in lines[:-1]] == [f"repository {damaged}", f"repository {gone}"]
     assert lines[-1] == "3 repositories are checked, 2 of them damaged"
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_what_is_pushed_while_git_looks_is_no_damage(base, path, monkeypatch):
+    tip = await git("rev-parse", "refs/heads/master", cwd=path)
+    loose, looks, run = path / "objects" / tip[:2] / tip[2:].strip(), [], ingot_repos.git.packs._run
+
+    def look(*args):
+        """The first time a commit of which git has read the ref is not among the objects that it has listed."""
+        looks.append(loose.rename(path / "aside") if not looks else None)
+        try:
+            run(*args)
+        finally:
+            if looks[-1] is not None:
+                looks[-1].rename(loose)
+
+    monkeypatch.setattr(ingot_repos.git.packs, "_run", look)
+    assert check_repository(path) == ""
+    assert len(looks) == 2
 
 
 async def test_a_repository_that_was_deleted_meanwhile_is_no_failure(world, ann, base, upkeep):

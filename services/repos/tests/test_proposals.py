@@ -104,7 +104,10 @@ async def test_the_push_waits_for_the_number_and_says_it(world, bob, base, url, 
     [
         ("refs/for/nothing", "there is no branch 'nothing'"),
         ("refs/for/master/..", ""),
-        ("refs/heads/mine", "The requested URL returned error: 403"),
+        (
+            "refs/heads/mine",
+            "remote: refs/heads/mine: needs write access to the repository; refs/for/<branch>",
+        ),
         ("refs/scratch/proposals/1", ""),
     ],
 )
@@ -181,40 +184,51 @@ async def test_strangers_and_the_blocked_propose_nothing(world, ann, bob, base, 
     assert (code, "not found" in said) == (128, True), said
 
 
-async def test_a_hidden_commit_does_not_become_a_proposal(world, ann, bob, base, url, work):
-    """Neither by its id alone, nor below a new commit; one's own come again, and what everybody sees may be below."""
+async def test_hidden_objects_do_not_become_proposals(world, ann, bob, base, url, work):
+    """Neither by id, nor below a new commit, nor as the base of a delta; what everybody sees may be below."""
     hidden = await commit(work, "secret.txt")
-    await git("push", url, "HEAD:refs/for/master/x", cwd=work, person=ann)
-    tree, below = (await git("rev-parse", "master^{tree}", "topic", cwd=work)).split()
+    empty = (await git("commit-tree", "-p", "master", "-m", "no changes", "master^{tree}", cwd=work)).strip()
+    refs = ("HEAD:refs/for/master/x", f"{empty}:refs/for/master/y")
+    await git("push", url, *refs, cwd=work, person=ann)
+    visible, below, secret = (
+        await git("rev-parse", "master^{tree}", "topic", "HEAD^{tree}", cwd=work)
+    ).split()
 
-    async def push_by_hand(tip, *commits):
+    async def push_by_hand(tip, *entries):
         line = f"{ZERO_OID} {tip} refs/for/master/x\0report-status".encode()
         answer = await bob.call(
             "POST",
             "/ann/app.git/git-receive-pack",
-            content=b"%04x%b0000" % (len(line) + 4, line) + pack(commits),
+            content=b"%04x%b0000" % (len(line) + 4, line) + pack(entries),
             headers={"content-type": "application/x-git-receive-pack-request"},
         )
         return answer.text
 
-    for parent, expected in ((hidden, "ng refs/for/master/x"), (below, "ok refs/for/master/x")):
+    size = int(await git("cat-file", "-s", empty, cwd=work))
+    sizes = [part for one in (size, size + 1) for part in (one & 127 | 128, one >> 7)]
+    delta = bytes([*sizes, 0xB0, size & 255, size >> 8, 1]) + b"x"  # all of the base, and one byte more
+    entry = bytes([0x70 | len(delta)]) + bytes.fromhex(empty) + zlib.compress(delta)
+    assert "ng refs/for/master/x" in await push_by_hand(empty, entry)
+    assert "ng refs/for/master/x" in await push_by_hand(hidden)
+    for tree, parent, expected in ((visible, hidden, "ng"), (secret, below, "ng"), (visible, below, "ok")):
         content = (
             f"tree {tree}\nparent {parent}\nauthor B <b> 1 +0000\ncommitter B <b> 1 +0000\n\nb\n".encode()
         )
         child = hashlib.sha1(b"commit %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-        assert expected in await push_by_hand(child, content)
-    assert "ng refs/for/master/x" in await push_by_hand(hidden)
-    assert [facts(event)[1:3] for event in await proposals(world)] == [("x:1", "ann"), ("x:3", "bob")]
+        assert f"{expected} refs/for/master/x" in await push_by_hand(child, commit_entry(content))
+    heads = [facts(event)[1:3] for event in await proposals(world)]
+    assert heads == [("x:1", "ann"), ("y:2", "ann"), ("x:7", "bob")]
     code, said = await git("push", url, f"{hidden}:refs/for/master/y", cwd=work, person=bob, check=False)
     assert code == 0, said
 
 
-def pack(commits):
-    """A pack of these commits."""
-    content = struct.pack(">4sII", b"PACK", 2, len(commits))
-    for text in commits:
-        content += bytes([0x90 | len(text) & 15, len(text) >> 4]) + zlib.compress(text)
+def pack(entries):
+    content = struct.pack(">4sII", b"PACK", 2, len(entries)) + b"".join(entries)
     return content + hashlib.sha1(content, usedforsecurity=False).digest()
+
+
+def commit_entry(text):
+    return bytes([0x90 | len(text) & 15, len(text) >> 4]) + zlib.compress(text)
 
 
 @pytest.fixture
@@ -263,8 +277,34 @@ async def test_what_is_refused_leaves_nothing_behind(world, bob, base, url, work
 
 
 def test_options():
-    options = read_options(["topic=a", "topic= b ", "title=x=y", "force-push", "ci.skip"])
-    assert (options.topic, options.title, options.force, options.unknown) == ("b", "x=y", False, ("ci.skip",))
+    sent = ["topic=a", "topic= b ", "title=x=y", "force-push", "ci.skip"]
+    options = read_options(sent, [RefChange("refs/for/master", ZERO_OID, "1" * 40)])
+    assert (options.topic, options.title, options.force) == ("b", "x=y", False)
+    assert (options.for_hooks, options.remarks) == ((), ("the option 'ci.skip' means nothing here",))
+
+
+async def test_a_push_of_a_branch_says_which_options_are_for_proposals_and_tells_hooks_the_others(
+    world, ann, base, url, work
+):
+    options = ("-o", "title=Better", "-o", "ci.skip", "-o", "stage=test")
+    said = await git("push", *options, url, "HEAD:refs/heads/mine", cwd=work, person=ann)
+    assert "remote: the option 'title' means nothing here without refs/for/<branch>" in said
+    assert "remote: the option 'ci.skip' goes to the hooks of this push" in said
+    assert await proposals(world) == []
+    assert [event["options"] for event in await world.events("push.received")][-1] == [
+        "ci.skip",
+        "stage=test",
+    ]
+
+
+def test_hooks_get_few_and_short_options():
+    sent = [*map(str, range(30)), "x" * 201]
+    options = read_options(sent, [RefChange("refs/heads/main", ZERO_OID, "1" * 40)])
+    assert options.for_hooks == tuple(sent[:20])
+    assert options.remarks[20:] == (
+        *(f"the option '{number}' means nothing here" for number in range(20, 30)),
+        f"the option '{'x' * 100}' means nothing here",
+    )
 
 
 @pytest.mark.parametrize("options", [["x"] * 101, ["x" * 60_000] * 5])
@@ -323,12 +363,13 @@ async def test_a_push_that_is_taken_back_takes_no_other_of_its_topic_along(
     assert row is not None
     ref, actor = RefChange("refs/for/master/t", ZERO_OID, tip), Actor(1, level="owner")
     first, second = [
-        (await plan(world.database, storage, row, actor, [ref], read_options([]))).proposals for _ in range(2)
+        (await plan(world.database, storage, row, actor, [ref], read_options([], []))).proposals
+        for _ in range(2)
     ]
     assert first == second
 
     async def announce_second():
-        options = read_options([])
+        options = read_options([], [])
         names = {"repository_id": base, "account_id": 1, "restricted": False}
         return await announce(world.database, storage, world.components.presenter, second, options, **names)
 

@@ -103,10 +103,31 @@ async def test_nothing_is_announced_when_git_refuses(world, ann, work, git_url):
     assert await world.rows("push") == []
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_git_shows_why_it_is_refused(ann, bob, work, git_url):
+    await ann.create("hidden", private=True)
+    for name in ("hidden", "nothing"):
+        url = f"{git_url}/ann/{name}.git"
+        _, text = await git("ls-remote", url, cwd=work, person=bob, check=False)
+        assert text == f"remote: Not found.\nfatal: repository '{url}/' not found\n"
+    await ann.call("PATCH", "/api/v1/repos/ann/app", {"archived": True})
+    await commit(work)
+    _, text = await git("push", f"{git_url}/ann/app.git", "master", cwd=work, person=ann, check=False)
+    assert "remote: the repository is archived" in text
+    for service in ("git-upload-pack", "git-receive-pack"):
+        answer = await ann.call("POST", f"/ann/app/{service}")
+        assert (answer.status_code, answer.headers["content-type"]) == (415, "text/plain; charset=utf-8")
+
+
 async def test_a_reader_cannot_push(world, ann, bob, work, git_url):
     await commit(work)
     code, text = await git("push", f"{git_url}/ann/app.git", "master", cwd=work, person=bob, check=False)
-    assert (code != 0, "403" in text) == (True, True)
+    assert (code, "[remote rejected] master -> master (pre-receive hook declined)" in text) == (1, True), text
+    assert "remote: refs/heads/master: needs write access to the repository" in text
+    tip = (await git("rev-parse", "HEAD", cwd=work)).strip()
+    repository = (await ann.get("/repos/ann/app")).json()
+    with pytest.raises(AssertionError):
+        await git("cat-file", "-e", tip, cwd=world.components.storage.path(repository["id"]))
     code, _ = await git("push", f"{git_url}/ann/app.git", "master", cwd=work, check=False)
     assert code == 128
 

@@ -147,6 +147,34 @@ async def test_ones_own_search_has_what_one_can_reach(world, shelf, ann, bob):
     assert await matches(bob, "uid=1&exclusive=true") == ["alpha", "shared"]
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_by_relevance_the_name_counts_most_and_then_stars(ann, bob):
+    for name in ("the-forge", "forge-tools", "forge", "anvil", "reforged", "kiln"):
+        await ann.create(name)
+    for name in ("anvil", "kiln"):
+        await ann.call("PUT", f"/api/v1/repos/ann/{name}/topics/forge")
+    for name in ("the-forge", "kiln"):
+        await bob.call("PUT", f"/api/v1/user/starred/ann/{name}")
+    in_order = ["forge", "forge-tools", "the-forge", "reforged", "kiln", "anvil"]
+    assert await matches(bob, "q=Forge&sort=relevance") == in_order
+    assert await matches(bob, "q=Forge") == sorted(in_order)
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_each_word_is_in_the_name_a_topic_or_the_description(ann):
+    await ann.create("demo-app", description="a small server")
+    await ann.create("demo-tool")
+    await ann.call("PUT", "/api/v1/repos/ann/demo-tool/topics/server")
+    for query, names in {
+        "server demo": ["demo-tool"],
+        "app%20%20demo": ["demo-app"],
+        "small demo&includeDesc=true": ["demo-app"],
+        "demo other": [],
+        " ".join(["demo"] * 30): [],
+    }.items():
+        assert await matches(ann, f"q={query}") == names, query
+
+
 NARROWED = {
     "q=speed": ["ann/alpha", "bob/beta-1"],
     "q=pee&topic=true": [],

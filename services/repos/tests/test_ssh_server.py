@@ -1,15 +1,17 @@
 """git over SSH with the real git and ssh: who gets in, what runs, and that it is the same as over HTTP."""
 
 import asyncio
+import os
 
 import asyncssh
 import pytest
 
 from ingot_chassis.peers.http_client import Origin
 from ingot_repos.git import fetch_cache
+from ingot_repos.ssh.server import _protocol
 
 from .ssh_world import Client, Key, ssh_before
-from .world import commit, work_tree
+from .world import commit, git, work_tree
 
 REFUSED = "there is no repository"
 
@@ -244,6 +246,29 @@ async def test_an_idle_connection_and_an_endless_handshake_are_ended(world, ann,
             await connection.wait_closed()
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_who_reads_nothing_is_cut_off_and_its_git_ends(world, ann, tmp_path, work, git_url):
+    window = 4096  # bytes that the client lets the server send, far less than what it asks for
+    await ann.create("app")
+    (work / "noise").write_bytes(os.urandom(50 * window))
+    await commit(work)
+    await git("push", "-q", f"{git_url}/ann/app.git", "master", cwd=work, person=ann)
+    key = Key(tmp_path, "ann")
+    world.identity.ssh_keys[key.public.fingerprint] = (1, "laptop")
+    login = {"username": "git", "client_keys": [str(key.file)], "known_hosts": None, "encoding": None}
+    async with (
+        ssh_before(world, ssh_idle_seconds=0.3) as port,
+        asyncssh.connect("127.0.0.1", port, **login) as connection,
+        asyncio.timeout(10),
+    ):
+        process = await connection.create_process("git-upload-pack 'ann/app'", window=window)
+        refs = await process.stdout.read(window)
+        process.stdin.write(b"0032want " + refs[4:44] + b"\n00000009done\n")
+        await connection.wait_closed()
+        while any(task.get_name() == "a request of the SSH server" for task in asyncio.all_tasks()):
+            await asyncio.sleep(0.01)
+
+
 async def test_a_client_that_leaves_ends_its_git(world, ann, tmp_path, work):
     created = await ann.create("app")
     key = Key(tmp_path, "ann")
@@ -315,3 +340,17 @@ async def test_openssh_gets_the_cheap_cipher_and_nobody_is_without_one(
     ):
         assert connection.get_extra_info("send_cipher") == chosen
         assert connection.get_extra_info("recv_cipher") == chosen
+
+
+@pytest.mark.parametrize(
+    ("sent", "passed_on"),
+    [
+        (b"version=2", "version=2"),
+        (b"version=2:object-format=sha1", "version=2:object-format=sha1"),
+        (b"version=2\r\ncontent-length: 0\r\n\r\nGET / HTTP/1.1", ""),
+        (b"version=2\n", ""),
+        (b"version=2" * 30, ""),
+    ],
+)
+def test_what_a_client_says_of_protocols_is_fit_for_a_header(sent, passed_on):
+    assert _protocol(sent) == passed_on

@@ -27,6 +27,13 @@ def add_shard_commands(parser: ArgumentParser) -> None:
     which = cancel.add_mutually_exclusive_group(required=True)
     which.add_argument("repository", metavar="OWNER/REPO", nargs="?", default="")
     which.add_argument("--all", action="store_true", help="all moves")
+    for name, option, purpose in (
+        ("replicate", "--to", "let a shard have a copy of a repository for reading"),
+        ("unreplicate", "--on", "let a shard remove its copy"),
+    ):
+        replicate = commands.add_parser(name, help=purpose)
+        replicate.add_argument("repository", metavar="OWNER/REPO")
+        replicate.add_argument(option, required=True, metavar="NAME")
     rebalance = commands.add_parser("rebalance", help="move repositories until shards have about the same")
     rebalance.add_argument("--dry-run", action="store_true", help="only say what would move")
     for name, purpose in (

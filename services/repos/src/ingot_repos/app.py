@@ -10,6 +10,7 @@ from pathlib import Path
 from litestar import Litestar, Router
 
 from ingot_chassis.db.database import Database
+from ingot_chassis.errors import CannotStart
 from ingot_chassis.events.bus import Bus
 from ingot_chassis.events.doctor import examine_space
 from ingot_chassis.events.envelope import event_type, subject
@@ -86,6 +87,7 @@ from ingot_repos.components import Components
 from ingot_repos.consumers import EventSubscriptions
 from ingot_repos.core import lfs_objects
 from ingot_repos.core.accounts import AccountCopies
+from ingot_repos.core.admission import Admission
 from ingot_repos.core.job_kinds import on_shard
 from ingot_repos.core.lfs_objects import LfsLimits, LfsObjects
 from ingot_repos.core.loads import RepositoryLoads
@@ -97,10 +99,12 @@ from ingot_repos.core.release_assets import OBJECTS, AssetEditor
 from ingot_repos.core.remote_urls import PORTS
 from ingot_repos.core.storage_checks import examine_storage
 from ingot_repos.git.archive import Archives
+from ingot_repos.git.errors import HooksNotRun
 from ingot_repos.git.fetch_cache import FetchCache
 from ingot_repos.git.hook_questions import HookQuestions
 from ingot_repos.git.read_cache import ReadCache
 from ingot_repos.git.storage import Storage
+from ingot_repos.git.update_hook import hooks_folder
 from ingot_repos.settings import Settings
 from ingot_repos.store import lfs_objects as lfs_objects_store
 from ingot_repos.store import release_assets as release_assets_store
@@ -113,6 +117,7 @@ from ingot_repos.workers.maintenance import Maintenance
 from ingot_repos.workers.mirrors import MirrorJobs
 from ingot_repos.workers.moves import MoveJobs
 from ingot_repos.workers.push_mirrors import PushMirrorJobs
+from ingot_repos.workers.replicas import Replicas
 from ingot_repos.workers.repositories import RepositoryJobs
 from ingot_repos.workers.shard_commands import ShardCommands
 from ingot_repos.workers.upkeep import UpkeepJobs
@@ -199,9 +204,12 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     async def trim_archives() -> None:
         await asyncio.to_thread(components.archives.trim)
 
+    replicas = Replicas(
+        jobs.database, components.storage, components.archives, components.shards, settings.shard, parts.bus
+    )
     maintenance = Maintenance(jobs, components.storage, settings.shard)
     grace = timedelta(seconds=settings.prune_seconds)
-    upkeep = UpkeepJobs(jobs, components.storage, settings.shard, grace)
+    upkeep = UpkeepJobs(jobs, components.storage, components.lfs, settings.shard, grace)
     upkeep_workers = Workers("repos", jobs, on_shard(upkeep.work(), settings.shard), concurrency=1)
 
     async def examine(repair: bool) -> list[str]:
@@ -233,13 +241,14 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         ("repos sweeps files of releases", components.asset_files.sweep_for_ever),
         ("repos sweeps objects of LFS", components.lfs_files.sweep_for_ever),
         ("repos wakes workers", wake_on_forks),
+        *replicas.loops(),
     ]
     return service_app(
         parts,
         routes=[ROUTES],
         request_class=RepositoryRequest,
         translations=failures.TRANSLATIONS,
-        state={"components": components, "upkeep": upkeep, "questions": questions},
+        state={"components": components, "upkeep": upkeep, "questions": questions, "replicas": replicas},
     )
 
 
@@ -258,23 +267,8 @@ async def run_shard_command(settings: Settings, options: Namespace) -> None:
     app = create_app(settings)
     components: Components = app.state.components
     commands = ShardCommands(components.jobs, [settings.shard, *components.shards.names])
-    match options.shard_command:
-        case "list":
-            lines = commands.list_all()
-        case "add":
-            lines = commands.add(options.name, options.url)
-        case "move":
-            lines = commands.move(options.repository, options.to)
-        case "cancel":
-            lines = commands.cancel(options.repository)
-        case "rebalance":
-            lines = commands.rebalance(dry_run=options.dry_run)
-        case "drain":
-            lines = commands.drain(options.name)
-        case _:
-            lines = commands.remove(options.name)
     async with app.lifespan():
-        async for line in lines:
+        async for line in commands.run(options):
             print(line, flush=True)  # noqa: T201 - this is what the operator asked for
 
 
@@ -288,6 +282,10 @@ def _components(settings: Settings, parts: ServiceParts) -> Components:
         ssh_port=settings.ssh_port,
     )
     storage = Storage(Path(settings.storage_root), threads=settings.git_threads)
+    try:
+        hooks_folder(storage.root)
+    except HooksNotRun as error:
+        raise CannotStart(str(error)) from error
     archives = Archives(storage.root / "archives", max_bytes=settings.archive_cache_bytes)
     pushes = Pushes(
         database, storage, presenter, lease_seconds=settings.push_lease_seconds, shard=settings.shard
@@ -361,6 +359,7 @@ def _components(settings: Settings, parts: ServiceParts) -> Components:
         ),
         shards=shards,
         limiter=ConcurrencyLimiter(settings.git_concurrency_per_caller),
+        admission=Admission(settings.git_concurrency, settings.git_concurrency_per_repository),
     )
 
 

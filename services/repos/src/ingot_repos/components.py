@@ -12,6 +12,7 @@ from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.clients.shards import Shards
 from ingot_repos.clients.socks_proxy import SocksProxy
 from ingot_repos.core.accounts import AccountCopies
+from ingot_repos.core.admission import Admission
 from ingot_repos.core.lfs_objects import LfsObjects
 from ingot_repos.core.loads import RepositoryLoads
 from ingot_repos.core.presenter import Presenter
@@ -52,3 +53,4 @@ class Components:
     proxy: SocksProxy
     shards: Shards
     limiter: ConcurrencyLimiter
+    admission: Admission

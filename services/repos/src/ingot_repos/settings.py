@@ -59,6 +59,17 @@ class Settings(ServiceSettings, kw_only=True):
             extra={"aliases": ["places_per_caller"]},
         ),
     ] = 16
+    git_concurrency: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0,
+            description="Git processes of fetches and pushes that run at once in one process; further ones wait for 30 s "
+            "at most; half of them for callers who are not signed in; 0: no limit.",
+        ),
+    ] = 256
+    git_concurrency_per_repository: Annotated[
+        int, msgspec.Meta(ge=0, description="The same of one repository; 0: no limit.")
+    ] = 64
     archive_cache_bytes: Annotated[
         int, msgspec.Meta(ge=0, description="Size of the cache of archives in bytes; 0: no cache.")
     ] = 2_000_000_000
@@ -82,6 +93,14 @@ class Settings(ServiceSettings, kw_only=True):
             ge=0, description="Size of the largest file that a push may bring, in bytes; 0: no limit."
         ),
     ] = 0
+    max_git_memory_bytes: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0,
+            description="Memory of its own that each git process of a fetch or push may have, in bytes, beside the "
+            "packs that it maps; 0: no limit.",
+        ),
+    ] = 2_000_000_000
     max_asset_bytes: Annotated[
         int, msgspec.Meta(ge=1, description="Size of the largest file that a release may have, in bytes.")
     ] = 2_147_483_648

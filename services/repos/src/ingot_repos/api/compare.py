@@ -41,7 +41,7 @@ class Compare(msgspec.Struct):
 
 @get(
     "/api/v1/repos/{owner:str}/{repo:str}/compare/{basehead:path}",
-    policy=in_repository("read", "read:repository", on_disk=True),
+    policy=in_repository("read", "read:repository", on_disk=True, with_other_files=True),
     operation_id="repoCompareDiff",
     tags=["repository"],
     is_paged=True,

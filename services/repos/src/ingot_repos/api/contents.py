@@ -15,7 +15,7 @@ from litestar.response import Stream
 from ingot_chassis.errors import Invalid, NotFound, TooLarge
 from ingot_chassis.http.downloads import StoredFile, file_answer
 from ingot_chassis.http.ranges import has_etag, requested_range
-from ingot_repos.api.policies import in_repository
+from ingot_repos.api.policies import in_repository, require_on_disk
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core import access
 from ingot_repos.core.lfs_objects import object_key
@@ -158,6 +158,7 @@ async def _large_file(
     pointer = read_pointer(blob.data or b"")
     if pointer is None or not request.settings.lfs_enabled:
         return None
+    require_on_disk(request, request.resource)  # a replica has no large files
     rows = await request.components.lfs.find(
         access.viewer(request.principal), request.resource.row, [pointer.oid]
     )

@@ -2,7 +2,7 @@
 
 from ingot_chassis.errors import ApiError, InsufficientStorage, Unavailable
 from ingot_chassis.http.error_responses import Translations
-from ingot_repos.git.errors import GitFailed, RepositoryDamaged, RepositorySuspect, StorageFull
+from ingot_repos.git.errors import GitFailed, HooksNotRun, RepositoryDamaged, RepositorySuspect, StorageFull
 
 CHECK_SECONDS = 15
 """After which git looks at a repository from which libgit2 did not come back."""
@@ -18,5 +18,6 @@ TRANSLATIONS: Translations = {
         "the repository is being checked", retry_after=CHECK_SECONDS
     ),
     GitFailed: lambda _error: Damaged(),
+    HooksNotRun: lambda _error: Unavailable("pushes are refused, because their hooks do not run"),
     StorageFull: lambda _error: InsufficientStorage(),
 }

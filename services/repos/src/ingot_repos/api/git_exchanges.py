@@ -11,12 +11,12 @@ from functools import partial
 import msgspec
 import structlog
 
-from ingot_chassis.errors import BadRequest, Denied
+from ingot_chassis.errors import BadRequest, Unavailable
 from ingot_contracts.repos import reaches
 from ingot_repos.api.exchanges import ClientDisconnected, Exchange
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.api.shards import forward_push
-from ingot_repos.api.shared_fetches import answer_to_fetch
+from ingot_repos.api.shared_fetches import answer_to_fetch, within_limits
 from ingot_repos.core import proposals
 from ingot_repos.core.placements import OnAnotherShard
 from ingot_repos.core.proposals import Options, Plan, Proposal
@@ -29,7 +29,7 @@ from ingot_repos.git.proposals import FOR
 from ingot_repos.git.push_advertisement import advertise_for_push
 from ingot_repos.git.push_reports import PushReport
 from ingot_repos.git.push_requests import Push, read_push_commands, replayed
-from ingot_repos.git.smart_http import FLUSH, advertise, inflate, serve, speaks_v2
+from ingot_repos.git.smart_http import FLUSH, advertise, inflate, pkt_line, serve, speaks_v2
 from ingot_repos.git.spools import Part
 from ingot_repos.git.update_hook import RefRefusal, hooks_folder
 
@@ -59,8 +59,22 @@ async def fetch(repository: ResolvedRepository, exchange: Exchange) -> None:
         stream = _answers_to_session(repository, exchange, body)
     else:
         path = request.storage.path(repository.id)
-        stream = serve(path, "git-upload-pack", exchange.protocol, body, stateless=False, drain=False)
+        memory = request.settings.max_git_memory_bytes or None
+        start = partial(serve, path, "git-upload-pack", exchange.protocol, body, max_memory=memory)
+        stream = within_limits(repository, request, start(stateless=False, drain=False))
+    if exchange.is_session:
+        stream = _with_refusal(stream)
     await answer(repository, exchange, "git-upload-pack", stream)
+
+
+async def _with_refusal(stream: AsyncGenerator[Part, None]) -> AsyncGenerator[Part, None]:
+    """The stream; when there is no room for git, it says so in the words of git, since the answer has begun."""
+    try:
+        async with contextlib.aclosing(stream):
+            async for part in stream:
+                yield part
+    except Unavailable as error:
+        yield pkt_line(f"ERR {error.message}".encode())
 
 
 async def _answers_to_session(
@@ -120,7 +134,13 @@ async def answer(
 
 
 async def push(repository: ResolvedRepository, pusher: Pusher, exchange: Exchange) -> None:
-    """Receive a push. It is journaled before refs move, and announced before the client gets the end of the answer."""
+    """Receive a push when there is room for it. Raises Unavailable."""
+    async with exchange.request.components.admission.slot(repository.id, signed_in=True):
+        await _receive(repository, pusher, exchange)
+
+
+async def _receive(repository: ResolvedRepository, pusher: Pusher, exchange: Exchange) -> None:
+    """It is journaled before refs move, and announced before the client gets the end of the answer."""
     request = exchange.request
     path, body = request.storage.path(repository.id), exchange.body()
     if exchange.is_session:
@@ -138,17 +158,22 @@ async def push(repository: ResolvedRepository, pusher: Pusher, exchange: Exchang
         await exchange.write(b"", more=False)
         return
     plan, options = await _planned(repository, pusher, push, exchange)
-    names = [command.name for command in plan.commands]
     refusals = plan.refusals
+    refused = {one.ref for one in refusals if one.is_certain}
+    refuses_all = refused.issuperset(command.name for command in plan.commands)
+    # Nobody can fetch proposals.
+    stay = refused.union(proposal.ref for proposal in plan.proposals)
+    names = [command.name for command in plan.commands if command.name not in stay]
     max_file_bytes, hooks = request.settings.max_file_bytes, None
     if refusals or max_file_bytes or plan.proposals:
         hooks = await asyncio.to_thread(hooks_folder, request.storage.root, refuses_refs=bool(refusals))
     proposes = any(command.name.startswith(FOR) for command in push.commands)
-    has_more_to_say = plan.proposals or options.unknown
+    has_more_to_say = plan.proposals or options.remarks
+    journaled = request.components.pushes.journaled(
+        repository.id, pusher.account_id, names, restricted=pusher.restricted, options=options.for_hooks
+    )
     try:
-        async with request.components.pushes.journaled(
-            repository.id, pusher.account_id, names, restricted=pusher.restricted
-        ) as push_id:
+        async with contextlib.nullcontext(0) if refuses_all else journaled as push_id:
             stream = serve(
                 path,
                 "git-receive-pack",
@@ -156,9 +181,12 @@ async def push(repository: ResolvedRepository, pusher: Pusher, exchange: Exchang
                 push.body_with(plan.commands) if plan.proposals else push.body,
                 drain=not exchange.is_session,
                 max_push_bytes=request.settings.max_push_bytes or None,
+                max_memory=request.settings.max_git_memory_bytes or None,
                 refusals=refusals,
                 max_file_bytes=max_file_bytes,
                 hooks=hooks,
+                object_count=push.object_count,
+                refuses_all=refuses_all,
                 # What is left of refs/for/ is refused by the update hook, for its reasons.
                 opened=[FOR, *(proposal.ref for proposal in plan.proposals)] if proposes else (),
             )
@@ -170,7 +198,8 @@ async def push(repository: ResolvedRepository, pusher: Pusher, exchange: Exchang
                 )
             finally:
                 # Also when the client is gone or the process stops: refs may have moved.
-                await asyncio.shield(_settled(request, push_id))
+                if push_id:
+                    await asyncio.shield(_settled(request, push_id))
     except OnAnotherShard as error:
         # It moved after the client was let in. The journal says so before git gets anything.
         with contextlib.suppress(ClientDisconnected):
@@ -184,15 +213,13 @@ async def push(repository: ResolvedRepository, pusher: Pusher, exchange: Exchang
 async def _planned(
     repository: ResolvedRepository, pusher: Pusher, push: Push, exchange: Exchange
 ) -> tuple[Plan, Options]:
-    """What git is to do, and what it refuses. Raises Denied before anything is sent, if the answer is that simple."""
+    """What git is to do, and what it refuses."""
     request, row, actor = exchange.request, repository.row, pusher.actor
-    options = proposals.read_options(push.options)
+    options = proposals.read_options(push.options, push.commands)
     plan = Plan(list(push.commands), [], [])
     others = [one for one in push.commands if not one.name.startswith(FOR)]
     may_write = reaches(actor.level, "write")
     reason = "needs write access to the repository; refs/for/<branch> opens a pull request"
-    if others and not may_write and not exchange.is_session:
-        raise Denied(reason)
     if len(others) < len(push.commands):
         blocked = actor.id not in (0, row.owner_id) and await request.components.identity.is_blocked(
             row.owner_id, actor.id
@@ -222,7 +249,7 @@ async def _end_of_report(
 ) -> bytes:
     """Announce what was proposed, and say where it is."""
     names = {proposal.ref: proposal.client_ref for proposal in plan.proposals}
-    lines = [f"the option {name!r} means nothing here" for name in options.unknown]
+    lines = list(options.remarks)
     refusals: dict[str, str] = {}
     accepted: set[str] = set()
     try:

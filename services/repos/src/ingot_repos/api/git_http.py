@@ -4,13 +4,14 @@ import contextlib
 from collections.abc import AsyncGenerator
 from functools import partial
 
-from litestar import Response, get, post
+from litestar import Response, Router, get, post
 
 from ingot_chassis.errors import ApiError, Denied, NotFound, Unauthenticated
 from ingot_chassis.http.policy import anyone
+from ingot_repos.api.error_forms import for_git
 from ingot_repos.api.exchanges import NEVER_CACHED, GitAnswer
 from ingot_repos.api.git_exchanges import Pusher, fetch, push
-from ingot_repos.api.policies import own_account, require_on_disk, resolve
+from ingot_repos.api.policies import own_account, require_on_disk, require_readable, resolve
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.api.shared_fetches import shared
 from ingot_repos.core import access
@@ -110,7 +111,10 @@ async def _resolve(request: RepositoryRequest, service: Service) -> ResolvedRepo
         raise request.moved(owner=repository.row.owner_login, repo=f"{repository.row.name}.git")
     if writing and repository.row.mirror:
         raise Denied("a mirror cannot be pushed to")
-    require_on_disk(request, repository)
+    if writing:
+        require_on_disk(request, repository)
+    else:
+        await require_readable(request, repository)
     request.acquire_slot()
     return repository
 
@@ -142,4 +146,4 @@ class UnsupportedRequest(ApiError):
     status = 415
 
 
-routes = [info_refs, upload_pack, receive_pack]
+routes = [Router("/", route_handlers=[info_refs, upload_pack, receive_pack], middleware=[for_git])]

@@ -10,7 +10,7 @@ from ingot_chassis.errors import Denied, NotFound
 from ingot_chassis.http.policy import Connection, Policy, services
 from ingot_repos.api.exchanges import Exchange, GitAnswer
 from ingot_repos.api.git_exchanges import Pusher, answer, fetch, push
-from ingot_repos.api.policies import find, own_account, require_on_disk, resolve
+from ingot_repos.api.policies import find, own_account, require_on_disk, require_readable, resolve
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core import access, host_keys
 from ingot_repos.core.protections import Actor, actor_of
@@ -52,7 +52,10 @@ def opened_by_key(command: str = "") -> Policy:
                 raise
         if level == "write":
             require_changeable(session.repository.row)
-        require_on_disk(request, session.repository)
+        if level == "write" or command:  # sessions of LFS need its files
+            require_on_disk(request, session.repository)
+        else:
+            await require_readable(request, session.repository)
         return session
 
     return Policy("service", services=("repos",), decide=decide)

@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 from ingot_chassis.errors import Conflict, Invalid, NotFound
 from ingot_chassis.http.downloads import StoredFile, file_answer
 from ingot_contracts.limits import Name
-from ingot_repos.api.lfs_errors import MEDIA_TYPE, translate_errors
+from ingot_repos.api.error_forms import LFS, for_lfs
 from ingot_repos.api.lfs_policies import enter, in_lfs
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core import access
@@ -82,7 +82,7 @@ async def batch(request: RepositoryRequest, data: Batch) -> Response[BatchAnswer
         raise Invalid.field("objects", "too_many", f"names more than {MOST_OBJECTS} objects")
     answer = _downloads if data.operation == "download" else _uploads
     objects = await answer(request, repository, data.objects)
-    return Response(BatchAnswer("basic", objects, "sha256"), media_type=MEDIA_TYPE)
+    return Response(BatchAnswer("basic", objects, "sha256"), media_type=LFS)
 
 
 @get(ROOT + "/objects/{oid:str}", policy=in_lfs("read"), include_in_schema=False)
@@ -210,4 +210,4 @@ def _refusal(requested: LfsObject, code: int, message: str) -> ObjectAnswer:
     return ObjectAnswer(requested.oid, requested.size, error=ObjectError(code, message))
 
 
-ROUTES = Router("/", route_handlers=[batch, download, upload, verify], middleware=[translate_errors])
+ROUTES = Router("/", route_handlers=[batch, download, upload, verify], middleware=[for_lfs])

@@ -14,8 +14,8 @@ from ingot_chassis.errors import Denied, Invalid, NotFound
 from ingot_chassis.http.policy import MAX_ID
 from ingot_contracts.identity import GHOST
 from ingot_contracts.limits import DESCRIPTION_CHARACTERS, Description, Name
+from ingot_repos.api.error_forms import LFS, for_lfs
 from ingot_repos.api.lfs import ROOT
-from ingot_repos.api.lfs_errors import MEDIA_TYPE, translate_errors
 from ingot_repos.api.lfs_policies import in_lfs
 from ingot_repos.api.policies import own_account
 from ingot_repos.api.request import RepositoryRequest
@@ -94,8 +94,8 @@ async def create_lock(
         raise NotFound
     if not is_new:
         conflict = LockConflict(_lock(row), "already created lock")
-        return Response(conflict, status_code=409, media_type=MEDIA_TYPE)
-    return Response(LockAnswer(_lock(row)), media_type=MEDIA_TYPE)
+        return Response(conflict, status_code=409, media_type=LFS)
+    return Response(LockAnswer(_lock(row)), media_type=LFS)
 
 
 @get(ROOT + "/locks", policy=in_lfs("read"), include_in_schema=False)
@@ -108,10 +108,10 @@ async def list_locks(
 ) -> Response[LockList]:
     """The locks of a repository; of one path, or the one with an id."""
     if lock_id is not None and not _is_id(lock_id):
-        return Response(LockList([]), media_type=MEDIA_TYPE)
+        return Response(LockList([]), media_type=LFS)
     lock_filter = LockFilter(path, int(lock_id) if lock_id is not None else None, _position(cursor))
     rows, next_cursor = await _page(request, lock_filter, limit)
-    return Response(LockList([_lock(row) for row in rows], next_cursor), media_type=MEDIA_TYPE)
+    return Response(LockList([_lock(row) for row in rows], next_cursor), media_type=LFS)
 
 
 @post(ROOT + "/locks/verify", policy=in_lfs("write"), include_in_schema=False, status_code=200)
@@ -125,7 +125,7 @@ async def verify_locks(request: RepositoryRequest, data: VerifyLocks) -> Respons
             theirs=[_lock(row) for row in rows if row.owner_id != caller],
             next_cursor=next_cursor,
         ),
-        media_type=MEDIA_TYPE,
+        media_type=LFS,
     )
 
 
@@ -139,7 +139,7 @@ async def unlock(request: RepositoryRequest, lock_id: int, data: Unlock) -> Resp
         if row.owner_id != request.principal.id and not data.force:
             raise Denied(f"{_owner(row)} has locked the file; force unlocks it all the same")
         await lfs_locks.remove(tx, row.id)
-    return Response(LockAnswer(_lock(row)), media_type=MEDIA_TYPE)
+    return Response(LockAnswer(_lock(row)), media_type=LFS)
 
 
 async def _page(
@@ -178,6 +178,4 @@ def _owner(row: LfsLockRow) -> str:
     return row.owner_login or GHOST.login
 
 
-ROUTES = Router(
-    "/", route_handlers=[create_lock, list_locks, verify_locks, unlock], middleware=[translate_errors]
-)
+ROUTES = Router("/", route_handlers=[create_lock, list_locks, verify_locks, unlock], middleware=[for_lfs])

@@ -10,6 +10,7 @@ from ingot_chassis.security.principal import Principal
 from ingot_contracts.identity import Team, User
 from ingot_contracts.repos import reaches
 from ingot_repos.api.former_names import by_another_name
+from ingot_repos.api.replicas import READS, require_replica
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository, TeamRepository, WaitingTransfer
 from ingot_repos.core import access, accounts
 from ingot_repos.core.placements import OnAnotherShard
@@ -25,12 +26,14 @@ def in_repository(
     scope: str,
     *,
     on_disk: bool = False,
+    with_other_files: bool = False,
     unit: str = "",
     of_caller: bool = False,
 ) -> Policy:
     """For routes below ``{owner}/{repo}``, decided before the body is read; ``request.resource`` is the repository.
 
-    A route that reads or writes git's files is ``on_disk``. A route of a ``unit`` is 404 while that is switched off.
+    A route that reads or writes git's files is ``on_disk``; what only reads them may be answered from a replica, unless it also needs
+    forks or files that are not git's (``with_other_files``). A route of a ``unit`` is 404 while that is switched off.
     A route about what belongs to the caller, such as a star, is ``of_caller``: it asks to sign in before anything else,
     and takes a former name as the present one.
     """
@@ -42,7 +45,9 @@ def in_repository(
         resolved = await resolve(request, names["owner"], names["repo"], level, unit)
         if not of_caller:
             _require_present_name(request, resolved)
-        if on_disk:
+        if on_disk and request.method in READS and not with_other_files:
+            await require_readable(request, resolved)
+        elif on_disk:
             require_on_disk(request, resolved)
         return resolved
 
@@ -288,6 +293,14 @@ def require_on_disk(request: RepositoryRequest, resolved: ResolvedRepository) ->
         raise Unavailable("its commits are on their way")
     if row.shard != request.settings.shard:
         raise OnAnotherShard(row.shard)
+
+
+async def require_readable(request: RepositoryRequest, resolved: ResolvedRepository) -> None:
+    """The same for what only reads git's files, which a replica has as well."""
+    try:
+        require_on_disk(request, resolved)
+    except OnAnotherShard as error:
+        await require_replica(request, resolved.id, error)
 
 
 async def refresh_memberships(request: RepositoryRequest) -> Principal:

@@ -121,7 +121,7 @@ async def delete_asset(request: RepositoryRequest, release_id: int, attachment_i
 
 @get(
     "/{owner:str}/{repo:str}/releases/download/{tag_and_name:path}",
-    policy=in_repository("read", "read:repository", on_disk=True, unit="releases"),
+    policy=in_repository("read", "read:repository", on_disk=True, with_other_files=True, unit="releases"),
     include_in_schema=False,
 )
 async def download_by_name(request: RepositoryRequest, tag_and_name: str) -> Response[Any]:  # noqa: ARG001
@@ -134,7 +134,7 @@ async def download_by_name(request: RepositoryRequest, tag_and_name: str) -> Res
 
 @get(
     "/{owner:str}/{repo:str}/releases/assets/{asset_uuid:str}",
-    policy=in_repository("read", "read:repository", on_disk=True, unit="releases"),
+    policy=in_repository("read", "read:repository", on_disk=True, with_other_files=True, unit="releases"),
     include_in_schema=False,
 )
 async def download_by_uuid(request: RepositoryRequest, asset_uuid: str) -> Response[Any]:

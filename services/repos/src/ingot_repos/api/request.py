@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from litestar.types import ASGIApp, Receive, Scope, Send
 
+from ingot_chassis.http.concurrency import caller_of
 from ingot_chassis.http.database_request import DatabaseRequest
-from ingot_chassis.telemetry import client_address
 from ingot_contracts.identity import Team
 from ingot_contracts.repos import Level
 from ingot_repos.components import Components
@@ -116,7 +116,7 @@ class RepositoryRequest(DatabaseRequest):
         """Count this request among the expensive ones of the caller. Raises TooManyRequests."""
         if ACQUIRED_BY in self.scope:
             return
-        caller = f"user {self.principal.id}" if self.principal.signed_in else client_address()
+        caller = caller_of(self.principal)
         self.components.limiter.acquire(caller)
         self.scope[ACQUIRED_BY] = caller  # type: ignore[literal-required]
 

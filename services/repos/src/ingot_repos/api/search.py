@@ -56,11 +56,12 @@ async def search(
     sort: str = "",
     order: str = "",
 ) -> Response[SearchResults]:
-    """Repositories whose name or topic contains `q`; by name, or as `sort` and `order` say.
+    """Repositories with each word of `q` in the name or a topic; by name, or as `sort` and `order` say.
 
-    With `topic` only those with the topic `q`; with `includeDesc` the description counts as well. With `uid` only those
-    that this user or organization owns, and unless `exclusive` those that were shared with the user; with mode
-    `collaborative` the latter alone. Those of `priority_owner_id` come first. Without `private` only public ones.
+    By `relevance` those of that name come first. With `topic` only those with the topic `q`; with `includeDesc` the
+    description counts as well. With `uid` only those that this user or organization owns, and unless `exclusive` those
+    that were shared with the user; with mode `collaborative` the latter alone. Those of `priority_owner_id` come first.
+    Without `private` only public ones.
     """
     ids = {"uid": uid, "priority_owner_id": priority_owner_id, "team_id": team_id, "starredBy": starred_by}
     for name, value in ids.items():

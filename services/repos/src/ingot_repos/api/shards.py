@@ -1,6 +1,6 @@
 """Forwards a request to the shard that has the files of the repository. Access is decided here, and there again."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import msgspec
@@ -10,7 +10,7 @@ from litestar.utils.scope.state import ScopeState
 
 from ingot_chassis.errors import ApiError, Unavailable
 from ingot_chassis.peers.connection import Body
-from ingot_chassis.peers.http_client import Answer, target
+from ingot_chassis.peers.http_client import Answer, NotConnected, target
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core.placements import OnAnotherShard
 from ingot_repos.git.push_requests import end_of_packets
@@ -44,11 +44,21 @@ DROPPED_HEADERS = frozenset((b"connection", b"keep-alive", b"transfer-encoding",
 
 
 class ForwardedResponse(Response[None]):
-    """The answer of another shard, streamed as it comes. ``body``: of the request, if some of it was read already."""
+    """The answer of another shard, streamed as it comes. ``body``: of the request, if some of it was read already.
 
-    def __init__(self, request: RepositoryRequest, shard: str, body: Body | None = None) -> None:
+    Of a read any of ``replicas`` may answer as well.
+    """
+
+    def __init__(
+        self,
+        request: RepositoryRequest,
+        shard: str,
+        body: Body | None = None,
+        *,
+        replicas: Sequence[str] = (),
+    ) -> None:
         super().__init__(None)
-        self._request, self._shard, self._body = request, shard, body
+        self._request, self._shard, self._body, self._replicas = request, shard, body, replicas
 
     def to_asgi_response(self, *_: Any, **__: Any) -> Any:
         return self._respond
@@ -80,15 +90,24 @@ class ForwardedResponse(Response[None]):
         headers.append(
             (FORWARDED_BY.encode(), ",".join([*forwarders, self._request.settings.shard]).encode())
         )
-        body = self._body
-        if body is None:
-            body = _body(scope, receive)
-        else:
+        if self._body is not None:
             headers = [header for header in headers if header[0] not in BODY_HEADERS]
-        origin = await self._request.components.shards.origin(self._shard)
-        return await origin.request(
-            scope["method"], target(scope["raw_path"], scope["query_string"]), headers, body
-        )
+        peers = self._request.components.shards
+        *others, last = peers.in_order([self._shard, *self._replicas])
+
+        async def ask(shard: str) -> Answer:
+            body = self._body if self._body is not None else _body(scope, receive)
+            origin = await peers.origin(shard)
+            return await origin.request(
+                scope["method"], target(scope["raw_path"], scope["query_string"]), headers, body
+            )
+
+        for shard in others:
+            try:
+                return await ask(shard)
+            except (NotConnected, Unavailable):
+                peers.note_absence(shard)
+        return await ask(last)
 
 
 async def forward_push(
@@ -157,7 +176,7 @@ def forward_to_shard(request: Request[Any, Any, Any], error: Exception) -> Respo
     """The exception handler for OnAnotherShard."""
     assert isinstance(request, RepositoryRequest)  # noqa: S101 - the request class of the app
     assert isinstance(error, OnAnotherShard)  # noqa: S101 - what it is registered for
-    return ForwardedResponse(request, error.shard)
+    return ForwardedResponse(request, error.shard, replicas=error.replicas)
 
 
 def _body(scope: Scope, receive: Receive) -> Body:

@@ -3,9 +3,9 @@
 import contextlib
 import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from functools import partial
 
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
+from ingot_repos.core.ssh_sessions import KEY_HEADER
 from ingot_repos.git.generation import read_generation
 from ingot_repos.git.push_requests import replayed
 from ingot_repos.git.smart_http import serve
@@ -27,7 +27,12 @@ async def answer_to_fetch(
     ``takes_files``: see `FetchCache.answer`.
     """
     protocol = request.headers.get("git-protocol")
-    start = partial(serve, request.storage.path(repository.id), "git-upload-pack", protocol)
+    path, memory = request.storage.path(repository.id), request.settings.max_git_memory_bytes or None
+
+    def start(body: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+        stream = serve(path, "git-upload-pack", protocol, body, max_memory=memory)
+        return within_limits(repository, request, stream)
+
     head, is_whole = await _head_of(body)
     if is_whole:
         stream = await shared(
@@ -41,6 +46,19 @@ async def answer_to_fetch(
     else:
         stream = start(replayed(head, body))
     async with contextlib.aclosing(stream):
+        async for chunk in stream:
+            yield chunk
+
+
+async def within_limits(
+    repository: ResolvedRepository, request: RepositoryRequest, stream: AsyncGenerator[bytes, None]
+) -> AsyncGenerator[bytes, None]:
+    """What a git says that begins when there is room for it. Raises Unavailable."""
+    signed_in = (
+        request.principal.signed_in or KEY_HEADER in request.headers
+    )  # a deploy key is nobody's, but known
+    slot = request.components.admission.slot(repository.id, signed_in=signed_in)
+    async with slot, contextlib.aclosing(stream):
         async for chunk in stream:
             yield chunk
 

@@ -1,5 +1,6 @@
 """Connections to the processes that serve the other shards, and what a move asks of them."""
 
+import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import TypeVar
@@ -16,6 +17,8 @@ FindUrl = Callable[[str], Awaitable[str]]
 """The URL of a shard that is not in the settings; empty: nobody added it."""
 URL_SECONDS = 5.0
 """For how long it is remembered."""
+ABSENCE_SECONDS = 10.0
+"""For how long others are asked before a shard that could not be reached."""
 
 
 class AddedShard(msgspec.Struct, frozen=True):
@@ -48,11 +51,22 @@ class Shards:
     ) -> None:
         self._origins, self._find, self._connect, self._identity = origins, find, connect, identity
         self._added = dict[str, AddedShard]()
+        self._absent_until = dict[str, float]()
 
     @property
     def names(self) -> Sequence[str]:
         """Those of the settings."""
         return list(self._origins)
+
+    def in_order(self, names: Sequence[str]) -> Sequence[str]:
+        """These shards, of which any will do, as they are to be asked."""
+        clock = time.monotonic()
+        shuffled = random.sample(names, len(names))  # spreads load, hides nothing
+        return sorted(shuffled, key=lambda name: self._absent_until.get(name, 0.0) > clock)
+
+    def note_absence(self, name: str) -> None:
+        """The shard could not be reached."""
+        self._absent_until[name] = time.monotonic() + ABSENCE_SECONDS
 
     async def origin(self, name: str) -> Origin:
         """Raises Unavailable for a shard that is neither in the settings nor added."""

@@ -1,17 +1,19 @@
 """Objects of LFS: stored once by their hash on each shard, and had by the repositories that were given them.
 
-A repository gets an object from somebody who sends its bytes, or who may read a repository that has it. The bytes of
-an object that no repository has any more are freed.
+A repository gets an object from somebody who sends its bytes, or who may read a repository that has it. What none
+of its commits has pointed to for a while is taken from it, and the bytes of an object that no repository has any more are freed.
 """
 
 import hashlib
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Collection
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 import msgspec
 import structlog
 
+from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import BadRequest, InsufficientStorage, Invalid, TooLarge, Unavailable
@@ -19,7 +21,8 @@ from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.objects.files import FREE, FreeObjects
 from ingot_chassis.objects.store import ObjectStore
 from ingot_repos.core.job_kinds import job_kind
-from ingot_repos.store import lfs_objects, shards
+from ingot_repos.git.lfs_pointers import Pointer
+from ingot_repos.store import lfs_objects, refs, repositories, shards
 from ingot_repos.store.lfs_objects import LfsObjectRow
 from ingot_repos.store.repositories import RepositoryRow, Viewer
 
@@ -80,6 +83,9 @@ class LfsObjects:
         All of these oids that the repository has then.
         """
         own = await self.of_repository(repository, sizes)
+        if own:
+            async with self._db.transaction() as tx:
+                await lfs_objects.need(tx, repository.id, own)
         others = await self.of_others(viewer, repository, [oid for oid in sizes if oid not in own])
         others = {oid: row for oid, row in others.items() if row.size == sizes[oid]}
         if not others:
@@ -145,6 +151,33 @@ class LfsObjects:
         async with self._db.transaction() as tx:
             await shards.hold(tx, target.id)
             await lfs_objects.copy_links(tx, source_id, target.id, oids)
+
+    async def release(
+        self, repository: RepositoryRow, pointers: AsyncIterable[Collection[Pointer]], grace: timedelta
+    ) -> None:
+        """Take the objects from the repository to which no commit has pointed for ``grace``.
+
+        ``pointers`` are all that its commits have. A branch may come back within the grace, and nothing goes when refs moved
+        while ``pointers`` were read. Whoever pushes says before which objects the push needs (`share`).
+        """
+        began = now()
+        needed = {pointer.oid async for some in pointers for pointer in some}
+        async with self._db.transaction() as tx:
+            current = await repositories.get_unfiltered(tx, repository.id)
+            if current is None or current.ref_version != repository.ref_version:
+                return
+            if not await refs.is_only_push(tx, repository.id, 0):
+                return  # refs may have moved, and are not counted yet
+            links = await lfs_objects.list_links(tx, repository.id)
+            for start in range(0, len(links), FREED_AT_ONCE):
+                some_links = links[start : start + FREED_AT_ONCE]
+                ids = [row.id for row in some_links if row.oid not in needed]
+                await lfs_objects.need(
+                    tx, repository.id, [row.oid for row in some_links if row.oid in needed]
+                )
+                await lfs_objects.unneed(tx, repository.id, ids, began)
+                if count := await lfs_objects.unlink(tx, repository.id, ids, began - grace):
+                    log.info("objects of LFS are needed no more", repository=repository.id, objects=count)
 
     async def free_unlinked(self) -> None:
         """Delete the objects that no repository has; jobs free their bytes."""

@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
@@ -74,7 +75,7 @@ async def comparison(
     )
     own_ref = pull_ref(head.number) if head.number else ""
     try:
-        async with pushes.turn(repository_id):
+        async with pushes.turn(repository_id), _counted(storage, pushes, repository_id, own_ref):
             try:
                 result = await _compared(storage, repository_id, compared, head, own_ref)
             except (RefNotFound, InvalidName, RepositoryNotFound):
@@ -98,6 +99,26 @@ async def comparison(
         mergeable=result.clean,
         commits=result.ahead,
     )
+
+
+@asynccontextmanager
+async def _counted(storage: Storage, pushes: Pushes, repository_id: int, own_ref: str) -> AsyncIterator[None]:
+    """When the ref of a pull request has moved inside the block, however that ends, no replica has it yet."""
+
+    async def tip() -> str | None:
+        with contextlib.suppress(RepositoryNotFound):
+            return await storage.call(repository_id, ref_target, own_ref) if own_ref else None
+        return None
+
+    async def count() -> None:
+        if await tip() != before:
+            await pushes.count_change(repository_id)
+
+    before = await tip()
+    try:
+        yield
+    finally:
+        await asyncio.shield(count())
 
 
 async def _compared(
@@ -208,7 +229,8 @@ async def merge_pull(
         if contents is not None and override and rule.may_override:
             contents = msgspec.structs.replace(contents, protected=())
         base_ref = BRANCHES + request.base_branch
-        ground = await _ground(storage, row.id, request, base_ref)
+        async with _counted(storage, pushes, row.id, pull_ref(request.number)):
+            ground = await _ground(storage, row.id, request, base_ref)
         if ground.head != request.head_sha:
             raise Conflict("the head of the pull request has moved")
         await _adopt_large_files(storage, lfs, row, request.head_repository_id, ground)

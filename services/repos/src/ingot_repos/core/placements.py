@@ -4,6 +4,7 @@ While a repository moves, its row is locked for some seconds, in which what chan
 another shard, and a request that came for the old one goes there.
 """
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from ingot_chassis.clock import now
@@ -17,11 +18,14 @@ MOVES = "the repository moves to another shard"
 
 
 class OnAnotherShard(Exception):
-    """The files of the repository are on another shard; a request is forwarded to it."""
+    """The files of the repository are on another shard; a request is forwarded to it.
 
-    def __init__(self, shard: str) -> None:
+    ``replicas`` are shards that can answer as well.
+    """
+
+    def __init__(self, shard: str, replicas: Sequence[str] = ()) -> None:
         super().__init__(f"on {shard}")
-        self.shard = shard
+        self.shard, self.replicas = shard, replicas
 
 
 def is_locked(place: PlaceRow) -> bool:

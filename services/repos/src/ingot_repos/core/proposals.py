@@ -31,6 +31,10 @@ LONGEST_BRANCH = 255
 MOST_IN_A_PUSH = 20
 MOST_PENDING = 100
 """Of one account in one repository, while they are no pull requests."""
+MOST_FOR_HOOKS = 20
+LONGEST_FOR_HOOKS = 200
+"""Characters of an option that hooks get."""
+_OF_PROPOSALS = ("topic", "title", "description", "force-push")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
@@ -40,13 +44,14 @@ def proposal_ref(proposal_id: int) -> str:
 
 
 class Options(msgspec.Struct, frozen=True):
-    """The options of a push (`git push -o`); ``unknown`` are those that mean nothing here."""
+    """The options of a push (`git push -o`). ``for_hooks`` are those that hooks get; ``remarks`` say so, and which mean nothing."""
 
     topic: str = ""
     title: str = ""
     body: str = ""
     force: bool = False
-    unknown: tuple[str, ...] = ()
+    for_hooks: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 class Proposal(msgspec.Struct, frozen=True):
@@ -73,21 +78,34 @@ class Plan(msgspec.Struct, frozen=True):
     proposals: list[Proposal]
 
 
-def read_options(options: Sequence[str]) -> Options:
-    """What the options mean; of several ones of the same name the last counts."""
-    values, unknown = dict[str, str](), list[str]()
+def read_options(options: Sequence[str], commands: Sequence[RefChange]) -> Options:
+    """What the options mean in a push of these refs; of several ones of the same name the last counts."""
+    proposes = any(command.name.startswith(FOR) for command in commands)
+    has_hooks = not all(command.name.startswith(FOR) for command in commands)
+    values, for_hooks, remarks = dict[str, str](), list[str](), list[str]()
     for option in options:
         name, _, value = option.partition("=")
-        if name in ("topic", "title", "description", "force-push"):
+        if proposes and name in _OF_PROPOSALS:
             values[name] = value.strip()
+        elif name in _OF_PROPOSALS:
+            remarks.append(f"the option {name!r} means nothing here without {FOR}<branch>")
+        elif (
+            has_hooks
+            and len(for_hooks) < MOST_FOR_HOOKS
+            and len(option) <= LONGEST_FOR_HOOKS
+            and "\0" not in option
+        ):
+            for_hooks.append(option)
+            remarks.append(f"the option {name!r} goes to the hooks of this push")
         else:
-            unknown.append(name[:100])
+            remarks.append(f"the option {name[:100]!r} means nothing here")
     return Options(
         topic=values.get("topic", ""),
         title=values.get("title", ""),
         body=values.get("description", ""),
         force=values.get("force-push", "") in ("true", "1"),
-        unknown=tuple(unknown),
+        for_hooks=tuple(for_hooks),
+        remarks=tuple(remarks),
     )
 
 

@@ -39,7 +39,7 @@ from ingot_repos.git.licenses import has_same_files, licenses_column
 from ingot_repos.git.push_changes import MovedRef, PushChanges, read_moved_refs, read_push_changes
 from ingot_repos.git.refs import BRANCHES, TAGS, set_default_branch
 from ingot_repos.git.storage import Storage
-from ingot_repos.store import accounts, refs, repositories, shards
+from ingot_repos.store import accounts, refs, replicas, repositories, shards
 from ingot_repos.store.refs import PushRow
 
 log = structlog.get_logger()
@@ -79,12 +79,13 @@ class Pushes:
         *,
         merged_pull: int = 0,
         restricted: bool = False,
+        options: Sequence[str] = (),
         small: bool = False,
     ) -> AsyncIterator[int]:
-        """Refs ``names`` may move inside the block; yields the id for ``settle``.
+        """Refs ``names`` may move inside the block; yields the id for ``settle``. Without names no replica minds it.
 
         The entry is committed before the block begins, and its lease is extended while the block runs. After a
-        ``small`` change the size of the repository is not always measured.
+        ``small`` change the size of the repository is not always measured. ``options`` are told with the refs.
 
         Waits while the repository moves to another shard. Raises OnAnotherShard, Unavailable.
         """
@@ -94,6 +95,8 @@ class Pushes:
             "refs": [name for name in names if _is_announced(name)],
             "merged_pull": merged_pull,
             "restricted": restricted,
+            "options": options,
+            "moves_refs": bool(names),
         }
         push_id = await self._add(values)
         self._open[push_id] = values
@@ -125,13 +128,16 @@ class Pushes:
         async for _ in looks(MOST_LOCKED.total_seconds() + LOCK_MARGIN):
             async with self._db.read() as db:
                 place = await shards.place(db, repository_id)
-            if place is None:
-                return
-            if place.shard != self._shard:
+            if place is not None and place.shard != self._shard:
                 raise OnAnotherShard(place.shard)
-            if not is_locked(place):
+            if place is None or not is_locked(place):
                 return
         raise Unavailable(MOVES)
+
+    async def count_change(self, repository_id: int) -> None:
+        """A ref has moved that was not journaled: replicas that have it not answer no more."""
+        async with self._db.transaction() as tx:
+            await replicas.count_change(tx, repository_id)
 
     async def _add(self, values: dict[str, Any]) -> int:
         """Add a journal entry while nobody moves the repository; its id."""
@@ -240,6 +246,8 @@ class Pushes:
         if not names:
             async with self._db.transaction() as tx:
                 await refs.remove_push(tx, entry.id)
+                if entry.moves_refs:  # of notes, for example
+                    await replicas.count_change(tx, entry.repository_id)
             return True
         async with self._db.read() as db:
             ledger = await refs.ledger(db, entry.repository_id, names)
@@ -254,6 +262,8 @@ class Pushes:
             if await refs.remove_push(tx, entry.id) and result.moved:
                 await self._announce(tx, entry, result)
                 await push_mirrors.request_pushes(tx, self._jobs, entry.repository_id)
+            if not result.moved:
+                await replicas.count_change(tx, entry.repository_id)
         return True
 
     async def _read(
@@ -324,15 +334,17 @@ class Pushes:
         if row is None:
             return
         repository = self._presenter.repository(row)
+        fields = {
+            "owner_kind": owner_kind(row),
+            "restricted": entry.confined,
+            "options": msgspec.json.decode(entry.options, type=list[str]),
+        }
         for moved in result.moved:
             event = self._event(moved, repository, as_user(pusher) if pusher else GHOST, logins)
             if moved.change.name.startswith(BRANCHES) and entry.merged_pull:
                 await refs.record_merge(tx, row.id, entry.merged_pull, moved.change.after)
                 event = msgspec.structs.replace(event, merged_pull=entry.merged_pull)
-            tx.emit(
-                msgspec.structs.replace(event, owner_kind=owner_kind(row), restricted=entry.confined),
-                key=row.id,
-            )
+            tx.emit(msgspec.structs.replace(event, **fields), key=row.id)
 
     def _event(
         self, moved: MovedRef, repository: Repository, pusher: User, logins: dict[str, str]

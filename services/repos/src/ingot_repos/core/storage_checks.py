@@ -15,7 +15,7 @@ from ingot_repos.git.packs import is_in_use
 from ingot_repos.git.refs import BRANCHES, TAGS, list_refs
 from ingot_repos.git.storage import Storage
 from ingot_repos.git.temporary_files import list_abandoned_locks, remove_abandoned_locks
-from ingot_repos.store import refs, shards, storage_checks
+from ingot_repos.store import refs, replicas, shards, storage_checks
 
 PAGE = 200
 NOBODY = 0
@@ -32,6 +32,7 @@ async def examine_storage(database: Database, storage: Storage, shard: str, *, r
         *await _repositories(database, storage, shard, repair),
         *await _folders_of_nobody(database, storage, repair),
         *await _copies_of_moves(database, storage, shard, repair),
+        *await _replicas(database, shard),
     ]
 
 
@@ -129,12 +130,13 @@ async def _copies_of_moves(database: Database, storage: Storage, shard: str, rep
                 db, all_ids[start : start + PAGE], shard
             )
     async with database.read() as db:
+        copied = {row.repository_id for row in await replicas.list_all(db, shard=shard)}
         linked = {row.id: row.shard for row in await storage_checks.list_links_on_other_shards(db, shard)}
     async with database.exclusive(f"moves of {shard}") as is_alone:
         if not is_alone:  # a move to this shard is going on: the doctor is asked once more
             return []
         for repository_id, other in sorted((other_shards | linked).items()):
-            if await _has_job(database, repository_id, shard):
+            if repository_id in copied or await _has_job(database, repository_id, shard):
                 continue
             name = f"repository {repository_id}, which is on {other}"
             path = storage.path(repository_id)
@@ -156,6 +158,17 @@ async def _copies_of_moves(database: Database, storage: Storage, shard: str, rep
                     f"{line}; " + ("they go within an hour" if repair else "`--repair` lets them go")
                 )
     return lines
+
+
+async def _replicas(database: Database, shard: str) -> list[str]:
+    """Replicas that could not be brought up to date when that was tried last; until they can, nobody reads them."""
+    async with database.read() as db:
+        rows = await replicas.list_all(db, shard=shard)
+    return [
+        f"repos: the replica of {row.owner_login}/{row.name} on {shard} is behind: {row.error}"
+        for row in rows
+        if row.error and row.name is not None
+    ]
 
 
 async def _has_job(database: Database, repository_id: int, shard: str) -> bool:

@@ -48,6 +48,20 @@ def alone(to: Path) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def unchanged(backup: Path) -> Iterator[None]:
+    """Nobody makes or removes backups beside this one inside the block. Raises OSError while somebody does."""
+    with contextlib.ExitStack() as stack:
+        # A backup that was copied to another place, or to one that cannot be written, may have no lock beside it.
+        with contextlib.suppress(FileNotFoundError):
+            lock = stack.enter_context((backup.parent / ".lock").open("rb"))
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise OSError(f"a backup to {backup.parent} is being made") from None
+        yield
+
+
 class FolderCopy:
     """Copies a folder into the one of a backup; what the backup before has is linked."""
 

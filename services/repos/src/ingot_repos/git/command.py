@@ -45,6 +45,8 @@ Verb = Literal[
     "fsck",
     "ls-remote",
     "pack-objects",
+    "pack-refs",
+    "prune",
     "push",
     "receive-pack",
     "repack",

@@ -14,11 +14,15 @@ from ingot_repos.git.errors import RepositoryDamaged, StorageFull
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FULL_ENDINGS = tuple(f": {os.strerror(code)}" for code in _FULL)
 _CHUNK = 1024 * 1024
+_LITTLE_ROOM = 64 * _CHUNK
 
 
 @contextlib.contextmanager
-def disk_errors() -> Iterator[None]:
-    """Replace the errors of libgit2 inside the block.
+def disk_errors(folder: Path | None = None) -> Iterator[None]:
+    """Replace the errors of libgit2 inside the block, which is about files in ``folder``.
+
+    libgit2 says nothing of its own when a part of an object could not be written: the text is that of an error before. So
+    where there is less room than ``_LITTLE_ROOM`` any error of it is for want of room.
 
     Raises:
         StorageFull: something could not be written because the disk is full.
@@ -27,7 +31,9 @@ def disk_errors() -> Iterator[None]:
     try:
         yield
     except pygit2.GitError as error:
-        raise _translate(error) from error
+        if says_full(str(error)) or (folder is not None and _has_little_room(folder)):
+            raise StorageFull("the disk is full") from error
+        raise RepositoryDamaged(str(error)) from error
     except OSError as error:
         # libgit2's own have no number: pygit2 gives the text alone.
         if error.errno in _FULL or says_full(str(error)):
@@ -73,7 +79,6 @@ def _is_complete(file: Path) -> bool:
     return inflater.eof
 
 
-def _translate(error: pygit2.GitError) -> RepositoryDamaged | StorageFull:
-    if says_full(str(error)):
-        return StorageFull("the disk is full")
-    return RepositoryDamaged(str(error))
+def _has_little_room(folder: Path) -> bool:
+    room = os.statvfs(folder)
+    return room.f_bavail * room.f_frsize < _LITTLE_ROOM

@@ -56,6 +56,10 @@ class StorageFull(GitError):
     """The disk is full, or a quota or a limit of file sizes is reached."""
 
 
+class HooksNotRun(GitError):
+    """The storage lets no program run, so git would leave out the hooks that decide about pushes."""
+
+
 class PackedByAnother(GitError):
     """Another process packs the repository."""
 

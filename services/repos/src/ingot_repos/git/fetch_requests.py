@@ -1,7 +1,7 @@
 """What a fetch of protocol 2 asks for: only what a visible ref leads to.
 
 In protocol 0 git itself refuses other objects. In protocol 2 it gives whatever the repository has (gitprotocol-v2(5),
-`want`), also of deleted branches, and all objects of a fork's parent. So the requests are read here before git gets them.
+`want`), also of deleted branches. So the requests are read here before git gets them.
 """
 
 import re

@@ -22,10 +22,10 @@ LONGEST_POINTER = 1023
 """In bytes; a larger file is none."""
 _TIME_LIMIT = 24 * 3600.0
 _POINTER = re.compile(
-    rb"version https://(?:git-lfs\.github\.com/spec|hawser\.github\.com/spec)/v1\n"
+    rb"version http(?:s://(?:git-lfs|hawser)\.github\.com/spec/v1|://git-media\.io/v/2)\n"
     rb"(?:ext-[0-9]-[^\n]+\n)*"
-    rb"oid sha256:([0-9a-f]{64})\n"
-    rb"size ([0-9]{1,18})\n?"
+    rb"oid sha256:([0-9a-fA-F]{64})\n"
+    rb"size ([0-9]{1,18})"
 )
 
 
@@ -37,9 +37,11 @@ class Pointer(msgspec.Struct, frozen=True):
 
 
 def read_pointer(data: bytes) -> Pointer | None:
-    """The pointer that a file is; None for any other file."""
-    match = _POINTER.fullmatch(data) if len(data) <= LONGEST_POINTER else None
-    return None if match is None else Pointer(match[1].decode(), int(match[2]))
+    """The pointer that a file is; None for any other file. White space counts no more than for git-lfs itself."""
+    if len(data) > LONGEST_POINTER:
+        return None
+    match = _POINTER.fullmatch(b"\n".join(line.strip() for line in data.splitlines() if line.strip()))
+    return None if match is None else Pointer(match[1].decode().lower(), int(match[2]))
 
 
 def pointers_between(repo: pygit2.Repository, base: str, head: str, *, most_commits: int) -> set[str]:

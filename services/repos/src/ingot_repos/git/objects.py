@@ -170,7 +170,7 @@ def initial_commit(
 def is_reachable(repo: pygit2.Repository, commit: str, prefixes: Sequence[str] = VISIBLE_REFS) -> bool:
     """Whether a commit belongs to the history of any ref under `prefixes`.
 
-    A repository has more objects than its history: those of deleted branches, and all objects of its fork parent.
+    A repository has more objects than its history, such as those of deleted branches.
     Callers may read only commits by id for which this function returns True. False for unknown ids. Refs of the
     service itself, such as those that are fetched for a comparison, make nothing visible.
     """

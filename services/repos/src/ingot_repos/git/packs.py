@@ -21,7 +21,10 @@ _TIME_LIMIT = 3600.0
 _FULL_REPACK_SECONDS = 7 * 86400.0
 # Every repository has it, so that locking writes nothing, also on a full disk.
 _LOCK_FILE = "config"
+_LOOKS = 3
 _DAMAGE_CHARACTERS = 2000
+# Each is a file that every fetch and every list reads; of fewer ones packing is not worth the moment in which no ref goes.
+_MOST_LOOSE_REFS = 500
 _LONGEST_WRITE_SECONDS = 3600.0
 _LINKS = "tmp_objdir-cruft"
 LOCKS = ("objects/info/*.lock", "objects/info/commit-graphs/*.lock", "objects/pack/*.lock")
@@ -33,7 +36,7 @@ _CRUFT_SUFFIXES = (".pack", ".rev", ".mtimes", ".idx")
 def pack_repository(path: Path, *, grace: timedelta) -> bool:
     """Make few packs of many, and write bitmap and commit-graph; whether something waits to be pruned. Blocks.
 
-    Each time, small packs and loose objects are joined so that sizes grow geometrically. Once a week, or when a large
+    Each time, very many loose refs become one list, and small packs and loose objects are joined so that sizes grow geometrically. Once a week, or when a large
     join took the bitmap away, everything is joined, and what no ref needs is set apart.
 
     Raises:
@@ -62,6 +65,11 @@ def _pack(path: Path, grace: timedelta) -> None:
             cruft = ("--cruft", f"--cruft-expiration={expiration}", "--write-bitmap-index")
             _run(path, GitArgs("repack", (*cruft, *options)))
     _run(path, GitArgs("commit-graph write", ("--reachable", "--changed-paths", "--no-progress")))
+    if sum(1 for _, _, names in os.walk(path / "refs") for _ in names) > _MOST_LOOSE_REFS:
+        with contextlib.suppress(
+            GitFailed
+        ):  # a push that deletes refs holds their lock; the next time does as well
+            _run(path, GitArgs("pack-refs", ("--all",)))
 
 
 @contextlib.contextmanager
@@ -79,13 +87,20 @@ def packed_by_nobody_else(path: Path) -> Iterator[bool]:
 
 
 def check_repository(path: Path) -> str:
-    """Let git read all objects; what it said of damage, or nothing. Blocks. Raises GitTimedOut."""
+    """Let git read all objects; what it said of damage, or nothing. Blocks. Raises GitTimedOut.
+
+    Git lists the objects before it reads the refs, so what is pushed in between looks as if it were missing: damage is what each look finds.
+    """
     options = ("--full", "--no-dangling", "--no-progress", "--no-reflogs")
-    try:
-        _run(path, GitArgs("fsck", options))
-    except GitFailed as error:
-        return (error.stderr or f"git fsck ended with {error.exit_code}")[:_DAMAGE_CHARACTERS]
-    return ""
+    damage = ""
+    for _ in range(_LOOKS):
+        try:
+            _run(path, GitArgs("fsck", options))
+        except GitFailed as error:
+            damage = (error.stderr or f"git fsck ended with {error.exit_code}")[:_DAMAGE_CHARACTERS]
+        else:
+            return ""
+    return damage
 
 
 @contextlib.contextmanager

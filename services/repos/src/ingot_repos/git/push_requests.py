@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 
 from ingot_repos.git.command import MIB
 from ingot_repos.git.errors import BodyRefused
-from ingot_repos.git.refs import RefChange
+from ingot_repos.git.refs import ZERO_OID, RefChange
 
 _OLD_NEW_REF = re.compile(rb"([0-9a-f]{40}) ([0-9a-f]{40}) ([^\0\n]+)(?:\0([^\n]*))?\n?")
 _HEADER = 4
 _FLUSH = b"0000"
 _MAX_COMMANDS = 8 * MIB
+# gitformat-pack(5): PACK, the version, the number of objects.
+_PACK_HEAD, _COUNT_AT = 12, 8
 _MOST_OPTIONS, _MAX_OPTIONS = 100, 256 * 1024
 
 
@@ -23,6 +25,8 @@ class Push:
     body: AsyncIterator[bytes]
     capabilities: bytes = b""
     options: tuple[str, ...] = ()
+    object_count: int = 0
+    """What the pack holds, by its head; git adds to the file those on which the client has built."""
     _shallow: tuple[bytes, ...] = field(default=(), repr=False)
     _rest: AsyncIterator[bytes] | None = field(default=None, repr=False)
 
@@ -75,11 +79,14 @@ async def read_push_commands(body: AsyncIterator[bytes]) -> Push:
             option_bytes += len(content)
             if len(options) > _MOST_OPTIONS or option_bytes > _MAX_OPTIONS:
                 raise BodyRefused("too many or too long options in one push")
+    has_pack = any(change.after != ZERO_OID for change in commands)
+    head = await lines.peek(_PACK_HEAD) if has_pack else b""
     return Push(
         tuple(commands),
         replayed(bytes(lines.read), lines.stream),
         capabilities,
         tuple(options),
+        int.from_bytes(head[_COUNT_AT:]),
         tuple(shallow),
         replayed(bytes(lines.read[lines.position :]), lines.stream),
     )
@@ -123,6 +130,14 @@ class _Lines:
             self.read.extend(chunk)
         self.position += len(line)
         return None if line == _FLUSH else line[_HEADER:]
+
+    async def peek(self, length: int) -> bytes:
+        """What follows, up to so many bytes; less only where the body ends."""
+        while (
+            len(self.read) < self.position + length and (chunk := await anext(self.stream, None)) is not None
+        ):
+            self.read.extend(chunk)
+        return bytes(self.read[self.position : self.position + length])
 
 
 def _parse_command(content: bytes) -> tuple[RefChange, bytes]:

@@ -88,6 +88,8 @@ def serve(
     max_file_bytes: int = 0,
     refusals: Sequence[RefRefusal] = (),
     hooks: Path | None = None,
+    object_count: int = 0,
+    refuses_all: bool = False,
     opened: Sequence[str] = (),
     max_inflated_bytes: int = 64 * MIB,
     max_memory: int | None = None,
@@ -107,6 +109,8 @@ def serve(
         max_file_bytes: a push with a larger file is refused by git, with a message; 0: any.
         refusals: refs of a push that git refuses, with a message to the client.
         hooks: the folder of the hook for it (`update_hook.hooks_folder`); without it no hook runs.
+        object_count: of the pack of a push (`push_requests.Push`).
+        refuses_all: none of the refs may move, for the reasons in `refusals`.
         opened: hidden refs, or folders of them, that this push may move.
         max_inflated_bytes: limit of a body with gzip; clients never send packs with gzip.
         max_memory: bytes of private memory per git process.
@@ -129,7 +133,7 @@ def serve(
     extra: dict[str, str] = {}
     if hooks is not None:
         config.append(("core.hooksPath", str(hooks)))
-        extra = hook_environment(refusals, max_file_bytes)
+        extra = hook_environment(refusals, max_file_bytes, object_count, refuses_all=refuses_all)
     answer = stream_git(
         _service_args(path, service, *(["--stateless-rpc"] if stateless else [])),
         body=inflate(body, max_inflated_bytes) if gzip else body,

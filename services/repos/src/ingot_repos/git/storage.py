@@ -24,7 +24,6 @@ import pygit2
 from cachetools import LRUCache
 from pygit2.enums import ConfigLevel, ObjectType
 
-from ingot_repos.git.command import GitArgs, clean_environment, run_git
 from ingot_repos.git.disk import check_loose_objects, disk_errors
 from ingot_repos.git.errors import (
     InvalidName,
@@ -33,6 +32,7 @@ from ingot_repos.git.errors import (
     RepositoryNotFound,
     RepositorySuspect,
 )
+from ingot_repos.git.forks import copy_history
 from ingot_repos.git.read_watch import ReadWatch
 from ingot_repos.git.refs import BRANCHES, default_branch, is_valid_ref_name
 from ingot_repos.git.temporary_files import remove_temporary_files
@@ -43,7 +43,6 @@ _T = TypeVar("_T")
 # gitrepository-layout(5): everything that a bare repository needs, without hooks and samples.
 _FOLDERS = ("objects/info", "objects/pack", "refs/heads", "refs/tags")
 _CONFIG = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
-_FORK_SECONDS = 1800.0
 _CACHED_TREE_BYTES = 256 * 1024
 _CACHE_BYTES = 64 * 1024 * 1024
 # Part of names on disk: an import that goes on after an update must find its folder.
@@ -120,36 +119,29 @@ class Storage:
         if not is_valid_ref_name(head):
             raise InvalidName("not a branch name")
         with self._staging_folder(repo_id) as path:
-            for folder in _FOLDERS:
-                (path / folder).mkdir(parents=True)
+            _make_folders(path)
             _write_settings(path, head)
             return self._publish(path, repo_id)
 
     def fork(self, source_id: int, target_id: int) -> Path:
         """Copy branches, tags and HEAD of a repository, but not refs/pull/ and others. Blocks.
 
-        Objects are hard-linked (`git clone --local`), so no data is copied and neither repository depends
-        on the other afterwards. If the target exists already, it does not change.
+        The objects are those that branches and tags need (see `forks.copy_history`), and neither repository depends on the
+        other afterwards. If the target exists already, it does not change.
 
         Raises:
             RepositoryNotFound: no such source.
-            GitFailed, GitTimedOut: git could not copy it; the target does not exist then.
+            RepositoryDamaged, GitFailed, GitTimedOut: it could not be copied; the target does not exist then.
         """
         target = self.path(target_id)
         self.clear(target_id)
         if self.exists(target_id):
             return target
         head = default_branch(self.open(source_id))
-        clone = ("--bare", "--local", "--template=", "--quiet")
         with self._staging_folder(target_id) as path:
-            run_git(
-                GitArgs("clone", clone, (str(self.path(source_id)), str(path))),
-                environment=clean_environment(protocols=("file",)),
-                time_limit=_FORK_SECONDS,
-                ends_with_parent=True,
-            )
-            # Remove the path of the source from the configuration of the clone.
+            _make_folders(path)
             _write_settings(path, head)
+            copy_history(self.path(source_id), path)
             with contextlib.suppress(RepositoryExists):
                 self._publish(path, target_id)
         return target
@@ -166,8 +158,7 @@ class Storage:
             raise InvalidName("not a branch name")
         folder = self._import_folder(repo_id)
         path = folder / "repository.git"
-        for part in _FOLDERS:
-            (path / part).mkdir(parents=True, exist_ok=True)
+        _make_folders(path)
         _write_settings(path, head)
         os.utime(folder)
         remove_temporary_files(path)
@@ -276,7 +267,7 @@ class Storage:
         """
 
         def act() -> _T:
-            with disk_errors(), self.watch.reading(repo_id):
+            with disk_errors(self.root), self.watch.reading(repo_id):
                 for _ in range(_REPETITIONS):
                     try:
                         return function(self.open(repo_id), *args, **kwargs)
@@ -329,10 +320,10 @@ class Storage:
     @contextlib.contextmanager
     def _staging_folder(self, repo_id: int) -> Iterator[Path]:
         """The path of a new repository in `staging/`; afterwards it is removed unless it was published."""
-        with disk_errors():
+        with disk_errors(self.root):
             folder = Path(tempfile.mkdtemp(prefix=f"{repo_id}-", dir=self._staging))
         try:
-            with disk_errors():
+            with disk_errors(self.root):
                 yield folder / "repository.git"
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -351,6 +342,11 @@ class Storage:
                 raise
             raise RepositoryExists("the id is in use") from error
         return target
+
+
+def _make_folders(path: Path) -> None:
+    for folder in _FOLDERS:
+        (path / folder).mkdir(parents=True, exist_ok=True)
 
 
 def _write_settings(path: Path, head: str) -> None:

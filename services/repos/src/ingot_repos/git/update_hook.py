@@ -14,12 +14,15 @@ from pathlib import Path
 import msgspec
 
 from ingot_repos.git.configuration import PROPOSALS
+from ingot_repos.git.errors import HooksNotRun
 from ingot_repos.git.hook_questions import UNKNOWN, process_name
 
 REFUSALS = "INGOT_REFUSALS"
 PROCESS = "INGOT_PROCESS"
 ANSWER_SECONDS = "INGOT_ANSWER_SECONDS"
+REFUSES_ALL = "INGOT_REFUSES_ALL"
 MAX_FILE_BYTES = "INGOT_MAX_FILE_BYTES"
+OBJECT_COUNT = "INGOT_OBJECT_COUNT"
 LONGEST_ANSWER = 300.0
 """Seconds: what a push brings is looked at within limits, so a process that takes longer is gone."""
 LONGEST = 64 * 1024
@@ -59,21 +62,26 @@ printf '%s\n' "$INGOT_REFUSALS" | {
 _PRE_RECEIVE = r"""#!/bin/sh
 # Lines of old id, new id, ref. The new objects are looked through to the end, or the push is refused.
 updates=$(cat)
+if [ "$INGOT_REFUSES_ALL" = yes ]; then
+    # Here nothing of what came stays; when `update` refuses, it does.
+    printf '%s\n' "$INGOT_REFUSALS" | while IFS=$(printf '\t') read -r ref _ reason; do echo "$ref: $reason"; done >&2
+    exit 1
+fi
 proposed=$(printf '%s\n' "$updates" | sed -n 's|^[0-9a-f]* \([0-9a-f]*\) PROPOSALS.*|\1|p')
 if [ -n "$proposed" ]; then
-    # What is proposed is shown, so its commits come with the push, or are those that everybody sees.
+    # What is proposed is shown, so its objects come with the push, or are those that everybody sees. Behind those that came
+    # git writes into the pack what they are built on, which may be hidden.
     sent() {
         for index in "$GIT_QUARANTINE_PATH"/pack/*.idx; do
-            [ ! -f "$index" ] || git show-index <"$index" | cut -d ' ' -f 2
+            [ ! -f "$index" ] || git show-index <"$index" | sort -n | head -n "$INGOT_OBJECT_COUNT" | cut -d ' ' -f 2
         done
     }
-    missing=$({
-        sent
-        sent
-        printf '%s\n' "$proposed" |
-            git rev-list --not --branches --tags --glob=refs/notes --glob=refs/pull --stdin && echo whole
-    } | sort | uniq -u)
-    if [ "$missing" != whole ]; then echo "a proposed commit is not in the push" >&2; exit 1; fi
+    objects() { git rev-list --objects --no-object-names "$@"; }
+    visible="--branches --tags --glob=refs/notes --glob=refs/pull"
+    missing=$({ sent | sed p; printf '%s\n' "$proposed" | objects --not $visible --stdin && echo whole; } | sort | uniq -u)
+    # Objects of older commits are found by a walk through the whole history.
+    [ "$missing" = whole ] || missing=$({ objects $visible | sed p; echo "$missing"; } | sort | uniq -u)
+    if [ "$missing" != whole ]; then echo "the push lacks objects of a proposed commit" >&2; exit 1; fi
 fi
 [ "${INGOT_MAX_FILE_BYTES:-0}" -gt 0 ] || exit 0
 new=$(printf '%s\n' "$updates" | while read -r _ id _; do case $id in *[!0]*) echo "$id" ;; esac; done)
@@ -102,6 +110,11 @@ class RefRefusal(msgspec.Struct, frozen=True):
     forced_only: bool = False
     question: str = ""
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether the ref may not move whatever the push brings."""
+        return not self.forced_only and not self.question
+
     def line(self) -> str:
         """As the hook reads it."""
         when = "asked" if self.question else "forced" if self.forced_only else "always"
@@ -112,6 +125,9 @@ def hooks_folder(root: Path, *, refuses_refs: bool = True) -> Path:
     """The folder with the hooks, below ``root``; they are written when they are not there or are older ones. Blocks.
 
     Without ``refuses_refs`` it has no `update`, which would run for each ref.
+
+    Raises:
+        HooksNotRun: git would leave them out and accept every push (githooks(5)).
     """
     folder = root / ("hooks" if refuses_refs else "hooks-of-files")
     for name, text in {"pre-receive": _PRE_RECEIVE, **({"update": _UPDATE} if refuses_refs else {})}.items():
@@ -121,13 +137,26 @@ def hooks_folder(root: Path, *, refuses_refs: bool = True) -> Path:
             descriptor, new = tempfile.mkstemp(dir=folder)
             with os.fdopen(descriptor, "w") as file:
                 file.write(text)
-            Path(new).chmod(0o755)
+            Path(new).chmod(0o700)
             Path(new).replace(script)
+        if not os.access(script, os.X_OK):
+            raise HooksNotRun(
+                f"{root} lets no program run, and hooks decide about pushes: mount it without noexec"
+            )
     return folder
 
 
-def hook_environment(refusals: Sequence[RefRefusal], max_file_bytes: int = 0) -> dict[str, str]:
-    """What the hooks read. If the refusals are too long for a variable, every ref of the push is refused."""
+def hook_environment(
+    refusals: Sequence[RefRefusal],
+    max_file_bytes: int = 0,
+    object_count: int = 0,
+    *,
+    refuses_all: bool = False,
+) -> dict[str, str]:
+    """What the hooks read; ``object_count`` as of ``Push``. If the refusals are too long for a variable, every ref of the push is refused.
+
+    ``refuses_all``: whatever the push brings, none of its refs may move.
+    """
     # git takes no ref with such characters
     text = "\n".join(one.line() for one in refusals if not _CONTROL.search(one.ref))
     if len(text.encode(errors="surrogateescape")) > LONGEST:
@@ -137,7 +166,9 @@ def hook_environment(refusals: Sequence[RefRefusal], max_file_bytes: int = 0) ->
         text = f"*\talways\t{reason}"
     return {
         REFUSALS: text,
+        REFUSES_ALL: "yes" if refuses_all or text.startswith("*") else "",
         PROCESS: process_name(),
         ANSWER_SECONDS: str(LONGEST_ANSWER),
         MAX_FILE_BYTES: str(max_file_bytes),
+        OBJECT_COUNT: str(object_count),
     }

@@ -5,6 +5,7 @@ A key is looked up when a client signs in, and again by repos for each session, 
 
 import asyncio
 import contextlib
+import re
 import secrets
 import socket
 import time
@@ -27,6 +28,7 @@ from ingot_repos.ssh.limits import Counted
 from ingot_repos.ssh.repos import Refused, Repos
 
 log = structlog.get_logger()
+_PROTOCOL = re.compile(rb"[A-Za-z0-9:=._/+-]{1,200}")
 SESSIONS = Gauge("ingot_ssh_sessions", "Sessions of git over SSH that run now")
 
 MOST_KEYS = 12
@@ -272,7 +274,7 @@ class Session:
                 command,
                 fingerprint=fingerprint,
                 address=self._connection.address,
-                git_protocol=environment.get(b"GIT_PROTOCOL", b"")[:200].decode("ascii", "ignore"),
+                git_protocol=_protocol(environment.get(b"GIT_PROTOCOL", b"")),
                 body=self._said(),
             )
         except Refused as refusal:
@@ -308,3 +310,8 @@ class Session:
     def _refuse(self, text: str) -> int:
         self._stderr.write(f"ingot: {text}\n".encode())
         return 1
+
+
+def _protocol(value: bytes) -> str:
+    """What the client says of protocols, if it is fit for a header: it may send any bytes."""
+    return value.decode() if _PROTOCOL.fullmatch(value) else ""

@@ -26,6 +26,14 @@ class LfsObjectRow(TypedRow):
     created_at: datetime
 
 
+class LfsLinkRow(TypedRow):
+    """An object that a repository has; ``unneeded_since``: when no commit was found to point to it, None for never."""
+
+    id: int
+    oid: str
+    unneeded_since: datetime | None
+
+
 def _shard_of(repository_id: int) -> ScalarSelect[str]:
     """A repository that moves has its objects on another shard as well."""
     return select(repository.c.shard).where(repository.c.id == repository_id).scalar_subquery()
@@ -87,7 +95,49 @@ async def link(tx: Executor, repository_id: int, shard: str, oids: Collection[st
     if rows:
         links = [{"repository_id": repository_id, "object_id": row.id} for row in rows]
         await tx.execute(insert(tx, lfs_link).values(links).on_conflict_do_nothing())
+        await need(tx, repository_id, [row.oid for row in rows])
     return {row.oid for row in rows}
+
+
+async def list_links(db: Executor, repository_id: int) -> Sequence[LfsLinkRow]:
+    """All objects that the repository has."""
+    statement = (
+        select(lfs_object.c.id, lfs_object.c.oid, lfs_link.c.unneeded_since)
+        .join(lfs_link, lfs_link.c.object_id == lfs_object.c.id)
+        .where(lfs_link.c.repository_id == repository_id)
+    )
+    return await fetch_all(db, statement, LfsLinkRow)
+
+
+async def need(tx: Executor, repository_id: int, oids: Collection[str]) -> None:
+    """The repository needs these of its objects."""
+    named = select(lfs_object.c.id).where(lfs_object.c.oid.in_(oids))
+    statement = update(lfs_link).where(
+        lfs_link.c.repository_id == repository_id,
+        lfs_link.c.unneeded_since.is_not(None),
+        lfs_link.c.object_id.in_(named),
+    )
+    await tx.execute(statement.values(unneeded_since=None))
+
+
+async def unneed(tx: Executor, repository_id: int, ids: Collection[int], since: datetime) -> None:
+    """No commit points to these objects of the repository; those that were not needed before keep their time."""
+    statement = update(lfs_link).where(
+        lfs_link.c.repository_id == repository_id,
+        lfs_link.c.unneeded_since.is_(None),
+        lfs_link.c.object_id.in_(ids),
+    )
+    await tx.execute(statement.values(unneeded_since=since))
+
+
+async def unlink(tx: Executor, repository_id: int, ids: Collection[int], before: datetime) -> int:
+    """Take those of these objects from the repository that it has not needed since before that time; how many."""
+    statement = delete(lfs_link).where(
+        lfs_link.c.repository_id == repository_id,
+        lfs_link.c.unneeded_since < before,
+        lfs_link.c.object_id.in_(ids),
+    )
+    return (await tx.execute(statement)).rowcount
 
 
 async def copy_links(
@@ -110,6 +160,8 @@ async def copy_links(
         named = select(lfs_object.c.id).where(lfs_object.c.oid.in_(oids))
         statement = statement.where(lfs_link.c.object_id.in_(named))
     await tx.execute(plain_insert(lfs_link).from_select(["repository_id", "object_id"], statement))
+    if oids is not None:
+        await need(tx, target_id, oids)
 
 
 async def lock_account(tx: Executor, owner_id: int) -> None:

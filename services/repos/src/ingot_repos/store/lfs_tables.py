@@ -25,6 +25,8 @@ lfs_link = Table(
     metadata,
     Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
     Column("object_id", ForeignKey("lfs_object.id"), primary_key=True, index=True),
+    # Since then no commit has been found to point to it.
+    Column("unneeded_since", UtcDateTime, nullable=True),
 )
 """Which repository has which object. One that none has is freed."""
 

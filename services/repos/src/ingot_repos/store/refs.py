@@ -29,7 +29,7 @@ LARGE_PUSH = 10_000
 
 
 class PushRow(TypedRow):
-    """A journal entry, and what settling it must know of its repository. ``refs`` is a JSON list of names."""
+    """A journal entry, and what settling it must know of its repository. ``refs`` and ``options`` are JSON lists of texts."""
 
     id: int
     repository_id: int
@@ -37,6 +37,8 @@ class PushRow(TypedRow):
     refs: str
     merged_pull: int
     confined: bool
+    options: str
+    moves_refs: bool
     lease_until: datetime
     created_at: datetime
     ref_version: int
@@ -118,7 +120,17 @@ async def advance(tx: Executor, repository_id: int, version: int, **values: Any)
     return moved.rowcount == 1
 
 
-_ADDED_COLUMNS = ("repository_id", "user_id", "refs", "merged_pull", "confined", "lease_until", "created_at")
+_ADDED_COLUMNS = (
+    "repository_id",
+    "user_id",
+    "refs",
+    "merged_pull",
+    "confined",
+    "options",
+    "moves_refs",
+    "lease_until",
+    "created_at",
+)
 _ADD = PreparedWrite(
     push.insert().values({name: bindparam(name) for name in _ADDED_COLUMNS}).returning(push.c.id)
 )
@@ -132,9 +144,11 @@ async def add_push(
     refs: Sequence[str],
     merged_pull: int,
     restricted: bool,
+    options: Sequence[str] = (),
+    moves_refs: bool = True,
     lease: datetime,
 ) -> int:
-    """Insert a journal entry: these refs are about to move; its id."""
+    """Insert a journal entry: these refs are about to move, and others that are not announced; its id."""
     added = await _ADD.first(
         db,
         _AddedRow,
@@ -143,6 +157,8 @@ async def add_push(
         refs=msgspec.json.encode(list(refs)).decode(),
         merged_pull=merged_pull,
         confined=restricted,
+        options=msgspec.json.encode(options).decode(),
+        moves_refs=moves_refs,
         lease_until=lease,
         created_at=now(),
     )

@@ -3,7 +3,7 @@
 from typing import Literal
 
 import msgspec
-from sqlalchemy import ColumnElement, and_, false, func, or_, select, true
+from sqlalchemy import ColumnElement, Select, and_, case, false, func, or_, select, true
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice
@@ -12,7 +12,7 @@ from ingot_repos.store.repository_lists import RepositoryPage, fetch_visible
 from ingot_repos.store.tables import repository, repository_topic, star, team_grant, topic
 
 Mode = Literal["", "fork", "source", "mirror", "collaborative"]
-Sort = Literal["alpha", "created", "updated", "size", "git_size", "stars", "forks", "id"]
+Sort = Literal["alpha", "created", "updated", "size", "git_size", "stars", "forks", "id", "relevance"]
 SORTED_BY = {
     "alpha": repository.c.lower_name,
     "created": repository.c.created_at,
@@ -22,8 +22,11 @@ SORTED_BY = {
     "stars": repository.c.stars_count,
     "forks": repository.c.forks_count,
     "id": repository.c.id,
+    "relevance": repository.c.lower_name,
 }
 TRIGRAM = 3
+MAX_WORDS = 8
+"""What comes after so many is looked for as it is: each word costs a search."""
 COUNTED = 10_000
 """How many matches of a text are counted: an exact number would cost as much as looking at each."""
 
@@ -32,8 +35,10 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
     """Which repositories a search finds, and in which order.
 
     ``account`` limits it to what that account owns or can reach; ``concealed`` are organizations whose repositories
-    are left out of that, because the account does not show its membership. ``text`` is in the name or in a topic
-    (``only_topics``: is a topic), or with ``descriptions`` in the description. Repositories of ``first_owner`` come first.
+    are left out of that, because the account does not show its membership. Each word of ``text`` is in the name or in a
+    topic (``only_topics``: the text is a topic), or with ``descriptions`` in the description. Repositories of
+    ``first_owner`` come first. By relevance, those of that name are before those whose name begins with the text, these
+    before others with it in the name, and the rest comes last; each of them by their stars.
     """
 
     text: str = ""
@@ -58,6 +63,8 @@ async def search(db: Executor, viewer: Viewer, query: Search, page: Slice) -> Re
     """The repositories that match and that the viewer may see, and how many there are."""
     column = SORTED_BY[query.sort]
     order = (column.desc(), repository.c.id.desc()) if query.descending else (column, repository.c.id)
+    if query.sort == "relevance":
+        order = (*_relevance(query), *order)
     if query.first_owner:
         order = (repository.c.owner_id != query.first_owner, *order)
     most = COUNTED if query.text else None
@@ -92,17 +99,29 @@ def _condition(query: Search) -> ColumnElement[bool]:
     return and_(*conditions)
 
 
+def _relevance(query: Search) -> tuple[ColumnElement[int], ColumnElement[int]]:
+    name, text = repository.c.lower_name, query.text.lower()
+    contains = name.contains(text, autoescape=True)
+    rank = case((name == text, 0), (name.startswith(text, autoescape=True), 1), (contains, 2), else_=3)
+    return rank, repository.c.stars_count.desc()
+
+
 def _matching(query: Search) -> ColumnElement[bool]:
     text = query.text.lower()
     tagged = select(repository_topic.c.repository_id).join(topic, topic.c.id == repository_topic.c.topic_id)
     if query.only_topics:
         return repository.c.id.in_(tagged.where(topic.c.name == text))
-    tagged = tagged.where(topic.c.name.contains(text, autoescape=True))
-    named = repository.c.lower_name.contains(text, autoescape=True)
+    words = enumerate(text.split(maxsplit=MAX_WORDS - 1))
+    return and_(*(_has_word(word, number, tagged, query) for number, word in words))
+
+
+def _has_word(word: str, number: int, tagged: Select[int], query: Search) -> ColumnElement[bool]:
+    tagged = tagged.where(topic.c.name.contains(word, autoescape=True))
+    named = repository.c.lower_name.contains(word, autoescape=True)
     if query.descriptions:
-        described = func.lower(repository.c.description).contains(text, autoescape=True)
+        described = func.lower(repository.c.description).contains(word, autoescape=True)
         named = or_(named, described)
-    if len(text) < TRIGRAM:
+    if len(word) < TRIGRAM:
         return or_(named, repository.c.id.in_(tagged))
     # A subquery that is not flattened: else the planner, which does not know the text of a prepared statement,
     # may walk the names in order and look at each of them.
@@ -110,7 +129,7 @@ def _matching(query: Search) -> ColumnElement[bool]:
         select(repository.c.id)
         .where(named)
         .union(tagged)
-        .cte("named")
+        .cte(f"named_{number}")
         .prefix_with("MATERIALIZED", dialect="postgresql")
     )
     return repository.c.id.in_(select(ids.c.id))

@@ -16,6 +16,7 @@ from ingot_chassis.jobs.jobs import Job, JobState
 from ingot_repos.store.lfs_tables import lfs_link, lfs_object
 from ingot_repos.store.load_tables import repository_load
 from ingot_repos.store.loads import recent_requests
+from ingot_repos.store.replica_tables import replica
 from ingot_repos.store.shard_tables import shard
 from ingot_repos.store.states import RepositoryState, ShardState
 from ingot_repos.store.tables import account, metadata, push, push_mirror, repository, tombstone
@@ -215,14 +216,15 @@ async def save(tx: Tx, name: str, **values: Any) -> None:
 
 
 async def holdings(db: Executor, name: str) -> Mapping[str, int]:
-    """How much a shard holds of each kind of thing."""
+    """How much a shard holds of each kind of thing. Replicas that it has to remove are nothing that anybody needs."""
     counts = {}
-    for what, table in (
+    for what, table, *conditions in (
         ("repositories", repository),
         ("deleted repositories", tombstone),
+        ("replicas", replica, ~replica.c.obsolete),
         ("objects of LFS", lfs_object),
     ):
-        statement = select(func.count()).select_from(table).where(table.c.shard == name)
+        statement = select(func.count()).select_from(table).where(table.c.shard == name, *conditions)
         counts[what] = int((await db.execute(statement)).scalar_one())
     return counts
 

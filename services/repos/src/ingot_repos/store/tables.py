@@ -219,6 +219,8 @@ push = Table(
     Column("refs", Text, nullable=False),
     Column("merged_pull", BigInteger, nullable=False, default=0),
     Column("confined", Boolean, nullable=False, server_default=false()),
+    Column("options", Text, nullable=False, server_default="[]"),
+    Column("moves_refs", Boolean, nullable=False, server_default=true()),
     Column("lease_until", UtcDateTime, nullable=False, index=True),
     Column("created_at", UtcDateTime, nullable=False),
     sqlite_autoincrement=True,

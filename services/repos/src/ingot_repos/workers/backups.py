@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from ingot_chassis.clock import now
 from ingot_chassis.errors import CannotStart
-from ingot_repos.git.backups import UNFINISHED, FolderCopy, alone, list_whole, name_of, newest
+from ingot_repos.git.backups import UNFINISHED, FolderCopy, alone, list_whole, name_of, newest, unchanged
 from ingot_repos.settings import Settings
 
 DATABASES, REPOSITORIES, FILES = "databases", "repositories", "files"
@@ -97,15 +97,16 @@ def _restore(settings: Settings, source: Path, replace: bool) -> Path:
     if any(present.glob("*/*/*.git")) and not replace:
         raise CannotStart(f"{folders[REPOSITORIES]} has repositories; `--replace` sets them aside")
     try:
-        if present.exists():
-            old = folders[REPOSITORIES] / "trash" / f"replaced-{name_of(now())}"
-            old.parent.mkdir(exist_ok=True)
-            present.rename(old)
-            os.utime(old)
-        for name, folder in folders.items():
-            if (backup / name).is_dir():
-                shutil.copytree(backup / name, folder, dirs_exist_ok=True)
-        os.sync()
+        with unchanged(backup):
+            if present.exists():
+                old = folders[REPOSITORIES] / "trash" / f"replaced-{name_of(now())}"
+                old.parent.mkdir(exist_ok=True)
+                present.rename(old)
+                os.utime(old)
+            for name, folder in folders.items():
+                if (backup / name).is_dir():
+                    shutil.copytree(backup / name, folder, dirs_exist_ok=True)
+            os.sync()
     except OSError as error:
         raise CannotStart(f"cannot restore {backup}: {error}") from error
     return backup

@@ -22,10 +22,11 @@ from ingot_repos.core.waits import looks
 from ingot_repos.git.archive import Archives
 from ingot_repos.git.packs import is_in_use
 from ingot_repos.git.storage import Storage
-from ingot_repos.store import shards, storage_checks
+from ingot_repos.store import replicas, shards, storage_checks
 from ingot_repos.store.shards import MemberRow
 from ingot_repos.store.states import RepositoryState
 from ingot_repos.workers.network_copies import NetworkCopy, has_files
+from ingot_repos.workers.replicas import lock_name
 
 log = structlog.get_logger()
 
@@ -85,7 +86,11 @@ class MoveJobs:
             await copy.report("copying")
             if any(row.state in (RepositoryState.CREATING, RepositoryState.FORKING) for row in members):
                 raise NotNow("a repository is not ready yet")
+            async with self._db.read() as db:
+                copied = {one.repository_id for one in await replicas.list_all(db, shard=self._shard)}
             for row in filter(has_files, members):
+                if row.id in copied:
+                    await self._end_replica(row.id)
                 # Of a move that ended between its last two steps, or from when the repository was here before.
                 if await asyncio.to_thread(is_in_use, self._storage.path(row.id)):
                     raise NotNow("the files that it had here are still read")
@@ -113,11 +118,13 @@ class MoveJobs:
         async with self._db.read() as db:
             if await shards.shard_with_files(db, repository_id) == self._shard:
                 return
-        if await asyncio.to_thread(is_in_use, self._storage.path(repository_id)):
-            async with self._db.transaction() as tx:
-                await self._jobs.finish(tx, job, again_at=now() + GRACE)
-            return
-        await asyncio.to_thread(self._storage.delete, repository_id)
+            has_replica = await replicas.get(db, repository_id, self._shard) is not None
+        if not has_replica:  # whose the files are now
+            if await asyncio.to_thread(is_in_use, self._storage.path(repository_id)):
+                async with self._db.transaction() as tx:
+                    await self._jobs.finish(tx, job, again_at=now() + GRACE)
+                return
+            await asyncio.to_thread(self._storage.delete, repository_id)
         await asyncio.to_thread(self._archives.remove, repository_id)
         await self._objects.delete(object_key(repository_id, uuid) for uuid in payload.asset_uuids)
 
@@ -128,6 +135,14 @@ class MoveJobs:
             if not is_alone:
                 raise NotNow("another process moves repositories to this shard")
             yield
+
+    async def _end_replica(self, repository_id: int) -> None:
+        """The files of a replica are to be those of the repository: nobody brings them up to date any more. Raises NotNow."""
+        async with self._db.exclusive(lock_name(repository_id, self._shard)) as is_alone:
+            if not is_alone:
+                raise NotNow("a replica of it is being brought up to date")
+            async with self._db.transaction() as tx:
+                await replicas.forget(tx, repository_id, self._shard)
 
     async def _remove_published(self, repository_id: int) -> None:
         """Put away the files of a repository that is not on this shard, and does not get there meanwhile."""

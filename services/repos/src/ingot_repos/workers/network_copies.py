@@ -3,7 +3,7 @@
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import msgspec
@@ -19,18 +19,18 @@ from ingot_repos.core import lfs_objects as lfs
 from ingot_repos.core import release_assets as assets
 from ingot_repos.core.moves import NotNow, Progress, check_cancellation
 from ingot_repos.git import copies
-from ingot_repos.git.copies import Contents, IncomingFile, ObjectFile, is_object_file
+from ingot_repos.git.copies import Contents, is_object_file
 from ingot_repos.git.errors import RepositoryDamaged
 from ingot_repos.git.storage import Storage
 from ingot_repos.store import lfs_objects, release_assets, shards
 from ingot_repos.store.shards import MemberRow
 from ingot_repos.store.states import RepositoryState
+from ingot_repos.workers.file_copies import FILES_AT_ONCE, fetch_files
 
 log = structlog.get_logger()
 
 TRIES = 5
 """Passes over a repository that git packs meanwhile."""
-FILES_AT_ONCE = 1000
 REPORT_SECONDS = 1.0
 
 
@@ -163,7 +163,8 @@ class NetworkCopy:
             missing = await asyncio.to_thread(copies.missing_files, path, contents.files)
             try:
                 for start in range(0, len(missing), FILES_AT_ONCE):
-                    await self._fetch(row.id, path, missing[start : start + FILES_AT_ONCE])
+                    part = missing[start : start + FILES_AT_ONCE]
+                    await fetch_files(self._peers, self._source, row.id, path, part, self._count)
             except ConnectionError as error:  # git has packed some of them, or the other shard starts again
                 log.info("a copy goes on with another look", repository=row.id, error=repr(error))
                 continue
@@ -171,28 +172,6 @@ class NetworkCopy:
                 raise GiveUp(f"{row.owner_login}/{row.name} is damaged: {error}") from error
             return contents, path
         raise NotNow("the other shard does not give all files")
-
-    async def _fetch(self, repository_id: int, path: Path, files: Sequence[ObjectFile]) -> None:
-        remaining = iter(files)
-        incoming: IncomingFile | None = None
-        async for chunk in self._peers.files(self._source, repository_id, [file.path for file in files]):
-            rest = memoryview(chunk)
-            while rest:
-                if incoming is None:
-                    incoming = await asyncio.to_thread(IncomingFile, path, next(remaining))
-                part = rest[: incoming.missing]
-                await asyncio.to_thread(incoming.write, part)
-                rest = rest[len(part) :]
-                if not incoming.missing:
-                    await asyncio.to_thread(incoming.place)
-                    incoming = None
-            await self._count(len(chunk))
-        left = list(remaining)
-        if incoming is not None or any(file.size for file in left):
-            raise ConnectionError("the other shard sent too little")
-        for file in left:  # empty ones: git says below what it thinks of them
-            incoming = await asyncio.to_thread(IncomingFile, path, file)
-            await asyncio.to_thread(incoming.place)
 
     async def _store(self, row: MemberRow, key: str, source_key: str, size: int, sha256: str) -> None:
         try:

@@ -31,15 +31,14 @@ class RepositoryJobs:
         return {forks.FORK: self.fork, REMOVE: self.remove}
 
     async def fork(self, job: Job) -> None:
-        """Copy the parent by hard links. A copy that is there was made by an earlier worker, and is complete."""
+        """Copy branches and tags of the parent. A copy that is there was made by an earlier worker, and is complete."""
         payload = msgspec.json.decode(job.payload, type=forks.Fork)
         target = payload.repository_id
         try:
             await asyncio.to_thread(self._storage.fork, payload.parent_id, target)
+            tips = await self._storage.call(target, readable_tips)
         except RepositoryNotFound:
             await self._give_up(target, "the parent of the fork was deleted")
-        try:
-            tips = await self._storage.call(target, readable_tips)
         except RepositoryDamaged:
             await self._give_up(target, "the parent of the fork is damaged")
         size = await asyncio.to_thread(self._storage.size, target)

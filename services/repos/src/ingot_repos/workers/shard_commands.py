@@ -1,16 +1,19 @@
 """`ingot-repos shards`: what operators do with shards. The work is done by jobs of the shards; this waits for them."""
 
 import asyncio
+from argparse import Namespace
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
 import msgspec
 
+from ingot_chassis.db.driver import Executor
 from ingot_chassis.errors import CannotStart
 from ingot_chassis.jobs.jobs import Jobs, JobState
 from ingot_repos.core.job_kinds import job_kind
 from ingot_repos.core.moves import MOVE, Move, Progress, cancel_move, request_move
 from ingot_repos.core.rebalancing import Load, Network, PlannedMove, plan, total_of, weight
-from ingot_repos.store import shards
+from ingot_repos.store import replicas, shards
+from ingot_repos.store.replicas import ReplicaRow
 from ingot_repos.store.shards import JobStateRow, MemberRow, ShardRow, UsageRow
 from ingot_repos.store.states import ShardState
 
@@ -27,11 +30,35 @@ class ShardCommands:
     def __init__(self, jobs: Jobs, names: Sequence[str], *, poll_seconds: float = POLL_SECONDS) -> None:
         self._jobs, self._db, self._names, self._poll = jobs, jobs.database, names, poll_seconds
 
+    def run(self, options: Namespace) -> AsyncGenerator[str, None]:
+        """What one command line asks for."""
+        match options.shard_command:
+            case "list":
+                lines = self.list_all()
+            case "add":
+                lines = self.add(options.name, options.url)
+            case "move":
+                lines = self.move(options.repository, options.to)
+            case "cancel":
+                lines = self.cancel(options.repository)
+            case "replicate":
+                lines = self.replicate(options.repository, options.to)
+            case "unreplicate":
+                lines = self.unreplicate(options.repository, options.on)
+            case "rebalance":
+                lines = self.rebalance(dry_run=options.dry_run)
+            case "drain":
+                lines = self.drain(options.name)
+            case _:
+                lines = self.remove(options.name)
+        return lines
+
     async def list_all(self) -> AsyncGenerator[str, None]:
         """Every shard with what it has, and the moves that wait or run."""
         added, usage = await self._state()
         async with self._db.read() as db:
             running = await shards.list_jobs(db, before=f"{MOVE}@")
+            copied = [row for row in await replicas.list_all(db) if row.name is not None]
         rows = [("SHARD", "REPOSITORIES", "BYTES", "GIT REQUESTS OF TWO DAYS", "STATE")]
         for name in self._all(added, usage):
             has, row = usage.get(name), added.get(name)
@@ -42,6 +69,8 @@ class ShardCommands:
             yield "  ".join(text.ljust(width) for text, width in zip(columns, widths, strict=True)).rstrip()
         for job in running:
             yield f"network {job.key} to {job.kind.partition('@')[2]}: {_progress(job)}"
+        for replica in copied:
+            yield f"replica of {replica.owner_login}/{replica.name} on {replica.shard}: {_state_of(replica)}"
 
     async def add(self, name: str, url: str) -> AsyncGenerator[str, None]:
         """Let a shard have repositories, also one that was drained or removed."""
@@ -99,6 +128,29 @@ class ShardCommands:
                 await asyncio.sleep(self._poll)
             yield f"{label}: {'moved before' if now_is is None else _outcome(now_is)}"
 
+    async def replicate(self, full_name: str, target: str) -> AsyncGenerator[str, None]:
+        """Let a shard have a copy of a repository that answers who reads it."""
+        self._require_active(target, *await self._state())
+        async with self._db.transaction() as tx:
+            row = await self._member(tx, full_name)
+            keys = {str(one.id) for one in await shards.network(tx, row.id)}
+            moves = await shards.list_jobs(tx, before=f"{MOVE}@")
+            if row.shard == target or any(job.key in keys for job in moves):
+                raise CannotStart(f"{full_name} is on {target}, or moves")
+            former = await replicas.get(tx, row.id, target)
+            if former is not None and former.obsolete:
+                raise CannotStart(f"the replica of {full_name} on {target} is being removed; try again soon")
+            await replicas.add(tx, row.id, target)
+        yield f"{full_name} is copied to {target}; `ingot-repos shards list` says how far it is"
+
+    async def unreplicate(self, full_name: str, target: str) -> AsyncGenerator[str, None]:
+        """Let a shard remove its copy."""
+        async with self._db.transaction() as tx:
+            row = await self._member(tx, full_name)
+            if not await replicas.retire(tx, target, row.id):
+                raise CannotStart(f"{target} has no replica of {full_name}")
+        yield f"{target} answers for {full_name} no more, and removes its copy"
+
     async def rebalance(self, *, dry_run: bool) -> AsyncGenerator[str, None]:
         """Move what makes shards about equal; with ``dry_run`` only say what that is."""
         added, usage = await self._state()
@@ -123,6 +175,7 @@ class ShardCommands:
             raise CannotStart("there is no other shard that takes repositories")
         async with self._db.transaction() as tx:
             await shards.save(tx, name, state=ShardState.DRAINING)
+            await replicas.retire(tx, name)
         while True:
             _, usage = await self._state()
             loads = {one: _load(usage.get(one)) for one in others}
@@ -153,6 +206,7 @@ class ShardCommands:
             raise CannotStart(f"{name} takes new repositories; drain it first")
         async with self._db.transaction() as tx:
             await shards.save(tx, name, state=ShardState.REMOVED)
+            await replicas.forget_obsolete(tx, name)
         yield f"{name} is removed; end its processes now, and take it out of INGOT_REPOS_SHARDS"
 
     async def _done(self, planned: Sequence[PlannedMove]) -> AsyncGenerator[str, None]:
@@ -182,6 +236,15 @@ class ShardCommands:
             raise CannotStart(
                 f"{failed} of {len(planned)} moves failed; what they were about is where it was"
             )
+
+    async def _member(self, tx: Executor, full_name: str) -> MemberRow:
+        """Raises CannotStart when there is no such repository."""
+        owner, _, name = full_name.partition("/")
+        repository_id = await shards.find(tx, owner, name)
+        for row in await shards.network(tx, repository_id) if repository_id else ():
+            if row.id == repository_id:
+                return row
+        raise CannotStart(f"there is no repository {full_name}")
 
     async def _state(self) -> tuple[dict[str, ShardRow], dict[str, UsageRow]]:
         async with self._db.read() as db:
@@ -242,6 +305,16 @@ def _load(usage: UsageRow | None) -> Load:
 
 def _outcome(job: JobStateRow) -> str:
     return "moved before" if job.state == JobState.DONE else f"ended: {job.last_error}"
+
+
+def _state_of(row: ReplicaRow) -> str:
+    if row.obsolete:
+        return "is being removed"
+    if row.error:
+        return f"is behind: {row.error}"
+    if row.copied_version is None:
+        return "is being made"
+    return "is up to date" if row.copied_version == row.ref_version else "is being brought up to date"
 
 
 def _progress(job: JobStateRow) -> str:

@@ -1,6 +1,7 @@
 """Jobs that pack repositories after pushes, and that check whether their objects are sound."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,10 +16,13 @@ from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.periodic import PeriodicTask
 from ingot_chassis.jobs.workers import Work
 from ingot_repos.core.job_kinds import job_kind
+from ingot_repos.core.lfs_objects import LfsObjects
 from ingot_repos.git.errors import GitFailed, PackedByAnother
+from ingot_repos.git.lfs_pointers import history_pointers
 from ingot_repos.git.packs import check_repository, pack_repository
 from ingot_repos.git.storage import Storage
-from ingot_repos.store import repositories, upkeep
+from ingot_repos.store import replicas, repositories, upkeep
+from ingot_repos.workers.replicas import lock_name
 
 log = structlog.get_logger()
 
@@ -29,6 +33,7 @@ WRITES = 20
 PACK_EVERY, CHECK_EVERY = timedelta(days=1), timedelta(days=7)
 PLANNED_AT_ONCE = 10
 """Of a kind, and no more while one of them is due: jobs that wait for long are a sign that something is wrong."""
+POINTERS_AT_ONCE = 1000
 MOST_DAMAGED = 100
 """That the doctor names."""
 
@@ -48,8 +53,8 @@ class Upkeep(msgspec.Struct, frozen=True):
 class UpkeepJobs:
     """The work of each kind of these jobs, and the tasks that add them."""
 
-    def __init__(self, jobs: Jobs, storage: Storage, shard: str, grace: timedelta) -> None:
-        self._jobs, self._db, self._storage = jobs, jobs.database, storage
+    def __init__(self, jobs: Jobs, storage: Storage, lfs: LfsObjects, shard: str, grace: timedelta) -> None:
+        self._jobs, self._db, self._storage, self._lfs = jobs, jobs.database, storage, lfs
         self._shard, self._grace = shard, grace
 
     def work(self) -> dict[str, Work]:
@@ -108,8 +113,16 @@ class UpkeepJobs:
         await self._save(repository_id, packed_version=row.ref_version, packed_at=now(), prune_at=prune_at)
 
     async def check(self, job: Job) -> None:
-        """Check one repository."""
-        await self.check_now(msgspec.json.decode(job.payload, type=Upkeep).repository_id)
+        """Check one repository. If it is sound, it loses the objects of LFS that it has not needed for long."""
+        repository_id = msgspec.json.decode(job.payload, type=Upkeep).repository_id
+        if await self.check_now(repository_id) or not await self._lfs.has_any(repository_id):
+            return
+        async with self._db.read() as db:
+            row = await repositories.get_unfiltered(db, repository_id)
+        if row is not None and row.shard == self._shard:
+            pointers = history_pointers(self._storage.path(repository_id), at_once=POINTERS_AT_ONCE)
+            async with contextlib.aclosing(pointers):
+                await self._lfs.release(row, pointers, self._grace)
 
     async def check_all(self) -> AsyncGenerator[str, None]:
         """Check every repository of the shard now; a line for each that is damaged, and one in the end."""
@@ -133,12 +146,11 @@ class UpkeepJobs:
         ]
 
     async def check_now(self, repository_id: int) -> str:
-        """What git says of damage in a repository, or nothing; it is noted. Nothing for one that was deleted."""
+        """What git says of damage in a repository or its replica here, or nothing; it is noted. Nothing for a deleted one."""
         async with self._db.read() as db:
             row = await repositories.get_unfiltered(db, repository_id)
         if row is None or row.shard != self._shard:
-            await asyncio.to_thread(self._storage.watch.trust, repository_id)
-            return ""
+            return await self._check_replica(repository_id)
         if await asyncio.to_thread(self._storage.exists, repository_id):
             damage = await asyncio.to_thread(check_repository, self._storage.path(repository_id))
         else:
@@ -147,6 +159,24 @@ class UpkeepJobs:
             log.error("repository is damaged", repository=repository_id, damage=damage)
         await asyncio.to_thread(self._storage.note_check, repository_id, is_sound=not damage)
         await self._save(repository_id, checked_at=now(), damage=damage)
+        return damage
+
+    async def _check_replica(self, repository_id: int) -> str:
+        """The same of what may be a replica. One with damage is put away, and copied anew."""
+        damage = ""
+        async with self._db.exclusive(lock_name(repository_id, self._shard)) as is_alone:
+            if not is_alone:  # it is being brought up to date, and remains a suspect
+                return ""
+            async with self._db.read() as db:
+                row = await replicas.get(db, repository_id, self._shard)
+            if row is not None and await asyncio.to_thread(self._storage.exists, repository_id):
+                damage = await asyncio.to_thread(check_repository, self._storage.path(repository_id))
+            if damage:
+                log.error("replica is damaged", repository=repository_id, damage=damage)
+                async with self._db.transaction() as tx:
+                    await replicas.begin_anew(tx, repository_id, self._shard)
+                await asyncio.to_thread(self._storage.move_to_trash, repository_id)
+            await asyncio.to_thread(self._storage.watch.trust, repository_id)
         return damage
 
     async def _to_pack(self) -> Sequence[int]:

@@ -6,6 +6,7 @@ from ingot_repos.store import (  # noqa: F401 - their tables belong to the same 
     lfs_tables,
     load_tables,
     proposal_tables,
+    replica_tables,
     shard_tables,
     upkeep_tables,
 )

@@ -1,0 +1,81 @@
+"""Errors in the form of another protocol than the API's, whatever raised them: of git, and of LFS."""
+
+from collections.abc import Callable
+
+import msgspec
+from litestar.types import ASGIApp, HTTPResponseStartEvent, Message, Receive, Scope, Send
+
+from ingot_chassis.errors import ErrorObject
+
+LFS = "application/vnd.git-lfs+json"
+TEXT = "text/plain; charset=utf-8"
+
+
+class LfsError(msgspec.Struct):
+    """The body of an error answer of LFS."""
+
+    message: str
+    documentation_url: str
+
+
+def for_lfs(app: ASGIApp) -> ASGIApp:
+    """Errors as the protocol of LFS has them."""
+
+    def as_object(error: ErrorObject) -> bytes:
+        return msgspec.json.encode(LfsError(error.message, error.url))
+
+    return _with_errors(app, LFS, as_object, {401: (b"lfs-authenticate", b'Basic realm="Ingot"')})
+
+
+def for_git(app: ASGIApp) -> ASGIApp:
+    """Errors as text: git shows its user nothing else."""
+
+    def as_text(error: ErrorObject) -> bytes:
+        return f"{error.message}\n".encode()
+
+    return _with_errors(app, TEXT, as_text, {})
+
+
+def _with_errors(
+    app: ASGIApp,
+    media_type: str,
+    encode: Callable[[ErrorObject], bytes],
+    headers_by_status: dict[int, tuple[bytes, bytes]],
+) -> ASGIApp:
+    """A function, because the framework copies objects."""
+
+    async def handle(scope: Scope, receive: Receive, send: Send) -> None:
+        start: HTTPResponseStartEvent | None = None
+        body = bytearray()
+
+        async def send_translated(message: Message) -> None:
+            nonlocal start
+            if message["type"] == "http.response.start" and _is_error_object(message):
+                start = message
+                return
+            if start is None or message["type"] != "http.response.body":
+                await send(message)
+                return
+            body.extend(message.get("body", b""))
+            if message.get("more_body", False):
+                return
+            content = encode(msgspec.json.decode(bytes(body), type=ErrorObject))
+            replaced = (b"content-type", b"content-length")
+            headers = [(name, value) for name, value in start["headers"] if name.lower() not in replaced]
+            headers += [
+                (b"content-type", media_type.encode()),
+                (b"content-length", str(len(content)).encode()),
+            ]
+            if header := headers_by_status.get(start["status"]):
+                headers.append(header)
+            await send({**start, "headers": headers})
+            await send({"type": "http.response.body", "body": content, "more_body": False})
+
+        await app(scope, receive, send_translated)
+
+    return handle
+
+
+def _is_error_object(message: HTTPResponseStartEvent) -> bool:
+    headers = {name.lower(): value for name, value in message["headers"]}
+    return message["status"] >= 400 and headers.get(b"content-type", b"").startswith(b"application/json")

@@ -1,0 +1,70 @@
+"""Git runs only so often at once: whoever comes later waits, and is told to come again after a while."""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+
+from ingot_chassis.errors import Unavailable
+from ingot_repos.core.admission import Admission
+
+from .ssh_world import Client, Key, ssh_before
+from .world import commit, git, work_tree
+
+
+async def has_slot(admission, repository_id, *, signed_in=True):
+    try:
+        async with admission.slot(repository_id, signed_in=signed_in):
+            return True
+    except Unavailable:
+        return False
+
+
+async def test_a_repository_takes_its_slots_and_no_others():
+    admission = Admission(3, 2, wait_seconds=0.01)
+    async with admission.slot(1, signed_in=True), admission.slot(1, signed_in=True):
+        assert [await has_slot(admission, number) for number in (1, 2)] == [False, True]
+        async with admission.slot(2, signed_in=True):
+            assert not await has_slot(admission, 3)
+    assert await has_slot(admission, 1)
+
+
+async def test_whoever_is_not_signed_in_leaves_half_of_the_slots_to_others():
+    admission = Admission(8, 4, wait_seconds=0.01)
+    async with AsyncExitStack() as stack:
+        for repository_id in (1, 1, 2, 2):
+            await stack.enter_async_context(admission.slot(repository_id, signed_in=False))
+        for repository_id in (1, 2, 3):
+            assert not await has_slot(admission, repository_id, signed_in=False)
+            assert await has_slot(admission, repository_id)
+
+
+async def test_who_waits_gets_the_slot_that_becomes_free():
+    admission = Admission(1, 0)
+    async with admission.slot(1, signed_in=True):
+        waiting = asyncio.create_task(has_slot(admission, 2))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+    assert await waiting
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("settings", [{"git_concurrency_per_repository": 1}])
+async def test_git_says_that_there_is_no_room(world, ann, git_url, tmp_path):
+    created = await ann.create("app")
+    work, url = await work_tree(tmp_path), f"{git_url}/ann/app.git"
+    await commit(work)
+    await git("push", "-q", url, "master", cwd=work, person=ann)
+    admission, key = world.components.admission, Key(tmp_path, "ann")
+    admission.wait_seconds = 0.01
+    world.identity.ssh_keys[key.public.fingerprint] = (1, "laptop")
+    async with admission.slot(created["id"], signed_in=True), ssh_before(world) as port:
+        headers = {"content-type": "application/x-git-receive-pack-request"}
+        refused = await ann.call("POST", "/ann/app/git-receive-pack", content=b"0000", headers=headers)
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        code, said = await git("clone", url, "copy", cwd=tmp_path, person=ann, check=False)
+        assert (code, "503" in said) == (128, True), said
+        client = Client(tmp_path, port, key)
+        for command in (("clone", client.url("ann/app"), "copy"), ("push", client.url("ann/app"), "HEAD:b")):
+            code, said = await client.git(*command, cwd=work)
+            assert (code, "too many fetches and pushes run here at once" in said) == (128, True), said

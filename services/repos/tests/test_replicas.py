@@ -1,0 +1,371 @@
+"""Copies of repositories on other shards answer reads, and never with less than what was acknowledged before."""
+
+import asyncio
+import shutil
+from datetime import timedelta
+from functools import partial
+
+import pytest
+
+from ingot_chassis.errors import CannotStart
+from ingot_chassis.jobs.loops import running
+from ingot_chassis.peers.http_client import Origin
+from ingot_repos.core.storage_checks import examine_storage
+from ingot_repos.core.waits import looks
+from ingot_repos.store import replicas as replica_rows
+from ingot_repos.workers import replicas as workers
+from ingot_repos.workers.shard_commands import ShardCommands
+from ingot_repos.workers.upkeep import UpkeepJobs
+
+from .lfs_client import FILE, pointer_of, put
+from .test_moves import ann, files_of, fsck, make_due, request_move, shard_of, upload, worlds
+from .test_packs import loose
+from .world import Person, World, commit, git, work_tree
+
+__all__ = ["ann", "worlds"]
+
+no_sql = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+NOWHERE = "http://127.0.0.1:9"
+
+
+async def said(world, command, *args):
+    """The lines of a command of operators."""
+    commands = ShardCommands(world.components.jobs, ["a", "b"], poll_seconds=0.01)
+    return [line async for line in getattr(commands, command)(*args)]
+
+
+async def bring_up(world):
+    """Everything that is due; how many of each kind."""
+    replicas = world.app.state.replicas
+    return await replicas.step(is_new=True), await replicas.step(is_new=False)
+
+
+async def replicated(worlds, ann, **settings):
+    """The id of a repository of shard `a` with a replica on `b`."""
+    app = await ann.create("app", auto_init=True, private=True, **settings)
+    await said(worlds[0], "replicate", "ann/app", "b")
+    assert await bring_up(worlds[1]) == (1, 0)
+    return app["id"]
+
+
+def lose(world, name):
+    """Let `world` not reach another shard; what it reached before."""
+    origins = world.components.shards._origins
+    before, origins[name] = origins[name], Origin(NOWHERE)
+    return before
+
+
+async def tips_at(url, person, folder):
+    listed = await git("ls-remote", f"{url}/ann/app.git", cwd=folder, person=person)
+    return {name: oid for oid, name in (line.split() for line in listed.splitlines())}
+
+
+async def test_a_replica_answers_while_the_shard_of_the_repository_is_away(worlds, ann, tmp_path):
+    a, b, urls = worlds
+    there, stranger = Person(b, ann.principal), Person(b, a.user(2, "bob").principal)
+    app = await replicated(worlds, ann)
+    before = lose(b, "a")
+
+    tip = (await tips_at(urls[1], ann, tmp_path))["refs/heads/master"]
+    await git("clone", "-q", "--bare", f"{urls[1]}/ann/app.git", "copy", cwd=tmp_path, person=ann)
+    for path in (
+        "raw/README.md",
+        "contents",
+        "branches",
+        "commits",
+        "archive/master.zip",
+        f"git/trees/{tip}",
+    ):
+        assert (await there.get(f"/repos/ann/app/{path}")).status_code == 200, path
+        assert (await stranger.get(f"/repos/ann/app/{path}")).status_code == 404, path
+
+    # A push needs the shard of the repository; afterwards the replica is silent until it has what was pushed.
+    work = await work_tree(tmp_path)
+    await git("pull", "-q", f"{urls[0]}/ann/app.git", "master", cwd=work, person=ann)
+    new_tip = await commit(work)
+    await git("push", "-q", f"{urls[0]}/ann/app.git", "master", cwd=work, person=ann)
+    assert (await there.get("/repos/ann/app/branches/master")).status_code == 503
+    b.components.shards._origins["a"] = before
+    assert (await there.get("/repos/ann/app/branches/master")).json()["commit"]["id"] == new_tip
+    assert await bring_up(b) == (0, 1)
+    lose(b, "a")
+    assert (await there.get("/repos/ann/app/branches/master")).json()["commit"]["id"] == new_tip
+    assert fsck(b, app) == fsck(a, app)
+
+
+@no_sql
+async def test_nobody_reads_less_than_what_was_pushed_before(worlds, ann, tmp_path):
+    _, b, urls = worlds
+    await replicated(worlds, ann)
+    work = await work_tree(tmp_path)
+    await git("pull", "-q", f"{urls[0]}/ann/app.git", "master", cwd=work, person=ann)
+
+    async def bring_up_for_ever():
+        while True:
+            await bring_up(b)
+            await asyncio.sleep(0)
+
+    bringing = asyncio.create_task(bring_up_for_ever())
+    for _ in range(4):
+        tip = await commit(work)
+        await git("push", "-q", f"{urls[1]}/ann/app.git", "master", cwd=work, person=ann)
+        assert (await tips_at(urls[1], ann, tmp_path))["refs/heads/master"] == tip
+    bringing.cancel()
+
+
+async def test_what_is_not_announced_reaches_a_replica_as_well(worlds, ann, tmp_path):
+    a, b, urls = worlds
+    app = await replicated(worlds, ann)
+    work = await work_tree(tmp_path)
+    await git("pull", "-q", f"{urls[0]}/ann/app.git", "master", cwd=work, person=ann)
+    await git("notes", "add", "-m", "good", cwd=work)
+    await git("push", "-q", f"{urls[0]}/ann/app.git", "refs/notes/commits", cwd=work, person=ann)
+    assert await bring_up(b) == (0, 1)
+    head = {"base_branch": "master", "head_repository_id": app, "head_branch": "master", "number": 7}
+    assert (await ann.internal("POST", f"{app}/compare", head)).status_code == 200
+    assert await bring_up(b) == (0, 1)
+    await git("push", "-q", f"{urls[0]}/ann/app.git", "master:other", cwd=work, person=ann)
+    assert (await ann.call("PATCH", "/api/v1/repos/ann/app", {"default_branch": "other"})).status_code == 200
+    assert await bring_up(b) == (0, 1)
+    assert await bring_up(b) == (0, 0)
+    assert fsck(b, app) == fsck(a, app)
+    assert {"refs/notes/commits", "refs/pull/7/head"} <= fsck(b, app).keys()
+    assert (b.components.storage.path(app) / "HEAD").read_text() == "ref: refs/heads/other\n"
+
+
+@no_sql
+async def test_large_files_come_from_the_shard_of_the_repository(worlds, ann, tmp_path):
+    _, b, urls = worlds
+    await replicated(worlds, ann)
+    await put(ann, FILE)
+    work = await work_tree(tmp_path)
+    await git("pull", "-q", f"{urls[0]}/ann/app.git", "master", cwd=work, person=ann)
+    await commit(work, "big.bin", pointer_of(FILE))
+    await git("push", "-q", f"{urls[0]}/ann/app.git", "master", cwd=work, person=ann)
+    await bring_up(b)
+    assert (await Person(b, ann.principal).get("/repos/ann/app/media/big.bin")).content == FILE
+
+
+@no_sql
+async def test_another_shard_asks_whoever_can_be_reached(worlds, ann, tmp_path):
+    a, _, urls = worlds
+    await replicated(worlds, ann)
+    c = World(
+        a.settings.database_url, tmp_path / "c", shard="c", shards={"a": NOWHERE, "b": urls[1]}, identity=a.identity,
+        connect_seconds=0.1,
+    )  # fmt: skip
+    there = Person(c, ann.principal)
+    for _ in range(6):
+        assert (await there.get("/repos/ann/app/branches")).status_code == 200
+    await said(a, "unreplicate", "ann/app", "b")
+    assert (await there.get("/repos/ann/app/branches")).status_code == 503
+    await c.components.shards.close()
+    await c.close()
+
+
+@pytest.mark.parametrize("way", ["unreplicate", "delete", "drain"])
+async def test_a_replica_that_nobody_wants_is_removed(worlds, ann, way):
+    a, b, _ = worlds
+    app = await replicated(worlds, ann)
+    if way == "delete":
+        assert (await ann.call("DELETE", "/api/v1/repos/ann/app")).status_code == 204
+    else:
+        await said(a, way, *(("ann/app", "b") if way == "unreplicate" else ("b",)))
+    assert await bring_up(b) == (0, 1)
+    assert not b.components.storage.exists(app)
+    assert await a.rows("replica") == []
+
+
+@no_sql
+async def test_a_repository_moves_to_the_shard_of_its_replica(worlds, ann):
+    a, b, _ = worlds
+    app = await replicated(worlds, ann)
+    await upload(ann)
+    refs = fsck(a, app)
+    await request_move(a, app, "a", "b")
+    await b.components.move_workers.step()
+    assert await shard_of(a, app) == "b"
+    assert (fsck(b, app), await a.rows("replica")) == (refs, [])
+    # And back the other way: what the move has left becomes a replica, and is not removed.
+    await said(a, "replicate", "ann/app", "a")
+    assert await bring_up(a) == (1, 0)
+    await make_due(a)
+    await a.components.move_workers.step()
+    assert (fsck(a, app), files_of(a)) == (refs, [])
+
+
+@no_sql
+async def test_files_that_are_not_those_of_the_row_answer_nobody(worlds, ann):
+    _, b, _ = worlds
+    app = await replicated(worlds, ann)
+    storage, there = b.components.storage, Person(b, ann.principal)
+    shutil.rmtree(storage.path(app))
+    assert (await there.get("/repos/ann/app/branches")).status_code == 200
+    await b.app.state.replicas.examine_stamps()
+    assert await bring_up(b) == (1, 0)
+    lose(b, "a")
+    assert (await there.get("/repos/ann/app/branches")).status_code == 200
+
+
+@no_sql
+async def test_operators_see_a_replica_that_is_behind(worlds, ann):
+    a, b, _ = worlds
+    app = await ann.create("app", auto_init=True)
+    await said(a, "replicate", "ann/app", "b")
+    assert (await said(a, "list_all"))[-1] == "replica of ann/app on b: is being made"
+    before = lose(b, "a")
+    assert await bring_up(b) == (0, 0)
+    (line,) = await examine_storage(b.database, b.components.storage, "b", repair=True)
+    assert line.startswith("repos: the replica of ann/app on b is behind: ")
+    assert b.components.storage.exists(app["id"])
+    b.components.shards._origins["a"] = before
+    assert (await said(a, "list_all"))[-1].startswith("replica of ann/app on b: is behind: ")
+
+
+@no_sql
+async def test_commands_refuse_what_cannot_be(worlds, ann):
+    a, _, _ = worlds
+    await ann.create("app")
+    for command, name, shard, reason in (
+        ("replicate", "ann/app", "a", "is on a"),
+        ("replicate", "ann/app", "z", "there is no shard z"),
+        ("replicate", "ann/none", "b", "there is no repository"),
+        ("unreplicate", "ann/app", "b", "b has no replica"),
+    ):
+        with pytest.raises(CannotStart, match=reason):
+            await said(a, command, name, shard)
+
+
+async def is_current(world, repository_id):
+    async with world.database.read() as db:
+        return bool(await replica_rows.list_current(db, repository_id))
+
+
+async def test_what_moves_no_ref_leaves_replicas_as_they_are(worlds, ann, tmp_path):
+    a, _, urls = worlds
+    bob, pushes = a.user(2, "bob"), a.components.pushes
+    app = (await ann.create("app", auto_init=True))["id"]
+    await said(a, "replicate", "ann/app", "b")
+    assert await bring_up(worlds[1]) == (1, 0)
+    async with pushes.uploading(app, 1):
+        assert await is_current(a, app)
+    async with pushes.journaled(app, 1, ["refs/notes/commits"]) as push_id:
+        assert not await is_current(a, app)
+        await pushes.settle(push_id)
+    assert await bring_up(worlds[1]) == (0, 1)
+    # Of a reader, whom nobody lets push but to propose.
+    work = await work_tree(tmp_path)
+    await git("pull", "-q", f"{urls[0]}/ann/app.git", "master", cwd=work, person=ann)
+    await commit(work)
+    refused = await git("push", f"{urls[0]}/ann/app.git", "master", cwd=work, person=bob, check=False)
+    assert "needs write access" in refused[1]
+    await git("push", "-q", f"{urls[0]}/ann/app.git", "HEAD:refs/for/master/x", cwd=work, person=bob)
+    assert await is_current(a, app)
+
+
+@no_sql
+async def test_a_comparison_counts_only_where_the_ref_of_the_pull_request_moves(worlds, ann):
+    a, b, _ = worlds
+    app = await replicated(worlds, ann)
+    head = {"base_branch": "master", "head_repository_id": app, "head_branch": "master", "number": 7}
+    assert (await ann.internal("POST", f"{app}/compare", head)).status_code == 200
+    assert await bring_up(b) == (0, 1)
+    assert (await ann.internal("POST", f"{app}/compare", head)).status_code == 200
+    assert await is_current(a, app)
+
+
+@no_sql
+async def test_a_merge_that_is_refused_has_moved_the_ref_of_the_pull_request(worlds, ann):
+    a, b, _ = worlds
+    app = await replicated(worlds, ann)
+    merge = {
+        "number": 7, "style": "merge", "base_branch": "master", "head_branch": "master",
+        "head_repository_id": app, "head_sha": "1" * 40,
+    }  # fmt: skip
+    refused = await ann.internal("POST", f"{app}/merge", merge)
+    assert refused.status_code == 409, refused.text
+    assert not await is_current(a, app)
+    assert await bring_up(b) == (0, 1)
+    assert fsck(b, app) == fsck(a, app)
+
+
+@no_sql
+async def test_a_replica_that_is_suspect_is_checked_and_copied_anew_when_it_is_damaged(worlds, ann):
+    a, b, _ = worlds
+    app = await replicated(worlds, ann)
+    storage = b.components.storage
+    file = max(loose(storage.path(app)), key=lambda one: one.stat().st_size)
+    file.chmod(0o644)
+    file.write_bytes(file.read_bytes()[:10])
+    storage.watch.suspect(app)
+    checks = UpkeepJobs(b.components.jobs, storage, b.components.lfs, "b", timedelta())
+    assert "corrupt" in await checks.check_now(app)
+    assert (await is_current(a, app), storage.exists(app), storage.watch.suspects) == (False, False, set())
+    assert await bring_up(b) == (1, 0)
+    assert (await is_current(a, app), await checks.check_now(app)) == (True, "")
+
+
+@no_sql
+async def test_a_replica_is_not_wanted_again_before_it_is_removed(worlds, ann):
+    a, b, _ = worlds
+    app = await replicated(worlds, ann)
+    await said(a, "unreplicate", "ann/app", "b")
+    assert (await said(a, "list_all"))[-1] == "replica of ann/app on b: is being removed"
+    with pytest.raises(CannotStart, match="is being removed"):
+        await said(a, "replicate", "ann/app", "b")
+    assert await bring_up(b) == (0, 1)
+    await said(a, "replicate", "ann/app", "b")
+    assert not b.components.storage.exists(app)
+    assert await bring_up(b) == (1, 0)
+
+
+def loops_of(world, word):
+    return [(name, loop) for name, loop in world.app.state.replicas.loops() if word in name]
+
+
+async def until(condition):
+    async for _ in looks(10.0):
+        if await condition():
+            return
+    raise AssertionError("it did not come about")
+
+
+@no_sql
+async def test_files_that_vanish_while_a_process_runs_are_copied_again(worlds, ann, monkeypatch):
+    a, b, _ = worlds
+    monkeypatch.setattr(workers, "EXAMINE_SECONDS", 0.01)
+    app = await replicated(worlds, ann)
+
+    async def is_there():
+        return b.components.storage.exists(app) and await is_current(a, app)
+
+    async with running([*loops_of(b, "files"), *loops_of(b, "makes"), *loops_of(b, "up to date")]):
+        for _ in range(2):  # the first ones may have gone before the loops have begun
+            shutil.rmtree(b.components.storage.path(app))
+            await until(is_there)
+
+
+@no_sql
+async def test_a_copy_that_takes_long_holds_up_no_other(worlds, ann, monkeypatch):
+    a, b, _ = worlds
+    large, small = [(await ann.create(name, auto_init=True))["id"] for name in ("large", "small")]
+    contents = b.components.shards.contents
+
+    async def slow(source, repository_id, *args):
+        await asyncio.sleep(60 if repository_id == large else 0)
+        return await contents(source, repository_id, *args)
+
+    monkeypatch.setattr(b.components.shards, "contents", slow)
+    for name in ("large", "small"):
+        await said(a, "replicate", f"ann/{name}", "b")
+    async with running(loops_of(b, "makes")):
+        await until(partial(is_current, a, small))
+
+
+@no_sql
+async def test_a_shard_that_died_with_replicas_is_removed(worlds, ann):
+    a, _, _ = worlds
+    await replicated(worlds, ann)
+    await said(a, "drain", "b")
+    assert (await said(a, "remove", "b"))[0].startswith("b is removed")
+    assert await a.rows("replica") == []
