@@ -206,7 +206,7 @@ async def test_pages_are_told_the_limits_and_nobody_else_is(client):
     async with client.get(REPO, headers=forged) as answer:
         other = headers_of(await answer.json())
 
-    assert page["ingot-rate-limits"] == '{"account":0,"token":0,"address":0}'
+    assert page["ingot-rate-limits"] == '{"account":0,"token":0,"address":0,"refusals":{}}'
     assert "ingot-rate-limits" not in other
 
 

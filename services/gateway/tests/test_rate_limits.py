@@ -7,6 +7,7 @@ import aiohttp
 import pytest
 from redis.asyncio import Redis
 
+from ingot_chassis.errors import TooManyRequests
 from ingot_chassis.settings import SettingsError
 from ingot_gateway.rate_limits import (
     EXPENSIVE,
@@ -154,19 +155,46 @@ def test_an_unknown_store_is_named():
         ("PATCH", REPO, WRITE),
         ("POST", f"{REPO}/issues", WRITE),
         ("GET", f"{REPO}/raw/main/a.txt", WRITE),
-        ("GET", f"{REPO}/archive/main.zip", EXPENSIVE),
-        ("POST", "/api/v1/markdown", EXPENSIVE),
-        ("GET", "/api/v1/repos/search", EXPENSIVE),
+        ("GET", f"{REPO}/raw/compare/a.diff", WRITE),
         ("GET", "/ann/app.git/info/refs", READ),
+        ("GET", f"{REPO}/commits?page=2", READ),
+        ("GET", f"{REPO}/pulls/1", READ),
+        ("GET", "/ann/app/src/branch/main/blame/a.txt", READ),
+        ("GET", f"{REPO}/archive/main.zip", EXPENSIVE),
+        ("GET", f"{REPO}/blame/a.txt", EXPENSIVE),
+        ("GET", f"{REPO}/compare/main...topic", EXPENSIVE),
+        ("GET", f"{REPO}/commits?sha=main&path=a.txt", EXPENSIVE),
+        ("GET", f"{REPO}/git/commits/abc.diff", EXPENSIVE),
+        ("GET", f"{REPO}/pulls/1.patch", EXPENSIVE),
+        ("GET", f"{REPO}/pulls/1/files", EXPENSIVE),
+        ("POST", f"{REPO}/pulls/1/merge", EXPENSIVE),
+        ("POST", f"{REPO}/diffpatch", EXPENSIVE),
+        ("GET", f"{REPO}/issues?state=all&q=bread", EXPENSIVE),
+        ("GET", "/api/v1/repos/search", EXPENSIVE),
+        ("GET", "/api/v1/users/search?q=a", EXPENSIVE),
+        ("POST", "/api/v1/markdown", EXPENSIVE),
+        ("GET", "/explore/repos", EXPENSIVE),
+        ("GET", "/ann/app/archive/main.zip", EXPENSIVE),
+        ("GET", "/ann/app/blame/branch/main/a.txt", EXPENSIVE),
+        ("GET", "/ann/app/commit/abc", EXPENSIVE),
+        ("GET", "/ann/app/commits/branch/main/src/a.txt", EXPENSIVE),
+        ("GET", "/ann/app/pulls/1/files", EXPENSIVE),
+        ("GET", "/ann/app/pulls/1.diff", EXPENSIVE),
         ("POST", "/ann/app.git/git-upload-pack", EXPENSIVE),
         ("POST", "/ann/app.git/git-receive-pack", EXPENSIVE),
+        ("POST", "/ann/app.git/git-upload-pack/", EXPENSIVE),
+        ("GET", "/ann//app/commit/abc/", EXPENSIVE),
+        ("GET", "/ann/app/blame/branch/main/a\n", EXPENSIVE),
+        ("GET", "/ann/app/atom/branch/main/a.txt", EXPENSIVE),
+        ("GET", f"{REPO}/commits?%70ath=a.txt", EXPENSIVE),
     ],
 )
 def test_requests_cost_what_they_cause(method, path, cost):
+    path, _, query = path.partition("?")
     route = RouteTable().find(path)
     assert route is not None
 
-    assert cost_of(method, path, route) == cost
+    assert cost_of(method, path, query.encode(), route) == cost
 
 
 @pytest.mark.parametrize(
@@ -183,6 +211,15 @@ def test_an_account_counts_wherever_it_is_and_an_address_for_nobody(user_id, tok
     limiter = RateLimiter(MemoryBuckets(), Limits(10, 10, 10))
 
     assert [bucket.key for bucket in limiter.buckets_of(user_id, token, address)] == keys
+
+
+async def test_refusals_are_counted_by_what_was_full():
+    limiter = RateLimiter(MemoryBuckets(), Limits(account=10, token=1))
+    await limiter.take(limiter.buckets_of(7, "t", ""), 1, [])
+    for _ in range(2):
+        with pytest.raises(TooManyRequests):
+            await limiter.take(limiter.buckets_of(7, "t", ""), 1, [])
+    assert limiter.refusals == {"token": 2}
 
 
 async def test_nothing_is_limited_by_default(client):

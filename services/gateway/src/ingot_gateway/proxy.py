@@ -54,8 +54,12 @@ class Proxy:
         self._upstreams, self._authenticator, self._rate_limiter = upstreams, authenticator, rate_limiter
         self._limits, self._trusted_proxies, self._errors = limits, trusted_proxies, errors
         self._session_cookie = session_cookie.encode()
-        self._rate_limits = msgspec.json.encode(RateLimits(*rate_limiter.limits))
         self._table = RouteTable()
+
+    def _rate_limits(self) -> bytes:
+        """What the service of pages is told of them."""
+        limiter = self._rate_limiter
+        return msgspec.json.encode(RateLimits(*limiter.limits, refusals=limiter.refusals))
 
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         started = False
@@ -100,7 +104,7 @@ class Proxy:
         credential = _credential(sanitized, route, query, cookies)
         caller = await self._authenticator.caller(credential, address) if credential else ANONYMOUS
         if self._rate_limiter.on:
-            cost = cost_of(scope["method"], scope["path"], route)
+            cost = cost_of(scope["method"], scope["path"], scope["query_string"], route)
             if credential and not caller.user_id:
                 cost += UNKNOWN_CREDENTIAL
             token = credential.token_digest if credential else ""
@@ -121,7 +125,7 @@ class Proxy:
                 with client_span(lambda: f"{scope['method']} {route.service}"):
                     headers = _upstream_headers(_client_headers(sanitized, route, cookies), caller, address)
                     if route.pages:
-                        headers.append((_RATE_LIMITS, self._rate_limits))
+                        headers.append((_RATE_LIMITS, self._rate_limits()))
                     request = UpstreamRequest(
                         method=scope["method"],
                         path=scope["path"],

@@ -8,15 +8,17 @@ With Redis the buckets are shared by all replicas, in one atomic step for each r
 alone, so that nobody is locked out.
 """
 
-import ipaddress
 import math
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeVar
+from urllib.parse import unquote_to_bytes
 
 import structlog
 
 from ingot_chassis.errors import TooManyRequests
+from ingot_chassis.http.concurrency import network_of
 from ingot_chassis.settings import SettingsError
 from ingot_gateway.headers import Headers
 from ingot_gateway.routes import Route
@@ -31,7 +33,17 @@ READ, WRITE, EXPENSIVE = 1, 5, 10
 """Points: a read; a change, or a file; what makes git or the renderer work."""
 UNKNOWN_CREDENTIAL = 5
 """Points on top for a credential that is nobody's: guessing costs more."""
-_EXPENSIVE_PARTS = ("/archive/", "/compare/", "/markdown", "/search", "git-upload-pack", "git-receive-pack")
+_EXPENSIVE = re.compile(
+    r"/api/v1/markdown(/raw)?|/api/v1/(.*/)?search|/explore/.*"
+    # Of a repository, over the API and as pages. A file may have any name, so its path is not looked at.
+    r"|(/api/v1/repos)?/[^/]+/[^/]+/("
+    r"git-(upload|receive)-pack|(archive|blame|compare)/.+|diffpatch|merge-upstream"
+    r"|(commits|atom|rss)/(branch|tag|commit)/[^/]+/.+|commit/[^/]+|git/commits/[^/]+\.(diff|patch)"
+    r"|pulls/[^/]+(\.diff|\.patch|/files|/commits/.+|/merge|/update))",
+    re.DOTALL,
+)
+_COSTLY_QUERY = re.compile(rb"(^|&)(q|keyword|path)=[^&]")
+"""Searches, and the commits of one path."""
 TIMEOUT = 0.5
 CONNECTIONS = 8
 REFUSAL_SECONDS = 1.0
@@ -39,7 +51,6 @@ PORTIONS = 100
 """Into how many portions a bucket is divided for taking in advance."""
 PAUSE_SECONDS = 2.0
 MOST_BUCKETS = 100_000
-IPV6_NETWORK = 64
 
 SCRIPT = """
 local time = redis.call('TIME')
@@ -235,6 +246,8 @@ class RateLimiter:
 
     def __init__(self, buckets: Buckets, limits: Limits) -> None:
         self._buckets, self._limits = buckets, limits
+        self.refusals: dict[str, int] = {}
+        """How many requests were refused since the process started, by the kind of the bucket that was full."""
 
     @property
     def on(self) -> bool:
@@ -249,7 +262,9 @@ class RateLimiter:
         """Those that count for a caller; ``user_id`` 0 is nobody."""
         if not user_id:
             return (
-                [Bucket(f"address:{_network(address)}", self._limits.address)] if self._limits.address else []
+                [Bucket(f"address:{network_of(address)}", self._limits.address)]
+                if self._limits.address
+                else []
             )
         buckets = []
         if self._limits.account:
@@ -266,10 +281,11 @@ class RateLimiter:
         # The tightest one is that with the least left.
         seconds, bucket = max(zip(levels.seconds, buckets, strict=True), key=lambda pair: pair[0])
         if levels.refused:
-            wait = math.ceil(seconds - WINDOW)
+            wait, kind = math.ceil(seconds - WINDOW), bucket.key.partition(":")[0]
+            self.refusals[kind] = self.refusals.get(kind, 0) + 1
             answer_headers += _headers(bucket, 0, wait)
             raise TooManyRequests(
-                f"the limit of {bucket.points} points in a minute for this {bucket.key.partition(':')[0]} is used up",
+                f"the limit of {bucket.points} points in a minute for this {kind} is used up",
                 headers={"Retry-After": str(max(wait, 1))},
             )
         left = math.floor((WINDOW - seconds) * bucket.points / WINDOW)
@@ -279,9 +295,11 @@ class RateLimiter:
         await self._buckets.close()
 
 
-def cost_of(method: str, path: str, route: Route) -> int:
-    """The points of a request."""
-    if any(part in path for part in _EXPENSIVE_PARTS):
+def cost_of(method: str, path: str, query: bytes, route: Route) -> int:
+    """The points of a request. ``path`` is decoded, ``query`` is not."""
+    if "//" in path or path.endswith("/"):  # which the services find all the same
+        path = "/" + "/".join(filter(None, path.split("/")))
+    if _EXPENSIVE.fullmatch(path) or (route.kind == "api" and _COSTLY_QUERY.search(unquote_to_bytes(query))):
         return EXPENSIVE
     if route.kind == "file" or method not in ("GET", "HEAD", "OPTIONS"):
         return WRITE
@@ -294,10 +312,3 @@ def _headers(bucket: Bucket, left: int, seconds: int) -> Headers:
         (b"x-ratelimit-remaining", str(left).encode()),
         (b"x-ratelimit-reset", str(math.ceil(time.time()) + seconds).encode()),
     ]
-
-
-def _network(address: str) -> str:
-    """The address itself; of IPv6 the network that one customer gets, whose addresses are all theirs."""
-    if ":" not in address:
-        return address
-    return str(ipaddress.ip_network((address.partition("%")[0], IPV6_NETWORK), strict=False))
