@@ -66,6 +66,7 @@ CHANGED_ANSWER = {
 }  # fmt: skip
 """What changes answer, with all that any page needs of it."""
 FORM = {
+    "id": "1",
     **dict.fromkeys(("title", "body", "name", "tag", "login", "new_owner", "username", "key", "email", "pattern"), "words"),
     "path": "words", "sha": "1", "old_password": "a", "new_password": "b", "repeated": "b", "url": "http://x/",
     "suggestion": "five", "comment": "", "content": "heart", "push": "1", "style": "merge", "line": "4", "side": "new", "team": "crew",
@@ -75,7 +76,7 @@ PARAMETERS = {
     "team": "1", "ref": "main/src/a.py", "basehead": "main...topic", "milestone_id": "1", "rule_id": "1", "comment_id": "5",
     "tag": "v1",
 }  # fmt: skip
-OTHERS = ("/admin/tasks", "/admin/events")
+OTHERS = ("/admin/tasks", "/admin/events", "/admin/jobs")
 """Their answers do not come from the public API: see test_operations."""
 FIELDS = {
     "/ann/demo/settings/delete": {"name": "ann/demo"},

@@ -95,3 +95,41 @@ async def test_changes_without_an_end_are_told_from_a_service_that_is_away(pages
     forge.failures[f"{HOME}/git/commits/{'1' * 40}.diff"] = status
     answer = await pages.get(f"/ann/demo/commit/{'1' * 40}")
     assert (answer.status_code, says in answer.text) == (shown, True)
+
+
+PICTURE = "diff --git a/old.png b/p ö.PNG\n{}\nindex 1..2 100644\nBinary files a/old.png and b/p.png differ\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "before", "after"),
+    [
+        ("rename from old.png\nrename to p.PNG", "old.png", "p.PNG"),
+        ("new file mode 100644\n+++ b/p.PNG", "", "p.PNG"),
+        ("deleted file mode 100644\n--- a/p.PNG", "p.PNG", ""),
+    ],
+)
+async def test_a_picture_is_shown_as_it_was_and_as_it_is(pages, forge, head, before, after):
+    commit = DROPPED | {"commit": DROPPED["commit"] | {"verification": None}}
+    diff = f"{HOME}/git/commits/{'1' * 40}.diff"
+    forge.answers |= {f"{HOME}/git/commits/{'1' * 40}": commit, diff: PICTURE.format(head).encode()}
+    shown = (await pages.get(f"/ann/demo/commit/{'1' * 40}")).text
+    for sha, path in (("2" * 40, before), ("1" * 40, after)):
+        assert (f'src="/ann/demo/raw/commit/{sha}/{path}"' in shown) is bool(path)
+
+
+async def test_a_deleted_branch_is_named_and_can_be_restored(pages, forge):
+    commit = {"id": "3" * 40, "message": "go on", "timestamp": MOMENT}
+    forge.answers[f"{HOME}/branches"] = [{"name": "topic", "protected": False, "commit": commit}]
+    page = "/ann/demo/branches"
+    gone = await pages.submit(page, "Delete", to=f"{page}/delete")
+    assert forge.sent[0][:2] == ("DELETE", f"{HOME}/branches/topic")
+    shown = (await pages.get(gone.headers["location"], ANN)).text
+    await pages.submit(shown, "Restore it", to="/branches")
+    assert forge.sent[1][2] == {"new_branch_name": "topic", "old_ref_name": "3" * 40}
+    assert "Restore it" not in (await pages.get(f"{page}?deleted=x&sha=main", ANN)).text
+
+
+async def test_the_history_of_a_file_leads_to_the_file_as_it_was(pages, forge):
+    forge.answers[f"{HOME}/commits"] = [DROPPED]
+    shown = (await pages.get("/ann/demo/commits/branch/main/src/a.py")).text
+    assert f'href="/ann/demo/src/commit/{"1" * 40}/src/a.py"' in shown

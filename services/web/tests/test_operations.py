@@ -1,11 +1,18 @@
-"""Periodic tasks, dead-lettered events and the audit log, as administrators see them on pages."""
+"""Periodic tasks, jobs, dead-lettered events and the audit log, as administrators see them on pages."""
 
 import time
 
 import pytest
 
 from ingot_chassis.clock import now
-from ingot_chassis.operations import AuditEntry, DeadLetteredEvent, Replayed, TaskReport
+from ingot_chassis.operations import (
+    AuditEntry,
+    DeadLetteredEvent,
+    JobReport,
+    JobReports,
+    Replayed,
+    TaskReport,
+)
 
 from .world import ANN, ROOT
 
@@ -19,7 +26,13 @@ def forge(forge):
         details={"events": ["push", "create"]}, sudo_by="", via="basic", address="10.0.0.1", request_id="r",
     )  # fmt: skip
     event = DeadLetteredEvent("7", "repos.branch.pushed.v1", "9", now(), error="<b>no row</b>")
+    job = JobReport(
+        id=3, kind="migrate", key="9", run_at=now(), attempts=2, progress="", error="<b>no remote</b>", owner=""
+    )  # fmt: skip
     forge.internal |= {
+        "GET /internal/jobs": JobReports({"waiting": 1, "failed": 2}, [job]),
+        "POST /internal/jobs/3": None,
+        "DELETE /internal/jobs/3": None,
         "GET /internal/tasks": [TaskReport(SWEEP, 3600, 2, now(), None)],
         "GET /internal/audit": [entry],
         "GET /internal/dead-lettered": [event, DeadLetteredEvent("8", "a.b.v1", "9", now(), size=3_000_000)],
@@ -47,6 +60,19 @@ async def test_an_administrator_sees_events_that_wait_and_tries_them_once_more(p
     assert "1 applied, 0 left, 1 on the way again" in answer.text
 
 
+async def test_an_administrator_sees_jobs_and_tries_one_now_or_forgets_it(pages, forge):
+    for state, button, method in (("waiting", "Run now", "POST"), ("failed", "Forget", "DELETE")):
+        page = f"/admin/jobs?state={state}"
+        shown = (await pages.get(page, ROOT)).text
+        assert "&lt;b&gt;no remote&lt;/b&gt;" in shown
+        assert 'Failed <span class="count">8</span>' in shown, "two of each service"
+        answer = await pages.submit(shown, button, to=page, caller=ROOT)
+        assert (answer.headers["location"], forge.calls[-1]) == (page, (method, "/internal/jobs/3"))
+    form = {"token": pages.form_token(ROOT, at=time.time()), "service": "repos/..", "id": "3"}
+    refused = await pages.post("/admin/jobs", form, ROOT)
+    assert (refused.status_code, "that job ended" in refused.text) == (404, True)
+
+
 async def test_an_administrator_reads_who_did_what(pages, forge):
     shown = (await pages.get("/admin/audit?actor=ann&before=x", ROOT)).text
     assert "push, create" in shown
@@ -58,7 +84,12 @@ async def test_an_administrator_reads_who_did_what(pages, forge):
 async def test_a_service_that_is_down_hides_nothing_of_the_others(pages, forge):
     shown = (await pages.get("/admin/events", ROOT)).text
     forge.down = {"hooks"}
-    for path, row in (("tasks", SWEEP), ("events", "no row"), ("audit", "hook.create")):
+    for path, row in (
+        ("tasks", SWEEP),
+        ("jobs", "no remote"),
+        ("events", "no row"),
+        ("audit", "hook.create"),
+    ):
         answer = await pages.get(f"/admin/{path}", ROOT)
         assert (answer.status_code, answer.text.count("does not answer")) == (200, 1)
         assert "hooks does not answer" in answer.text
@@ -73,14 +104,17 @@ async def test_a_service_that_is_down_hides_nothing_of_the_others(pages, forge):
 
 async def test_an_administrator_sees_the_limits_that_the_gateway_tells(pages):
     assert "did not come through it" in (await pages.get("/admin/limits", ROOT)).text
-    headers = pages.callers.headers(ROOT) | {"ingot-rate-limits": '{"account":600,"token":0,"address":60}'}
+    headers = pages.callers.headers(ROOT) | {
+        "ingot-rate-limits": '{"account":600,"token":0,"address":60,"refusals":{"address":7}}'
+    }
     shown = (await pages.client.get("/admin/limits", headers=headers)).text
     assert ("600 points" in shown, shown.count("any number")) == (True, 1)
+    assert ("7 refused" in shown, shown.count(" refused<")) == (True, 1)
 
 
-@pytest.mark.parametrize("path", ["tasks", "events", "audit", "limits"])
+@pytest.mark.parametrize("path", ["tasks", "jobs", "events", "audit", "limits"])
 async def test_nobody_else_sees_or_does_any_of_it(pages, forge, path):
-    for caller in (None, ANN):
-        assert (await pages.get(f"/admin/{path}", caller)).status_code == 403
+    for caller, status in ((None, 401), (ANN, 403)):
+        assert (await pages.get(f"/admin/{path}", caller)).status_code == status
         assert (await pages.post(f"/admin/{path}", {"name": SWEEP}, caller)).status_code in (403, 405)
     assert not any(target.startswith("/internal/") for _, target in forge.calls)

@@ -78,3 +78,10 @@ async def test_the_feed_of_a_branch_is_another_page_than_the_commits_of_a_file(p
         assert answer.headers["content-type"].startswith("application/atom+xml"), name
     answer = await pages.get("/ann/demo/commits/branch/main/news.atom")
     assert answer.headers["content-type"].startswith("text/html")
+
+
+async def test_a_feed_has_the_commits_of_a_branch_or_of_one_file(pages, forge):
+    for address, path in (("atom/branch/main", ""), ("rss/branch/main/src/a.py", "src/a.py")):
+        answer = await pages.get(f"/ann/demo/{address}")
+        assert answer.headers["content-type"].startswith("application/atom+xml"), address
+        assert f"path={path}&" in forge.queries[f"{HOME}/commits"].replace("%2F", "/")

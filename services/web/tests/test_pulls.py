@@ -1,13 +1,15 @@
 """Pull requests as they are merged on pages."""
 
 import re
+import time
 
 import pytest
 
 from ingot_contracts.testing.forms import form_of
 
-from .forge import HOME, issue
+from .forge import ANN_USER, HOME, MOMENT, issue
 from .test_forms import HEAD
+from .test_previews import IN_PLACE, is_part
 from .world import ANN
 
 PAGE = "/ann/demo/pulls/1"
@@ -70,3 +72,96 @@ async def test_issues_that_knows_no_reasons_leaves_the_form_to_who_may_push(page
     shown = (await pages.get(PAGE, ANN)).text
     assert "Nothing refuses the merge" not in shown
     assert ("/pulls/1/merge" in shown) is writes
+
+
+WAITS_FOR = {"reason": "it is blocked by 1 open issue", "overridable": False, "may_pass": True}
+
+
+async def test_a_merge_that_something_refuses_for_now_is_scheduled_with_its_message(pages, forge):
+    forge.answers[f"{HOME}/pulls/1/merge/refusals"] = [WAITS_FOR]
+    text = {"merge_title": "One", "merge_message": "a\r\nb"}
+    await pages.submit(PAGE, "Merge when possible", to="/pulls/1/merge", **text)
+    sent = forge.sent[0][2]
+    assert sent["merge_when_checks_succeed"] is True
+    assert (sent["MergeTitleField"], sent["MergeMessageField"]) == ("One", "a\nb")
+
+
+async def test_what_never_passes_is_not_waited_for(pages, forge):
+    never = {"reason": "the title says that it is work in progress", "overridable": False, "may_pass": False}
+    forge.answers[f"{HOME}/pulls/1/merge/refusals"] = [WAITS_FOR, never]
+    assert "Merge when possible" not in (await pages.get(PAGE, ANN)).text
+
+
+async def test_who_scheduled_a_merge_cancels_it_and_others_see_that_it_waits(pages, forge):
+    forge.answers[f"{HOME}/pulls/1/merge/refusals"] = [WAITS_FOR]
+    forge.answers[f"{HOME}/pulls/1/merge/scheduled"] = {
+        "user": ANN_USER, "do": "merge", "head_commit_id": "", "delete_branch_after_merge": True, "created_at": MOMENT,
+    }  # fmt: skip
+    shown = (await pages.get(PAGE, ANN)).text
+    assert "as soon as nothing refuses it, and then the branch <code>topic</code> is deleted" in shown
+    assert "Merge when possible" not in shown
+    await pages.submit(shown, "Cancel the scheduled merge", to="/pulls/1/merge")
+    assert forge.sent[0][:2] == ("DELETE", f"{HOME}/pulls/1/merge")
+    assert "Cancel the scheduled merge" not in (await pages.get(PAGE)).text
+
+
+async def test_a_merge_that_is_refused_keeps_what_was_written(pages, forge):
+    forge.refuses = 409
+    refused = await pages.submit(PAGE, "Merge", to="/pulls/1/merge", merge_title="One", merge_message="two")
+    assert (refused.status_code, 'value="One"' in refused.text, "two</textarea>" in refused.text) == (
+        409,
+        True,
+        True,
+    )
+
+
+async def test_files_of_a_new_pull_request_are_linked_in_its_text(pages, forge):
+    forge.answers |= {
+        f"POST {HOME}/pulls": {"number": 1, "body": "why"},
+        f"POST {HOME}/issues/1/assets": {"name": "a.png", "browser_download_url": "/a"},
+    }
+    form = {"token": pages.form_token(ANN, at=time.time()), "title": "T", "body": "why"}
+    answer = await pages.client.post(
+        "/ann/demo/compare/main...topic",
+        data=form,
+        files=[("files", ("a.png", b"night", "image/png"))],
+        headers=pages.callers.headers(ANN),
+    )
+    assert answer.headers["location"] == "/ann/demo/pulls/1"
+    assert forge.sent[-1] == ("PATCH", f"{HOME}/issues/1", {"body": "why\n\n![a.png](/a)"})
+
+
+async def test_checks_that_run_are_asked_for_again_in_place_until_none_does(pages, forge):
+    status = {"context": "ci", "target_url": "", "description": ""}
+    path = f"{HOME}/commits/refs%2Fpull%2F1%2Fhead/status"
+    path = path.replace("%2F", "/")
+    poll = f'hx-get="{PAGE}/checks" hx-trigger="every 15s"'
+    for state in ("pending", "success"):
+        forge.answers[path] = {"state": state, "total_count": 1, "statuses": [status | {"status": state}]}
+        page = (await pages.get(PAGE, ANN)).text
+        part = await pages.client.get(f"{PAGE}/checks", headers=pages.callers.headers(ANN) | IN_PLACE)
+        assert is_part(part)
+        assert (poll in page, poll in part.text) == (state == "pending", state == "pending")
+        assert ("No check runs any more" in part.text) is (state == "success")
+    assert (await pages.get(f"{PAGE}/checks", ANN)).headers["location"] == f"{PAGE}#merge"
+
+
+async def test_a_head_that_lacks_commits_of_the_base_is_updated(pages, forge):
+    pull = forge.answers[f"{HOME}/pulls/1"]
+    pull["base"] = {"ref": "main", "sha": "2" * 40}
+    assert "Update the branch" not in (await pages.get(PAGE, ANN)).text
+    pull["merge_base"] = "3" * 40
+    answer = await pages.submit(PAGE, "Update the branch", to="/pulls/1/update")
+    assert (answer.headers["location"], forge.sent[0][:2]) == (
+        f"{PAGE}#merge",
+        ("POST", f"{HOME}/pulls/1/update"),
+    )
+
+
+async def test_what_was_merged_by_hand_is_said_with_its_commit_where_the_repository_allows_it(pages, forge):
+    assert "manually-merged" not in (await pages.get(PAGE, ANN)).text
+    forge.answers[HOME]["allow_manual_merge"] = True
+    by_hand = {"style": "manually-merged", "merge_commit": "4" * 40}
+    await pages.submit(PAGE, "Merge", to="/pulls/1/merge", **by_hand)
+    sent = forge.sent[0][2]
+    assert (sent["do"], sent["merge_commit_id"]) == ("manually-merged", "4" * 40)

@@ -1,5 +1,7 @@
 """Settings of a repository as pages show them."""
 
+import time
+
 import pytest
 
 from .forge import ANN_USER, HOME
@@ -16,3 +18,20 @@ async def test_a_collaborator_is_shown_whatever_repos_says_of_the_permission(pag
     assert (shown.status_code, "Remove ann" in shown.text) == (200, True)
     assert badge in shown.text
     assert ('class="badge"' in shown.text) is bool(badge)
+
+
+@pytest.mark.parametrize(
+    ("page", "form"),
+    [
+        ("/ann/demo/settings/collaboration", {"permission": "read"}),
+        ("/ann/demo/branches/delete", {}),
+    ],
+)
+async def test_a_form_without_a_name_is_its_page_with_what_is_wrong(pages, forge, page, form):
+    answer = await pages.post(page, form | {"token": pages.form_token(ANN, at=time.time())}, ANN)
+    assert (answer.status_code, "name: is empty" in answer.text) == (
+        422,
+        True,
+    )
+    assert "<form" in answer.text
+    assert not forge.sent

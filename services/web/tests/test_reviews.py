@@ -1,6 +1,7 @@
 """Reviews as they are written on pages."""
 
 import re
+import time
 
 import msgspec
 import pytest
@@ -13,7 +14,7 @@ from .test_diffs import CHANGED
 from .test_forms import ANSWERS
 from .test_issues import timeline
 from .test_previews import is_part, send_in_place
-from .world import BOB
+from .world import ANN, BOB
 
 PULL = f"{HOME}/pulls/1"
 
@@ -147,3 +148,27 @@ async def test_a_reply_is_added_to_its_conversation(pages, forge):
     assert '<details class="talking" id="thread-5" open>' in answer.text
     assert 'name="back" value="files"' in answer.text
     assert 'name="style" value="split"' in answer.text
+
+
+@pytest.mark.parametrize("refused", [False, True])
+async def test_a_file_of_a_comment_on_a_line_is_linked_in_it_or_is_not_left(pages, forge, refused):
+    assets = f"{HOME}/issues/1/assets"
+    forge.answers[f"POST {assets}"] = {"id": 7, "name": "a.png", "browser_download_url": "/a"}
+    if refused:
+        forge.refusals[f"{HOME}/pulls/1/reviews"] = 422, b'{"message": "no such line", "url": ""}'
+    form = {
+        "token": pages.form_token(ANN, at=time.time()),
+        "body": "see",
+        "path": "a.py",
+        "line": "1",
+        "do": "now",
+    }
+    answer = await pages.client.post(
+        "/ann/demo/pulls/1/comments",
+        data=form,
+        files=[("files", ("a.png", b"night", "image/png"))],
+        headers=pages.callers.headers(ANN),
+    )
+    assert answer.status_code == (422 if refused else 303)
+    assert forge.sent[1][2]["comments"][0]["body"] == "see\n\n![a.png](/a)"
+    assert forge.sent[2:] == ([("DELETE", f"{assets}/7", {})] if refused else [])

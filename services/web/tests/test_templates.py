@@ -19,6 +19,7 @@ from .world import ROOT
     [
         (timedelta(seconds=4), "just now"),
         (timedelta(seconds=-90), "just now"),
+        (timedelta(hours=-2, seconds=-9), "in 2 hours"),
         (timedelta(minutes=1, seconds=9), "1 minute ago"),
         (timedelta(hours=5), "5 hours ago"),
         (timedelta(days=40), "1 month ago"),

@@ -17,9 +17,6 @@ class Settings(ServiceSettings, kw_only=True):
     repos_url: Annotated[str, msgspec.Meta(description="Where repos listens.")] = "http://127.0.0.1:8082"
     issues_url: Annotated[str, msgspec.Meta(description="Where issues listens.")] = "http://127.0.0.1:8083"
     hooks_url: Annotated[str, msgspec.Meta(description="Where hooks listens.")] = "http://127.0.0.1:8084"
-    site_name: Annotated[
-        str, msgspec.Meta(min_length=1, max_length=60, description="The name of this site, on every page.")
-    ] = "Ingot"
     styleguide: Annotated[
         bool, msgspec.Meta(description="Whether `/-/styleguide` shows every part of which pages are made.")
     ] = False

@@ -6,7 +6,7 @@ import structlog
 from litestar import Response
 from litestar.exceptions import HTTPException, NotFoundException
 
-from ingot_chassis.errors import UNEXPECTED, ApiError
+from ingot_chassis.errors import UNEXPECTED, ApiError, Denied, Unauthenticated
 from ingot_chassis.peers.peers import Refusal
 from ingot_chassis.telemetry import request_id
 from ingot_web.api.request import WebRequest
@@ -38,6 +38,9 @@ def error_page(request: WebRequest, status: int, message: str) -> Response[str]:
 def _api_error(request: WebRequest, error: ApiError) -> Response[Any]:
     if isinstance(error, Refusal) and "/api/v1/repos/" in error.location:
         return _moved(request, error.location)
+    is_nobody = "principal" in request.scope and not request.principal.signed_in
+    if error.status == Denied.status and request.method == "GET" and is_nobody:
+        error = Unauthenticated("sign in to see this")
     page = error_page(request, error.status, error.message)
     if "Retry-After" in error.headers:
         page.headers["Retry-After"] = error.headers["Retry-After"]

@@ -1,7 +1,8 @@
 """What happened in a repository: commits, one commit, branches, tags, what two of them differ in."""
 
+import re
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from litestar import Response, get, post
 
@@ -14,6 +15,7 @@ from ingot_web.core import diffs
 COMMITS = 30
 FILES = 20
 """Changed files on one page."""
+_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 FEEDS = ("atom", "rss")
 """Endings of a feed, which is Atom: each reader of RSS reads that."""
 LISTED = {"stat": False, "files": False, "verification": False}
@@ -63,10 +65,21 @@ async def _name_with_feed(frame: RepositoryFrame) -> str:
     return name
 
 
-async def _feed(frame: RepositoryFrame, name: str) -> Response[str]:
-    """The latest commits as an Atom feed."""
+@get(
+    [f"/{{owner:str}}/{{repo:str}}/{name}/{{ref:path}}" for name in FEEDS],
+    policy=anyone(),
+    include_in_schema=False,
+)
+async def feed(request: WebRequest) -> Response[str]:
+    """The latest commits of a branch, a tag or a commit, of one path if it is named, as an Atom feed."""
+    frame = RepositoryFrame(request)
+    ref = await NamedRef.of(frame, 3)
+    return await _feed(frame, ref.name, ref.path)
+
+
+async def _feed(frame: RepositoryFrame, name: str, path: str = "") -> Response[str]:
     (listing,) = await frame.load(
-        frame.forge.listing("repos", frame.api("commits"), sha=name, limit=COMMITS, **LISTED)
+        frame.forge.listing("repos", frame.api("commits"), sha=name, path=path, limit=COMMITS, **LISTED)
     )
     entries = [
         {
@@ -78,7 +91,8 @@ async def _feed(frame: RepositoryFrame, name: str) -> Response[str]:
         }
         for commit in listing.rows
     ]
-    return frame.feed(f"Commits of {frame.repository['full_name']}, {name}", entries)
+    of = f"{name}, {path}" if path else name
+    return frame.feed(f"Commits of {frame.repository['full_name']}, {of}", entries)
 
 
 @get("/{owner:str}/{repo:str}/commit/{sha:str}", policy=anyone(), include_in_schema=False)
@@ -95,6 +109,9 @@ async def commit(request: WebRequest, sha: str) -> Response[Any]:
         ),
         frame.forge.get_if_there("repos", frame.api("commits", sha, "status")),
     )
+    if changes is not None:
+        changes.after = shown["sha"]
+        changes.before = shown["parents"][0]["sha"] if shown["parents"] else ""
     return frame.render(
         "repository/commit.html",
         tab="code",
@@ -128,6 +145,7 @@ async def branches(request: WebRequest) -> Response[str]:
 async def _branches_page(
     frame: RepositoryFrame, form: Form, problem: ApiError | None = None
 ) -> Response[str]:
+    name, sha = (frame.request.query_params.get(key, "") for key in ("deleted", "sha"))
     return await frame.list_page(
         "repository/branches.html",
         "repos",
@@ -138,6 +156,7 @@ async def _branches_page(
         status=problem.status if problem else 200,
         problem=problem.message if problem else "",
         form=form,
+        deleted={"name": name, "sha": sha} if name and _SHA.fullmatch(sha) else None,
     )
 
 
@@ -162,7 +181,10 @@ async def delete_branch(request: WebRequest) -> Response[Any]:
         await frame.forge.send("DELETE", "repos", frame.api("branches", *form.text("name").split("/")))
     except ApiError as error:
         return await _branches_page(frame, Form(), error)
-    return frame.redirect("/branches")
+    if not _SHA.fullmatch(form.text("sha")):
+        return frame.redirect("/branches")
+    query = urlencode({"deleted": form.text("name"), "sha": form.text("sha")})
+    return frame.redirect(f"/branches?{query}")
 
 
 @get("/{owner:str}/{repo:str}/tags", policy=anyone(), include_in_schema=False)
@@ -239,4 +261,4 @@ async def comparison_page(
     )
 
 
-routes = [commits, commit, branches, create_branch, delete_branch, tags, choose_comparison, compare]
+routes = [commits, feed, commit, branches, create_branch, delete_branch, tags, choose_comparison, compare]

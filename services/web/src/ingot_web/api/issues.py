@@ -5,18 +5,15 @@ from typing import Any
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, Invalid, NotFound
+from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
+from ingot_web.api.attachments import FILES_ALONE, attach, require_few_files
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.previews import preview
-from ingot_web.api.repositories import PICTURES
 from ingot_web.api.request import PAGE_SIZE, Form, WebRequest, whole_number
 from ingot_web.core.timelines import is_said, words
 
 ENTRIES = 50
-MOST_FILES = 10
-FILES_ALONE = "Files"
-"""The text of a comment until its files are there."""
 REACTIONS = {
     "+1": "👍", "-1": "👎", "laugh": "😄", "hooray": "🎉", "confused": "😕", "heart": "❤️", "rocket": "🚀", "eyes": "👀",
 }  # fmt: skip
@@ -112,52 +109,14 @@ async def create(request: WebRequest) -> Response[Any]:
     if milestone := whole_number(form.text("milestone")):
         body["milestone"] = milestone
     try:
-        _require_few_files(form)
+        require_few_files(form)
         issue = await frame.forge.send("POST", "issues", frame.api("issues"), body)
     except ApiError as error:
         return await _new_page(frame, form, error)
-    problem = await _attach(frame, form, frame.api("issues", issue["number"]), issue["body"])
+    problem = await attach(frame, form, frame.api("issues", issue["number"]), issue["body"])
     if problem:
         return await _issue_page(frame, issue["number"], problem)
     return frame.redirect(f"/issues/{issue['number']}")
-
-
-def _require_few_files(form: Form) -> None:
-    if len(form.files) > MOST_FILES:
-        raise Invalid.field("files", "too_many", f"has more than {MOST_FILES}")
-
-
-async def _attach(frame: RepositoryFrame, form: Form, path: str, body: str) -> ApiError | None:
-    """Add the files of a form to an issue or a comment that is there, and links to them to its text.
-
-    What went wrong is the answer: the text was sent, and nobody is to send it a second time.
-    """
-    try:
-        await _store_and_link(frame, form, path, body)
-    except NotFound:
-        return Invalid("files are not kept on this site; your text was sent without them")
-    except ApiError as error:
-        return Invalid(f"your text was sent, but not all of its files: {error.message}")
-    return None
-
-
-async def _store_and_link(frame: RepositoryFrame, form: Form, path: str, body: str) -> None:
-    """Those that were stored are linked, also where one of them was refused. Raises ApiError."""
-    links: list[str] = []
-    try:
-        for file in form.files:
-            stored = await frame.forge.upload("issues", f"{path}/assets", file.name, file.content)
-            links.append(_link(stored))
-    finally:
-        if links:
-            text = "\n\n".join([*([body] if body not in ("", FILES_ALONE) else []), *links])
-            await frame.forge.send("PATCH", "issues", path, {"body": text})
-
-
-def _link(stored: Any) -> str:
-    words = "".join("\\" + letter if letter in "[]\\`*_<" else letter for letter in stored["name"])
-    is_picture = stored["name"].lower().endswith(PICTURES)
-    return f"{'!' if is_picture else ''}[{words}]({stored['browser_download_url']})"
 
 
 @get("/{owner:str}/{repo:str}/issues/{index:int}", policy=anyone(), include_in_schema=False)
@@ -238,11 +197,11 @@ async def comment(request: WebRequest, index: int) -> Response[Any]:
     if form.lines("body").strip() or form.files:
         body = {"body": form.lines("body").strip() or FILES_ALONE}
         try:
-            _require_few_files(form)
+            require_few_files(form)
             said = await frame.forge.send("POST", "issues", frame.api("issues", index, "comments"), body)
         except ApiError as error:
             return await preview(frame, form, "Comment", problem=error)
-        problem = await _attach(frame, form, frame.api("issues", "comments", said["id"]), said["body"])
+        problem = await attach(frame, form, frame.api("issues", "comments", said["id"]), said["body"])
         shown_on = await page_of_entry(frame, index, said["id"])
         place = f"{page_query(shown_on)}#issuecomment-{said['id']}"
     elif form.get("state") not in ("open", "closed"):

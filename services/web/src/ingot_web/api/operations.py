@@ -1,4 +1,4 @@
-"""Administration of what runs: periodic tasks, dead-lettered events, the audit log, rate limits."""
+"""Administration of what runs: periodic tasks, jobs, dead-lettered events, the audit log, rate limits."""
 
 import re
 from typing import Any
@@ -6,13 +6,14 @@ from typing import Any
 import msgspec
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError
+from ingot_chassis.errors import ApiError, NotFound
 from ingot_chassis.http.policy import admin
 from ingot_contracts.rate_limits import RATE_LIMITS_HEADER, RateLimits
-from ingot_web.api.request import WebRequest
+from ingot_web.api.request import WebRequest, whole_number
 from ingot_web.clients.operations import AUDITED, HttpOperations
 
 SHOWN = 50
+JOB_STATES = ("waiting", "running", "failed")
 LONGEST = 60
 """Characters of a filter."""
 _ENTRY = re.compile(r"[0-9a-f]{24}")
@@ -47,6 +48,55 @@ async def run_task(request: WebRequest) -> Response[Any]:
     except ApiError as error:
         return await _tasks_page(request, error)
     return request.redirect(f"/admin/tasks?ran={form.text('name')}")
+
+
+@get("/admin/jobs", policy=admin("read:admin"), include_in_schema=False)
+async def jobs(request: WebRequest) -> Response[str]:
+    """Long work of all services that waits, runs, or failed for good."""
+    return await _jobs_page(request)
+
+
+async def _jobs_page(request: WebRequest, problem: ApiError | None = None) -> Response[str]:
+    state = request.query_params.get("state", "")
+    state = state if state in JOB_STATES else JOB_STATES[0]
+    reports = await HttpOperations(request.peers).jobs(state)
+    return request.render(
+        "administration/jobs.html",
+        title="Jobs",
+        part="jobs",
+        status=problem.status if problem else 200,
+        problem=problem.message if problem else "",
+        state=state,
+        tabs=[
+            (
+                each,
+                each.capitalize(),
+                f"{request.root}/admin/jobs?state={each}",
+                sum(report.counts.get(each, 0) for report in reports.values() if report),
+                each == state,
+            )
+            for each in JOB_STATES
+        ],
+        reports=reports,
+    )
+
+
+@post("/admin/jobs", policy=admin(), include_in_schema=False)
+async def change_job(request: WebRequest) -> Response[Any]:
+    """Let a job run now that waits for its next try, or forget one that failed for good."""
+    form = await request.sent_form()
+    service, job_id = form.text("service"), whole_number(form.text("id")) or 0
+    operations = HttpOperations(request.peers)
+    try:
+        if form.text("do") == "forget":
+            await operations.forget_job(service, job_id)
+        else:
+            await operations.run_job(service, job_id)
+    except NotFound:
+        return await _jobs_page(request, NotFound("that job ended, or runs already"))
+    except ApiError as error:
+        return await _jobs_page(request, error)
+    return request.redirect(f"/admin/jobs?state={'failed' if form.text('do') == 'forget' else 'waiting'}")
 
 
 @get("/admin/events", policy=admin("read:admin"), include_in_schema=False)
@@ -111,4 +161,4 @@ async def limits(request: WebRequest) -> Response[str]:
     )
 
 
-routes = [tasks, run_task, events, replay_events, audit, limits]
+routes = [tasks, run_task, jobs, change_job, events, replay_events, audit, limits]

@@ -29,8 +29,6 @@ NAMES = {
     "/org/{org:str}/teams": "/{org}?tab=teams",
     "/org/{org:str}/settings/options": "/org/{org}/settings",
     f"{_OWNED}/src": "/{owner}/{repo}",
-    f"{_OWNED}/rss/{{ref:path}}": "/{owner}/{repo}/commits{ref}.atom",
-    f"{_OWNED}/atom/{{ref:path}}": "/{owner}/{repo}/commits{ref}.atom",
     f"{_OWNED}/issues.rss": "/{owner}/{repo}/issues.atom",
     f"{_OWNED}/releases.rss": "/{owner}/{repo}/releases.atom",
     f"{_OWNED}/tags/list": "/{owner}/{repo}/tags",

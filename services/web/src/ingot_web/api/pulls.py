@@ -1,16 +1,18 @@
 """Pull requests: the conversation with the merge box, the commits, the changes; opening, reviewing and merging one."""
 
+from collections.abc import Coroutine
 from typing import Any
 
 from litestar import Response, get, post
 
 from ingot_chassis.errors import ApiError
 from ingot_chassis.http.policy import anyone
+from ingot_web.api.attachments import attach, require_few_files
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.history import comparison_page
 from ingot_web.api.issues import beside, conversation, list_page
 from ingot_web.api.previews import preview
-from ingot_web.api.request import WebRequest
+from ingot_web.api.request import Form, WebRequest
 from ingot_web.api.reviews import as_issue, comments_of, conversations_on_lines, line_context, reviews_of
 
 COMMITS = 50
@@ -20,6 +22,7 @@ STYLES = (
     ("rebase-merge", "Rebase, then merge commit", "allow_rebase_explicit"),
     ("squash", "Squash into one commit", "allow_squash_merge"),
     ("fast-forward-only", "Fast-forward only", "allow_fast_forward_only_merge"),
+    ("manually-merged", "It was merged already, by the commit below", "allow_manual_merge"),
 )
 """Ways to merge: in the API, in words, and the setting of the repository that allows them."""
 
@@ -39,9 +42,12 @@ async def create(request: WebRequest) -> Response[Any]:
     base, _, head = request.rest(3).partition("...")
     body = {"title": form.text("title"), "body": form.lines("body"), "base": base, "head": head}
     try:
+        require_few_files(form)
         pull = await frame.forge.send("POST", "issues", frame.api("pulls"), body)
     except ApiError as error:
         return await comparison_page(frame, problem=error, form=form)
+    if problem := await attach(frame, form, frame.api("issues", pull["number"]), pull["body"]):
+        return await _conversation_page(frame, pull["number"], problem)
     return frame.redirect(f"/pulls/{pull['number']}")
 
 
@@ -52,21 +58,22 @@ async def show(request: WebRequest, index: int) -> Response[Any]:
 
 
 async def _conversation_page(
-    frame: RepositoryFrame, index: int, problem: ApiError | None = None
+    frame: RepositoryFrame, index: int, problem: ApiError | None = None, form: Form | None = None
 ) -> Response[Any]:
-    pull, reviews, comments, checks, refusals, timeline, counts, blockers = await frame.load(
+    pull, reviews, comments, statuses, refusals, scheduled, timeline, counts, blockers = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)),
         reviews_of(frame, index),
         comments_of(frame, index),
-        frame.forge.get_if_there("repos", frame.api("commits", f"refs/pull/{index}/head", "status")),
+        _statuses(frame, index),
         frame.forge.get_if_there("issues", frame.api("pulls", index, "merge", "refusals")),
+        frame.forge.get_if_there("issues", frame.api("pulls", index, "merge", "scheduled")),
         *beside(frame, index),
     )
     issue, repository = as_issue(pull), frame.repository
     shown = {entry["review_id"] for entry in timeline.rows}
     here = [comment for comment in comments.rows if comment["pull_request_review_id"] in shown]
     conversations = await conversations_on_lines(frame, here, reviews)
-    styles = [(style, text) for style, text, setting in STYLES if repository[setting]]
+    styles = [(style, text) for style, text, setting in STYLES if repository.get(setting)]
     return frame.render(
         "pulls/conversation.html",
         tab="pulls",
@@ -82,12 +89,34 @@ async def _conversation_page(
             **line_context(frame, pull, back=str(frame.request.number)),
             "leaves_out": comments.total > len(comments.rows),
         },
-        checks=checks,
+        checks=statuses,
+        is_later=False,
         refusals=refusals,
+        scheduled=scheduled,
+        form=form,
         styles=styles,
         blockers=blockers.rows,
         **await conversation(frame, issue, timeline, counts, reviews),
     )
+
+
+@get("/{owner:str}/{repo:str}/pulls/{index:int}/checks", policy=anyone(), include_in_schema=False)
+async def checks(request: WebRequest, index: int) -> Response[Any]:
+    """The checks of a pull request alone, for a page that stays; anybody else is sent to that page."""
+    frame = RepositoryFrame(request)
+    pull, statuses = await frame.load(
+        frame.forge.get("issues", frame.api("pulls", index)), _statuses(frame, index)
+    )
+    if not request.wants_part:
+        return frame.redirect(f"/pulls/{index}#merge")
+    return request.render(
+        "pulls/checks.html", base=f"{request.root}{frame.base}", pull=pull, checks=statuses, is_later=True
+    )
+
+
+def _statuses(frame: RepositoryFrame, index: int) -> Coroutine[Any, Any, Any]:
+    """What is said of the head of a pull request."""
+    return frame.forge.get_if_there("repos", frame.api("commits", f"refs/pull/{index}/head", "status"))
 
 
 @get("/{owner:str}/{repo:str}/pulls/{index:int}/commits", policy=anyone(), include_in_schema=False)
@@ -114,19 +143,39 @@ async def commits(request: WebRequest, index: int) -> Response[str]:
 
 @post("/{owner:str}/{repo:str}/pulls/{index:int}/merge", policy=anyone(), include_in_schema=False)
 async def merge(request: WebRequest, index: int) -> Response[Any]:
-    """Merge, or say on the page why not."""
+    """Merge now or as soon as nothing refuses it, or cancel a merge that waits; or say on the page why not."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     body = {
         "do": form.get("style", "merge"),
         "head_commit_id": form.text("head"),
+        "merge_commit_id": form.text("merge_commit"),
+        "MergeTitleField": form.text("merge_title"),
+        "MergeMessageField": form.lines("merge_message"),
         "delete_branch_after_merge": form.has("delete_branch"),
         "force_merge": form.has("override"),
+        "merge_when_checks_succeed": form.text("when") == "possible",
     }
+    path = frame.api("pulls", index, "merge")
     try:
-        await frame.forge.send("POST", "issues", frame.api("pulls", index, "merge"), body)
+        if form.text("when") == "never":
+            await frame.forge.send("DELETE", "issues", path)
+        else:
+            await frame.forge.send("POST", "issues", path, body)
+    except ApiError as error:
+        return await _conversation_page(frame, index, error, form)
+    return frame.redirect(f"/pulls/{index}#merge")
+
+
+@post("/{owner:str}/{repo:str}/pulls/{index:int}/update", policy=anyone(), include_in_schema=False)
+async def update(request: WebRequest, index: int) -> Response[Any]:
+    """Put the head branch on top of what the base branch has now, or say on the page why not."""
+    await request.sent_form()
+    frame = RepositoryFrame(request)
+    try:
+        await frame.forge.send("POST", "issues", frame.api("pulls", index, "update"))
     except ApiError as error:
         return await _conversation_page(frame, index, error)
-    return frame.redirect(f"/pulls/{index}")
+    return frame.redirect(f"/pulls/{index}#merge")
 
 
-routes = [pulls, create, show, commits, merge]
+routes = [pulls, create, show, checks, commits, merge, update]

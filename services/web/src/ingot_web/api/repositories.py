@@ -19,12 +19,12 @@ from ingot_web.api.imports import error_of, page_without_commits
 from ingot_web.api.request import HEADERS, WebRequest
 from ingot_web.clients.forge import NOTHING, ListPage
 from ingot_web.core.highlighting import highlight
+from ingot_web.core.pictures import PICTURES
 
 SHOWN_BYTES = 1_000_000
 """Of a file that is shown as text."""
 RAW_BYTES = 50_000_000
 """Of a file that comes through here; a larger one comes from the API, as those of LFS do: pointers may lie."""
-PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 MARKDOWN = (".md", ".markdown", ".mkd")
 SNIFFED = 8_000
 """Bytes in which a NUL says that a file is no text."""

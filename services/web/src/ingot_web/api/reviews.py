@@ -9,6 +9,7 @@ from litestar import Response, get, post
 
 from ingot_chassis.errors import ApiError
 from ingot_chassis.http.policy import anyone
+from ingot_web.api.attachments import send_with_files
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.history import read_diff
 from ingot_web.api.issues import page_query
@@ -108,6 +109,7 @@ async def files(request: WebRequest, index: int) -> Response[str]:
     if own["can_comment"] and pull["state"] == "open":
         own["link"] = f"?style={style}&at="
     if changes is not None:
+        changes.before, changes.after = pull.get("merge_base") or "", pull["head"]["sha"]
         changes.omitted = max(0, total - len(changes.files))
         own["leaves_out"] = comments.total > len(comments.rows)
         place(changes, await conversations_on_lines(frame, comments.rows, reviews))
@@ -157,10 +159,14 @@ async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
         return await preview(frame, form, *buttons)
     line = whole_number(form.text("line")) or 0
     position = "old_position" if form.text("side") == "old" else "new_position"
-    comment = {"path": form.get("path", ""), "body": form.lines("body"), position: line}
-    body = {"event": "COMMENT" if form.text("do") == "now" else "PENDING", "comments": [comment]}
+
+    def body(text: str) -> Any:
+        comment = {"path": form.get("path", ""), "body": text, position: line}
+        return {"event": "COMMENT" if form.text("do") == "now" else "PENDING", "comments": [comment]}
+
+    path = frame.api("pulls", index, "reviews")
     try:
-        await frame.forge.send("POST", "issues", frame.api("pulls", index, "reviews"), body)
+        await send_with_files(frame, form, frame.api("issues", index), path, body)
     except ApiError as error:
         return await preview(frame, form, *buttons, problem=error)
     return _back(frame, index, form, "files")

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 from markupsafe import Markup
 
-from ingot_chassis.errors import Conflict, Denied, NotAllowed, NotFound, Unauthenticated
+from ingot_chassis.errors import Conflict, Denied, Invalid, NotAllowed, NotFound, Unauthenticated
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.peers.transports import PeerAnswer
 from ingot_contracts.issues import MOST_TEXTS, RenderedTexts, RenderTexts
@@ -92,7 +92,12 @@ class Forge:
         return await self._peers[service].call("GET", _target(path, parameters), principal=self._principal)
 
     async def send(self, method: str, service: str, path: str, body: Any = None) -> Any:
-        """Change something; the answer as plain values, None where there is none."""
+        """Change something; the answer as plain values, None where there is none.
+
+        Raises Invalid where a field of a form that names what is to change was left empty.
+        """
+        if "" in path.split("/")[1:]:
+            raise Invalid.field("name", "missing", "is empty; write it, and send the form again")
         answer = await self._peers[service].call(
             method, API + path, msgspec.json.encode({} if body is None else body), principal=self._principal
         )

@@ -1,4 +1,4 @@
-"""Requests to every service for its periodic tasks, dead-lettered events and audit log, on behalf of an administrator."""
+"""Requests to every service for its periodic tasks, jobs, dead-lettered events and audit log, on behalf of an administrator."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from ingot_chassis.errors import NotFound, Unavailable
-from ingot_chassis.operations import AuditEntry, DeadLetteredEvent, Replayed, TaskReport
+from ingot_chassis.operations import AuditEntry, DeadLetteredEvent, JobReports, Replayed, TaskReport
 from ingot_chassis.peers.peers import Peers
 
 SERVICES = ("hooks", "identity", "issues", "repos")
@@ -38,7 +38,7 @@ class HttpOperations:
 
     async def tasks(self) -> Collected[TaskReport]:
         """The periodic tasks of all services, by name."""
-        reports = await self._ask_each(SERVICES, "/internal/tasks", TaskReport)
+        reports = await self._ask_each(SERVICES, "/internal/tasks", list[TaskReport])
         tasks, silent = _collect(reports)
         return Collected(sorted(tasks, key=lambda task: task.name), silent)
 
@@ -51,7 +51,7 @@ class HttpOperations:
 
     async def dead_lettered(self) -> dict[str, list[DeadLetteredEvent] | None]:
         """Of each service the events that it could not apply or send; None where it does not answer."""
-        return await self._ask_each(SERVICES, "/internal/dead-lettered", DeadLetteredEvent)
+        return await self._ask_each(SERVICES, "/internal/dead-lettered", list[DeadLetteredEvent])
 
     async def replay(self, service: str) -> Replayed:
         """Apply and send once more what a service could not. Raises NotFound."""
@@ -60,20 +60,37 @@ class HttpOperations:
         answer = await self._peers[service].call("POST", "/internal/dead-lettered", timeout=RUN_SECONDS)
         return msgspec.json.decode(answer.body, type=Replayed)
 
+    async def jobs(self, state: str) -> dict[str, JobReports | None]:
+        """Of each service its jobs in this state; None where it does not answer."""
+        return await self._ask_each(SERVICES, f"/internal/jobs?status={state}", JobReports)
+
+    async def run_job(self, service: str, job_id: int) -> None:
+        """Let a job run now that failed and waits for its next try. Raises NotFound."""
+        await self._change_job("POST", service, job_id)
+
+    async def forget_job(self, service: str, job_id: int) -> None:
+        """Forget a job that failed for good. Raises NotFound."""
+        await self._change_job("DELETE", service, job_id)
+
+    async def _change_job(self, method: str, service: str, job_id: int) -> None:
+        if service not in SERVICES:
+            raise NotFound
+        await self._peers[service].call(method, f"/internal/jobs/{job_id}")
+
     async def audit(self, service: str, query: dict[str, str], limit: int) -> Collected[AuditEntry]:
         """The newest ``limit`` entries of one service or, without a name, of all that match ``query``."""
         names = (service,) if service in AUDITED else AUDITED
         path = f"/internal/audit?{urlencode({**query, 'limit': limit})}"
-        entries, silent = _collect(await self._ask_each(names, path, AuditEntry))
+        entries, silent = _collect(await self._ask_each(names, path, list[AuditEntry]))
         return Collected(sorted(entries, key=lambda entry: entry.id, reverse=True)[:limit], silent)
 
-    async def _ask_each(self, names: Sequence[str], path: str, row: type[_T]) -> dict[str, list[_T] | None]:
+    async def _ask_each(self, names: Sequence[str], path: str, shape: type[_T]) -> dict[str, _T | None]:
         """What each service answers; None where it does not."""
 
-        async def ask(name: str) -> list[_T] | None:
+        async def ask(name: str) -> _T | None:
             try:
-                return await self._peers[name].get(path, list[row])  # type: ignore[valid-type]
-            except Unavailable:
+                return await self._peers[name].get(path, shape)
+            except (Unavailable, NotFound):  # one of an older release has not each of these
                 return None
 
         return dict(zip(names, await asyncio.gather(*map(ask, names)), strict=True))

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
+from ingot_web.core.pictures import PICTURES
+
 MOST_FILES = 200
 MOST_LINES = 400
 """Of one file; more are said, not shown."""
@@ -45,6 +47,10 @@ class DiffFile:
     """Lines that are not shown."""
 
     @property
+    def is_picture(self) -> bool:
+        return self.is_binary and self.path.lower().endswith(PICTURES)
+
+    @property
     def anchor(self) -> str:
         """Where it stands on a page, by the name that Gitea's pages have for it."""
         return f"diff-{hashlib.sha1(self.path.encode('utf-8', 'replace'), usedforsecurity=False).hexdigest()}"
@@ -70,10 +76,15 @@ class DiffFile:
 
 @dataclass
 class Diff:
-    """The whole of it; ``omitted`` files are counted and not shown."""
+    """The whole of it; ``omitted`` files are counted and not shown.
+
+    ``before`` and ``after`` are the commits from which pictures are shown; empty where one is not known.
+    """
 
     files: list[DiffFile] = field(default_factory=list)
     omitted: int = 0
+    before: str = ""
+    after: str = ""
 
     @property
     def additions(self) -> int:

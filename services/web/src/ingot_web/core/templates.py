@@ -16,7 +16,15 @@ from ingot_web.core.highlighting import code_rows
 
 FOLDER = Path(__file__).parent.parent
 STATIC = FOLDER / "static"
-SCRIPTS = ("htmx.min.js", "menus.js", "failures.js", "places.js", "double_clicks.js", "drops.js")
+SCRIPTS = (
+    "htmx.min.js",
+    "menus.js",
+    "failures.js",
+    "places.js",
+    "double_clicks.js",
+    "drops.js",
+    "pictures.js",
+)
 _UNITS = ((365 * 86400, "year"), (30 * 86400, "month"), (86400, "day"), (3600, "hour"), (60, "minute"))
 
 
@@ -75,12 +83,16 @@ def _parsed(time: str) -> datetime:
 
 
 def ago(time: str) -> str:
-    """How long ago a time in an answer is, in words."""
+    """How long ago a time in an answer is, or in how long it comes, in words.
+
+    Clocks differ: what is less than five minutes ahead is now.
+    """
     seconds = (now() - _parsed(time)).total_seconds()
     for length, unit in _UNITS:
-        if seconds >= length:
-            count = int(seconds // length)
-            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+        if seconds >= length or -seconds >= max(length, 300):
+            count = int(abs(seconds) // length)
+            words = f"{count} {unit}{'s' if count > 1 else ''}"
+            return f"{words} ago" if seconds > 0 else f"in {words}"
     return "just now"
 
 

@@ -72,6 +72,8 @@ _PLAIN = {
     "reopen": "reopened this",
     "close": "closed this",
     "merge_pull": "merged this",
+    "pull_scheduled_merge": "scheduled the merge",
+    "pull_cancel_scheduled_merge": "cancelled the scheduled merge",
     "pull_push": "pushed commits",
     "lock": "locked the conversation",
     "unlock": "unlocked the conversation",

@@ -1,0 +1,70 @@
+"""Files of forms, which are attached to what was written, and linked in its text."""
+
+from typing import Any
+
+from ingot_chassis.errors import ApiError, Invalid, NotFound
+from ingot_web.api.frames import RepositoryFrame
+from ingot_web.api.request import Form
+from ingot_web.core.pictures import PICTURES
+
+MOST_FILES = 10
+FILES_ALONE = "Files"
+"""The text of a comment until its files are there."""
+
+
+def require_few_files(form: Form) -> None:
+    """Raises Invalid."""
+    if len(form.files) > MOST_FILES:
+        raise Invalid.field("files", "too_many", f"has more than {MOST_FILES}")
+
+
+async def attach(frame: RepositoryFrame, form: Form, path: str, body: str) -> ApiError | None:
+    """Add the files of a form to an issue or a comment that is there, and links to them to its text.
+
+    What went wrong is the answer: the text was sent, and nobody is to send it a second time.
+    """
+    try:
+        await _store_and_link(frame, form, path, body)
+    except NotFound:
+        return Invalid("files are not kept on this site; your text was sent without them")
+    except ApiError as error:
+        return Invalid(f"your text was sent, but not all of its files: {error.message}")
+    return None
+
+
+async def _store_and_link(frame: RepositoryFrame, form: Form, path: str, body: str) -> None:
+    """Those that were stored are linked, also where one of them was refused. Raises ApiError."""
+    links: list[str] = []
+    try:
+        for file in form.files:
+            stored = await frame.forge.upload("issues", f"{path}/assets", file.name, file.content)
+            links.append(_link(stored))
+    finally:
+        if links:
+            text = "\n\n".join([*([body] if body not in ("", FILES_ALONE) else []), *links])
+            await frame.forge.send("PATCH", "issues", path, {"body": text})
+
+
+def _link(stored: Any) -> str:
+    words = "".join("\\" + letter if letter in "[]\\`*_<" else letter for letter in stored["name"])
+    is_picture = stored["name"].lower().endswith(PICTURES)
+    return f"{'!' if is_picture else ''}[{words}]({stored['browser_download_url']})"
+
+
+async def send_with_files(frame: RepositoryFrame, form: Form, issue: str, path: str, body: Any) -> None:
+    """Send a comment that has no files of its own: they are attached to its issue. ``body`` is made of the text with links.
+
+    Raises ApiError; then no file is left.
+    """
+    require_few_files(form)
+    text, ids = form.lines("body"), []
+    try:
+        for file in form.files:
+            stored = await frame.forge.upload("issues", f"{issue}/assets", file.name, file.content)
+            ids.append(stored["id"])
+            text = f"{text}\n\n{_link(stored)}".lstrip("\n")
+        await frame.forge.send("POST", "issues", path, body(text))
+    except ApiError:
+        for attachment_id in ids:
+            await frame.forge.send("DELETE", "issues", f"{issue}/assets/{attachment_id}")
+        raise
