@@ -9,7 +9,7 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import httpx
 
@@ -112,6 +112,11 @@ class RunningIngot:
         new = {"username": name, "email": f"{name}@example.org", "password": "something"}
         url = f"{self.url}api/v1/admin/users"
         return httpx.post(url, auth=(as_user, password), json=new, timeout=20).status_code
+
+    def get_as_administrator(self, path: str) -> list[dict[str, Any]]:
+        """The list at that path of the API."""
+        auth = ("root", self.password)
+        return httpx.get(f"{self.url}api/v1/{path}", auth=auth, timeout=20).json()  # type: ignore[no-any-return]
 
     def children(self) -> set[int]:
         """The processes below this one."""

@@ -55,6 +55,22 @@ def test_a_new_password_replaces_the_old_one(running, admin):
     running.wait_status(401, "fritz", old)
 
 
+def test_what_the_operator_does_is_in_the_audit_log(running, admin):
+    created = admin(*create("hanna", "--password", "what hanna knows"))
+    admin("reset-password", "hanna", "--password", "what hanna learned")
+
+    assert (created.out, created.err) == ("User hanna is created.\n", "")
+    noted = running.get_as_administrator("admin/audit?actor=(operator)")
+    assert [
+        (one["action"], one["subject"], one["via"]) for one in noted if one["subject"] == "user hanna"
+    ] == [
+        ("user.edit", "user hanna", "command"),
+        ("user.create", "user hanna", "command"),
+    ]
+    assert (noted[-1]["action"], noted[-1]["subject"]) == ("user.create", "user root")
+    assert noted[-1]["details"]["admin"] is True
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [

@@ -188,6 +188,30 @@ def test_a_backup_is_whole_or_not_there(start, folder, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize("user", ["a backup", "a restoration", "ingot up"])
+def test_nothing_is_restored_beside_whoever_uses_the_same_folder(tmp_path, user):
+    from ingot_chassis.errors import CannotStart
+    from ingot_repos.git.backups import UNFINISHED, alone
+    from ingot_standalone import backup
+    from ingot_standalone.data_folder import DataFolder
+
+    source, folder = tmp_path / "backups" / "2026-01-01T00-00-00Z", DataFolder(tmp_path / "data")
+    source.mkdir(parents=True)
+    (source / "secrets.json").write_text("{}")
+    unfinished = tmp_path / f".data{UNFINISHED}"
+    unfinished.mkdir()
+    in_use, words = {
+        "a backup": (alone(source.parent), f"a backup to {source.parent} is being made"),
+        "a restoration": (backup._locked(unfinished), "another backup is being restored to it"),
+        "ingot up": (folder.in_use(), "is in use by another `ingot up`"),
+    }[user]
+    with in_use, pytest.raises(CannotStart, match=words):
+        backup.restore(source.parent, folder)
+    (folder.path / "lock").unlink(missing_ok=True)
+    backup.restore(source.parent, folder)
+    assert (folder.path / "secrets.json").read_text() == "{}"
+
+
 @pytest.mark.parametrize("command", [("backup", "--to"), ("restore", "--from")])
 def test_a_wrong_folder_is_one_line(command, tmp_path, folder):
     verb, option = command

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import gc
 import secrets
 import sys
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from ingot_chassis.command import run_command
 from ingot_chassis.errors import CannotStart
+from ingot_chassis.telemetry import configure_logging
 from ingot_standalone.console import say
 from ingot_standalone.data_folder import DataFolder
 from ingot_standalone.settings import read
@@ -18,6 +20,7 @@ from ingot_standalone.settings import read
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line."""
     options = _parser().parse_args(arguments)
+    configure_logging("warning", readable=True)  # what a command prints is for the one who runs it
     command = {
         "up": _up,
         "version": _version,
@@ -90,10 +93,15 @@ def _port(text: str) -> int:
 
 
 async def _up(options: argparse.Namespace) -> None:
-    from ingot_standalone.up import up
+    # What a start makes is there to stay. To look through it for garbage again and again took a tenth of the time.
+    gc.disable()
+    try:
+        from ingot_standalone.up import up
 
-    chosen = {name: getattr(options, name) for name in ("host", "port", "ssh_port", "data")}
-    await up(read(chosen))
+        chosen = {name: getattr(options, name) for name in ("host", "port", "ssh_port", "data")}
+        await up(read(chosen))
+    finally:
+        gc.enable()
 
 
 async def _version(_options: argparse.Namespace) -> None:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from sqlalchemy.exc import DatabaseError
 
+from ingot_chassis.db.audit import OPERATOR, add_entry
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.migrations import pending
 from ingot_chassis.errors import ApiError, CannotStart, DatabaseNewer
@@ -41,7 +42,7 @@ async def create_user(
     async with _identity(folder) as identity:
         password_hash = await identity.passwords.hash(password)
         async with identity.database.transaction() as tx:
-            await accounts.create_user(
+            row = await accounts.create_user(
                 tx,
                 identity.presenter,
                 login=name,
@@ -50,6 +51,7 @@ async def create_user(
                 password_hash=password_hash,
                 admin=admin,
             )
+            await add_entry(tx, OPERATOR, "user.create", f"user {row.login}", {"id": row.id, "admin": admin})
 
 
 async def reset_password(folder: DataFolder, *, name: str, password: str) -> None:
@@ -61,6 +63,7 @@ async def reset_password(folder: DataFolder, *, name: str, password: str) -> Non
             if row is None or row.kind != "user":
                 raise CannotStart(f"there is no user {name!r}")
             await accounts.edit_user(tx, identity.presenter, row.id, {"password_hash": password_hash})
+            await add_entry(tx, OPERATOR, "user.edit", f"user {row.login}", {"fields": ["password"]})
 
 
 @asynccontextmanager

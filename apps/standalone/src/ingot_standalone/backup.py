@@ -5,14 +5,16 @@ a row needs is there, and what a consumer has missed is still in the outbox that
 """
 
 import contextlib
+import fcntl
 import os
 import shutil
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 from ingot_chassis.clock import now
 from ingot_chassis.errors import CannotStart
-from ingot_repos.git.backups import UNFINISHED, FolderCopy, alone, name_of, newest
+from ingot_repos.git.backups import UNFINISHED, FolderCopy, alone, name_of, newest, unchanged
 from ingot_standalone.data_folder import DataFolder
 
 CONSUMERS_FIRST = ("hooks", "issues", "repos", "identity")
@@ -96,15 +98,34 @@ def restore(source: Path, folder: DataFolder) -> Path:
         raise CannotStart(f"{source} is no backup and has none in it")
     target = folder.path
     if target.exists() and any(target.iterdir()):
+        if folder.lock.exists():
+            with folder.in_use():  # that Ingot runs on it matters more
+                pass
         raise CannotStart(f"{target} is not empty; a backup is restored to a folder that is not there yet")
     unfinished = target.with_name(f".{target.name}{UNFINISHED}")
     try:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(backup, unfinished)
-        unfinished.chmod(0o700)
-        os.sync()
-        unfinished.rename(target)
+        unfinished.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with unchanged(backup), _locked(unfinished):
+            for entry in unfinished.iterdir():
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+            shutil.copytree(backup, unfinished, dirs_exist_ok=True)
+            unfinished.chmod(0o700)
+            os.sync()
+            unfinished.rename(target)
     except OSError as error:
         raise CannotStart(f"cannot restore to {target}: {error}") from error
     return backup
+
+
+@contextlib.contextmanager
+def _locked(unfinished: Path) -> Iterator[None]:
+    """Raises OSError while another process restores there."""
+    descriptor = os.open(unfinished, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OSError("another backup is being restored to it") from None
+        yield
+    finally:
+        os.close(descriptor)

@@ -37,6 +37,7 @@ class DataFolder:
         self.nats = path / "nats"
         self.repositories = path / "repositories"
         self.files = path / "files"
+        self.lock = path / "lock"
         self._secrets = path / "secrets.json"
         self._public_url = path / "public-url"
 
@@ -51,7 +52,7 @@ class DataFolder:
         """Create the folder if it is missing, and lock it for the block. Raises CannotStart."""
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = (self.path / "lock").open("ab")
+            lock = self.lock.open("ab")
         except OSError as error:
             raise CannotStart(f"cannot use {self.path} as data folder: {error.strerror}") from error
         with lock:

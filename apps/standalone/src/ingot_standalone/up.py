@@ -1,6 +1,7 @@
 """`ingot up`: starts everything on one data folder, serves until it gets a signal, stops everything."""
 
 import contextlib
+import gc
 import os
 import secrets
 import socket
@@ -75,7 +76,7 @@ async def _run(
                 listener,
                 public_url,
                 settings.drain_seconds,
-                lambda: _print_instructions(settings, folder, public_url, listener),
+                lambda: _begin_to_serve(settings, folder, public_url, listener),
             )
             say("Stopping.")
         finally:
@@ -161,6 +162,12 @@ def _command() -> str:
     if program.parent == here:
         return f"./{program.name}"
     return str(program.relative_to(here) if program.is_relative_to(here) else program)
+
+
+def _begin_to_serve(settings: Settings, folder: DataFolder, public_url: str, listener: socket.socket) -> None:
+    gc.freeze()  # no collection looks at what the start has made
+    gc.enable()
+    _print_instructions(settings, folder, public_url, listener)
 
 
 def _print_instructions(
