@@ -4,8 +4,10 @@ Nothing is tried again here: whatever a person would see as failed is in ``failu
 """
 
 import asyncio
+import contextlib
 import hashlib
 import itertools
+import math
 import os
 import secrets
 import time
@@ -14,6 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -23,7 +26,7 @@ READERS = 4
 PAUSE = 0.3
 LONG_FILE = 6_000_000
 LONG_RATE = 600_000
-"""Bytes a second of the long download: it goes on for ten seconds."""
+"""Bytes a second of long downloads and clones: they go on for ten seconds."""
 REQUEST_SECONDS = 60
 
 
@@ -90,7 +93,7 @@ class Load:
         async with asyncio.TaskGroup() as group:
             for number in range(READERS):
                 group.create_task(self._read(is_new=number % 2 == 0))
-            for work in (self._open_issues, self._push, self._clone, self._download):
+            for work in (self._open_issues, self._push, self._clone, self._clone_slowly, self._download):
                 group.create_task(work())
 
     async def _again(self, kind: str, do: Callable[[int], Awaitable[Any]]) -> None:
@@ -104,7 +107,7 @@ class Load:
             except (httpx.HTTPError, GitFailed, AssertionError) as error:
                 self.failures.append(f"{kind}: {error!r}")
             self.done[kind] += 1
-            if kind != "downloads":
+            if kind not in ("downloads", "slow clones"):
                 self.slowest = max(self.slowest, time.monotonic() - start)
             await asyncio.sleep(PAUSE)
 
@@ -157,6 +160,15 @@ class Load:
             lambda number: git("clone", "-q", "--bare", self._remote, f"clone-{number}", cwd=self._folder),
         )
 
+    async def _clone_slowly(self) -> None:
+        """Git itself, over a line that is slow."""
+        async with slow_line(self.url) as url:
+            remote = self._remote.replace(self.url.partition("://")[2], url)
+            await self._again(
+                "slow clones",
+                lambda number: git("clone", "-q", "--bare", remote, f"slow-{number}", cwd=self._folder),
+            )
+
     async def _download(self) -> None:
         """As slowly as over a bad line."""
 
@@ -172,6 +184,29 @@ class Load:
             assert digest.digest() == hashlib.sha256(self._file).digest(), f"{size} of {LONG_FILE} bytes"
 
         await self._again("downloads", download)
+
+
+@asynccontextmanager
+async def slow_line(url: str) -> AsyncIterator[str]:
+    """Host and port that lead to ``url``; answers come at ``LONG_RATE``, and end as they end there."""
+    target = urlsplit(url)
+
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, rate: float) -> None:
+        start, size = time.monotonic(), 0
+        with contextlib.suppress(ConnectionError):
+            while data := await reader.read(64 * 1024):
+                writer.write(data)
+                await writer.drain()
+                size += len(data)
+                await asyncio.sleep(max(start + size / rate - time.monotonic(), 0))
+        writer.close()
+
+    async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, to_there = await asyncio.open_connection(target.hostname, target.port or 80)
+        await asyncio.gather(pass_on(reader, to_there, math.inf), pass_on(there, writer, LONG_RATE))
+
+    async with await asyncio.start_server(connect, "127.0.0.1", 0) as server:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
 async def ask(client: httpx.AsyncClient, method: str, path: str, body: object = None, **options: Any) -> Any:

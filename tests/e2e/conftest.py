@@ -18,7 +18,11 @@ from .deployments import (
     running,
 )
 
-VARIABLES = CHEAP_PASSWORDS | {"INGOT_REPOS_MAX_PUSH_BYTES": "0"}
+VARIABLES = CHEAP_PASSWORDS | {
+    "INGOT_REPOS_MAX_PUSH_BYTES": "0",
+    "INGOT_REPOS_ALLOWED_REMOTES": "127.0.0.1",
+    "INGOT_WEB_STYLEGUIDE": "true",
+}
 
 
 @pytest.fixture(scope="session")

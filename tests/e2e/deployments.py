@@ -188,7 +188,7 @@ class Cluster:
         *,
         replicas: int = 1,
     ) -> None:
-        self.backing_servers, self._folder = backing_servers, folder
+        self.backing_servers, self.folder = backing_servers, folder
         ports = {service: [free_port() for _ in range(replicas)] for service in SERVICES}
         fronts = {service: free_port() if replicas > 1 else ports[service][0] for service in SERVICES}
         urls = {service: _url(port) for service, port in fronts.items()}
@@ -284,8 +284,8 @@ class Cluster:
 
     def shard_of(self, repository_id: int) -> str:
         """The shard that has the files of a repository."""
-        (path,) = self._folder.glob(f"shard-*/repositories/*/*/{repository_id}.git")
-        return path.relative_to(self._folder).parts[0]
+        (path,) = self.folder.glob(f"shard-*/repositories/*/*/{repository_id}.git")
+        return path.relative_to(self.folder).parts[0]
 
     def shards(self, *arguments: str) -> str:
         """What `ingot-repos shards` prints."""

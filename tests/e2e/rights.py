@@ -1,6 +1,7 @@
 """Rights that somebody has: what comes of each, and how it ends."""
 
 import asyncio
+import json
 import re
 import secrets
 import time
@@ -92,12 +93,16 @@ def urls_of(full_name):
         f"{full_name}/archive/main.zip",
         f"{full_name}.git/info/refs?service=git-upload-pack",
         f"{full_name}.git/git-upload-pack",
+        f"{full_name}.git/info/lfs/locks",
+        f"{full_name}.git/info/lfs/objects/batch",
     ]
 
 
 async def status_of(client, url):
     if url.endswith("/git-upload-pack"):  # what a clone that runs asks for next
         return (await client.post(url, content=LIST_REFS, headers=OF_GIT)).status_code
+    if url.endswith("/objects/batch"):
+        return (await client.post(url, json={"operation": "download", "objects": []})).status_code
     return (await client.get(url)).status_code
 
 
@@ -286,7 +291,7 @@ async def account_without_sign_in(people):
 
 
 async def ssh_uses(people, key, full_name):
-    """What a key opens over SSH: a new connection, and another command in one that is there already."""
+    """What a key opens over SSH: a new connection, another command in one that is there already, and LFS over HTTP."""
     port = people.deployment.serve_ssh()
     login = {"username": "git", "client_keys": [key], "known_hosts": None, "config": None}
 
@@ -312,7 +317,18 @@ async def ssh_uses(people, key, full_name):
         except OSError:  # the SSH server of a cluster is about to start
             assert time.monotonic() < end
             await asyncio.sleep(0.05)
-    return Use("connection", is_let_in), Use("next command", partial(runs, connection))
+    answer = await connection.run(f"git-lfs-authenticate '{full_name}' download", check=True)
+    lfs = json.loads(answer.stdout)
+    client = await people.connect(headers=lfs["header"])
+
+    async def opens_lfs():
+        return await status_of(client, f"{lfs['href']}/objects/batch") == 200
+
+    return (
+        Use("connection", is_let_in),
+        Use("next command", partial(runs, connection)),
+        Use("token of LFS", opens_lfs),
+    )
 
 
 async def key_at(client, path):

@@ -138,6 +138,7 @@ class Checker:
                 await self._merges(name)
                 self._deliveries(name, [each for each in received if each.path == f"/{name}"])
             await self._forks()
+            self._repository_deliveries(received)
             await self._counters()
             await self._disk()
 
@@ -260,6 +261,28 @@ class Checker:
             self._expect(
                 f"{name}, deleted", (await self._client.get(f"repos/{FORKS}/{name}")).status_code, 404
             )
+
+    def _repository_deliveries(self, received: list[ReceivedRequest]) -> None:
+        """Every fork at the hook of its parent, and its creation and deletion in this order at that of the organization.
+
+        A fork that was deleted before it was ready is told of to nobody, or as deleted only.
+        """
+        first: dict[str, ReceivedRequest] = {}
+        for request in received:
+            first.setdefault(request.headers["X-Gitea-Delivery"], request)
+        bodies = [(each.headers["X-Gitea-Event"], json.loads(each.body)) for each in first.values()]
+        forked = [body["repository"]["name"] for event, body in bodies if event == "fork"]
+        actions = defaultdict(list)
+        for event, body in bodies:
+            if event == "repository":
+                actions[body["repository"]["name"]].append(body["action"])
+        self._expect("forks told twice", len(forked), len(set(forked)))
+        self._expect("forks not told", sorted(set(self._ledger.forks) - set(forked)), [])
+        for name in self._ledger.forks:
+            self._expect(f"what was told of {name}", actions[name], ["created"])
+        for name in self._ledger.deleted:
+            expected = ["created", "deleted"] if name in forked else ["deleted"] if actions[name] else []
+            self._expect(f"what was told of {name}, deleted", actions[name], expected)
 
     async def _counters(self) -> None:
         """Every counter is the number of its rows, also the copies that repos has of those of issues."""

@@ -9,6 +9,8 @@ import base64
 import itertools
 import ssl
 from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -23,7 +25,7 @@ OWNER = ADMINISTRATOR[0]
 REPOSITORIES = ("one", "two")
 FORKS = "forks"
 """The organization that has them."""
-EVENTS = ["push", "issues_only", "issue_comment", "pull_request_only"]
+EVENTS = ["push", "issues_only", "issue_comment", "pull_request_only", "fork"]
 REQUEST_SECONDS = 40
 PAUSE = 0.2
 TLS = ssl.create_default_context()
@@ -55,7 +57,7 @@ class Unanswered(Exception):
 
 
 class Load:
-    """Runs until it is told to end."""
+    """The workers of the load."""
 
     def __init__(self, url: str, folder: Path, hook_url: str) -> None:
         self.url, self.ledger = url, Ledger()
@@ -70,24 +72,26 @@ class Load:
         self._token = token.json()["sha1"]
         await self._request("POST", "orgs", {"username": FORKS})
         for name in REPOSITORIES:
-            await self.create(name)
-            config = {"url": f"{self._hook_url}/{name}", "content_type": "json"}
-            hook = {"type": "gitea", "config": config, "events": EVENTS, "active": True}
-            await self._request("POST", f"repos/{OWNER}/{name}/hooks", hook)
+            new = {"name": name, "auto_init": True, "default_branch": "main"}
+            await self._request("POST", "user/repos", new)
+            await self._hook(f"repos/{OWNER}/{name}", name, EVENTS)
+        await self._hook(f"orgs/{FORKS}", FORKS, ["repository"])
 
-    async def create(self, name: str) -> None:
-        new = {"name": name, "auto_init": True, "default_branch": "main"}
-        await self._request("POST", "user/repos", new)
+    async def _hook(self, target: str, name: str, events: list[str]) -> None:
+        config = {"url": f"{self._hook_url}/{name}", "content_type": "json"}
+        hook = {"type": "gitea", "config": config, "events": events, "active": True}
+        await self._request("POST", f"{target}/hooks", hook)
 
-    def end(self) -> None:
-        self._ending.set()
-
-    async def run(self) -> None:
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Work beside the block, and end what was begun; if the block fails, at once."""
         async with asyncio.TaskGroup() as workers:
             for name in REPOSITORIES:
                 for work in (self._push, self._open_issues, self._merge):
                     workers.create_task(self._again(work(name)))
             workers.create_task(self._again(self._fork_and_delete()))
+            yield
+            self._ending.set()
 
     async def _again(self, steps: Any) -> None:
         """Step after step; one that is not answered is over."""

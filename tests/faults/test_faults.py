@@ -184,17 +184,15 @@ async def test_nothing_acknowledged_is_lost_whatever_fails(request, mode, tmp_pa
     faults = Faults(stage, chance)
     most = FAULTS or MOST_IN_THE_GATE
     done = 0
-    work = asyncio.create_task(load.run())
     start = time.monotonic()
-    while done < most:
-        for name, fault in faults.round(most - done):
-            await asyncio.sleep(chance.uniform(*CALM))
-            print(f"{time.monotonic() - start:.1f} s: {name}")
-            await fault()
-            done += 1
-    await asyncio.sleep(CALM[1])
-    load.end()
-    await work
+    async with load.running():
+        while done < most:
+            for name, fault in faults.round(most - done):
+                await asyncio.sleep(chance.uniform(*CALM))
+                print(f"{time.monotonic() - start:.1f} s: {name}")
+                await fault()
+                done += 1
+        await asyncio.sleep(CALM[1])
 
     settled = await wait_settled(stage.databases, stage.deployment.nats_url())
     checker = Checker(stage.deployment.url, load.ledger, stage.databases, stage.storage)

@@ -4,13 +4,15 @@
 It starts Ingot there, has it call every name in every way there is, and prints one line of JSON: what arrived where.
 """
 
+import hashlib
 import itertools
 import json
 import socketserver
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -38,7 +40,12 @@ NAMES: dict[str, list[Answer]] = {
     "both.example": [{"A": [PUBLIC], "AAAA": ["::1"]}],
     "rebinding.example": [{"A": [PUBLIC]}, {"A": ["127.0.0.1"]}],
 }
+MOVING = "moving.example"
+"""Public at first, and private from some moment on."""
 """What each name has, one question after the other and then from the beginning again."""
+INNER_HOSTS = ("inside.example", "mixed.example", "mapped.example", "127.0.0.1", "[::ffff:10.1.2.3]")
+"""Where a server of LFS says that its objects are: the one that the path names by its number."""
+OBJECT = hashlib.sha256(b"abc").hexdigest()
 
 
 class NameServer(socketserver.ThreadingUDPServer):
@@ -53,10 +60,13 @@ class NameServer(socketserver.ThreadingUDPServer):
         }
         self._lock = threading.Lock()
         self.questions: set[str] = set()
+        self.moved = False
 
     def addresses(self, name: str, kind: str) -> list[str]:
         with self._lock:
             self.questions.add(name)
+            if name == MOVING:
+                return [] if kind != "A" else [PRIVATE[1] if self.moved else PUBLIC]
             answers = self._answers.get((name, kind))
             return next(answers).get(kind, []) if answers is not None else []
 
@@ -76,11 +86,15 @@ class _Question(socketserver.BaseRequestHandler):
 
 
 class Listener(ThreadingHTTPServer):
-    """Port 80 of one address. ``arrivals`` has the host and path of each request, in order."""
+    """Port 80 of one address. ``arrivals`` has the host and path of each request, in order.
 
-    def __init__(self, address: str) -> None:
+    Below ``source.git`` it has the files of ``repository``, and the objects of LFS at addresses that are not for Ingot.
+    """
+
+    def __init__(self, address: str, repository: Path | None = None) -> None:
         super().__init__((address, 80), _Arrival)
         self.arrivals: list[str] = []
+        self.repository = repository
 
 
 class _Arrival(BaseHTTPRequestHandler):
@@ -90,10 +104,28 @@ class _Arrival(BaseHTTPRequestHandler):
         host = self.headers.get("host", "").partition(":")[0]
         self.rfile.read(int(self.headers.get("content-length", 0)))
         self.server.arrivals.append(f"{host}{self.path}")
+        content = self._content()
+        if content is not None:
+            self.send_response(200)
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+            return
         self.send_response(307 if host == "redirecting.example" else 404)
         self.send_header("location", f"http://inside.example{self.path}")
         self.send_header("content-length", "0")
         self.end_headers()
+
+    def _content(self) -> bytes | None:
+        number, separator, rest = self.path.partition("?")[0].strip("/").partition("/source.git/")
+        if self.server.repository is None or not separator:
+            return None
+        if rest == "info/lfs/objects/batch":
+            actions = {"download": {"href": f"http://{INNER_HOSTS[int(number)]}/object"}}
+            answer = {"transfer": "basic", "objects": [{"oid": OBJECT, "size": 3, "actions": actions}]}
+            return json.dumps(answer).encode()
+        file = self.server.repository / rest
+        return file.read_bytes() if file.is_file() else None
 
     do_GET = do_POST = _answer  # noqa: N815 - so the library calls them
 
@@ -152,6 +184,26 @@ class Visitor:
         self.ask("POST", f"{path}-sync")
         return str(self.wait(lambda: self.ask("GET", path)[0]["last_error"], bool))
 
+    def fetch_objects(self) -> list[str]:
+        """An import with LFS for each of ``INNER_HOSTS``; how each ended."""
+        ends = []
+        for number in range(len(INNER_HOSTS)):
+            remote = {"clone_addr": f"http://honest.example/{number}/source.git", "lfs": True}
+            ends.append(
+                self.ask("POST", "repos/migrate", remote | {"repo_name": f"objects-{number}"})["message"]
+            )
+        return ends
+
+    def sync(self, names: NameServer, log: Callable[[], str]) -> str:
+        """A mirror whose remote gets a private address after the import; how its next sync ended."""
+        remote = {"clone_addr": f"http://{MOVING}/0/source.git", "repo_name": "mirror", "mirror": True}
+        answer = self.ask("POST", "repos/migrate", remote)
+        assert answer.get("empty") is False, answer
+        names.moved = True
+        self.ask("POST", "repos/root/mirror/mirror-sync")
+        lines = self.wait(lambda: [line for line in log().splitlines() if "mirror not synced" in line], bool)
+        return str(json.loads(lines[-1])["reason"])
+
     def wait(self, look: Any, is_there: Any) -> Any:
         deadline = time.monotonic() + PATIENCE
         while not is_there(value := look()):
@@ -164,8 +216,24 @@ def failed(deliveries: list[dict[str, Any]]) -> int:
     return sum(bool(delivery["error"]) for delivery in deliveries)
 
 
+def repository(folder: Path) -> Path:
+    """One to be served as files, with a pointer of LFS."""
+    folder.mkdir()
+    git = ("git", "-C", str(folder), "-c", "user.name=Ann", "-c", "user.email=ann@example.org")
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{OBJECT}\nsize 3\n"
+    (folder / "a.bin").write_text(pointer)
+    for command in (
+        ("init", "-q", "-b", "main"),
+        ("add", "."),
+        ("commit", "-qm", "x"),
+        ("update-server-info",),
+    ):
+        subprocess.run((*git, *command), check=True, capture_output=True)
+    return folder / ".git"
+
+
 def main(folder: Path) -> None:
-    names, public = NameServer(), Listener(PUBLIC)
+    names, public = NameServer(), Listener(PUBLIC, repository(folder / "source"))
     private = [Listener(address) for address in PRIVATE]
     for server in (names, public, *private):
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -173,7 +241,11 @@ def main(folder: Path) -> None:
     with running(deployment), httpx.Client(base_url=deployment.url, auth=ADMINISTRATOR, timeout=60) as client:
         visitor = Visitor(client)
         ends = {name: [*visitor.hook(name), *visitor.copy(name), visitor.push(name)] for name in NAMES}
+        objects = visitor.fetch_objects()
+        sync = visitor.sync(names, lambda: deployment.logs()["ingot"])
     result = {
+        "objects": objects,
+        "sync": sync,
         "asked for": sorted(names.questions),
         "public": public.arrivals,
         "private": [arrival for listener in private for arrival in listener.arrivals],

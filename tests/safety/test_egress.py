@@ -12,9 +12,19 @@ from typing import Any
 
 import pytest
 
-from .name_server import NAMES, PRIVATE, PUBLIC
+from .name_server import INNER_HOSTS, MOVING, NAMES, PRIVATE, PUBLIC
 
 ROOT = Path(__file__).parents[2]
+CONNECTION = re.compile(
+    r"\b(?:aiohttp|httpx|urllib\.request|http\.client|open_connection|create_connection)\b"
+)
+WAYS_OUT = {
+    "hooks/clients/endpoints.py",
+    "repos/clients/lfs_remotes.py",
+    "repos/clients/socks_proxy.py",
+    "repos/git/helper_programs.py",  # what git calls to reach the proxy
+}
+"""Modules of services that connect to what users name. The tests of this file make each of them do so."""
 REFUSED = re.compile("nothing is sent there unless|may not be reached from here")
 
 
@@ -43,6 +53,13 @@ def namespace() -> Iterator[str]:
         subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
 
 
+def test_there_is_no_other_way_out():
+    sources = {path: path.read_text() for path in ROOT.glob("services/*/src/**/*.py")}
+    connecting = {path for path, text in sources.items() if CONNECTION.search(text)}
+    parts = [path.relative_to(ROOT / "services").parts for path in connecting]
+    assert {"/".join((service, *rest)) for service, _, _, *rest in parts} == WAYS_OUT
+
+
 def test_nothing_arrives_at_a_private_address(namespace, tmp_path):
     program = (sys.executable, "-m", "tests.safety.name_server", str(tmp_path))
     done = subprocess.run(
@@ -52,7 +69,9 @@ def test_nothing_arrives_at_a_private_address(namespace, tmp_path):
     result: dict[str, Any] = json.loads(done.stdout)
 
     assert result["private"] == []
-    assert set(result["asked for"]) >= set(NAMES)
+    assert set(result["asked for"]) >= {*NAMES, MOVING}
+    assert [REFUSED.search(end) is not None for end in result["objects"]] == [True] * len(INNER_HOSTS), result
+    assert result["sync"] == "address"
     hosts = {name: {arrival for arrival in result["public"] if arrival.startswith(name)} for name in NAMES}
     everything = {
         f"honest.example/{path}" for path in ("hook", "import.git/info/refs?service=git-upload-pack")

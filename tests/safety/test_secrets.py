@@ -10,7 +10,7 @@ import gzip
 import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ class Outside:
     def __init__(self) -> None:
         self.traces: list[bytes] = []
         self.processes: list[bytes] = []
+        self.environments: list[bytes] = []
+        """Of git and what it starts."""
         self.passwords = asyncio.Semaphore(0)
         """Released whenever git has sent a password."""
         self.url = ""
@@ -60,7 +62,13 @@ class Outside:
         if "authorization" not in request.headers:
             return web.Response(status=401, headers={"www-authenticate": 'Basic realm="remote"'})
         # git waits for this answer, and so does everything that started it.
-        self.processes += command_lines()
+        lines = dict(proc_files("cmdline"))
+        self.processes += lines.values()
+        self.environments += [
+            content
+            for process, content in proc_files("environ")
+            if lines.get(process, b"").startswith(b"git")
+        ]
         self.passwords.release()
         if "refused" in request.path:
             return web.Response(status=403)
@@ -68,11 +76,11 @@ class Outside:
         return web.Response(body=b"001e# service=git-upload-pack\n00000000", content_type=kind)
 
 
-def command_lines() -> Iterator[bytes]:
-    """Of every process on this machine."""
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
+def proc_files(name: str) -> Iterator[tuple[str, bytes]]:
+    """The number and that file of every process on this machine."""
+    for file in Path("/proc").glob(f"[0-9]*/{name}"):
         try:
-            yield file.read_bytes()
+            yield file.parent.name, file.read_bytes()
         except OSError:
             continue  # it has ended
 
@@ -209,21 +217,35 @@ async def test_no_secret_is_anywhere_else(tmp_path):
         finally:
             deployment.end()
 
-    contents = {
-        "traces": b"".join(outside.traces),
-        "processes": b"".join(outside.processes),
-        "errors": "".join(visitor.errors).encode(),
-        "backup": done.stdout + done.stderr,
-        **{
-            str(path): path.read_bytes()
-            for path in tmp_path.rglob("*")
-            if path.is_file() and not path.is_symlink()
-        },
-    }
-    assert b"git-remote-http" in contents["processes"], "looked at while git had the password"
+    contents = observations(outside, visitor) | contents_of(tmp_path)
+    contents["backup"] = done.stdout + done.stderr
     assert b"POST /api/v1/repos" in contents["traces"], "spans arrived"
     (copy,) = [location for location in contents if re.search(r"backups/2.*/identity\.db$", location)]
     assert b"cora@example.org" in contents[copy]
+    require_none(secrets, contents)
+
+
+def observations(outside: Outside, visitor: Visitor) -> dict[str, bytes]:
+    """What could be observed from outside meanwhile."""
+    contents = {
+        "traces": b"".join(outside.traces),
+        "processes": b"".join(outside.processes),
+        "environments": b"".join(outside.environments),
+        "errors": "".join(visitor.errors).encode(),
+    }
+    assert b"git-remote-http" in contents["processes"], "looked at while git had the password"
+    assert b"GIT_CONFIG_NOSYSTEM" in contents["environments"]
+    assert not re.search(rb"PRIVATE_KEY|SEALING_KEY|DATABASE_URL", contents["environments"])
+    return contents
+
+
+def contents_of(folder: Path) -> dict[str, bytes]:
+    """Every file below."""
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return {str(path): path.read_bytes() for path in files}
+
+
+def require_none(secrets: Mapping[str, str], contents: Mapping[str, bytes]) -> None:
     leaks = [
         f"the {name} is in {location}"
         for location, content in contents.items()

@@ -67,6 +67,12 @@ class Person:
         )
         await self.page.call("Input.insertText", text=text)
 
+    async def choose(self, label: str, option: str) -> None:
+        """Choose an option of the field with that label."""
+        await self.press(label, within="label")
+        choice = f"[...window.control.control.options].find(one => one.text === {json.dumps(option)})"
+        assert await self.page.value(f"!!({choice} && ({choice}.selected = true))"), option
+
     async def attach(self, label: str, file: Path) -> None:
         """Choose a file for the field with that label."""
         await self.press(label, within="label")

@@ -1,5 +1,9 @@
 """What JavaScript spares a person: other pages for a preview and a comment. Without it the same forms lead to the same end."""
 
+import base64
+import struct
+import zlib
+
 import httpx
 import pytest
 from tests.e2e.deployments import ADMINISTRATOR
@@ -51,3 +55,42 @@ async def test_a_comment_is_looked_at_and_sent(deployment, tmp_path, javascript)
         assert all(
             address.startswith((deployment.url, "about:", "data:")) for address in person.page.requests
         )
+
+
+def _picture(shade):
+    """A PNG of one grey pixel."""
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0)
+    pixel = zlib.compress(bytes([0, shade]))
+    content = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", pixel) + chunk(b"IEND", b"")
+    return base64.b64encode(content).decode()
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
+@pytest.mark.parametrize("deployment", ["standalone"], indirect=True)
+async def test_two_states_of_a_picture_lie_beside_and_over_each_other(deployment, tmp_path):
+    base = f"repos/{ADMINISTRATOR[0]}/shades"
+    async with httpx.AsyncClient(base_url=f"{deployment.url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
+        await http.post("user/repos", json={"name": "shades", "auto_init": True})
+        file = f"{base}/contents/shade.png"
+        first = (await http.post(file, json={"content": _picture(40)})).json()
+        sha, branch = first["content"]["sha"], {"new_branch": "light"}
+        changed = (await http.put(file, json={"content": _picture(200), "sha": sha} | branch)).json()
+        await http.post(f"{base}/pulls", json={"title": "Lighter", "head": "light", "base": "main"})
+    commit = f"{ADMINISTRATOR[0]}/shades/commit/{changed['commit']['sha']}"
+    drawn = "[...document.querySelectorAll('.pictures img')].filter(one => one.naturalWidth).length === 2"
+    style = "(name => getComputedStyle(document.querySelectorAll('.pictures img')[1])[name])"
+    async with open_browser(deployment.url, tmp_path) as person:
+        for page in (f"{ADMINISTRATOR[0]}/shades/pulls/1/files", commit):
+            await person.visit(page)
+            await person.page.wait_for(drawn)
+        await person.press("Swipe")
+        assert (await person.page.value(f"{style}('clipPath')")).startswith("inset(")
+        await person.press("Onion skin")
+        assert await person.page.value(f"{style}('clipPath') + {style}('opacity')") == "none0.5"
+        await person.press("Side by side")
+        assert await person.page.value(f"{style}('opacity')") == "1"
+        assert not person.page.complaints

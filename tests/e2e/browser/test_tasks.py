@@ -45,7 +45,7 @@ async def test_ten_tasks_need_no_documentation(deployment, tmp_path):
 
         # Find what was said of something, answer it, and end it.
         await start("Issues")
-        await person.write("Search in titles and texts", "horn")
+        await person.write("Search in titles, texts and comments", "horn")
         await person.follow("Search", "The fog horn is silent")
         await person.write("Comment", "The fuse was gone.")
         await person.follow("Close", within="main form button")
@@ -90,6 +90,96 @@ async def test_ten_tasks_need_no_documentation(deployment, tmp_path):
         await person.follow("Make the token")
         await person.read("It is shown only now.")
         assert not person.page.complaints
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
+@pytest.mark.parametrize("deployment", ["standalone"], indirect=True)
+async def test_seven_other_tasks_need_no_documentation(deployment, tmp_path):
+    sha = await _fill_harbour(deployment.url)
+    async with open_browser(deployment.url, tmp_path) as person:
+        await person.sign_in(*ADMINISTRATOR)
+
+        async def start(*links):
+            await person.visit()
+            await person.follow("harbour", *links)
+
+        # See which pull requests wait for my review, and why this one cannot be merged.
+        await person.visit()
+        await person.read("To review")
+        await person.follow("WIP: Dig the channel")
+        await person.read("Why it cannot be merged")
+        await person.read("work in progress")
+
+        # Give a colleague write access.
+        await start("Settings", "Collaborators")
+        await person.write("User name", "pilot")
+        await person.choose("May", "Read and write")
+        await person.follow("Save")
+        await person.read("Read and write")
+
+        # Find an issue by a word in a comment.
+        await start("Issues")
+        await person.write("Search in titles, texts and comments", "barnacle")
+        await person.follow("Search", "The hull is slow")
+        await person.read("barnacle")
+
+        # See a file as it was.
+        await start("depth.txt", "History", f"As it was at {sha[:10]}")
+        await person.read("three fathoms")
+
+        # Get a deleted branch back.
+        await start("2 branches", "Delete channel", "Restore it")
+        await person.read("mud.txt")
+
+        # Find the release with a file.
+        await start("Releases")
+        await person.press("chart.txt")
+
+        # Make a token for CI that only reads one repository.
+        await person.visit()
+        await person.press(ADMINISTRATOR[0], within=BAR)
+        await person.follow("Settings", within=BAR)
+        await person.follow("Access tokens")
+        await person.write("Name", "ci")
+        await person.choose("Repositories", "Read")
+        await person.write("Only in these repositories", f"{ADMINISTRATOR[0]}/harbour")
+        await person.follow("Make the token")
+        await person.read(f"read:repository · only in {ADMINISTRATOR[0]}/harbour")
+        assert not person.page.complaints
+
+
+async def _fill_harbour(url):
+    """Make what these tasks are about; the first commit."""
+    async with httpx.AsyncClient(base_url=f"{url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
+
+        async def make(path, *, method="POST", by=ADMINISTRATOR[0], **body):
+            answer = await http.request(method, path, json=body, headers={"Sudo": by})
+            assert answer.status_code < 300, answer.text
+            return answer.json() if answer.content else None
+
+        def content(text):
+            return base64.b64encode(text.encode()).decode()
+
+        base = f"repos/{ADMINISTRATOR[0]}/harbour"
+        await make("user/repos", name="harbour")
+        depth = f"{base}/contents/depth.txt"
+        first = await make(depth, content=content("three fathoms\n"), message="Sound the depth")
+        blob = first["content"]["sha"]
+        await make(depth, method="PUT", content=content("two fathoms\n"), sha=blob, message="Sound it again")
+        await make(f"{base}/contents/mud.txt", content=content("mud\n"), message="Dig", new_branch="channel")
+        for login in ("pilot", "mate"):
+            email = f"{login}@example.org"
+            await make("admin/users", username=login, email=email, password="the lamp is lit")
+        await make(f"{base}/collaborators/mate", method="PUT", permission="admin")
+        pull = {"title": "WIP: Dig the channel", "head": "channel", "base": "main"}
+        await make(f"{base}/pulls", by="mate", **pull)
+        await make(f"{base}/pulls/1/requested_reviewers", by="mate", reviewers=[ADMINISTRATOR[0]])
+        await make(f"{base}/issues", title="The hull is slow")
+        await make(f"{base}/issues/2/comments", body="I saw a barnacle.")
+        release = await make(f"{base}/releases", tag_name="v1", name="The first chart")
+        sent = await http.post(f"{base}/releases/{release['id']}/assets?name=chart.txt", content=b"rocks")
+        assert sent.status_code == 201, sent.text
+        return first["commit"]["sha"]
 
 
 async def _fill(url):
