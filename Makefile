@@ -127,6 +127,11 @@ bench: .venv/.dev ## Measure: requests, git operations, resident memory, webhook
 	@$(BIN)/python benchmarks/forks.py
 	@$(BIN)/python benchmarks/git.py $(filter --check,$(ARGS))
 
+.PHONY: bench-pages
+bench-pages: .venv/.dev ## Measure every page in a large repository (a quarter of an hour)
+	@echo "measuring pages …"
+	@$(BIN)/python benchmarks/pages.py --all --requests 20 $(ARGS)
+
 .PHONY: bench-large
 bench-large: .venv/.dev ## Measure requests among 100,000 repositories and 1,000,000 issues, and shards (half an hour; docs/sizing.md)
 	@echo "measuring among many …"

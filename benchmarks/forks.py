@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -41,12 +41,12 @@ def blobs(mebibytes: int) -> Iterator[bytes]:
         yield b"M 100644 :%d file-%d\n" % (mark, mark)
 
 
-def fill(path: Path, mebibytes: int) -> None:
-    """Import that many MiB into a bare repository."""
+def fast_import(path: Path, parts: Iterable[bytes]) -> None:
+    """Import a stream into a bare repository."""
     importing = ["git", "-c", "core.compression=0", f"--git-dir={path}", "fast-import", "--quiet", "--force"]
     with subprocess.Popen(importing, stdin=subprocess.PIPE) as git:
         assert git.stdin is not None
-        for part in blobs(mebibytes):
+        for part in parts:
             git.stdin.write(part)
         git.stdin.close()
     if git.returncode:
@@ -66,7 +66,7 @@ async def measure(folder: Path, mebibytes: int, rounds: int) -> tuple[list[float
     world.settings.background = True
     ann = world.user(1, "ann")
     repository = await ann.create("large", auto_init=True)
-    await asyncio.to_thread(fill, world.components.storage.path(repository["id"]), mebibytes)
+    await asyncio.to_thread(fast_import, world.components.storage.path(repository["id"]), blobs(mebibytes))
     before = used(folder / "storage")
     server = uvicorn.Server(uvicorn.Config(world.app, port=0, log_config=None, ws="none"))
     serving = asyncio.create_task(server.serve())

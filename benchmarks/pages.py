@@ -3,8 +3,8 @@
 CPU of all server processes per page, its multiple of ``GET /version`` in the same run (on a busy machine only that can be
 compared), its compressed bytes, both beside their bounds, and the 95th percentile of the time that 20 readers wait who
 read all kinds at once. First with a process for each service, then with all in one, as `ingot up` has them.
-``python benchmarks/pages.py [--requests N] [--mode processes|one] [--only NAME] [--check]``. What is above its bound is
-marked with "!"; with --check it ends the run with code 1.
+``python benchmarks/pages.py [--requests N] [--mode processes|one] [--only NAME] [--all] [--check]``. What is above its bound is
+marked with "!"; with --check it ends the run with code 1. ``--all`` measures every page that web has, the worst last.
 """
 
 import argparse
@@ -25,6 +25,7 @@ import httpx
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+import page_routes  # noqa: E402
 import processor  # noqa: E402
 import repositories  # noqa: E402
 import run  # noqa: E402
@@ -207,27 +208,41 @@ async def waiting_times(client: aiohttp.ClientSession, paths: list[str]) -> tupl
 
 async def measure_all(url: str, mode: str, named: dict[str, str], options: argparse.Namespace) -> bool:
     """Print a line for each page; whether all are within their bounds."""
-    within = True
+    pages = (
+        page_routes.list_pages(named)
+        if options.all
+        else [(name, path.format(**named)) for name, path in PAGES]
+    )
+    pages = [page for page in pages if options.only in page[0]]
+    figures = []
     async with aiohttp.ClientSession(url, cookies=sign_in(url), auto_decompress=False) as client:
         version = (await measure(client, "api/v1/version", options.requests * 20)).processor
         head = f"{'CPU':>10}{'bound':>8}{'to version':>12}{'compressed':>12}{'bound':>9}   ms by program"
         print(f"{f'page ({mode})':<26}{head}")
-        for name, path in PAGES:
-            if options.only not in name:
-                continue
-            figure = await measure(client, path.format(**named), options.requests)
-            spent = figure.processor
-            too_slow, too_large = spent > CPU_BOUND, figure.size > BYTES_BOUND
-            within = within and not too_slow and not too_large
-            shares = sorted(figure.by_program.items(), key=lambda entry: -entry[1])
-            parts = ", ".join(f"{program} {each * 1e3:.1f}" for program, each in shares if each > 5e-5)
-            cost = f"{spent * 1e3:>7.1f} ms{CPU_BOUND * 1e3:>6.0f} {'!' if too_slow else ' '}{spent / version:>12.0f}"
-            length = f"{figure.size / 1e3:>9.1f} KB{BYTES_BOUND / 1e3:>7.0f} {'!' if too_large else ' '}"
-            print(f"{name:<26}{cost}{length}   {parts}", flush=True)
+        for name, path in pages:
+            figures.append((name, await measure(client, path, options.requests)))
+            if not options.all:
+                print_figure(*figures[-1], version)
+        if options.all:
+            for figure in sorted(figures, key=lambda named_figure: named_figure[1].processor):
+                print_figure(*figure, version)
         if not options.only:
-            median, most = await waiting_times(client, [path.format(**named) for _, path in PAGES])
+            median, most = await waiting_times(client, [path for _, path in pages])
             print(f"{READERS} readers wait {median * 1e3:.0f} ms, the 95th percentile is {most * 1e3:.0f} ms")
-    return within
+    within = [figure for _, figure in figures if figure.processor <= CPU_BOUND and figure.size <= BYTES_BOUND]
+    print(f"{len(within)} of {len(figures)} pages are within both bounds")
+    return len(within) == len(figures)
+
+
+def print_figure(name: str, figure: PageFigure, version: float) -> None:
+    """The line of a page."""
+    spent = figure.processor
+    shares = sorted(figure.by_program.items(), key=lambda entry: -entry[1])
+    parts = ", ".join(f"{program} {each * 1e3:.1f}" for program, each in shares if each > 5e-5)
+    mark, size_mark = "!" if spent > CPU_BOUND else " ", "!" if figure.size > BYTES_BOUND else " "
+    cost = f"{spent * 1e3:>7.1f} ms{CPU_BOUND * 1e3:>6.0f} {mark}{spent / version:>12.0f}"
+    length = f"{figure.size / 1e3:>9.1f} KB{BYTES_BOUND / 1e3:>7.0f} {size_mark}"
+    print(f"{name:<26}{cost}{length}   {parts}", flush=True)
 
 
 def main() -> None:
@@ -235,6 +250,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=100, help="of each kind and round")
     parser.add_argument("--only", default="", help="measure the pages whose name has this text")
     parser.add_argument("--mode", choices=tuple(MODES), default="", help="only this one")
+    parser.add_argument("--all", action="store_true", help="every page that web has")
     parser.add_argument("--check", action="store_true", help="fail if a figure is above its bound")
     options = parser.parse_args()
     within = [measure_mode(mode, options) for mode in MODES if options.mode in ("", mode)]
@@ -249,6 +265,8 @@ def measure_mode(mode: str, options: argparse.Namespace) -> bool:
         headers = {"Authorization": f"token {token}"}
         with httpx.Client(base_url=deployment.url, headers=headers, timeout=300, trust_env=False) as client:
             named = fill(client, deployment.url, token)
+            if options.all:
+                named |= page_routes.fill_rest(client, f"repos/{BASE}", repositories.OWNER)
         return asyncio.run(measure_all(deployment.url, mode, named, options))
 
 
