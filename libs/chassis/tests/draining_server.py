@@ -1,4 +1,4 @@
-"""A process that serves: ``draining_server.py HOST DRAIN_SECONDS``. It prints its port, then its log.
+"""A process that serves: ``draining_server.py HOST DRAIN_SECONDS HANDOVER_SECONDS HANDOVER_LIMIT_SECONDS``. It prints its port, then its log.
 
 ``/bytes/N`` answers N bytes. ``/wait`` answers when ``/go`` was asked for.
 """
@@ -31,7 +31,7 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-async def main(host: str, drain_seconds: str) -> None:
+async def main(host: str, drain_seconds: str, handover_seconds: str, handover_limit_seconds: str) -> None:
     configure_logging("info")
     listener = bound_socket(host, 0)
     await serve_app(
@@ -39,6 +39,8 @@ async def main(host: str, drain_seconds: str) -> None:
         listener,
         public_url="http://ingot.test/",
         drain_seconds=int(drain_seconds),
+        handover_seconds=float(handover_seconds),
+        handover_limit_seconds=float(handover_limit_seconds),
         on_listening=lambda: print(listener.getsockname()[1], flush=True),
     )
 

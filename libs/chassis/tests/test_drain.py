@@ -59,14 +59,19 @@ async def head(reader: asyncio.StreamReader) -> str:
 
 @asynccontextmanager
 async def draining_process(
-    *, host: str = LOOPBACK, drain: int = 30, prefix: tuple[str, ...] = ()
+    *,
+    host: str = LOOPBACK,
+    drain: int = 30,
+    handover: float = 0,
+    handover_limit: float = 0,
+    prefix: tuple[str, ...] = (),
 ) -> AsyncIterator[DrainingProcess]:
     process = await asyncio.create_subprocess_exec(
         *prefix,
         sys.executable,
         str(PROGRAM),
         host,
-        str(drain),
+        *map(str, (drain, handover, handover_limit)),
         stdout=asyncio.subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
@@ -126,6 +131,40 @@ async def test_new_requests_are_answered_while_an_old_one_runs_and_each_answer_e
         assert await server.end() == -signal.SIGTERM
         for writer in (idle, old, new, last):
             writer.close()
+
+
+async def answered(server: DrainingProcess, path: str) -> bool:
+    """Whether a request on a new connection has an answer."""
+    try:
+        reader, writer = await server.ask(path)
+        await head(reader)
+    except (ConnectionError, asyncio.IncompleteReadError):
+        return False
+    writer.close()
+    return True
+
+
+async def test_a_process_answers_on_while_it_is_asked():
+    """Its successor may need longer to start than balancers to forget."""
+    clock = asyncio.get_running_loop().time
+    async with draining_process(handover=3, handover_limit=60) as server:
+        server.terminate()
+        assert await server.line("draining")
+        end = clock() + 4
+        while clock() < end:
+            assert await answered(server, "/bytes/2")
+        assert await server.end() == -signal.SIGTERM
+
+
+@pytest.mark.parametrize(("path", "limit"), [("/readyz", 60), ("/bytes/2", 1)])
+async def test_a_process_ends_that_only_probes_ask_and_one_that_is_asked_for_too_long(path, limit):
+    async with draining_process(handover=1, handover_limit=limit) as server:
+        server.terminate()
+        assert await server.line("draining")
+        async with asyncio.timeout(30):
+            while await answered(server, path):
+                pass
+        assert await server.end() == -signal.SIGTERM
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 import structlog
 
 from ingot_chassis.errors import CannotStart
+from ingot_chassis.http.drain import HEALTH_PATHS
 from ingot_chassis.http.server import bound_socket, metrics_served, metrics_socket, serve_app
 from ingot_chassis.security.keys import KeyUnreadable
 from ingot_chassis.settings import ServiceSettings, SettingsError, load
@@ -143,6 +144,7 @@ def service_main(
                     public_url=settings.public_url,
                     drain_seconds=settings.drain_seconds,
                     handover_seconds=settings.handover_seconds,
+                    handover_limit_seconds=settings.handover_limit_seconds,
                     on_listening=lambda: log.info(
                         "listening", service=service, address=listener.getsockname()
                     ),
@@ -168,12 +170,10 @@ def _add_own_commands(
 class HealthOnly:
     """An app of which only the health routes answer: what a process that only works in the background serves."""
 
-    ROUTES = ("/livez", "/readyz", "/metrics")
-
     def __init__(self, app: Any) -> None:
         self._app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http" and scope["path"] not in self.ROUTES:
+        if scope["type"] == "http" and scope["path"] not in HEALTH_PATHS:
             scope = {**scope, "path": "/", "raw_path": b"/"}
         await self._app(scope, receive, send)

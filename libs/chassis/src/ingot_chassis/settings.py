@@ -153,11 +153,19 @@ class ServiceSettings(msgspec.Struct, kw_only=True):
         float,
         msgspec.Meta(
             ge=0,
-            description="Time before that, in which everything is answered and each answer ends its connection: "
-            "as long as balancers take to forget a process.",
+            description="Before that, everything is answered, and each answer ends its connection, until for so long nobody "
+            "asks: as long as balancers take to forget a process.",
             extra=_SHARED,
         ),
     ] = 0.0
+    handover_limit_seconds: Annotated[
+        float,
+        msgspec.Meta(
+            ge=0,
+            description="The most of that time, if requests go on coming: as long as a process that takes over needs to start.",
+            extra=_SHARED,
+        ),
+    ] = 120.0
     connect_seconds: Annotated[
         float,
         msgspec.Meta(

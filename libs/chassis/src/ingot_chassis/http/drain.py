@@ -1,5 +1,7 @@
 """How a server ends: what runs is finished, new requests are answered meanwhile, and every byte reaches its client.
 
+It answers on while anybody still asks: balancers may not have forgotten it, or nobody else is there yet.
+
 The kernel takes the end of an answer long before the client has it. In a container its network ends with the process,
 and what is still in the kernel is lost. So the process stays until the clients have confirmed all of it.
 """
@@ -20,6 +22,8 @@ LAST_SECONDS = 1.0
 """For the refusals of the requests that are cut off when the time to drain is over."""
 WITHOUT_BYTES = ("0A", "06")
 """LISTEN and TIME_WAIT, in the numbers of proc(5)."""
+HEALTH_PATHS = ("/livez", "/readyz", "/metrics")
+"""Asked for as long as the process is there, and by nobody who needs it."""
 
 
 class DrainState(ServerState):
@@ -29,6 +33,8 @@ class DrainState(ServerState):
         super().__init__()
         self.draining = False
         """Whether each answer ends its connection, so that the client comes back to another process."""
+        self.last_request = 0.0
+        """When the last request came while draining that was none for health, in the loop's time."""
 
 
 def unsent_bytes(port: int) -> int:
@@ -52,26 +58,30 @@ def unsent_bytes(port: int) -> int:
 class DrainingServer(uvicorn.Server):
     """uvicorn with another end. Requests have ``config.timeout_graceful_shutdown`` seconds.
 
-    The time begins ``handover_seconds`` after the signal, in which balancers forget this process.
+    The time begins when nobody has asked for ``handover_seconds``, or ``handover_limit_seconds`` after the signal.
     """
 
-    def __init__(self, config: uvicorn.Config, handover_seconds: float) -> None:
+    def __init__(
+        self, config: uvicorn.Config, handover_seconds: float, handover_limit_seconds: float
+    ) -> None:
         super().__init__(config)
         self.server_state: DrainState = DrainState()
-        self._handover_seconds = handover_seconds
+        self._handover_seconds, self._handover_limit_seconds = handover_seconds, handover_limit_seconds
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Finish what runs; while it does, answer new requests, for nobody else may be there to answer them."""
         loop, state = asyncio.get_running_loop(), self.server_state
-        handed_over = loop.time() + self._handover_seconds
-        deadline = handed_over + (self.config.timeout_graceful_shutdown or 0)
         ports = [listener.getsockname()[1] for listener in sockets or []]
-        state.draining = True
+        state.draining, state.last_request = True, loop.time()
         for connection in state.connections:
             connection.announce_end()  # type: ignore[union-attr]
         running = set(state.tasks)
         log.info("draining", requests=len(running))
-        await self._until(lambda: loop.time() >= handed_over, deadline)
+        await self._until(
+            lambda: loop.time() >= state.last_request + self._handover_seconds,
+            loop.time() + self._handover_limit_seconds,
+        )
+        deadline = loop.time() + (self.config.timeout_graceful_shutdown or 0)
         await self._until(lambda: all(task.done() for task in running), deadline)
 
         for server in self.servers:

@@ -7,7 +7,7 @@ process, or keep a connection for ever, before anybody asks who it is.
 import asyncio
 import os
 from asyncio import TimerHandle
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote
 
 import httptools
@@ -17,6 +17,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from ingot_chassis.errors import ErrorObject
 from ingot_chassis.http.answers import AnswerCycle
+from ingot_chassis.http.drain import HEALTH_PATHS, DrainState
 from ingot_chassis.zero_copy import EXTENSION
 
 log = structlog.get_logger()
@@ -146,7 +147,9 @@ class BoundedHttp(HttpToolsProtocol):
         scope["raw_path"], scope["query_string"] = url.path, url.query or b""
         scope["extensions"] = EXTENSIONS
         before = self.cycle
-        state = self.server_state
+        state = cast("DrainState", self.server_state)
+        if state.draining and scope["path"] not in HEALTH_PATHS:
+            state.last_request = self.loop.time()
         self.cycle = AnswerCycle(
             scope,
             self.transport,
@@ -157,7 +160,7 @@ class BoundedHttp(HttpToolsProtocol):
             state.default_headers,
             asyncio.Event(),
             self.expect_100_continue,
-            version != "1.0" and self.parser.should_keep_alive() and not state.draining,  # type: ignore[attr-defined]
+            version != "1.0" and self.parser.should_keep_alive() and not state.draining,
             self.on_response_complete,
             tasks=self.tasks,
         )

@@ -27,9 +27,13 @@ class _Server(DrainingServer):
     """uvicorn that says when it listens and lets the event loop's owner handle signals."""
 
     def __init__(
-        self, config: uvicorn.Config, handover_seconds: float, on_listening: Callable[[], None]
+        self,
+        config: uvicorn.Config,
+        handover_seconds: float,
+        handover_limit_seconds: float,
+        on_listening: Callable[[], None],
     ) -> None:
-        super().__init__(config, handover_seconds)
+        super().__init__(config, handover_seconds, handover_limit_seconds)
         self._on_listening = on_listening
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -64,13 +68,15 @@ async def serve_app(
     public_url: str,
     drain_seconds: int,
     handover_seconds: float = 0.0,
+    handover_limit_seconds: float = 0.0,
     on_listening: Callable[[], None] = lambda: None,
     max_header_bytes: int = MAX_HEAD_BYTES,
     header_seconds: float = HEAD_SECONDS,
 ) -> None:
-    """Serve ``app`` until SIGTERM or SIGINT; go on for ``handover_seconds``; then finish what runs.
+    """Serve ``app`` until SIGTERM or SIGINT; go on until nobody asks for ``handover_seconds``; then finish what runs.
 
-    For that there are ``drain_seconds``. New requests are answered until what runs is finished.
+    It goes on for ``handover_limit_seconds`` at most. For what runs there are ``drain_seconds``, and new requests are answered
+    until it is finished.
     The request line and headers may have ``max_header_bytes`` together and take ``header_seconds``.
     """
     config = uvicorn.Config(
@@ -87,7 +93,8 @@ async def serve_app(
         timeout_keep_alive=75,
         timeout_graceful_shutdown=drain_seconds,
     )
-    await _Server(config, handover_seconds, on_listening).serve(sockets=[listener])
+    server = _Server(config, handover_seconds, handover_limit_seconds, on_listening)
+    await server.serve(sockets=[listener])
 
 
 def metrics_socket(settings: ServiceSettings, listener: socket.socket) -> socket.socket | None:
