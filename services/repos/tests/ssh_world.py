@@ -93,14 +93,17 @@ async def _run(*command: str, cwd: Path, env: dict[str, str]) -> tuple[int, str]
     return process.returncode or 0, output.decode()
 
 
+def ssh_server(world: World, *, upstream: Upstream | None = None, **settings: Any) -> SshServer:
+    changed = msgspec.structs.replace(world.settings, drain_seconds=0, **settings)
+    repos = Repos(upstream or AppUpstream(world.app), ServiceIdentity("repos", REPOS_KEY))
+    return SshServer(repos, changed)
+
+
 @asynccontextmanager
 async def ssh_before(
     world: World, *, upstream: Upstream | None = None, **settings: Any
 ) -> AsyncIterator[int]:
     """Serve SSH for a world; gives the port."""
     listener = socket.create_server(("127.0.0.1", 0))
-    changed = msgspec.structs.replace(world.settings, drain_seconds=0, **settings)
-    repos = Repos(upstream or AppUpstream(world.app), ServiceIdentity("repos", REPOS_KEY))
-    server = SshServer(repos, changed)
-    async with server.served(listener):
+    async with ssh_server(world, upstream=upstream, **settings).served(listener):
         yield listener.getsockname()[1]

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 
 import asyncssh
 import pytest
@@ -10,7 +11,7 @@ from ingot_chassis.peers.http_client import Origin
 from ingot_repos.git import fetch_cache
 from ingot_repos.ssh.server import _protocol
 
-from .ssh_world import Client, Key, ssh_before
+from .ssh_world import Client, Key, ssh_before, ssh_server
 from .world import commit, git, work_tree
 
 REFUSED = "there is no repository"
@@ -310,6 +311,25 @@ async def test_the_host_keys_stay_and_a_process_of_its_own_serves_the_same(
     sealed = [row.sealed for row in await world.rows("ssh_host_key")]
     assert len(sealed) == 2
     assert not any(b"PRIVATE" in one for one in sealed)
+
+
+@pytest.mark.parametrize("limit", [1, 60])
+async def test_a_process_that_ends_serves_on_while_sessions_begin_up_to_a_limit(world, ann, tmp_path, limit):
+    await ann.create("app")
+    server = ssh_server(world, handover_seconds=4, handover_limit_seconds=limit)
+    clock, listener = asyncio.get_running_loop().time, socket.create_server(("127.0.0.1", 0))
+    key = Key(tmp_path, "ann")
+    world.identity.ssh_keys[key.public.fingerprint] = (1, "laptop of ann")
+    port = listener.getsockname()[1]
+    async with server.served(listener):
+        await Client(tmp_path, port, key).run()  # it listens
+        options = {"username": "git", "client_keys": [str(key.file)], "known_hosts": None, "config": None}
+        async with asyncssh.connect("127.0.0.1", port, **options) as connection:
+            ending, end = asyncio.create_task(server.hand_over()), clock() + 5
+            while clock() < end:
+                assert "Hi ann!" in str((await connection.run()).stdout)
+            assert ending.done() is (limit == 1)
+        await asyncio.wait_for(ending, 30)
 
 
 @pytest.mark.parametrize(

@@ -11,27 +11,23 @@ from ingot_repos.settings import Settings
 from ingot_repos.ssh.repos import Repos
 from ingot_repos.ssh.server import SshServer
 
-PATIENCE_SECONDS = 5.0
-"""How long a session waits for a service that restarts."""
-
 
 async def serve(settings: Settings) -> None:
     """Serve until this is cancelled. Raises SettingsError, CannotStart."""
     if not settings.private_key:
         raise SettingsError(["INGOT_REPOS_PRIVATE_KEY is not set; see docs/settings.md"])
-    upstream = Origin(settings.ssh_upstream, patience=PATIENCE_SECONDS)
+    upstream = Origin(
+        settings.ssh_upstream, patience=settings.connect_seconds, max_waiting=settings.waiting_requests
+    )
     repos = Repos(upstream, ServiceIdentity("repos", SigningKey.read(settings.private_key)))
     listener = bound_socket(settings.ssh_listen_host, settings.ssh_listen_port)
     metrics = metrics_socket(settings, listener)
+    server = SshServer(repos, settings)
     try:
-        async with (
-            metrics_served(metrics, public_url=settings.public_url),
-            SshServer(repos, settings).served(listener),
-        ):
+        async with metrics_served(metrics, public_url=settings.public_url), server.served(listener):
             try:
                 await asyncio.Event().wait()
             finally:
-                # Balancers need a moment to forget this process.
-                await asyncio.sleep(settings.handover_seconds)
+                await server.hand_over()
     finally:
         await upstream.close()

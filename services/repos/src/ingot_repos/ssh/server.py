@@ -58,6 +58,7 @@ class SshServer:
         self.addresses = Counted(settings.ssh_connections_per_address)
         self.keys = Counted(settings.ssh_sessions_per_key)
         self._running = set[asyncio.Task[None]]()
+        self._last_session = 0.0
 
     @asynccontextmanager
     async def served(self, listener: socket.socket) -> AsyncIterator[None]:
@@ -75,6 +76,14 @@ class SshServer:
                 await asyncio.wait(self._running, timeout=self.settings.drain_seconds)
             for task in self._running:
                 task.cancel()
+
+    async def hand_over(self) -> None:
+        """Serve on until no session begins any more, as `http.drain` does with requests."""
+        clock, settings = asyncio.get_running_loop().time, self.settings
+        limit = clock() + settings.handover_limit_seconds
+        self._last_session = clock()
+        while (left := min(self._last_session + settings.handover_seconds, limit) - clock()) > 0:
+            await asyncio.sleep(left)
 
     async def _listen(self, listener: socket.socket) -> asyncssh.SSHAcceptor:
         """Accept connections as soon as repos has answered with the host keys."""
@@ -112,6 +121,7 @@ class SshServer:
 
     def run(self, session: "Session") -> "asyncio.Task[None]":
         """Start a session, and know of it until it ends."""
+        self._last_session = asyncio.get_running_loop().time()
         task = asyncio.create_task(session.run(), name="SSH session")
         self._running.add(task)
         task.add_done_callback(self._running.discard)
