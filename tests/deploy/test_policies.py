@@ -3,6 +3,9 @@
 import hashlib
 import json
 import re
+import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -91,17 +94,21 @@ def test_a_migration_is_named_by_what_it_runs(service):
         for one in objects("production")
         if one["kind"] == "Job" and one["metadata"]["name"].startswith(f"{service}-migrate-")
     )
-    content = json.dumps(job["spec"], sort_keys=True).encode()
-    digest = hashlib.sha256(content).hexdigest()[:10]
-    assert job["metadata"]["name"] == f"{service}-migrate-{digest}", "run tools/name_jobs.py"
+    assert job["metadata"]["name"] == f"{service}-migrate-{digest(job['spec'])}", "run tools/name_jobs.py"
+
+
+def digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:10]
 
 
 @pytest.mark.parametrize("source", ["dev", "production"])
 def test_running_requests_can_end_before_the_process_is_killed(source):
     manifests = objects(source)
     settings = named(manifests, "ConfigMap", "ingot")["data"]
-    handover, drain = int(settings["INGOT_HANDOVER_SECONDS"]), int(settings["INGOT_DRAIN_SECONDS"])
-    assert handover > 0  # balancers need a moment to forget a pod
+    handover, limit, drain = (
+        int(settings[f"INGOT_{name}_SECONDS"]) for name in ("HANDOVER", "HANDOVER_LIMIT", "DRAIN")
+    )
+    assert 0 < handover < limit  # balancers need a moment to forget a pod, and another pod longer to start
     for name, pod in pods(manifests):
         for container in pod["spec"]["containers"]:
             if (
@@ -109,8 +116,26 @@ def test_running_requests_can_end_before_the_process_is_killed(source):
                 and "ingot/" in container["image"]
                 and name.startswith(RUNS_FOR_EVER)
             ):
-                assert "lifecycle" not in container, name
-                assert pod["spec"]["terminationGracePeriodSeconds"] > handover + drain, name
+                assert pod["spec"]["terminationGracePeriodSeconds"] > limit + drain, name
+                assert ("lifecycle" in container) is (container is not pod["spec"]["containers"][0]), name
+
+
+@pytest.mark.parametrize("source", ["dev", "production"])
+def test_the_work_of_a_shard_ends_when_its_pod_listens_no_more(source):
+    """Until then the pod counts as one that serves, for want of another one."""
+    spec = named(objects(source), "Deployment", "repos-0")["spec"]["template"]["spec"]
+    serve, work = spec["containers"]
+    _, port = work["lifecycle"]["preStop"]["exec"]["command"][2].split('"127.0.0.1", ')
+    assert int(port.partition(")")[0]) == serve["ports"][0]["containerPort"]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        script = work["lifecycle"]["preStop"]["exec"]["command"][2].replace(
+            "8082", str(listener.getsockname()[1])
+        )
+        waiting = subprocess.Popen([sys.executable, "-c", script])
+        listener.accept()[0].close()
+        listener.accept()[0].close()
+        assert waiting.poll() is None
+    assert waiting.wait(30) == 0
 
 
 @pytest.mark.parametrize("source", ["dev", "production"])
