@@ -5,7 +5,10 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +29,73 @@ class Cluster:
         """What it printed. Raises AssertionError with what it said."""
         command = ["kubectl", "--namespace", "ingot", *arguments]
         done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
-        assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
+        assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
         return done.stdout
 
     def objects(self, kind: str, *options: str) -> list[dict[str, Any]]:
         return list(json.loads(self.kubectl("get", kind, "--output", "json", *options))["items"])
 
-    def apply(self) -> None:
+    def apply(self, overlay: Path = OVERLAY) -> None:
         """All of the overlay; the namespace first."""
         self.kubectl("apply", "--filename", str(OVERLAY.parents[1] / "base" / "platform" / "namespace.yaml"))
-        self.kubectl("apply", "--kustomize", str(OVERLAY))
+        self.kubectl("apply", "--kustomize", str(overlay))
+
+    @contextmanager
+    def changed(self, settings: str = "", resource: str = "") -> Iterator[Path]:
+        """A copy of the overlay with other shared settings, or with something more; afterwards it is applied as it was."""
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "k8s"
+            shutil.copytree(OVERLAY.parents[1], copy)
+            overlay = copy / "overlays" / "dev"
+            with (overlay / "settings.env").open("a") as file:
+                file.write(settings)
+            kustomization = (overlay / "kustomization.yaml").read_text()
+            if resource:
+                kustomization = kustomization.replace("resources:\n", f"resources:\n  - {resource}\n", 1)
+            (overlay / "kustomization.yaml").write_text(kustomization)
+            try:
+                yield overlay
+            finally:
+                self.apply()
+
+    def pods(self, name: str) -> list[str]:
+        """The pods of a service that answer and are not told to end, without those of its background work."""
+        selector = f"app.kubernetes.io/name={name},app.kubernetes.io/component=serve"
+        return [
+            one["metadata"]["name"]
+            for one in self.objects("pod", "--selector", selector)
+            if "deletionTimestamp" not in one["metadata"] and is_ready(one)
+        ]
+
+    def delete_pod(self, name: str) -> None:
+        """One pod of a service; return when another one is ready in its place."""
+        (pod, *_) = self.pods(name)
+        self.kubectl("delete", "pod", pod, "--wait=false")
+        self.wait_ready()
+
+    def evict(self, pod: str) -> None:
+        """As a drain of its node does. Raises AssertionError if the budget of its service does not allow it."""
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod, "namespace": "ingot"},
+        }
+        path = f"/api/v1/namespaces/ingot/pods/{pod}/eviction"
+        self.kubectl("create", "--raw", path, "--filename", "-", input=json.dumps(eviction))
+
+    def run(self, name: str, *command: str) -> str:
+        """What a command prints in a pod of a service that answers."""
+        return self.kubectl("exec", self.pods(name)[0], "-c", "serve", "--", *command)
+
+    def doctor(self) -> str:
+        """What the doctors of all services say is wrong; empty when nothing is."""
+        findings = ""
+        for service in ("identity", "repos", "issues", "hooks"):
+            try:
+                self.run(service, f"ingot-{service}", "doctor")
+            except AssertionError as error:
+                findings += str(error)
+        return findings
 
     def wait_ready(self) -> None:
         for kind in ("deployment", "statefulset"):
@@ -66,6 +126,11 @@ class Cluster:
 
     def nodes(self) -> list[str]:
         return [one["metadata"]["name"] for one in self.objects("node")]
+
+
+def is_ready(pod: dict[str, Any]) -> bool:
+    conditions = pod["status"].get("conditions", ())
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
 
 @pytest.fixture(scope="session")

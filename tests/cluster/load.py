@@ -1,6 +1,7 @@
 """A load on an Ingot that is on a cluster: reads, issues, pushes, clones, and long downloads. Each failure is noted.
 
-Nothing is tried again here: whatever a person would see as failed is in ``failures``.
+Nothing is tried again here: whatever a person would see as failed is in ``failures``. What was acknowledged is looked for
+at the end by ``lost``.
 """
 
 import asyncio
@@ -41,6 +42,8 @@ class Load:
         self.done: Counter[str] = Counter()
         self.failures: list[str] = []
         self.slowest = 0.0
+        self._titles: set[str] = set()
+        self._pushed: list[str] = []
         self._ending = asyncio.Event()
 
     async def prepare(self) -> None:
@@ -77,6 +80,30 @@ class Load:
         """One line of figures."""
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(self.done.items()))
         return f"{counts}; {len(self.failures)} failed; the slowest took {self.slowest:.1f} s"
+
+    async def read_repository(self) -> None:
+        """A clone and a file, of what is there since ``prepare``. Raises GitFailed, AssertionError."""
+        await git("clone", "-q", "--bare", self._remote, "read", cwd=self._folder)
+        async with self._client() as client:
+            answer = await client.get(f"repos/{self.name}/app/raw/large.bin", headers=self._headers)
+        assert answer.content == self._file, answer.status_code
+
+    async def lost(self) -> list[str]:
+        """Issues and commits that were acknowledged and are not there."""
+        titles, commits = set[str](), set[str]()
+        async with self._client() as client:
+            for names, path in ((titles, "issues?state=all&"), (commits, "commits?sha=main&")):
+                for page in itertools.count(1):
+                    rows = await ask(
+                        client,
+                        "GET",
+                        f"repos/{self.name}/app/{path}limit=50&page={page}",
+                        headers=self._headers,
+                    )
+                    names.update(row.get("title") or row["sha"] for row in rows)
+                    if not rows:
+                        break
+        return sorted(self._titles - titles) + sorted(set(self._pushed) - commits)
 
     @property
     def _headers(self) -> dict[str, str]:
@@ -138,19 +165,21 @@ class Load:
     async def _open_issues(self) -> None:
         path = f"repos/{self.name}/app/issues"
         async with self._client() as client:
-            await self._again(
-                "issues",
-                lambda number: ask(
-                    client, "POST", path, {"title": f"It creaks {number}"}, headers=self._headers
-                ),
-            )
+
+            async def open_issue(number: int) -> None:
+                title = f"It creaks {number}"
+                await ask(client, "POST", path, {"title": title}, headers=self._headers)
+                self._titles.add(title)
+
+            await self._again("issues", open_issue)
 
     async def _push(self) -> None:
         work = self._folder / "work"
 
         async def push(number: int) -> None:
-            await commit_file(work, "count", b"%d" % number, f"Count {number}")
+            commit = await commit_file(work, "count", b"%d" % number, f"Count {number}")
             await git("push", "-q", self._remote, "main", cwd=work)
+            self._pushed.append(commit)
 
         await self._again("pushes", push)
 
