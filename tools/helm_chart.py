@@ -32,7 +32,7 @@ def source() -> list[Object]:
         overlay = k8s / "overlays" / "dev"
         file = overlay / "kustomization.yaml"
         kustomization = yaml.safe_load(file.read_text())
-        for part in ("namespace", "images", "patches", "secretGenerator", "generatorOptions"):
+        for part in ("namespace", "images", "patches", "replacements", "secretGenerator", "generatorOptions"):
             kustomization.pop(part, None)
         kustomization["components"] = ["../../components/backup"]
         file.write_text(yaml.safe_dump(kustomization))

@@ -97,6 +97,22 @@ def test_a_migration_is_named_by_what_it_runs(service):
     assert job["metadata"]["name"] == f"{service}-migrate-{digest(job['spec'])}", "run tools/name_jobs.py"
 
 
+def test_a_change_of_the_shared_settings_makes_new_pods():
+    """The name of their ConfigMap stays, so it is the template that must change."""
+    for source in ("dev", "production"):
+        manifests = objects(source)
+        settings = named(manifests, "ConfigMap", "ingot")["data"]
+        sums = {"dev": settings, "production": {"checksum/settings": digest(settings)}}
+        readers = {
+            name: pod
+            for name, pod in pods(manifests)
+            if name.startswith("Deployment") and "ingot/" in pod["spec"]["containers"][0]["image"]
+        }
+        assert len(readers) > 9
+        for name, pod in readers.items():
+            assert pod["metadata"]["annotations"] == sums[source], f"{name}: run tools/name_jobs.py"
+
+
 def digest(content: object) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:10]
 
