@@ -57,7 +57,9 @@ async def test_branches_that_cannot_be(world, ann, app):
 
 
 async def test_a_branch_is_deleted_but_not_the_default_one(world, ann, app):
-    assert (await ann.call("DELETE", f"{B}/feature/side")).status_code == 204
+    tip = tips(world, app)["feature/side"]
+    deleted = await ann.call("DELETE", f"{B}/feature/side")
+    assert (deleted.status_code, deleted.headers["x-deleted-commit"]) == (204, tip)
     assert (await ann.call("DELETE", f"{B}/feature/side")).status_code == 404
     assert (await ann.call("DELETE", f"{B}/master")).status_code == 403
     assert list(tips(world, app)) == ["master"]

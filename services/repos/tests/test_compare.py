@@ -43,6 +43,17 @@ async def test_what_the_head_has_and_the_base_has_not(ann, app):
     assert (shas(page), page.headers["x-total-count"]) == ([app["second"]], "2")
 
 
+async def test_a_comparison_names_the_commits_of_its_diff(ann, app):
+    for text, before, after in [
+        ("feature/side...master", "first", "third"),
+        ("feature/side..master", "side", "third"),
+        ("light...v1.0", "first", "second"),
+    ]:
+        shown = (await ann.get(f"{C}/{text}")).json()
+        assert (shown["before"], shown["after"]) == (app[before], app[after]), text
+        assert shown["head_repo"] == "ann/app"
+
+
 async def test_the_changes_as_text(ann, app):
     since = (await ann.get(f"{C}/master...feature/side?output=diff")).text
     assert "+side" in since
@@ -85,7 +96,9 @@ async def test_a_branch_of_a_fork_that_the_caller_may_read(world, ann, bob, app)
     new = commit(repo, {"bob": b"1"}, [app["third"]], "bob's\n")
     repo.references.create("refs/heads/bobs", new)
     for text in ("master...bob:bobs", "master...bob/app:bobs", "master...BOB:bobs"):
-        assert shas(await ann.get(f"{C}/{text}")) == [new], text
+        answer = await ann.get(f"{C}/{text}")
+        assert shas(answer) == [new], text
+        assert (answer.json()["head_repo"], answer.json()["after"]) == ("bob/app", new)
     assert "+1" in (await ann.get(f"{C}/master...bob:bobs?output=diff")).text
     from_fork = await bob.get("/repos/bob/app/compare/bobs...ann:master")
     assert shas(from_fork) == []

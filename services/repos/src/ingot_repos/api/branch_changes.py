@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import msgspec
-from litestar import delete, patch, post, put
+from litestar import Response, delete, patch, post, put
 
 from ingot_chassis.errors import NotFound
 from ingot_contracts.limits import Name
@@ -93,9 +93,10 @@ async def rename_branch(request: RepositoryRequest, branch: str, data: RenameBra
     operation_id="repoDeleteBranch",
     tags=["repository"],
 )
-async def delete_branch(request: RepositoryRequest, branch: str) -> None:  # noqa: ARG001 - it comes normalized
-    """Delete a branch other than the default one."""
-    await (await _editor(request)).delete(request.rest_of_path(6))
+async def delete_branch(request: RepositoryRequest, branch: str) -> Response[None]:  # noqa: ARG001 - it comes normalized
+    """Delete a branch other than the default one. `X-Deleted-Commit` is the commit that it had."""
+    commit = await (await _editor(request)).delete(request.rest_of_path(6))
+    return Response(None, headers={"X-Deleted-Commit": commit})
 
 
 async def _editor(request: RepositoryRequest) -> BranchEditor:

@@ -33,10 +33,16 @@ MOST_COMMITS = 250
 
 
 class Compare(msgspec.Struct):
-    """What the head has that the base has not. ``commits`` are newest first."""
+    """What the head has that the base has not. ``commits`` are newest first.
+
+    ``before`` and ``after`` are the commits that its diff compares, ``head_repo`` is the repository that has ``after``.
+    """
 
     total_commits: int
     commits: list[FullCommit]
+    before: str
+    after: str
+    head_repo: str
 
 
 @get(
@@ -67,22 +73,30 @@ async def compare_refs_of(
     page = request.page() if is_paged else Page(1, MOST_COMMITS)
     request.acquire_slot()
     try:
-        compared = await _compare(request, base, head, Page(1, 1) if output else page)
+        head_repository, head = await _head(request, head)
+        compared = await _compare(request, base, head_repository, head, Page(1, 1) if output else page)
     except (RefNotFound, ObjectNotFound, RepositoryNotFound, InvalidName):
         raise NotFound from None
     except (GitFailed, GitTimedOut) as error:
         raise Unavailable("the comparison could not be made") from error
+    before = compared.base if is_direct else compared.merge_base
     if output == "diff" and "page" in request.query_params:
-        before = compared.base if is_direct else compared.merge_base
         return await page_of_diff(request, before, compared.head, page)
     if output:
-        return Response(await _text(request, compared, output, is_direct=is_direct), media_type="text/plain")
+        return Response(await _text(request, compared, output, before), media_type="text/plain")
     infos = [clip_for_list(info) for info in compared.commits]
     commits = await full_commits(
         request, infos, compared.signatures, CommitParts.of(stat, files, verification)
     )
     headers = request.page_headers(page, compared.total)
-    return Response(Compare(total_commits=compared.total, commits=commits), headers=headers)
+    answer = Compare(
+        total_commits=compared.total,
+        commits=commits,
+        before=before,
+        after=compared.head,
+        head_repo=head_repository.full_name,
+    )
+    return Response(answer, headers=headers)
 
 
 def _names(text: str, default_branch: str) -> tuple[str, str, bool]:
@@ -97,20 +111,24 @@ def _names(text: str, default_branch: str) -> tuple[str, str, bool]:
     return base or default_branch, head, separator == ".."
 
 
-async def _compare(request: RepositoryRequest, base: str, head: str, page: Page) -> RefComparison:
-    repository = request.resource
+async def _head(request: RepositoryRequest, head: str) -> tuple[ResolvedRepository, str]:
+    """The repository of the head, and its ref there."""
     owner, separator, branch = head.partition(":")
+    return (await _related(request, owner), branch) if separator else (request.resource, head)
+
+
+async def _compare(
+    request: RepositoryRequest, base: str, other: ResolvedRepository, head: str, page: Page
+) -> RefComparison:
+    repository = request.resource
     cache = request.components.reads.comparisons
     compared = partial(compare_refs, base=base, offset=page.offset, limit=page.limit, cache=cache)
-    if separator:
-        other = await _related(request, owner)
-        head = branch
-        if other.id != repository.id:
-            require_on_disk(request, other)
-            act = partial(compared, head_is_commit=True)
-            return await with_head(
-                request.storage, repository.id, act, source_id=other.id, branch=branch, keep_ref=""
-            )
+    if other.id != repository.id:
+        require_on_disk(request, other)
+        act = partial(compared, head_is_commit=True)
+        return await with_head(
+            request.storage, repository.id, act, source_id=other.id, branch=head, keep_ref=""
+        )
     return await request.storage.call(repository.id, compared, head)
 
 
@@ -143,12 +161,9 @@ async def _related(request: RepositoryRequest, text: str) -> ResolvedRepository:
     return await resolve_by_id(request, fork)
 
 
-async def _text(
-    request: RepositoryRequest, compared: RefComparison, output: str, *, is_direct: bool
-) -> bytes:
+async def _text(request: RepositoryRequest, compared: RefComparison, output: str, before: str) -> bytes:
     """The changes as text. Raises NotFound, TooLarge."""
     path = request.storage.path(request.resource.id)
-    before = compared.base if is_direct else compared.merge_base
     write = compare.patch_text if output == "patch" else compare.diff_text
     try:
         return await write(path, compared.base if output == "patch" else before, compared.head)

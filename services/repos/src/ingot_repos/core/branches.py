@@ -41,12 +41,13 @@ class BranchEditor:
         if commit != tip:
             await self._apply(RefChange(BRANCHES + name, tip, commit))
 
-    async def delete(self, name: str) -> None:
-        """Delete a branch. Raises NotFound, Denied for the default one, Conflict."""
+    async def delete(self, name: str) -> str:
+        """Delete a branch; the commit that it had. Raises NotFound, Denied for the default one, Conflict."""
         tip = await self._existing_tip(name)
         if name == self._updates.row.default_branch:
             raise Denied("the default branch is not deleted")
         await self._apply(RefChange(BRANCHES + name, tip, ZERO_OID))
+        return tip
 
     async def rename(self, name: str, new_name: str, *, may_move_default: bool) -> None:
         """Rename a branch; the default one stays it. Raises NotFound, Invalid, Denied, Conflict.
