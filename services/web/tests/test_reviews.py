@@ -150,25 +150,47 @@ async def test_a_reply_is_added_to_its_conversation(pages, forge):
     assert 'name="style" value="split"' in answer.text
 
 
+def _with_file(pages, address, **fields):
+    form = {"token": pages.form_token(ANN, at=time.time()), "body": "see", **fields}
+    files = [("files", ("a.png", b"night", "image/png"))]
+    return pages.client.post(address, data=form, files=files, headers=pages.callers.headers(ANN))
+
+
+async def test_a_file_of_a_reply_is_linked_in_it(pages, forge):
+    forge.answers[f"POST {HOME}/issues/1/assets"] = {"id": 7, "name": "a.png", "browser_download_url": "/a"}
+    answer = await _with_file(pages, "/ann/demo/pulls/1/comments/5/replies", back="files")
+    assert answer.status_code == 303
+    replied = ("POST", f"{PULL}/comments/5/replies", {"body": "see\n\n![a.png](/a)"})
+    assert forge.sent[1:] == [replied]
+
+
+async def test_no_file_is_seen_before_the_review_is_sent(pages, forge):
+    refused = await _with_file(pages, "/ann/demo/pulls/1/comments", path="a.py", line="1", do="add")
+    assert (refused.status_code, forge.sent) == (422, [])
+    assert "would be seen before the review is sent" in refused.text
+    page = "/ann/demo/pulls/1/files?at=1R4"
+    forge.answers |= {f"{PULL}/reviews": [_review(7, "COMMENT")], f"{PULL}/comments": [_comment(5, 7)]}
+    assert (await pages.get(page, ANN)).text.count('type="file"') == 2
+    forge.answers[f"{PULL}/reviews"] = [_review(7, "PENDING")]
+    assert 'type="file"' not in (await pages.get(page, ANN)).text
+
+
+@pytest.mark.parametrize(("caller", "offered"), [(ANN, True), (BOB, False)])
+async def test_files_are_offered_to_who_may_add_them(pages, forge, caller, offered):
+    forge.answers[HOME] = forge.answers[HOME] | {"permissions": dict.fromkeys(("admin", "push"), False)}
+    forge.answers |= {f"{PULL}/reviews": [_review(7, "COMMENT")], f"{PULL}/comments": [_comment(5, 7)]}
+    shown = (await pages.get("/ann/demo/pulls/1/files?at=1R4", caller)).text
+    assert form_of(shown, "/pulls/1/comments", "Comment now")
+    assert ('type="file"' in shown) is offered
+
+
 @pytest.mark.parametrize("refused", [False, True])
 async def test_a_file_of_a_comment_on_a_line_is_linked_in_it_or_is_not_left(pages, forge, refused):
     assets = f"{HOME}/issues/1/assets"
     forge.answers[f"POST {assets}"] = {"id": 7, "name": "a.png", "browser_download_url": "/a"}
     if refused:
         forge.refusals[f"{HOME}/pulls/1/reviews"] = 422, b'{"message": "no such line", "url": ""}'
-    form = {
-        "token": pages.form_token(ANN, at=time.time()),
-        "body": "see",
-        "path": "a.py",
-        "line": "1",
-        "do": "now",
-    }
-    answer = await pages.client.post(
-        "/ann/demo/pulls/1/comments",
-        data=form,
-        files=[("files", ("a.png", b"night", "image/png"))],
-        headers=pages.callers.headers(ANN),
-    )
+    answer = await _with_file(pages, "/ann/demo/pulls/1/comments", path="a.py", line="1", do="now")
     assert answer.status_code == (422 if refused else 303)
     assert forge.sent[1][2]["comments"][0]["body"] == "see\n\n![a.png](/a)"
     assert forge.sent[2:] == ([("DELETE", f"{assets}/7", {})] if refused else [])

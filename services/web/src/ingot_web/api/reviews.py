@@ -7,7 +7,7 @@ from typing import Any
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError
+from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.attachments import send_with_files
 from ingot_web.api.frames import RepositoryFrame
@@ -63,6 +63,7 @@ def line_context(
     """What conversations on lines need of the page that they stand on: ``back`` says which, "files" or the page of the timeline."""
     viewer, repository = frame.request.principal, frame.repository
     can_push = bool(repository["permissions"] and repository["permissions"]["push"])
+    changes_pull = viewer.signed_in and (can_push or viewer.name == pull["user"]["login"])
     return {
         "own": f"{frame.request.root}/{repository['full_name']}/pulls/{pull['number']}",
         "style": style,
@@ -70,7 +71,8 @@ def line_context(
         "can_comment": viewer.signed_in
         and not repository["archived"]
         and (can_push or not pull["is_locked"]),
-        "can_resolve": viewer.signed_in and (can_push or viewer.name == pull["user"]["login"]),
+        "can_resolve": changes_pull,
+        "can_attach": changes_pull,
         "can_apply": viewer.signed_in and _may_push_to_head(frame, pull, can_push=can_push),
         "link": "",
         "pending": None,
@@ -166,6 +168,10 @@ async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
 
     path = frame.api("pulls", index, "reviews")
     try:
+        if form.files and form.text("do") != "now":
+            raise Invalid.field(
+                "files", "early", "would be seen before the review is sent; comment now with them"
+            )
         await send_with_files(frame, form, frame.api("issues", index), path, body)
     except ApiError as error:
         return await preview(frame, form, *buttons, problem=error)
@@ -184,7 +190,7 @@ async def reply(request: WebRequest, index: int, comment_id: int) -> Response[An
         return await preview(frame, form, "Reply")
     path = frame.api("pulls", index, "comments", comment_id, "replies")
     try:
-        await frame.forge.send("POST", "issues", path, {"body": form.lines("body")})
+        await send_with_files(frame, form, frame.api("issues", index), path, lambda text: {"body": text})
     except ApiError as error:
         return await preview(frame, form, "Reply", problem=error)
     if request.wants_part and (part := await _conversation_part(frame, index, form, comment_id)):
