@@ -10,6 +10,8 @@ import pytest
 
 from ingot_web.core.templates import SCRIPTS, STATIC
 
+from .forge import ANN_USER, HOME, issue
+from .test_forms import COMMIT
 from .world import World
 
 
@@ -69,6 +71,19 @@ async def test_crawlers_are_told_what_to_leave_alone(world):
 
     assert answer.headers["content-type"].startswith("text/plain")
     assert "Disallow: /api/" in answer.text
+
+
+async def test_a_page_says_what_it_is_to_who_links_to_it(pages, forge):
+    forge.answers[f"{HOME}/issues/1"] = issue(body='It\n"flickers" <b>.')
+    forge.answers[HOME]["owner"] = ANN_USER | {"avatar_url": "http://forge/avatars/1"}
+    forge.answers[f"{HOME}/commits"] = [COMMIT] * 90
+    shown = (await pages.get("/ann/demo/issues/1")).text
+    assert '<meta property="og:title" content="Old #1 · ann/demo">' in shown
+    assert '<meta property="og:description" content="It &#34;flickers&#34; &lt;b&gt;.">' in shown
+    assert '<meta property="og:image" content="http://forge/avatars/1">' in shown
+    assert '<link rel="canonical" href="http://forge/ann/demo/issues/1">' in shown
+    later = (await pages.get("/ann/demo/commits/branch/main?page=2&author=")).text
+    assert '<link rel="canonical" href="http://forge/ann/demo/commits/branch/main?page=2">' in later
 
 
 async def test_the_style_guide_is_there_where_the_setting_says_so(world):

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from ingot_chassis.clock import now
-from ingot_web.core.templates import FOLDER, Templates, ago, size
+from ingot_web.core.templates import FOLDER, Templates, ago, excerpt, size
 
 from .forge import HOME
 from .test_calls import FEW, PAGES, lists_of
@@ -35,6 +35,14 @@ def test_how_long_ago_is_said_in_words(before, words):
 )
 def test_sizes_are_short(count, words):
     assert size(count) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("", ""), ("a\n\n  b\r\n", "a b"), ("x" * 900, "x" * 200 + "…"), ("y " * 300, "y " * 99 + "y…")],
+)
+def test_a_text_begins_in_one_line(text, line):
+    assert excerpt(text) == line
 
 
 def test_values_are_escaped_and_missing_ones_are_noticed():

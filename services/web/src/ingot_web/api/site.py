@@ -31,7 +31,9 @@ Disallow: /*/*/blame/
 Disallow: /*/*/_
 Disallow: /*/*/compare/
 Disallow: /*/*/commits/
+Disallow: /*/*/media/
 Disallow: /*/*/raw/
+Disallow: /*/*/src/commit/
 Disallow: /*/*/settings
 """
 
@@ -69,7 +71,8 @@ async def styleguide(request: WebRequest) -> Response[str]:
     """Every part of which pages are made, once; only where the setting says so."""
     if not request.app.state.settings.styleguide:
         raise NotFound
-    return request.render("styleguide.html", title="Style guide", changes=parse(CHANGES))
+    other = parse(CHANGES.replace("lamp.py", "horn.py"))
+    return request.render("styleguide.html", title="Style guide", changes=parse(CHANGES), other_changes=other)
 
 
 routes = [asset, robots, favicon, styleguide]

@@ -25,6 +25,8 @@ SCRIPTS = (
     "drops.js",
     "pictures.js",
 )
+EXCERPT = 200
+"""Characters."""
 _UNITS = ((365 * 86400, "year"), (30 * 86400, "month"), (86400, "day"), (3600, "hour"), (60, "minute"))
 
 
@@ -46,6 +48,7 @@ class Templates:
             "size": size,
             "path": path,
             "short": short,
+            "excerpt": excerpt,
             "duration": duration,
         }
         environment.globals |= {
@@ -131,3 +134,9 @@ def path(text: str) -> str:
 
 def short(sha: str) -> str:
     return sha[:10]
+
+
+def excerpt(text: str) -> str:
+    """The beginning of a text in one line, as those show it who link to it."""
+    words = " ".join(text[: 2 * EXCERPT].split())
+    return words if len(words) <= EXCERPT else words[:EXCERPT].rstrip() + "…"
