@@ -51,7 +51,7 @@ def _ownership():
 
 class FakeForge:
     """The public API of all services. ``answers`` has what paths answer to GET; others answer an empty list. Lists come in pages.
-    A path may end in ``?ref=`` and a name, for that ref alone.
+    A path may end in ``?ref=`` and a name, for that ref alone, or in ``?output=``.
 
     What changes something is kept in ``sent``, and answers what ``answers`` has for its method and path.
     """
@@ -70,6 +70,8 @@ class FakeForge:
         """Paths of all GET, in order."""
         self.content_types: dict[str, str] = {}
         """Of answers that are no JSON, by path."""
+        self.headers: dict[str, dict[str, str]] = {}
+        """Headers of answers, by path."""
         self.totals: dict[str, int] = {}
         """How many there are of what is no list here, by path."""
         self.queries: dict[str, str] = {}
@@ -108,6 +110,7 @@ class FakeForge:
         status, answer, total = self._answer(call, path)
         kind = self.content_types.get(path, "application/json")
         headers = [(b"content-type", kind.encode()), (b"x-total-count", str(total).encode())]
+        headers += [(name.encode(), value.encode()) for name, value in self.headers.get(path, {}).items()]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         content = answer if isinstance(answer, bytes) else msgspec.json.encode(answer)
         await send({"type": "http.response.body", "body": content})
@@ -124,8 +127,10 @@ class FakeForge:
         else:
             is_json = call.body[:1] in (b"{", b"[")
             self.sent.append((call.method, path, msgspec.json.decode(call.body) if is_json else call.body))
-        if (ref := f"{path}?ref={parameter_of(call, 'ref')}") in {**self.answers, **self.failures}:
-            path = ref
+        for name in ("ref", "output"):
+            if (question := f"{path}?{name}={parameter_of(call, name)}") in {**self.answers, **self.failures}:
+                path = question
+                break
         if self.refuses and call.method != "GET":
             return self.refuses, {"message": "refused", "url": ""}, 0
         if path in self.refusals and call.method != "GET":

@@ -4,7 +4,8 @@ import pytest
 
 from .forge import ANN_USER, HOME, MOMENT
 from .test_diffs import CHANGED
-from .world import ANN
+from .test_previews import IN_PLACE, is_part
+from .world import ANN, BOB
 
 DROPPED = {
     "sha": "1" * 40, "html_url": "", "author": ANN_USER, "parents": [{"sha": "2" * 40}],
@@ -43,12 +44,20 @@ async def test_a_fork_leads_to_its_comparison_with_the_repository_it_came_from(p
 async def test_the_files_of_a_commit_and_of_a_comparison_have_pages(pages, forge):
     commit = DROPPED | {"commit": DROPPED["commit"] | {"verification": None}}
     diff, compared = f"{HOME}/git/commits/{'1' * 40}.diff", f"{HOME}/compare/main...topic"
-    forge.answers |= {f"{HOME}/git/commits/{'1' * 40}": commit, diff: CHANGED.encode(), compared: COMPARED}
-    forge.totals = {diff: 45, compared: 45}
+    texts = (diff, f"{compared}?output=diff")
+    forge.answers |= {f"{HOME}/git/commits/{'1' * 40}": commit, compared: COMPARED}
+    forge.answers |= dict.fromkeys(texts, CHANGED.encode())
+    forge.totals = dict.fromkeys(texts, 45)
     for page in (f"/ann/demo/commit/{'1' * 40}", "/ann/demo/compare/main...topic"):
         shown = (await pages.get(f"{page}?page=2", ANN)).text
         assert "45 files changed" in shown
         assert ('href="?page=1"' in shown, 'href="?page=3"' in shown) == (True, True)
+        assert 'hx-get="?page=3"' in shown
+        part = await pages.client.get(f"{page}?page=2", headers=IN_PLACE)
+        assert is_part(part)
+        assert 'id="diff-' in part.text
+        assert ('href="?page=1"' in part.text, 'hx-get="?page=3"' in part.text) == (False, True)
+        assert "45 files changed" not in part.text
     assert forge.queries[diff] == "page=2&limit=20"
 
 
@@ -120,13 +129,33 @@ async def test_a_picture_is_shown_as_it_was_and_as_it_is(pages, forge, head, bef
 async def test_a_deleted_branch_is_named_and_can_be_restored(pages, forge):
     commit = {"id": "3" * 40, "message": "go on", "timestamp": MOMENT}
     forge.answers[f"{HOME}/branches"] = [{"name": "topic", "protected": False, "commit": commit}]
+    moved = "4" * 40  # since the page was loaded
+    forge.headers[f"{HOME}/branches/topic"] = {"x-deleted-commit": moved}
     page = "/ann/demo/branches"
     gone = await pages.submit(page, "Delete", to=f"{page}/delete")
     assert forge.sent[0][:2] == ("DELETE", f"{HOME}/branches/topic")
-    shown = (await pages.get(gone.headers["location"], ANN)).text
+    address = gone.headers["location"]
+    shown = (await pages.get(address, ANN)).text
     await pages.submit(shown, "Restore it", to="/branches")
-    assert forge.sent[1][2] == {"new_branch_name": "topic", "old_ref_name": "3" * 40}
-    assert "Restore it" not in (await pages.get(f"{page}?deleted=x&sha=main", ANN)).text
+    assert forge.sent[1][2] == {"new_branch_name": "topic", "old_ref_name": moved}
+    for other in (
+        f"{page}?deleted=topic&sha={moved}",
+        address.replace("topic", "other"),
+        address.replace(moved, "3" * 40),
+    ):
+        assert "Restore it" not in (await pages.get(other, ANN)).text, other
+    assert "Restore it" not in (await pages.get(address, BOB)).text
+
+
+async def test_a_picture_of_a_comparison_is_shown_as_it_was_and_as_it_is(pages, forge):
+    path = f"{HOME}/compare/main...bob:topic"
+    sides = {"before": "2" * 40, "after": "1" * 40, "head_repo": "bob/demo"}
+    forge.answers[path] = COMPARED | sides
+    diff = PICTURE.format("--- a/p.PNG\n+++ b/p.PNG")
+    forge.answers[f"{path}?output=diff"] = diff.encode()
+    shown = (await pages.get("/ann/demo/compare/main...bob:topic", ANN)).text
+    assert f'src="/ann/demo/raw/commit/{"2" * 40}/p.PNG"' in shown
+    assert f'src="/bob/demo/raw/commit/{"1" * 40}/p.PNG"' in shown
 
 
 async def test_the_history_of_a_file_leads_to_the_file_as_it_was(pages, forge):

@@ -94,3 +94,30 @@ async def test_two_states_of_a_picture_lie_beside_and_over_each_other(deployment
         await person.press("Side by side")
         assert await person.page.value(f"{style}('opacity')") == "1"
         assert not person.page.complaints
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
+@pytest.mark.parametrize("deployment", ["standalone"], indirect=True)
+@pytest.mark.parametrize("javascript", [True, False], ids=["with JavaScript", "without JavaScript"])
+async def test_more_files_of_a_commit_come_below_the_first(deployment, tmp_path, javascript):
+    name = f"quays-{'with' if javascript else 'without'}"
+    async with httpx.AsyncClient(base_url=f"{deployment.url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
+        await http.post("user/repos", json={"name": name, "auto_init": True})
+        content = base64.b64encode(b"stone\n").decode()
+        files = [
+            {"operation": "create", "path": f"quay{number:02}.txt", "content": content}
+            for number in range(45)
+        ]
+        path = f"repos/{ADMINISTRATOR[0]}/{name}/contents"
+        answer = await http.post(path, json={"files": files, "message": "Build", "branch": "main"})
+        assert answer.status_code == 201, answer.text
+    async with open_browser(deployment.url, tmp_path, javascript=javascript) as person:
+        await person.visit(f"{ADMINISTRATOR[0]}/{name}/commit/{answer.json()['commit']['sha']}")
+        for latest in ("quay39.txt", "quay44.txt"):
+            await person.mark()
+            await person.press("More files")
+            await person.read(latest)
+            assert await person.stays() == javascript
+        assert await person.page.value("document.body.innerText.includes('quay00.txt')") == javascript
+        assert not await person.page.value("document.body.innerText.includes('More files')")
+        assert not person.page.complaints

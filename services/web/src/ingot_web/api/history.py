@@ -1,6 +1,5 @@
 """What happened in a repository: commits, one commit, branches, tags, what two of them differ in."""
 
-import re
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -15,7 +14,7 @@ from ingot_web.core import diffs
 COMMITS = 30
 FILES = 20
 """Changed files on one page."""
-_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+MORE_FILES = "repository/more_files.html"
 FEEDS = ("atom", "rss")
 """Endings of a feed, which is Atom: each reader of RSS reads that."""
 LISTED = {"stat": False, "files": False, "verification": False}
@@ -114,6 +113,7 @@ async def commit(request: WebRequest, sha: str) -> Response[Any]:
         changes.before = shown["parents"][0]["sha"] if shown["parents"] else ""
     return frame.render(
         "repository/commit.html",
+        in_place=MORE_FILES,
         tab="code",
         title=shown["commit"]["message"].split("\n", 1)[0],
         commit=shown,
@@ -145,7 +145,8 @@ async def branches(request: WebRequest) -> Response[str]:
 async def _branches_page(
     frame: RepositoryFrame, form: Form, problem: ApiError | None = None
 ) -> Response[str]:
-    name, sha = (frame.request.query_params.get(key, "") for key in ("deleted", "sha"))
+    name, sha, proof = (frame.request.query_params.get(key, "") for key in ("deleted", "sha", "proof"))
+    is_own = frame.request.proves(_deletion(frame, name, sha), proof)
     return await frame.list_page(
         "repository/branches.html",
         "repos",
@@ -156,8 +157,13 @@ async def _branches_page(
         status=problem.status if problem else 200,
         problem=problem.message if problem else "",
         form=form,
-        deleted={"name": name, "sha": sha} if name and _SHA.fullmatch(sha) else None,
+        deleted={"name": name, "sha": sha} if is_own else None,
     )
+
+
+def _deletion(frame: RepositoryFrame, name: str, sha: str) -> str:
+    """A branch that was deleted with its last commit, in the words that an address proves: no other site makes one."""
+    return f"deleted {frame.base} {name} {sha}"
 
 
 @post("/{owner:str}/{repo:str}/branches", policy=anyone(), include_in_schema=False)
@@ -175,16 +181,16 @@ async def create_branch(request: WebRequest) -> Response[Any]:
 @post("/{owner:str}/{repo:str}/branches/delete", policy=anyone(), include_in_schema=False)
 async def delete_branch(request: WebRequest) -> Response[Any]:
     """Delete a branch."""
-    form = await request.sent_form()
-    frame = RepositoryFrame(request)
+    name, frame = (await request.sent_form()).text("name"), RepositoryFrame(request)
     try:
-        await frame.forge.send("DELETE", "repos", frame.api("branches", *form.text("name").split("/")))
+        answer = await frame.forge.change("DELETE", "repos", frame.api("branches", *name.split("/")))
     except ApiError as error:
         return await _branches_page(frame, Form(), error)
-    if not _SHA.fullmatch(form.text("sha")):
-        return frame.redirect("/branches")
-    query = urlencode({"deleted": form.text("name"), "sha": form.text("sha")})
-    return frame.redirect(f"/branches?{query}")
+    sha = answer.headers.get("x-deleted-commit", "")
+    if not sha:
+        return frame.redirect("/branches")  # repos of an older release
+    proof = request.proof(_deletion(frame, name, sha))
+    return frame.redirect(f"/branches?{urlencode({'deleted': name, 'sha': sha, 'proof': proof})}")
 
 
 @get("/{owner:str}/{repo:str}/tags", policy=anyone(), include_in_schema=False)
@@ -244,9 +250,13 @@ async def comparison_page(
         ),
         frame.forge.listing("repos", frame.api("branches"), limit=50),
     )
+    if changes is not None:
+        changes.before, changes.after = compared.get("before", ""), compared.get("after", "")
+        changes.head_repo = compared.get("head_repo", "")
     base = base or frame.repository["default_branch"]
     return frame.render(
         "repository/compare.html",
+        in_place="" if problem else MORE_FILES,
         tab="pulls",
         title=f"{base} and {head}",
         status=problem.status if problem else 200,

@@ -192,6 +192,14 @@ class WebRequest(ApiRequest):
                 form.files.append(SentFile(value.filename, await value.read()))
         return form
 
+    def proof(self, words: str) -> str:
+        """For an address that a page of this service gives to this caller, and for a while: nobody else makes it."""
+        return self.components.form_tokens.token(f"{self._caller} {words}", int(time.time()))
+
+    def proves(self, words: str, proof: str) -> bool:
+        """Whether it is ``proof`` of these words for this caller."""
+        return self.components.form_tokens.accepts(proof, f"{self._caller} {words}", int(time.time()))
+
     def render(self, template: str, *, status: int = 200, in_place: str = "", **values: Any) -> Response[str]:
         """A page of a template. ``title`` is among its values.
 

@@ -92,7 +92,13 @@ class Forge:
         return await self._peers[service].call("GET", _target(path, parameters), principal=self._principal)
 
     async def send(self, method: str, service: str, path: str, body: Any = None) -> Any:
-        """Change something; the answer as plain values, None where there is none.
+        """Change something; the answer as plain values, None where there is none. Raises as ``change``."""
+        answer = await self.change(method, service, path, body)
+        is_json = answer.headers.get("content-type", "").startswith("application/json")
+        return msgspec.json.decode(answer.body) if answer.body and is_json else None
+
+    async def change(self, method: str, service: str, path: str, body: Any = None) -> PeerAnswer:
+        """Change something; the answer as it came.
 
         Raises Invalid where a field of a form that names what is to change was left empty.
         """
@@ -102,8 +108,7 @@ class Forge:
             method, API + path, msgspec.json.encode({} if body is None else body), principal=self._principal
         )
         self._on_change()
-        is_json = answer.headers.get("content-type", "").startswith("application/json")
-        return msgspec.json.decode(answer.body) if answer.body and is_json else None
+        return answer
 
     async def upload(self, service: str, path: str, name: str, content: bytes) -> Any:
         """Send a file as the whole body; the answer as plain values."""

@@ -78,13 +78,15 @@ class DiffFile:
 class Diff:
     """The whole of it; ``omitted`` files are counted and not shown.
 
-    ``before`` and ``after`` are the commits from which pictures are shown; empty where one is not known.
+    ``before`` and ``after`` are the commits from which pictures are shown; empty where one is not known. ``head_repo``
+    is the repository that has ``after``, if it is another one.
     """
 
     files: list[DiffFile] = field(default_factory=list)
     omitted: int = 0
     before: str = ""
     after: str = ""
+    head_repo: str = ""
 
     @property
     def additions(self) -> int:

@@ -3,8 +3,7 @@
 
 const LOOKS = [["", "Side by side"], ["swipe", "Swipe"], ["onion", "Onion skin"]];
 
-for (const pictures of document.querySelectorAll(".pictures")) {
-  if (pictures.querySelectorAll("img").length !== 2) continue;
+function addLooks(pictures) {
   const range = document.createElement("input");
   range.type = "range";
   range.value = 50;
@@ -29,3 +28,10 @@ for (const pictures of document.querySelectorAll(".pictures")) {
   tools.append(range);
   pictures.before(tools);
 }
+
+// For the page, and for each part that comes into it.
+document.addEventListener("htmx:load", event => {
+  for (const pictures of event.detail.elt.querySelectorAll(".pictures")) {
+    if (pictures.querySelectorAll("img").length === 2) addLooks(pictures);
+  }
+});
