@@ -15,8 +15,12 @@ import pytest
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
+from ingot_chassis.errors import Unavailable
+from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import SigningKey
+from ingot_chassis.security.principal import ServiceIdentity
 from ingot_chassis.testing.browser import chromium, open_page
+from ingot_gateway.error_pages import error_page
 from ingot_web.api.other_names import NAMES
 from ingot_web.app import create_app
 from ingot_web.settings import Settings
@@ -114,6 +118,8 @@ async def test_pages_have_no_serious_fault_and_fit_a_phone(deployment, tmp_path)
         look.addresses.clear()
         for path in _pages(named):
             await look.at(path)
+        for name, html in (await _failures(deployment.url)).items():
+            await look.at_text(name, html)
     assert not look.faults, "\n".join(look.faults)
     if not AXE.exists():
         pytest.skip("all pages fit a phone; axe-core is not installed to look for more: make axe")
@@ -151,6 +157,16 @@ class Look:
             return
         await self.here(path)
 
+    async def at_text(self, name, html):
+        """A page that no address leads to for certain: its text, in place of one of the site."""
+        await self._show(LIGHT, WIDE)
+        await self.page.open(f"{self.url}login")
+        await self.page.wait_for("document.readyState === 'complete'")
+        frame = (await self.page.call("Page.getFrameTree"))["frameTree"]["frame"]["id"]
+        await self.page.call("Page.setDocumentContent", frameId=frame, html=html)
+        await self.page.wait_for("!!document.styleSheets.length && document.readyState === 'complete'")
+        await self.here(name)
+
     async def here(self, path):
         """The page that is there, which ``path`` names in what is said of it."""
         await self.page.value(self._axe)
@@ -171,6 +187,30 @@ class Look:
         await self.page.call("Emulation.setEmulatedMedia", features=features)
         size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width == PHONE}
         await self.page.call("Emulation.setDeviceMetricsOverride", **size)
+
+
+async def _failures(url):
+    """What web shows where a service is away or answers nonsense, and the gateway where web is away."""
+    texts = {"the gateway's 503": error_page(Unavailable("web does not answer"), "1").decode()}
+    for failure, status, body in ((503, 503, b"{}"), (500, 200, b"{")):
+        settings = Settings(private_key=SigningKey.generate().text(), background=False, public_url=url)
+        own = ServiceIdentity("web", SigningKey.read(settings.private_key))
+        peers = dict.fromkeys(("identity", "repos", "issues", "hooks"), _peer(status, body))
+        app = create_app(settings, peers=Peers.in_process(peers, own))
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=url) as http:
+            answer = await http.get("root/lit")
+        assert answer.status_code == failure, answer.text
+        texts[f"web's {failure}"] = answer.text
+    return texts
+
+
+def _peer(status, body):
+    async def answer(_scope, receive, send):
+        await receive()
+        await send({"type": "http.response.start", "status": status, "headers": []})
+        await send({"type": "http.response.body", "body": body})
+
+    return answer
 
 
 async def _ask_for_codes(url, name):

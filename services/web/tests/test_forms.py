@@ -133,6 +133,15 @@ async def test_after_a_change_the_browser_is_sent_on_and_a_refusal_is_said(pages
 
 
 @pytest.mark.parametrize("path", FORMS)
+async def test_an_empty_form_asks_for_no_empty_path(pages, forge, path):
+    forge.answers |= ANSWERS
+    forge.changed = CHANGED_ANSWER
+    answer = await _send(pages, path, {"token": pages.form_token(ROOT, at=time.time())})
+    assert answer.status_code in (200, 303, 404, 409, 422), answer.text
+    assert not [target for target in forge.targets if "//" in target or target.endswith("/")]
+
+
+@pytest.mark.parametrize("path", FORMS)
 async def test_a_form_that_is_forged_or_of_somebody_else_changes_nothing(pages, forge, path):
     forge.answers |= ANSWERS
     forge.changed = CHANGED_ANSWER
