@@ -2,6 +2,7 @@
 
 import base64
 import json
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -12,6 +13,8 @@ from pygit2.enums import ObjectType
 from ingot_chassis.testing.service import count_statements
 from ingot_repos.api import file_contents
 from ingot_repos.git import last_changes
+from ingot_repos.git.file_contents import contents_at
+from ingot_repos.git.read_cache import ReadCache
 
 from .code_world import MODULES, opened, repository_with_history
 from .git_builders import commit, set_branches
@@ -239,3 +242,15 @@ async def test_a_change_that_is_too_far_back_is_looked_for_once_and_found_for_on
             "lib": None,
         }
     assert (await ann.get("/repos/ann/app/contents/run.sh")).json()["last_commit_sha"] == app["second"]
+
+
+async def test_a_folder_of_a_commit_is_read_once(world, app):
+    repo = opened(world, app["id"])
+    read = partial(contents_at, repo, path="", cache=ReadCache(), max_bytes=0)
+    first = read(name="master")
+    assert read(name="master").items is first.items
+    assert len(read(name="master", part=slice(0, 3)).items) == 3
+    assert {one.last_change for one in read(name="master", with_changes=False).items} == {None}
+    set_branches(repo, master=commit(repo, {"new.txt": b"1"}, [app["third"]], "more\n"))
+    later = read(name="master")
+    assert [one.entry.name for one in later.items] == ["new.txt"]

@@ -79,15 +79,26 @@ def contents_at(
     root = str(find_commit(repo, ref.commit).tree_id)
     entry = entry_at(repo, root, path)
     if entry.mode == FOLDER:
-        entries = list_folder(repo, entry.oid, path, most=MOST_ENTRIES)
-        total = len(entries)
-        if part is not None:
-            entries = sorted(entries, key=_folders_first)[part]
-        items = _contents(repo, ref.commit, root, path, entries, cache, 0, with_changes=with_changes)
-        return Contents(ref, True, tuple(items), total)
+        key = (ref.commit, path, with_changes, (part.start, part.stop) if part else None)
+        remembered = cache.folders.get(key)
+        if remembered is None:
+            entries = list_folder(repo, entry.oid, path, most=MOST_ENTRIES)
+            total = len(entries)
+            if part is not None:
+                entries = sorted(entries, key=_folders_first)[part]
+            items = _contents(repo, ref.commit, root, path, entries, cache, 0, with_changes=with_changes)
+            remembered = tuple(items), total
+            cache.folders.put(key, remembered, size=sum(map(_size, items)) + 1)
+        return Contents(ref, True, *remembered)
     folder = path.rpartition("/")[0]
     items = _contents(repo, ref.commit, root, folder, [entry], cache, max_bytes, with_changes=with_changes)
     return Contents(ref, False, tuple(items))
+
+
+def _size(content: Content) -> int:
+    """What an entry counts in the cache, whose entries are about 200 bytes."""
+    texts = (content.last_change.message if content.last_change else "", content.target or "")
+    return 4 + sum(map(len, texts)) // 200
 
 
 def _folders_first(entry: Entry) -> tuple[bool, str]:

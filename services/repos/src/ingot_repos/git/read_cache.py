@@ -43,6 +43,7 @@ class ReadCache:
         self.histories: SharedCache[Any] = SharedCache(20_000)
         self.totals: SharedCache[int] = SharedCache()
         self.file_changes: SharedCache[Any] = SharedCache()
+        self.folders: SharedCache[Any] = SharedCache()
         self.listings: SharedCache[Any] = SharedCache()
         self.blob_sizes: SharedCache[dict[str, int]] = SharedCache()
         self.tag_times: SharedCache[int] = SharedCache()
