@@ -5,7 +5,8 @@ import os
 import shlex
 import shutil
 import socket
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -93,17 +94,29 @@ async def _run(*command: str, cwd: Path, env: dict[str, str]) -> tuple[int, str]
     return process.returncode or 0, output.decode()
 
 
-def ssh_server(world: World, *, upstream: Upstream | None = None, **settings: Any) -> SshServer:
+def ssh_server(
+    world: World,
+    *,
+    upstream: Upstream | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    **settings: Any,
+) -> SshServer:
     changed = msgspec.structs.replace(world.settings, drain_seconds=0, **settings)
     repos = Repos(upstream or AppUpstream(world.app), ServiceIdentity("repos", REPOS_KEY))
-    return SshServer(repos, changed)
+    return SshServer(repos, changed, clock)
 
 
 @asynccontextmanager
-async def ssh_before(
-    world: World, *, upstream: Upstream | None = None, **settings: Any
-) -> AsyncIterator[int]:
+async def ssh_before(world: World, **options: Any) -> AsyncIterator[int]:
     """Serve SSH for a world; gives the port."""
+    async with served(world, **options) as (_, port):
+        yield port
+
+
+@asynccontextmanager
+async def served(world: World, **options: Any) -> AsyncIterator[tuple[SshServer, int]]:
+    """The same; gives also the server."""
     listener = socket.create_server(("127.0.0.1", 0))
-    async with ssh_server(world, upstream=upstream, **settings).served(listener):
-        yield listener.getsockname()[1]
+    server = ssh_server(world, **options)
+    async with server.served(listener):
+        yield server, listener.getsockname()[1]

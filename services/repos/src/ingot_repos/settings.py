@@ -240,13 +240,18 @@ class Settings(ServiceSettings, kw_only=True):
     ] = 30.0
     ssh_idle_seconds: Annotated[
         float,
-        msgspec.Meta(gt=0, description="Time without data after which a connection of SSH is closed."),
+        msgspec.Meta(
+            gt=0,
+            description="Time without data after which a connection of SSH is closed; less than 16 KiB that the client "
+            "sends are none.",
+        ),
     ] = 600.0
     ssh_handshakes: Annotated[
         int,
         msgspec.Meta(
             ge=0,
-            description="Connections of SSH that may be about to sign in at once in one process; 0: no limit.",
+            description="Connections of SSH that may be about to sign in at once in one process, a quarter of them from "
+            "one address; 0: no limit.",
         ),
     ] = 64
     ssh_connections_per_address: Annotated[

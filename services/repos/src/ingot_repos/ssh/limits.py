@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+from ingot_chassis.http.concurrency import network_of
+
 
 class Counted:
     """Counts what each holder has at once, at most ``most``; 0: any number."""
@@ -22,3 +24,13 @@ class Counted:
         self._counts[holder] -= 1
         if not self._counts[holder]:
             del self._counts[holder]
+
+
+class CountedAddresses(Counted):
+    """The same by address; of IPv6 by the network that one customer gets."""
+
+    def acquire(self, holder: str) -> bool:
+        return super().acquire(network_of(holder))
+
+    def release(self, holder: str) -> None:
+        super().release(network_of(holder))

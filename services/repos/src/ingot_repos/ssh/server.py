@@ -9,8 +9,9 @@ import re
 import secrets
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import asyncssh
 import structlog
@@ -24,7 +25,7 @@ from ingot_repos.ssh.cheap_ciphers import prefer_cheap_ciphers
 from ingot_repos.ssh.commands import Command, parse
 from ingot_repos.ssh.full_packets import send_full_packets
 from ingot_repos.ssh.ignored_packets import leave_out_ignored_packets
-from ingot_repos.ssh.limits import Counted
+from ingot_repos.ssh.limits import Counted, CountedAddresses
 from ingot_repos.ssh.repos import Refused, Repos
 
 log = structlog.get_logger()
@@ -33,6 +34,12 @@ SESSIONS = Gauge("ingot_ssh_sessions", "Sessions of git over SSH that run now")
 
 MOST_KEYS = 12
 """Keys that a client may try in one connection."""
+MOST_CHANNELS = 20
+"""Of one connection at once, also those in which no command was begun: each holds a window of what the client sends."""
+HANDSHAKES_SHARE = 4
+"""An address may have one in so many of the handshakes of a process, or slow ones of one client would shut out everybody."""
+LEAST_BYTES = 16 * 1024
+"""Fewer that a client says in the time of idleness are no use of its connection: a byte a minute would hold it for ever."""
 WINDOW = 1024 * 1024
 """Bytes that a client may send before it is told that some were taken."""
 PART = 4 * WINDOW
@@ -52,11 +59,16 @@ ENCRYPTION = (
 class SshServer:
     """What all connections share."""
 
-    def __init__(self, repos: Repos, settings: Settings) -> None:
-        self.repos, self.settings = repos, settings
+    def __init__(self, repos: Repos, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+        self.repos, self.settings, self.clock = repos, settings, clock
+        self.addresses = CountedAddresses(settings.ssh_connections_per_address)
         self.handshakes = Counted(settings.ssh_handshakes)
-        self.addresses = Counted(settings.ssh_connections_per_address)
+        # Behind a balancer that hides the addresses all clients have the same one.
+        shares = settings.ssh_connections_per_address > 0
+        share = -(-settings.ssh_handshakes // HANDSHAKES_SHARE) if shares else 0
+        self.handshakes_of_address = CountedAddresses(share)
         self.keys = Counted(settings.ssh_sessions_per_key)
+        self.connections = set[Connection]()
         self._running = set[asyncio.Task[None]]()
         self._last_session = 0.0
 
@@ -101,7 +113,7 @@ class SshServer:
             server_host_keys=[asyncssh.import_private_key(key) for key in keys],
             server_version="Ingot",
             encoding=None,
-            login_timeout=self.settings.ssh_login_seconds,
+            login_timeout=0,  # see Connection.check_time
             keepalive_interval=KEEPALIVE_SECONDS,
             window=WINDOW,
             encryption_algs=ENCRYPTION,
@@ -134,36 +146,38 @@ class Connection(asyncssh.SSHServer):
     def __init__(self, server: SshServer) -> None:
         self.server = server
         self.address, self.fingerprint = "", ""
-        self.last_use = time.monotonic()
+        self._last_use, self.heard = server.clock(), 0
         self.holder: KeyHolder | None = None
         self._holders: dict[str, KeyHolder | None] = {}
-        self._is_counted = self._shakes_hands = False
-        self._idle_check: asyncio.TimerHandle | None = None
+        self._acquired = list[tuple[Counted, str]]()
+        self._check: asyncio.TimerHandle | None = None
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
         self._connection = conn
         leave_out_ignored_packets(conn)
         prefer_cheap_ciphers(conn)
-        self.address = str(conn.get_extra_info("peername", ("",))[0])
-        self._shakes_hands = self.server.handshakes.acquire("")
-        self._is_counted = self._shakes_hands and self.server.addresses.acquire(self.address)
-        if not self._is_counted:
-            log.info("SSH connection refused: too many", address=self.address)
-            conn.abort()
-            return
-        self._check_idle()
+        server, address = self.server, str(conn.get_extra_info("peername", ("",))[0])
+        self.address = address
+        handshakes = [(server.handshakes, ""), (server.handshakes_of_address, address)]
+        for counted, holder in ((server.addresses, address), *handshakes):
+            if not counted.acquire(holder):
+                log.info("SSH connection refused: too many", address=address)
+                conn.abort()
+                return
+            self._acquired.append((counted, holder))
+        server.connections.add(self)
+        self.check_time()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the name is asyncssh's
-        self._end_handshake()
-        if self._is_counted:
-            self.server.addresses.release(self.address)
-            self._is_counted = False
-        if self._idle_check is not None:
-            self._idle_check.cancel()
+        self._release(0)
+        self.server.connections.discard(self)
+        if self._check is not None:
+            self._check.cancel()
 
     def auth_completed(self) -> None:
-        self._end_handshake()
+        self._release(1)
         self.touch()
+        self.check_time()
 
     def public_key_auth_supported(self) -> bool:
         return True
@@ -191,6 +205,10 @@ class Connection(asyncssh.SSHServer):
         return None
 
     def session_requested(self) -> asyncssh.SSHServerSessionFactory:
+        connection: Any = self._connection  # asyncssh has no public name for its channels
+        if len(connection._channels) >= MOST_CHANNELS:  # noqa: SLF001
+            reason = "too many sessions in this connection"
+            raise asyncssh.ChannelOpenError(asyncssh.OPEN_RESOURCE_SHORTAGE, reason)
         return self._run
 
     async def _run(
@@ -203,21 +221,33 @@ class Connection(asyncssh.SSHServer):
             await self.server.run(Session(self, stdin, stdout, stderr))
 
     def touch(self) -> None:
-        """Something was said: the connection is not idle."""
-        self.last_use = time.monotonic()
+        """Something was done: the connection is not idle."""
+        self._last_use, self.heard = self.server.clock(), 0
 
-    def _end_handshake(self) -> None:
-        if self._shakes_hands:
-            self.server.handshakes.release("")
-            self._shakes_hands = False
+    def hear(self, size: int) -> None:
+        """The client said so many bytes more; a few of them are nothing."""
+        self.heard += size
+        if self.heard >= LEAST_BYTES:
+            self.touch()
 
-    def _check_idle(self) -> None:
-        left = self.last_use + self.server.settings.ssh_idle_seconds - time.monotonic()
+    def check_time(self) -> None:
+        """Close it when the time to sign in, or that of idleness, is over; else look again then."""
+        settings, shakes_hands = self.server.settings, len(self._acquired) > 1
+        seconds = settings.ssh_login_seconds if shakes_hands else settings.ssh_idle_seconds
+        left = self._last_use + seconds - self.server.clock()
+        if self._check is not None:
+            self._check.cancel()
         if left <= 0:
-            log.info("SSH connection closed: idle", address=self.address)
+            log.info("SSH connection closed: idle", address=self.address, signed_in=not shakes_hands)
             self._connection.abort()
             return
-        self._idle_check = asyncio.get_running_loop().call_later(left, self._check_idle)
+        self._check = asyncio.get_running_loop().call_later(left, self.check_time)
+
+    def _release(self, left: int) -> None:
+        """The counted things but the first ``left``; the first one is the connection of its address."""
+        while len(self._acquired) > left:
+            counted, holder = self._acquired.pop()
+            counted.release(holder)
 
 
 class Session:
@@ -312,7 +342,7 @@ class Session:
         """What the client says, as it comes. Raises ConnectionError."""
         try:
             while chunk := await self._stdin.read(PART):
-                self._connection.touch()
+                self._connection.hear(len(chunk))
                 yield chunk
         except (asyncssh.Error, asyncssh.BreakReceived, asyncssh.SignalReceived) as error:
             raise ConnectionResetError("the client went away") from error
