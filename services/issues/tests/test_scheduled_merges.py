@@ -175,3 +175,20 @@ async def test_a_merge_of_one_commit_is_cancelled_when_the_head_moves(world):
     await world.work()
     assert (await world.call("DELETE", "/pulls/1/merge")).status_code == 404
     assert world.merges() == []
+
+
+async def test_of_two_that_wake_together_the_second_waits_until_it_is_up_to_date(world):
+    """A rule wants heads that have all of their base, and the first merge moves that."""
+    rule = MergeRule(rule_name="main", missing_checks=["ci"], block_on_outdated_branch=True)
+    await schedule(world, rule=rule)
+    world.repos.merge_rules[APP, "main"] = MergeRule(rule_name="main", block_on_outdated_branch=True)
+    # Somebody else's merge has moved the base; its event has not come yet.
+    world.repos.comparison = comparison(base_sha=NEXT)
+    await world.deliver(succeeded())
+    await world.work()
+    assert not await is_merged(world)
+    assert (await world.call("GET", "/pulls/1/merge/scheduled")).status_code == 200
+    world.repos.comparison = comparison()
+    await world.deliver(succeeded())
+    await world.work()
+    assert await is_merged(world)

@@ -210,6 +210,32 @@ async def test_a_merge_obeys_the_rule_of_its_base(ann, bob, work, fields, status
         assert answer.status_code == status, (case, answer.text)
 
 
+async def test_a_head_that_is_behind_its_base_by_now_is_not_merged(ann, bob, git_url, work):
+    """Whatever issues knew of the branches when it asked."""
+    await protect(ann, "master", enable_push=True, block_on_outdated_branch=True)
+    await git("checkout", "-q", "master", cwd=work)
+    await commit(work, "later.txt", "later")
+    assert (await push(ann, git_url, work, "master"))[0] == 0
+    behind = await tip_of(ann)
+    refused = await merge(bob)
+    assert (refused.status_code, "is behind it" in refused.text) == (409, True)
+    assert (await merge(bob, override=True)).status_code == 409  # bob may not override
+    assert await tip_of(ann) == behind
+    await git("checkout", "-q", "topic", cwd=work)
+    await git("merge", "-q", "--no-edit", "master", cwd=work)
+    assert (await push(ann, git_url, work, "topic"))[0] == 0
+    assert (await merge(bob)).status_code == 200
+
+
+async def test_who_may_override_merges_a_head_that_is_behind(ann, bob, git_url, work):
+    await protect(ann, "master", enable_push=True, block_on_outdated_branch=True)
+    await git("checkout", "-q", "master", cwd=work)
+    await commit(work, "later.txt", "later")
+    assert (await push(ann, git_url, work, "master"))[0] == 0
+    assert (await merge(ann)).status_code == 409
+    assert (await merge(ann, override=True)).status_code == 200
+
+
 async def test_checks_that_are_required_must_succeed_at_the_head(ann, bob, work):
     await protect(ann, "master", enable_status_check=True, status_check_contexts=["ci/*", "lint"])
     sha = await tip_of(ann, "topic")

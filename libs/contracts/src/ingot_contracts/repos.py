@@ -175,8 +175,8 @@ class MergeRule(msgspec.Struct, frozen=True, kw_only=True):
     For the calling person, or ``&user={id}``; with ``&unattended=true`` for nobody, without a check of access. Without
     ``rule_name`` nothing protects it. repos itself refuses a merge (405) for which ``may_merge`` is false or
     ``missing_checks`` names statuses that have not succeeded, unless it is asked to with ``?override=true`` and
-    ``may_override`` is true. Reviews are for issues to compare: approvals of the ``approvers`` (ids; None: of everybody
-    with write access) and of members of ``approving_teams`` count.
+    ``may_override`` is true; in the same way (409) one of a head that is behind, with ``block_on_outdated_branch``. Reviews
+    are for issues: approvals of the ``approvers`` (ids; None: of everybody who may write) and of ``approving_teams`` count.
     """
 
     rule_name: str = ""

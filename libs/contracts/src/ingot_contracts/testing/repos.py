@@ -329,6 +329,11 @@ class FakeRepos:
         comparison = self.comparisons.get((head_id, merge.head_branch), self.comparison)
         if comparison is not None and comparison.head_sha != merge.head_sha:
             raise Refusal(409, "the head of the pull request has moved")
+        is_outdated = comparison is not None and comparison.merge_base != comparison.base_sha
+        if rule.block_on_outdated_branch and is_outdated and not is_overridden:
+            raise Refusal(
+                409, f"the rule {rule.rule_name!r} protects the branch: the head branch is behind it"
+            )
         if comparison is not None and not comparison.mergeable:
             raise Refusal(405 if merge.head_branch else 409, "the branches conflict")
         self.merged_pulls[repository.id, merge.number] = self.merged.sha

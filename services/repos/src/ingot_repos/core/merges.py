@@ -25,7 +25,7 @@ from ingot_repos.core.inert_settings import read_inert_settings
 from ingot_repos.core.lfs_objects import LfsObjects
 from ingot_repos.core.proposals import proposal_ref
 from ingot_repos.core.protected_contents import ContentJudge, ContentRule
-from ingot_repos.core.protections import require_merge
+from ingot_repos.core.protections import require_merge, require_up_to_date
 from ingot_repos.core.pushes import Pushes
 from ingot_repos.core.ref_updates import RefUpdates
 from ingot_repos.core.repositories import person
@@ -233,6 +233,7 @@ async def merge_pull(
             ground = await _ground(storage, row.id, request, base_ref)
         if ground.head != request.head_sha:
             raise Conflict("the head of the pull request has moved")
+        require_up_to_date(rule, ground.base, ground.merge_base, override=override)
         await _adopt_large_files(storage, lfs, row, request.head_repository_id, ground)
         async with pushes.journaled(
             row.id, actor.id, [base_ref], merged_pull=request.number, restricted=restricted

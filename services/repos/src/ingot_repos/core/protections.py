@@ -11,7 +11,7 @@ from itertools import takewhile
 import msgspec
 
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.errors import Denied, Invalid, NotAllowed
+from ingot_chassis.errors import Conflict, Denied, Invalid, NotAllowed
 from ingot_chassis.security.principal import Principal
 from ingot_contracts.repos import PASSED, Level, MergeRule, reaches
 from ingot_repos.core import globs
@@ -205,6 +205,15 @@ def require_merge(rule: MergeRule, *, override: bool) -> None:
         raise NotAllowed(f"{text}: you are not among those who may merge into it")
     if rule.missing_checks:
         raise NotAllowed(f"{text}: these checks have not succeeded: {', '.join(rule.missing_checks)}")
+
+
+def require_up_to_date(rule: MergeRule, base: str, merge_base: str | None, *, override: bool) -> None:
+    """Raises Conflict when the rule wants a head that has all of its base, and it is behind ``base``.
+
+    Issues refuses that before, by what it knows of the branches; the base may have moved since.
+    """
+    if rule.block_on_outdated_branch and merge_base != base and not (override and rule.may_override):
+        raise Conflict(f"the rule {rule.rule_name!r} protects the branch: the head branch is behind it")
 
 
 def check_pattern(pattern: str, field: str) -> str:
