@@ -1,5 +1,7 @@
 """Push mirrors: remotes to which a repository is pushed."""
 
+import asyncio
+
 import pytest
 
 from ingot_repos.core.imports import REASON_TEXTS
@@ -102,6 +104,22 @@ async def test_who_may_administer_no_more_pushes_no_more(world, ann, bob, base, 
     assert (await shown(ann))["last_error"] == REASON_TEXTS["access"]
     assert await there(remote) == {}
     assert (await bob.get(P)).status_code == 403
+
+
+async def test_a_push_that_runs_ends_with_the_right_of_who_added_it(world, ann, bob, base, remote):
+    permission = "/api/v1/repos/ann/app/collaborators/bob"
+    await ann.call("PUT", permission, {"permission": "admin"})
+    assert (await bob.post(P, {"remote_address": remote.url("target.git"), "interval": "0"})).is_success
+
+    async def answer(method, _target, _headers, _writer):
+        if method == "POST":
+            await ann.call("PUT", permission, {"permission": "write"})
+            await asyncio.Event().wait()  # a remote that takes its time
+
+    remote.answer = answer
+    await step(world)
+    assert (await shown(ann))["last_error"] == REASON_TEXTS["cancelled"]
+    assert await there(remote) == {}
 
 
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)

@@ -61,7 +61,8 @@ class PushMirrorJobs:
     async def _push(self, row: RepositoryRow, mirror: PushMirrorRow) -> None:
         async def is_needed() -> bool:
             async with self._db.read() as db:
-                return await push_mirror_rows.get(db, mirror.id) is not None
+                is_there = await push_mirror_rows.get(db, mirror.id) is not None
+            return is_there and await self._may_push(row, mirror.user_id)
 
         path = self._storage.path(row.id)
         async with self._connector.open(mirror) as connection:
