@@ -42,7 +42,11 @@ async def authorize(request: IdentityRequest) -> Page:
     query = request.scope["query_string"].decode("latin-1")
     consent = await _checked(request, query, session)
     if isinstance(consent, Answer):
-        return _refusal(browser, consent)
+        # Anybody registers an application: whoever has not signed in is not sent to its address by a wrong request,
+        # unless it must be answered without a page (RFC 9700, section 4.11.2).
+        is_silent = "none" in dict(pairs_of(query)).get("prompt", "").split()
+        waits = session is None and not is_silent and _goes_to(consent)
+        return _sign_in_page(browser, query, consent) if waits else _refusal(browser, consent)
     silent = consent.parameter("prompt") == "none"
     if session is None or _must_sign_in_again(consent, session):
         if silent:
@@ -118,7 +122,7 @@ async def sign_in(request: IdentityRequest) -> Page:
             actor = await _account_of(request, form.get("username", ""), form.get("password", ""))
     except (CodeRequired, Denied, TooManyRequests, Unavailable) as error:
         consent = await _checked(request, query, None) if query else None
-        if isinstance(consent, Answer):
+        if isinstance(consent, Answer) and not _goes_to(consent):
             return _refusal(browser, consent)
         if isinstance(error, CodeRequired):
             ticket = request.components.sign_ins.two_factors.ticket(error.account)
@@ -218,7 +222,7 @@ def _must_sign_in_again(consent: Consent, session: SessionHolderRow) -> bool:
 def _sign_in_page(
     browser: Browser,
     query: str,
-    consent: Consent | None,
+    consent: Consent | Answer | None,
     *,
     to: str = "/",
     name: str = "",
@@ -229,19 +233,17 @@ def _sign_in_page(
     page = html.sign_in_page(
         action=f"{browser.root}{SIGN_IN}",
         hidden={"token": browser_sessions.form_token(browser.form_secret), "query": query, "to": to},
-        application=consent.application.name if consent else "",
+        application=consent.application.name if isinstance(consent, Consent) else "",
         name=name,
         problem=problem,
     )
-    # The sign-in leads to the application at once if the person has consented before.
-    leads_to = [redirect_uris.form_action(consent.redirect_uri)] if consent else []
-    return browser.page(page, status=status, leads_to=leads_to, cookies=[cookie] if cookie else [])
+    return browser.page(page, status=status, leads_to=_leads_to(consent), cookies=[cookie] if cookie else [])
 
 
 def _code_page(
     browser: Browser,
     query: str,
-    consent: Consent | None,
+    consent: Consent | Answer | None,
     error: ApiError,
     ticket: str,
     *,
@@ -255,15 +257,24 @@ def _code_page(
         hidden={"token": token, "query": query, "ticket": ticket, "to": to},
         problem="" if began else error.message,
     )
-    leads_to = [redirect_uris.form_action(consent.redirect_uri)] if consent else []
-    answer = browser.page(page, status=200 if began else error.status, leads_to=leads_to)
+    answer = browser.page(page, status=200 if began else error.status, leads_to=_leads_to(consent))
     answer.headers.update(error.headers or {})
     return answer
 
 
+def _goes_to(consent: Consent | Answer) -> str:
+    """The address of the application; empty where none can be trusted."""
+    return consent.redirect_uri if isinstance(consent, Consent) else consent.headers.get("Location", "")
+
+
+def _leads_to(consent: Consent | Answer | None) -> list[str]:
+    """Sources for the page of a sign-in, which leads to the application at once if the person has consented before."""
+    address = _goes_to(consent) if consent else ""
+    return [redirect_uris.form_action(address)] if address else []
+
+
 def _refusal(browser: Browser, answer: Answer) -> Page:
-    location = answer.headers.get("Location")
-    if location:
+    if location := _goes_to(answer):
         return browser.redirect(location)
     return browser.page(html.refusal_page(answer.body.get("error_description", "")), status=400)
 
