@@ -91,7 +91,10 @@ soak: .venv/.dev ## Kill and stop processes and servers under load, many times, 
 	@INGOT_FAULTS=$${INGOT_FAULTS:-100} $(PYTEST) -q -s tests/faults $(ARGS)
 	@INGOT_TEST_KILLS=all $(PYTEST) -q services/repos/tests/test_kill.py $(ARGS)
 	@echo "sending hostile requests …"
-	@INGOT_SAFETY=whole $(PYTEST) -q -s tests/safety services/repos/tests/test_hostile_input.py $(ARGS)
+	@INGOT_SAFETY=whole $(PYTEST) -q -s tests/safety $(ARGS)
+	@for service in identity repos issues hooks; do \
+	    INGOT_SAFETY=whole $(PYTEST) -q services/$$service/tests/test_hostile_input.py $(ARGS) || exit 1; \
+	done
 	@INGOT_FUZZ=$${INGOT_FUZZ:-50} $(PYTEST) -q -s tests/e2e/test_schema.py $(ARGS)
 	@INGOT_BOMBS=whole $(PYTEST) -q services/repos/tests/test_bombs.py $(ARGS)
 	@echo "pushing and cloning at once …"

@@ -5,12 +5,15 @@ In the gate each is tried at a third of the places, by ``make soak`` at all (ING
 
 import os
 import re
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
 from urllib.parse import quote
 from zlib import crc32
 
 import msgspec
 from litestar import Litestar
+
+from ingot_chassis.testing.long_texts import request_fields
 
 EVERY = 1 if os.environ.get("INGOT_SAFETY") == "whole" else 3
 MARK = "zqx"
@@ -110,3 +113,48 @@ def undescribed(app: Litestar) -> Schema:
             for method in handler.http_methods - {"OPTIONS", "HEAD"}:
                 paths.setdefault(route.path_format, {})[method.lower()] = operation
     return {"paths": paths, "components": {"schemas": schemas}}
+
+
+class HostileRequest(NamedTuple):
+    """One with a hostile value at one place, and ordinary ones at the others; ``services`` are those that it answers."""
+
+    method: str
+    url: str
+    services: Collection[str] = ()
+    body: Any = None
+
+
+def in_addresses(
+    document: Schema, values: Collection[str], ordinary: Mapping[str, str] | None = None
+) -> Iterator[HostileRequest]:
+    """Each value in each parameter of the paths and queries of a description; ``ordinary`` has others than "1"."""
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            for number, place in enumerate(operation.get("parameters", [])):
+                name = place["name"]
+                for value in (one for one in values if is_turn_of(one, number + len(path))):
+                    names = {**(ordinary or {}), **({name: written(value)} if place["in"] == "path" else {})}
+                    url = _filled(path, names) + (
+                        f"?{name}={written(value)}" if place["in"] == "query" else ""
+                    )
+                    yield HostileRequest(method.upper(), url, operation.get("x-services", ()))
+
+
+def in_bodies(
+    document: Schema,
+    values: Collection[str],
+    good: Mapping[str, Any],
+    ordinary: Mapping[str, str] | None = None,
+) -> Iterator[HostileRequest]:
+    """Each value in each text and list of the bodies of a description, beside ``good`` values of the other fields."""
+    for field in request_fields(document):
+        operation = document["paths"][field.path][field.method.lower()]
+        for value in (one for one in values if is_turn_of(one, len(field.name) + len(field.path))):
+            text = as_text(value)
+            body = field.within(good, [text] if field.is_list else text)
+            url = _filled(field.path, ordinary or {})
+            yield HostileRequest(field.method, url, operation.get("x-services", ()), body)
+
+
+def _filled(path: str, names: Mapping[str, str]) -> str:
+    return re.sub(r"{(\w+)}", lambda match: names.get(match[1], "1"), path)
