@@ -209,17 +209,36 @@ async def pull_request(people):
     return Right([(bob, [url, f"{url}.diff", f"{url}/files", f"{url}/commits"])], remove, ((bob, [fork]),))
 
 
-async def left_team(people):
+async def team_with_repository(people, permission):
+    """Who owns it, who is in the team, the name of the repository, and the path of the team."""
     ann, bob = await people.two()
-    org, name = f"acme-{secrets.token_hex(3)}", await login(bob)
+    org = f"acme-{secrets.token_hex(3)}"
     assert (await ann.post("api/v1/orgs", json={"username": org})).status_code == 201
     full_name = await new_repository(ann, f"orgs/{org}")
-    body = {"name": "devs", "permission": "write"}
+    body = {"name": "devs", "permission": permission}
     team = (await ann.post(f"api/v1/orgs/{org}/teams", json=body)).json()["id"]
-    assert (await ann.put(f"api/v1/teams/{team}/repos/{full_name}")).status_code == 204
-    member = f"api/v1/teams/{team}/members/{name}"
-    assert (await ann.put(member)).status_code == 204
+    path = f"api/v1/teams/{team}"
+    assert (await ann.put(f"{path}/repos/{full_name}")).status_code == 204
+    assert (await ann.put(f"{path}/members/{await login(bob)}")).status_code == 204
+    return ann, bob, full_name, path
+
+
+async def left_team(people):
+    ann, bob, full_name, team = await team_with_repository(people, "write")
+    member = f"{team}/members/{await login(bob)}"
     return Right([(bob, urls_of(full_name))], lambda: ann.delete(member))
+
+
+async def repository_of_a_team(people):
+    ann, bob, full_name, team = await team_with_repository(people, "write")
+    return Right([(bob, urls_of(full_name))], lambda: ann.delete(f"{team}/repos/{full_name}"))
+
+
+async def lowered_team(people):
+    ann, bob, full_name, team = await team_with_repository(people, "admin")
+    urls = [f"api/v1/repos/{full_name}/{what}" for what in ("hooks", "keys", "push_mirrors")]
+    change = {"permission": "read"}
+    return Right([(bob, urls)], lambda: ann.patch(team, json=change), ((bob, urls_of(full_name)),))
 
 
 async def team_of_all_repositories(people):
@@ -366,6 +385,8 @@ RIGHTS = [
     watch,
     pull_request,
     left_team,
+    repository_of_a_team,
+    lowered_team,
     team_of_all_repositories,
     ended_session,
     grant,

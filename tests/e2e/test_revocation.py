@@ -1,6 +1,7 @@
 """Revocation: whatever came of a right, what it allowed is refused within 5 seconds of its end, with NATS and without."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -13,7 +14,7 @@ from ingot_chassis.testing.receiver import Receiver
 
 from .deployments import ADMINISTRATOR
 from .parts import PATIENCE
-from .rights import RIGHTS, People, Use, collaborator, status_of
+from .rights import RIGHTS, People, Use, collaborator, login, status_of
 
 REVOKED_WITHIN = 5.0
 
@@ -143,3 +144,94 @@ async def test_a_hook_whose_right_was_lost_without_nats_sends_nothing_of_that_ti
     await hooks.open_issue("afterwards")
     await arrival(hooks.owner, "afterwards")
     assert hooks.collaborator.requests == []
+
+
+async def token_of(person):
+    """Their name, and a token for what mirrors need."""
+    name = await login(person)
+    body = {"name": "mirror", "scopes": ["write:repository"]}
+    return name, (await person.post(f"api/v1/users/{name}/tokens", json=body)).json()["sha1"]
+
+
+async def write_file(person, full_name, name):
+    body = {"content": "YQ==", "message": f"Add {name}", "branch": "main"}
+    answer = await person.post(f"api/v1/repos/{full_name}/contents/{name}", json=body)
+    assert answer.status_code == 201, answer.text
+
+
+async def until(is_so, what):
+    end = time.monotonic() + PATIENCE
+    while not await is_so():
+        assert time.monotonic() < end, what
+        await asyncio.sleep(0.1)
+
+
+@contextlib.asynccontextmanager
+async def nats_that_is(state, deployment):
+    if state == "down":
+        await asyncio.to_thread(deployment.stop_nats)
+    try:
+        yield
+    finally:
+        if state == "down":
+            await asyncio.to_thread(deployment.start_nats)
+
+
+@pytest.mark.parametrize("nats", ["up", "down"])
+async def test_a_push_mirror_of_somebody_who_lost_the_right_pushes_nothing(deployment, people, nats):
+    full_name, ann, bob, revoke = await collaborator(people, "admin")
+    name, token = await token_of(bob)
+    copy = f"{name}/copy"
+    answer = await bob.post("api/v1/user/repos", json={"name": "copy", "private": True})
+    assert answer.status_code == 201, answer.text
+    mirror = {
+        "remote_address": f"{deployment.url}{copy}.git",
+        "remote_username": name,
+        "remote_password": token,
+    }
+    answer = await bob.post(f"api/v1/repos/{full_name}/push_mirrors", json=mirror | {"sync_on_commit": True})
+    assert answer.status_code == 200, answer.text
+
+    async def has(file):
+        return await status_of(bob, f"api/v1/repos/{copy}/contents/{file}?ref=main") == 200
+
+    async def is_refused():
+        (shown,) = (await ann.get(f"api/v1/repos/{full_name}/push_mirrors")).json()
+        return shown["last_error"] == "who added it may no longer administer the repository"
+
+    await write_file(ann, full_name, "first")
+    await until(partial(has, "first"), "nothing is pushed")
+    async with nats_that_is(nats, deployment):
+        assert (await revoke()).is_success
+        await asyncio.sleep(REVOKED_WITHIN)  # what was pushed until then was in time
+        await write_file(ann, full_name, "second")
+        await ann.post(f"api/v1/repos/{full_name}/push_mirrors-sync")
+        await until(is_refused, "the push mirror goes on")
+    assert not await has("second")
+
+
+@pytest.mark.parametrize("nats", ["up", "down"])
+async def test_a_pull_mirror_of_somebody_who_lost_the_right_gets_nothing(deployment, people, nats):
+    full_name, ann, bob, revoke = await collaborator(people, "read")
+    name, token = await token_of(bob)
+    copy = f"{name}/copy"
+    mirror = {"clone_addr": f"{deployment.url}{full_name}.git", "auth_token": token, "repo_name": "copy"}
+    answer = await bob.post("api/v1/repos/migrate", json=mirror | {"mirror": True, "private": True})
+    assert answer.status_code == 201, answer.text
+
+    async def has(file):
+        await bob.post(f"api/v1/repos/{copy}/mirror-sync")
+        return await status_of(bob, f"api/v1/repos/{copy}/contents/{file}?ref=main") == 200
+
+    async def is_refused():
+        await bob.post(f"api/v1/repos/{copy}/mirror-sync")
+        return (await bob.get(f"api/v1/repos/{copy}/migration")).json()["error"] != ""
+
+    await write_file(ann, full_name, "first")
+    await until(partial(has, "first"), "nothing is fetched")
+    async with nats_that_is(nats, deployment):
+        assert (await revoke()).is_success
+        await asyncio.sleep(REVOKED_WITHIN)  # what was fetched until then was in time
+        await write_file(ann, full_name, "second")
+        await until(is_refused, "the mirror goes on")
+    assert not await has("second")
