@@ -1,11 +1,12 @@
 """Fetching heads of pull requests from forks."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
 
 from ingot_repos.git.errors import InvalidName, RefNotFound
-from ingot_repos.git.heads import fetch_from, local_head
+from ingot_repos.git.heads import fetch_from, local_head, with_head
 from ingot_repos.git.merge import mergeable
 from ingot_repos.git.refs import ZERO_OID, RefChange, list_refs, update_refs
 from ingot_repos.git.storage import Storage
@@ -47,14 +48,33 @@ def test_the_head_of_a_fork_is_fetched_alone(storage, repo, diverged):
     assert fetch_from(target, source, "refs/heads/topic2", "refs/pull/1/head") == other
 
 
-def test_a_head_of_the_same_repository_needs_no_git(storage, repo, diverged, git_log):
+async def test_a_head_of_the_same_repository_needs_no_git(storage, repo, diverged, git_log):
     _, main, topic = diverged
-    assert local_head(repo, repo, "topic", "refs/pull/1/head") == topic
+    moves = []
+
+    @contextlib.asynccontextmanager
+    async def moving():
+        moves.append(list_refs(repo).get("refs/pull/1/head"))
+        yield
+
+    async def tip():
+        return await with_head(
+            storage,
+            1,
+            lambda _, tip: tip,
+            source_id=1,
+            branch="topic",
+            keep_ref="refs/pull/1/head",
+            moving=moving,
+        )
+
+    assert (await tip(), await tip()) == (topic, topic)
     assert list_refs(repo)["refs/pull/1/head"] == topic
     set_branches(repo, topic=main)
     git_log.clear()
-    assert local_head(repo, repo, "topic", "refs/pull/1/head") == main
+    assert await tip() == main
     assert list_refs(repo)["refs/pull/1/head"] == main
+    assert moves == [None, topic]
     assert local_head(repo, repo, "topic", "") == main
     assert list(git_log) == []
     with pytest.raises(RefNotFound):

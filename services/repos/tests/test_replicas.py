@@ -275,6 +275,35 @@ async def test_a_comparison_counts_only_where_the_ref_of_the_pull_request_moves(
 
 
 @no_sql
+async def test_a_death_behind_the_move_of_such_a_ref_leaves_no_replica_that_looks_current(
+    worlds, ann, monkeypatch
+):
+    """The process reaches its database no more from the moment in which the ref has moved."""
+    a, b, _ = worlds
+    app = await replicated(worlds, ann)
+    ref, begin = a.components.storage.path(app) / "refs/pull/7/head", a.database.transaction
+
+    def transaction_of_the_living():
+        if ref.exists():
+            raise ConnectionError("dead")
+        return begin()
+
+    head = {"base_branch": "master", "head_repository_id": app, "head_branch": "master", "number": 7}
+    with monkeypatch.context() as life:
+        life.setattr(a.database, "transaction", transaction_of_the_living)
+        assert (await ann.internal("POST", f"{app}/compare", head)).status_code == 500
+    assert ref.exists()
+    assert not await is_current(a, app)
+    table = a.database.metadata.tables["push"]
+    async with a.database.transaction() as tx:
+        await tx.execute(table.update().values(lease_until=table.c.created_at))
+    assert await a.components.pushes.sweep() == 1
+    assert not await is_current(a, app)
+    assert await bring_up(b) == (0, 1)
+    assert fsck(b, app) == fsck(a, app)
+
+
+@no_sql
 async def test_a_merge_that_is_refused_has_moved_the_ref_of_the_pull_request(worlds, ann):
     a, b, _ = worlds
     app = await replicated(worlds, ann)

@@ -2,8 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -40,7 +39,7 @@ from ingot_repos.git.errors import (
     RefNotFound,
     RepositoryNotFound,
 )
-from ingot_repos.git.heads import with_head
+from ingot_repos.git.heads import MoveBlock, with_head
 from ingot_repos.git.lfs_pointers import pointers_between
 from ingot_repos.git.proposals import with_proposal
 from ingot_repos.git.refs import BRANCHES, RefChange, move_ref, ref_target
@@ -74,10 +73,11 @@ async def comparison(
         compare.compare_with_branch, base_branch=base_branch, ignore_whitespace=ignores_whitespace(row)
     )
     own_ref = pull_ref(head.number) if head.number else ""
+    moving = partial(pushes.uploading, repository_id, row.owner_id, own_ref)
     try:
-        async with pushes.turn(repository_id), _counted(storage, pushes, repository_id, own_ref):
+        async with pushes.turn(repository_id):
             try:
-                result = await _compared(storage, repository_id, compared, head, own_ref)
+                result = await _compared(storage, repository_id, compared, head, own_ref, moving)
             except (RefNotFound, InvalidName, RepositoryNotFound):
                 tip = await storage.call(repository_id, ref_target, own_ref) if own_ref else None
                 if tip is None:
@@ -85,8 +85,6 @@ async def comparison(
                 result = await storage.call(repository_id, compared, tip)
     except (RefNotFound, InvalidName):
         raise NotFound("there is no such branch") from None
-    if own_ref:
-        await pushes.require_here(repository_id)
     try:
         counts = await _counts(storage, repository_id, result, head)
     except GitFailed:  # the objects went away with a ref that was deleted meanwhile
@@ -101,32 +99,13 @@ async def comparison(
     )
 
 
-@asynccontextmanager
-async def _counted(storage: Storage, pushes: Pushes, repository_id: int, own_ref: str) -> AsyncIterator[None]:
-    """When the ref of a pull request has moved inside the block, however that ends, no replica has it yet."""
-
-    async def tip() -> str | None:
-        with contextlib.suppress(RepositoryNotFound):
-            return await storage.call(repository_id, ref_target, own_ref) if own_ref else None
-        return None
-
-    async def count() -> None:
-        if await tip() != before:
-            await pushes.count_change(repository_id)
-
-    before = await tip()
-    try:
-        yield
-    finally:
-        await asyncio.shield(count())
-
-
 async def _compared(
     storage: Storage,
     repository_id: int,
     compared: Callable[[Any, str], compare.Comparison],
     head: Head,
     keep_ref: str,
+    moving: MoveBlock,
 ) -> compare.Comparison:
     """Compare with a branch, or with what was proposed by a push. Raises RefNotFound, InvalidName, RepositoryNotFound."""
     if not (proposed := proposal_id(head.branch)):
@@ -137,10 +116,11 @@ async def _compared(
             source_id=head.repository_id,
             branch=head.branch,
             keep_ref=keep_ref,
+            moving=moving,
         )
 
     return await with_proposal(
-        storage, repository_id, compared, ref=proposal_ref(proposed), keep_ref=keep_ref
+        storage, repository_id, compared, ref=proposal_ref(proposed), keep_ref=keep_ref, moving=moving
     )
 
 
@@ -229,8 +209,8 @@ async def merge_pull(
         if contents is not None and override and rule.may_override:
             contents = msgspec.structs.replace(contents, protected=())
         base_ref = BRANCHES + request.base_branch
-        async with _counted(storage, pushes, row.id, pull_ref(request.number)):
-            ground = await _ground(storage, row.id, request, base_ref)
+        moving = partial(pushes.uploading, row.id, actor.id, pull_ref(request.number))
+        ground = await _ground(storage, row.id, request, base_ref, moving)
         if ground.head != request.head_sha:
             raise Conflict("the head of the pull request has moved")
         require_up_to_date(rule, ground.base, ground.merge_base, override=override)
@@ -291,7 +271,9 @@ async def _merge(
     return sha
 
 
-async def _ground(storage: Storage, repository_id: int, request: Merge, base_ref: str) -> merge.MergeInputs:
+async def _ground(
+    storage: Storage, repository_id: int, request: Merge, base_ref: str, moving: MoveBlock
+) -> merge.MergeInputs:
     """The commits of base and head; of the head branch as it is now, if one is named. Raises NotFound, Conflict."""
     own_ref = pull_ref(request.number)
     find = partial(merge.merge_inputs, base_ref=base_ref, head_ref=own_ref)
@@ -301,7 +283,13 @@ async def _ground(storage: Storage, repository_id: int, request: Merge, base_ref
             RefNotFound, InvalidName
         ):  # the branch was deleted; the pull ref keeps its commits
             return await with_head(
-                storage, repository_id, find, source_id=source, branch=branch, keep_ref=own_ref
+                storage,
+                repository_id,
+                find,
+                source_id=source,
+                branch=branch,
+                keep_ref=own_ref,
+                moving=moving,
             )
     try:
         return await storage.call(repository_id, find)

@@ -53,7 +53,13 @@ class Pushes:
     """The journal and the ledger of this process's repositories."""
 
     def __init__(
-        self, database: Database, storage: Storage, presenter: Presenter, *, lease_seconds: int, shard: str
+        self,
+        database: Database,
+        storage: Storage,
+        presenter: Presenter,
+        *,
+        lease_seconds: int,
+        shard: str,
     ) -> None:
         self._db, self._storage, self._presenter = database, storage, presenter
         self._jobs = Jobs(database)
@@ -112,32 +118,17 @@ class Pushes:
             self._small.discard(push_id)
 
     @asynccontextmanager
-    async def uploading(self, repository_id: int, user_id: int) -> AsyncIterator[None]:
-        """Files that are no refs change inside the block: it ends before the repository moves to another shard.
+    async def uploading(self, repository_id: int, user_id: int, moved_ref: str = "") -> AsyncIterator[None]:
+        """Files change inside the block: it ends before the repository moves to another shard.
 
+        ``moved_ref`` may move there, one that is not announced, such as that of a pull request: no replica has it then.
         Raises as ``journaled``.
         """
-        async with self.journaled(repository_id, user_id, []) as push_id:
+        async with self.journaled(repository_id, user_id, [moved_ref] if moved_ref else []) as push_id:
             try:
                 yield
             finally:
                 await asyncio.shield(self.settle(push_id))
-
-    async def require_here(self, repository_id: int) -> None:
-        """What was written to files before stays, although it was not journaled. Raises OnAnotherShard, Unavailable."""
-        async for _ in looks(MOST_LOCKED.total_seconds() + LOCK_MARGIN):
-            async with self._db.read() as db:
-                place = await shards.place(db, repository_id)
-            if place is not None and place.shard != self._shard:
-                raise OnAnotherShard(place.shard)
-            if place is None or not is_locked(place):
-                return
-        raise Unavailable(MOVES)
-
-    async def count_change(self, repository_id: int) -> None:
-        """A ref has moved that was not journaled: replicas that have it not answer no more."""
-        async with self._db.transaction() as tx:
-            await replicas.count_change(tx, repository_id)
 
     async def _add(self, values: dict[str, Any]) -> int:
         """Add a journal entry while nobody moves the repository; its id."""

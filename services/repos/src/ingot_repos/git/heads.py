@@ -3,8 +3,10 @@
 import asyncio
 import secrets
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pygit2
 
@@ -15,6 +17,8 @@ from ingot_repos.git.refs import BRANCHES, delete_ref, get_branch, is_valid_ref_
 from ingot_repos.git.storage import Storage
 
 _T = TypeVar("_T")
+MoveBlock = Callable[[], AbstractAsyncContextManager[Any]]
+"""A block in which a ref may move that nobody announces."""
 
 _FETCH_SECONDS = 600.0
 
@@ -27,6 +31,7 @@ async def with_head(
     source_id: int,
     branch: str,
     keep_ref: str,
+    moving: MoveBlock = nullcontext,
 ) -> _T:
     """Make the commits of a branch available in a repository and return the result of ``act``.
 
@@ -39,6 +44,7 @@ async def with_head(
         source_id: the repository that has the branch; may be the same.
         branch: short name.
         keep_ref: full name of the ref that is set to the tip and keeps it; empty for none.
+        moving: the block in which `keep_ref` moves; it is not entered where that is at the tip already.
 
     Raises:
         RefNotFound: there is no such branch.
@@ -50,37 +56,42 @@ async def with_head(
         tip = local_head(repo, source, branch, keep_ref)
         return None if tip is None else act(repo, tip)
 
+    def keep_and_act(repo: pygit2.Repository) -> _T:
+        tip = get_branch(repo, branch).oid
+        set_ref(repo, keep_ref, tip)
+        return act(repo, tip)
+
     result = await storage.call(target_id, act_locally)
     if result is not None:
         return result
-    ref = keep_ref or f"refs/scratch/{secrets.token_hex(8)}"
-    source, target = storage.path(source_id), storage.path(target_id)
+    fetch = partial(fetch_from, storage.path(target_id), storage.path(source_id), BRANCHES + branch)
+    if keep_ref:
+        async with moving():
+            if source_id == target_id:
+                return await storage.call(target_id, keep_and_act)
+            return await storage.call(target_id, act, await asyncio.to_thread(fetch, keep_ref))
+    ref = f"refs/scratch/{secrets.token_hex(8)}"
     try:
-        tip = await asyncio.to_thread(fetch_from, target, source, BRANCHES + branch, ref)
-        return await storage.call(target_id, act, tip)
+        return await storage.call(target_id, act, await asyncio.to_thread(fetch, ref))
     finally:
-        if not keep_ref:
-            await storage.call(target_id, delete_ref, ref)
+        await storage.call(target_id, delete_ref, ref)
 
 
 def local_head(repo: pygit2.Repository, source: pygit2.Repository, branch: str, keep_ref: str) -> str | None:
-    """The tip of a branch of ``source`` if all its history is in ``repo``; None if it has to be fetched.
+    """The tip of a branch of ``source`` if all its history is in ``repo`` and kept; None if it has to be fetched or kept.
 
     Args:
         repo: the bare repository that gets the commits.
         source: the repository that has the branch; may be the same object.
         branch: short name.
-        keep_ref: full name of the ref that is set to the tip and keeps it; empty for none.
+        keep_ref: full name of the ref that keeps the tip; empty for none.
 
     Raises:
         RefNotFound: there is no such branch.
     """
     tip = get_branch(source, branch).oid
-    if source is not repo:
-        return tip if keep_ref and ref_target(repo, keep_ref) == tip else None
-    if keep_ref:
-        set_ref(repo, keep_ref, tip)
-    return tip
+    is_there = ref_target(repo, keep_ref) == tip if keep_ref else source is repo
+    return tip if is_there else None
 
 
 def fetch_from(target: Path, source: Path, source_ref: str, target_ref: str) -> str:

@@ -10,6 +10,7 @@ import pygit2
 from ingot_repos.git.branches import is_fast_forward
 from ingot_repos.git.commits import CommitInfo, commit_info, find_commit
 from ingot_repos.git.errors import ObjectNotFound, RefMoved, RefNotFound
+from ingot_repos.git.heads import MoveBlock
 from ingot_repos.git.refs import BRANCHES, ZERO_OID, RefChange, ref_target, set_ref, update_refs
 from ingot_repos.git.storage import Storage
 
@@ -58,22 +59,39 @@ def proposed_commit(repo: pygit2.Repository, oid: str, base_branch: str) -> Comm
 
 
 async def with_proposal(
-    storage: Storage, repo_id: int, act: Callable[[pygit2.Repository, str], _T], *, ref: str, keep_ref: str
+    storage: Storage,
+    repo_id: int,
+    act: Callable[[pygit2.Repository, str], _T],
+    *,
+    ref: str,
+    keep_ref: str,
+    moving: MoveBlock,
 ) -> _T:
-    """The result of ``act``, which gets the commit at ``ref``; ``keep_ref``, if not empty, is set to it.
+    """The result of ``act``, which gets the commit at ``ref``; ``keep_ref``, if not empty, is set to it (see `with_head`).
 
     Raises:
         RefNotFound: no commit is kept there.
     """
 
-    def act_there(repo: pygit2.Repository) -> _T:
+    def proposed(repo: pygit2.Repository) -> str:
         tip = ref_target(repo, ref) or ""
         try:
             find_commit(repo, tip)
         except ObjectNotFound:
             raise RefNotFound("no such proposal") from None
-        if keep_ref:
-            set_ref(repo, keep_ref, tip)
+        return tip
+
+    def act_there(repo: pygit2.Repository) -> _T | None:
+        tip = proposed(repo)
+        return None if keep_ref and ref_target(repo, keep_ref) != tip else act(repo, tip)
+
+    def keep_and_act(repo: pygit2.Repository) -> _T:
+        tip = proposed(repo)
+        set_ref(repo, keep_ref, tip)
         return act(repo, tip)
 
-    return await storage.call(repo_id, act_there)
+    result = await storage.call(repo_id, act_there)
+    if result is not None:
+        return result
+    async with moving():
+        return await storage.call(repo_id, keep_and_act)
