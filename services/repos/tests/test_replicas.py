@@ -335,6 +335,30 @@ async def test_a_replica_that_is_suspect_is_checked_and_copied_anew_when_it_is_d
 
 
 @no_sql
+async def test_a_damaged_replica_is_not_copied_onto_its_damage(worlds, ann):
+    """Its files can be put away only at the second time."""
+    _, b, _ = worlds
+    app = await replicated(worlds, ann)
+    storage = b.components.storage
+    file = max(loose(storage.path(app)), key=lambda one: one.stat().st_size)
+    file.chmod(0o644)
+    file.write_bytes(file.read_bytes()[:10])
+    storage.watch.suspect(app)
+    trash = storage.root / "trash"
+    trash.rmdir()
+    trash.write_text("no folder")
+    checks = UpkeepJobs(b.components.jobs, storage, b.components.lfs, "b", timedelta())
+    with pytest.raises(NotADirectoryError):
+        await checks.check_now(app)
+    assert (await bring_up(b), storage.watch.suspects) == ((0, 0), {app})
+    trash.unlink()
+    trash.mkdir()
+    assert "corrupt" in await checks.check_now(app)
+    assert await bring_up(b) == (1, 0)
+    assert await checks.check_now(app) == ""
+
+
+@no_sql
 async def test_a_replica_is_not_wanted_again_before_it_is_removed(worlds, ann):
     a, b, _ = worlds
     app = await replicated(worlds, ann)

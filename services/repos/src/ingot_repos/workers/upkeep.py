@@ -173,9 +173,10 @@ class UpkeepJobs:
                 damage = await asyncio.to_thread(check_repository, self._storage.path(repository_id))
             if damage:
                 log.error("replica is damaged", repository=repository_id, damage=damage)
+                # A new copy would go on with files that are still there.
+                await asyncio.to_thread(self._storage.move_to_trash, repository_id)
                 async with self._db.transaction() as tx:
                     await replicas.begin_anew(tx, repository_id, self._shard)
-                await asyncio.to_thread(self._storage.move_to_trash, repository_id)
             await asyncio.to_thread(self._storage.watch.trust, repository_id)
         return damage
 
