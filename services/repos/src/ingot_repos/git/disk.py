@@ -17,12 +17,25 @@ _CHUNK = 1024 * 1024
 _LITTLE_ROOM = 64 * _CHUNK
 
 
+class NotWritten(pygit2.GitError):
+    """libgit2 has failed where it writes; the text may be that of an error before."""
+
+
+@contextlib.contextmanager
+def writing() -> Iterator[None]:
+    """libgit2 writes objects inside the block. Raises NotWritten in place of its errors."""
+    try:
+        yield
+    except pygit2.GitError as error:
+        raise NotWritten(str(error)) from error
+
+
 @contextlib.contextmanager
 def disk_errors(folder: Path | None = None) -> Iterator[None]:
     """Replace the errors of libgit2 inside the block, which is about files in ``folder``.
 
     libgit2 says nothing of its own when a part of an object could not be written: the text is that of an error before. So
-    where there is less room than ``_LITTLE_ROOM`` any error of it is for want of room.
+    where there is less room than ``_LITTLE_ROOM`` any error of ``writing`` is for want of room.
 
     Raises:
         StorageFull: something could not be written because the disk is full.
@@ -31,7 +44,8 @@ def disk_errors(folder: Path | None = None) -> Iterator[None]:
     try:
         yield
     except pygit2.GitError as error:
-        if says_full(str(error)) or (folder is not None and _has_little_room(folder)):
+        is_unwritten = isinstance(error, NotWritten) and folder is not None and _has_little_room(folder)
+        if is_unwritten or says_full(str(error)):
             raise StorageFull("the disk is full") from error
         raise RepositoryDamaged(str(error)) from error
     except OSError as error:

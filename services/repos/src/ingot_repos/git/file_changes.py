@@ -11,6 +11,7 @@ import msgspec
 import pygit2
 
 from ingot_repos.git.commits import CommitInfo, Person, commit_info, signature
+from ingot_repos.git.disk import writing
 from ingot_repos.git.errors import GitError, ObjectNotFound, RefNotFound
 from ingot_repos.git.file_contents import Content, read_change
 from ingot_repos.git.objects import is_safe_file_path
@@ -109,6 +110,7 @@ def branch_tips(repo: pygit2.Repository, branch: str, new_branch: str, *, force:
     return tip or "", present or ZERO_OID
 
 
+@writing()
 def write_commit(repo: pygit2.Repository, parent: str, tree: str, new: NewCommit) -> str:
     """The id of a new commit; without a parent it begins a history."""
     parents: list[str | pygit2.Oid] = [parent] if parent else []
@@ -155,6 +157,7 @@ class _Folder:
         self.folders.pop(name, None)
         self.entries[name] = entry
 
+    @writing()
     def write(self, repo: pygit2.Repository) -> str:
         """The id of the tree; empty if nothing is left in it."""
         builder = repo.TreeBuilder(self._tree) if self._tree is not None else repo.TreeBuilder()
@@ -201,8 +204,11 @@ class _TreeEdit:
         if change.content is None and change.operation == "rename" and before is not None:
             self._put(change.path, mode, before[1])
         else:
-            self._put(change.path, mode, str(self._repo.create_blob(change.content or b"")))
+            with writing():
+                oid = str(self._repo.create_blob(change.content or b""))
+            self._put(change.path, mode, oid)
 
+    @writing()
     def write(self) -> str:
         """The id of the changed tree."""
         return self._root.write(self._repo) or str(self._repo.TreeBuilder().write())

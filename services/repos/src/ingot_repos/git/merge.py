@@ -16,6 +16,7 @@ import pygit2
 from pygit2.enums import MergeFileFlag, SortMode
 
 from ingot_repos.git.commits import Person, describe, find_commit, signature
+from ingot_repos.git.disk import writing
 from ingot_repos.git.errors import MergeConflict, RefMoved, RefNotFound
 from ingot_repos.git.refs import RefChange, move_ref, ref_target
 
@@ -237,6 +238,7 @@ def _merge_commit(
             assert_never(style)
 
 
+@writing()
 def _commit(
     repo: pygit2.Repository,
     who: tuple[pygit2.Signature, pygit2.Signature],
@@ -253,6 +255,7 @@ def _merged_tree(
     return _write_tree(repo, _merged_index(partial(repo.merge_commits, base, head), ignore_whitespace))
 
 
+@writing()  # the files that it merges
 def _merged_index(attempt: Callable[..., pygit2.Index], ignore_whitespace: bool) -> pygit2.Index:
     """The index of a merge, which ``attempt`` makes with the ``file_flags`` that it gets. It may have conflicts."""
     index = attempt()
@@ -298,7 +301,8 @@ def _write_tree(repo: pygit2.Repository, index: pygit2.Index) -> pygit2.Oid:
     conflicts = _conflicts(index)
     if conflicts:
         raise MergeConflict(conflicts)
-    return index.write_tree(repo)
+    with writing():
+        return index.write_tree(repo)
 
 
 def _conflicts(index: pygit2.Index) -> tuple[str, ...]:
@@ -312,6 +316,7 @@ def _contains(repo: pygit2.Repository, history: pygit2.Commit, commit: pygit2.Co
 
 
 def _empty_tree(repo: pygit2.Repository) -> pygit2.Tree:
-    tree = repo[repo.TreeBuilder().write()]
+    with writing():
+        tree = repo[repo.TreeBuilder().write()]
     assert isinstance(tree, pygit2.Tree)  # noqa: S101 -- it was written as a tree
     return tree

@@ -13,6 +13,7 @@ from pygit2.enums import FileMode, ObjectType
 
 from ingot_repos.git.command import GitArgs
 from ingot_repos.git.commits import Person, find_commit, signature
+from ingot_repos.git.disk import writing
 from ingot_repos.git.errors import InvalidName, ObjectNotFound, RefNotFound, RepositoryDamaged
 from ingot_repos.git.ref_files import raw_refs
 from ingot_repos.git.refs import (
@@ -158,11 +159,11 @@ def initial_commit(
     for path in files:
         if not is_safe_file_path(path):
             raise InvalidName(f"not a file path: {path!r}")
-    index = pygit2.Index()
-    for path, content in files.items():
-        index.add(pygit2.IndexEntry(path, repo.create_blob(content), FileMode.BLOB))
-    who = signature(author)
-    oid = str(repo.create_commit(None, who, who, message, index.write_tree(repo), []))
+    index, who = pygit2.Index(), signature(author)
+    with writing():
+        for path, content in files.items():
+            index.add(pygit2.IndexEntry(path, repo.create_blob(content), FileMode.BLOB))
+        oid = str(repo.create_commit(None, who, who, message, index.write_tree(repo), []))
     move_ref(repo, RefChange(BRANCHES + branch, ZERO_OID, oid))
     return oid
 

@@ -7,6 +7,7 @@ import pygit2
 
 from ingot_repos.git.command import GitArgs, clean_environment, run_git
 from ingot_repos.git.commits import commit_info, find_commit
+from ingot_repos.git.disk import writing
 from ingot_repos.git.errors import GitFailed, GitTimedOut
 from ingot_repos.git.file_changes import ChangeRefused, NewCommit, PreparedCommit, branch_tips, write_commit
 from ingot_repos.git.objects import is_safe_file_path
@@ -53,7 +54,8 @@ def _apply(repo: pygit2.Repository, tip: str, patch: bytes) -> str:
         for name in _paths(index) - before:
             if not is_safe_file_path(name[0]):
                 raise ChangeRefused("patch", name[0], f"changes {name[0]!r}, which is no path of a file")
-        return str(index.write_tree(repo))
+        with writing():
+            return str(index.write_tree(repo))
 
 
 def _paths(index: pygit2.Index) -> set[tuple[str, str, int]]:

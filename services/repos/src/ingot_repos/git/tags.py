@@ -9,6 +9,7 @@ import pygit2
 from pygit2.enums import ObjectType
 
 from ingot_repos.git.commits import CommitInfo, Person, commit_info, person_of, signature
+from ingot_repos.git.disk import writing
 from ingot_repos.git.errors import ObjectNotFound, RefNotFound
 from ingot_repos.git.read_cache import SharedCache
 from ingot_repos.git.refs import TAGS, each_ref, is_object_id, ref_target
@@ -95,7 +96,8 @@ def write_tag(repo: pygit2.Repository, name: str, commit: str, message: str, tag
     sign = "-" if who.offset < 0 else "+"
     zone = f"{sign}{abs(who.offset) // 60:02}{abs(who.offset) % 60:02}"
     text = f"object {commit}\ntype commit\ntag {name}\ntagger {who.name} <{who.email}> {who.time} {zone}\n\n{message}\n"
-    return str(repo.odb.write(ObjectType.TAG, text.encode()))
+    with writing():
+        return str(repo.odb.write(ObjectType.TAG, text.encode()))
 
 
 def _info(repo: pygit2.Repository, name: str, oid: str) -> TagInfo:

@@ -7,6 +7,7 @@ import pygit2
 from pygit2.enums import FileMode
 
 from ingot_repos.git.commits import Person, find_commit, signature
+from ingot_repos.git.disk import writing
 from ingot_repos.git.errors import ObjectNotFound, OutputTooLarge, RepositoryDamaged
 from ingot_repos.git.named_refs import named_ref
 from ingot_repos.git.objects import is_safe_file_path
@@ -55,10 +56,12 @@ def copy_template(
                 content = _filled(content, fill)
                 renamed = fill(path)
                 path = renamed if is_safe_file_path(renamed) else path
-            oid = repo.create_blob(content)
+            with writing():
+                oid = repo.create_blob(content)
         index.add(pygit2.IndexEntry(path, oid, FileMode(entry.mode)))
     who = signature(author)
-    commit = str(repo.create_commit(None, who, who, "Initial commit\n", index.write_tree(repo), []))
+    with writing():
+        commit = str(repo.create_commit(None, who, who, "Initial commit\n", index.write_tree(repo), []))
     move_ref(repo, RefChange(BRANCHES + branch, ZERO_OID, commit))
     return commit
 
