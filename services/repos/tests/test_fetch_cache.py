@@ -7,6 +7,7 @@ import threading
 import pygit2
 import pytest
 
+from ingot_chassis.errors import Unavailable
 from ingot_repos.git import fetch_cache, spools
 from ingot_repos.git.errors import GitError, GitTimedOut
 from ingot_repos.git.fetch_cache import WINDOW, FetchCache
@@ -42,11 +43,13 @@ class Source:
             self.ends += 1
 
 
-def ask(cache, source, key=b"k", *, expected=0, valid=True, takes_files=False):
+def ask(cache, source, key=b"k", *, expected=0, valid=True, takes_files=False, signed_in=True):
     async def is_valid():
         return valid
 
-    return cache.answer(key, source, expected_bytes=expected, is_valid=is_valid, takes_files=takes_files)
+    return cache.answer(
+        key, source, expected_bytes=expected, is_valid=is_valid, takes_files=takes_files, signed_in=signed_in
+    )
 
 
 async def whole(stream):
@@ -112,6 +115,55 @@ async def test_clients_at_the_same_time_get_one_answer_whole(cache):
     assert source.runs == 1
     assert await whole(ask(cache, source)) == b"".join(LONG)
     assert source.runs == 1
+
+
+async def test_who_is_signed_in_does_not_wait_for_the_room_of_strangers(cache):
+    full = asyncio.Event()
+
+    async def refused():
+        await full.wait()
+        raise Unavailable("too many")
+        yield b""
+
+    stranger = asyncio.create_task(whole(ask(cache, refused, signed_in=False)))
+    await asyncio.sleep(0)
+    source = Source(LONG)
+    streams = [ask(cache, source), ask(cache, source), ask(cache, source, signed_in=False)]
+    assert [await anext(stream) for stream in streams] == [LONG[0]] * 3
+    full.set()
+    with pytest.raises(Unavailable):
+        await stranger
+    source.gate.set()
+    assert [len(await whole(stream)) for stream in streams] == [LONG_BYTES - CHUNK] * 3
+    assert source.runs == 1
+
+
+async def test_who_is_signed_in_shares_what_strangers_get_already(cache):
+    strangers, own = Source(LONG), Source(LONG)
+    streams = [ask(cache, strangers, signed_in=False)]
+    assert await anext(streams[0]) == LONG[0]
+    streams.append(ask(cache, own))
+    assert await anext(streams[1]) == LONG[0]
+    strangers.gate.set()
+    assert [len(await whole(stream)) for stream in streams] == [LONG_BYTES - CHUNK] * 2
+    assert (strangers.runs, own.runs) == (1, 0)
+
+
+async def test_of_two_runs_of_the_same_one_file_is_kept(cache):
+    sources = Source(LONG), Source(LONG)
+    streams = [
+        ask(cache, source, signed_in=signed_in)
+        for source, signed_in in zip((*sources, *sources), (False, True) * 2, strict=True)
+    ]
+    readers = [asyncio.create_task(whole(stream)) for stream in streams]
+    for _ in range(10):
+        await asyncio.sleep(0)
+    for source in sources:
+        source.gate.set()
+    assert {await reader for reader in readers} == {b"".join(LONG)}
+    assert [source.runs for source in sources] == [1, 1]
+    assert await whole(ask(cache, sources[0])) == b"".join(LONG)
+    assert (cache._used_bytes, len(cache._files)) == (LONG_BYTES, 1)
 
 
 async def test_a_client_that_leaves_disturbs_nobody_and_the_last_one_ends_git(cache):

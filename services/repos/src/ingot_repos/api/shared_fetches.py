@@ -54,13 +54,15 @@ async def within_limits(
     repository: ResolvedRepository, request: RepositoryRequest, stream: AsyncGenerator[bytes, None]
 ) -> AsyncGenerator[bytes, None]:
     """What a git says that begins when there is room for it. Raises Unavailable."""
-    signed_in = (
-        request.principal.signed_in or KEY_HEADER in request.headers
-    )  # a deploy key is nobody's, but known
-    slot = request.components.admission.slot(repository.id, signed_in=signed_in)
+    slot = request.components.admission.slot(repository.id, signed_in=_is_signed_in(request))
     async with slot, contextlib.aclosing(stream):
         async for chunk in stream:
             yield chunk
+
+
+def _is_signed_in(request: RepositoryRequest) -> bool:
+    """Whether the caller is signed in; a deploy key is nobody's, but known."""
+    return request.principal.signed_in or KEY_HEADER in request.headers
 
 
 async def shared(
@@ -86,7 +88,14 @@ async def shared(
         return await key() == before
 
     fetches, most = request.components.fetches, repository.row.size + LONGEST_SHARED
-    return fetches.answer(before, start, expected_bytes=most, is_valid=is_valid, takes_files=takes_files)
+    return fetches.answer(
+        before,
+        start,
+        expected_bytes=most,
+        is_valid=is_valid,
+        takes_files=takes_files,
+        signed_in=_is_signed_in(request),
+    )
 
 
 async def _head_of(body: AsyncIterator[bytes]) -> tuple[bytes, bool]:

@@ -60,6 +60,7 @@ class FetchCache:
         expected_bytes: int,
         is_valid: Callable[[], Awaitable[bool]],
         takes_files: bool = False,
+        signed_in: bool = True,
     ) -> AsyncGenerator[Part, None]:
         """The answer to a fetch, maybe one that others get as well.
 
@@ -69,6 +70,7 @@ class FetchCache:
             expected_bytes: about how long it is at most.
             is_valid: asked at the end: whether the key still holds; if not, the answer is not kept.
             takes_files: whether the answer may have parts of a file; each is gone when the next one is asked for.
+            signed_in: whether it is somebody who does not wait for those who are not, before their git has begun.
         """
         if (small := self._small.get(key)) is not None:
             ANSWERS.labels("memory").inc()
@@ -79,10 +81,11 @@ class FetchCache:
             self._expire_later(key, spool)
             return spool.read(takes_files=takes_files)
         run = self._running.get(key)
-        if run is None:
+        if run is None or (signed_in and run.may_be_refused):
             ANSWERS.labels("git").inc()
             fits = expected_bytes <= self._max_bytes // 2
-            run = _Run(self, key, start, is_valid, is_shared=fits, is_second=fits and key in self._recent)
+            is_second = fits and key in self._recent
+            run = _Run(self, key, start, is_valid, is_shared=fits, is_second=is_second, signed_in=signed_in)
             self._recent[key] = True
             if fits:
                 self._running[key] = run
@@ -122,6 +125,8 @@ class FetchCache:
     def keep(self, key: bytes, spool: Spool | None, parts: list[bytes]) -> None:
         """Remember a whole answer: the file, or the parts."""
         if spool is not None:
+            if key in self._files:  # another run was faster
+                return
             self._files[key] = spool
             spool.is_cached = True
             self._expire_later(key, spool)
@@ -163,8 +168,9 @@ class _Run:
         *,
         is_shared: bool,
         is_second: bool,
+        signed_in: bool = True,
     ) -> None:
-        self.key = key
+        self.key, self._signed_in = key, signed_in
         self._cache, self._start, self._is_valid = cache, start, is_valid
         self._is_shared, self._is_used_again = is_shared, is_second
         self._live: dict[int, bytes] = {}
@@ -175,6 +181,11 @@ class _Run:
         self._work: asyncio.Task[None] | None = None
         self._is_done = self._is_abandoned = False
         self._began, self._waited = asyncio.get_running_loop().time(), 0.0
+
+    @property
+    def may_be_refused(self) -> bool:
+        """Whether git has not begun, and waits for the room of those who are not signed in."""
+        return not self._signed_in and not self._size
 
     async def read(self, *, takes_files: bool) -> AsyncGenerator[Part, None]:
         """The answer for one client, from its beginning. When the last client leaves early, git is killed."""
