@@ -53,14 +53,16 @@ async def test_who_waits_gets_the_slot_that_becomes_free():
 async def test_git_says_that_there_is_no_room(world, ann, git_url, tmp_path):
     created = await ann.create("app")
     work, url = await work_tree(tmp_path), f"{git_url}/ann/app.git"
-    await commit(work)
+    tip = await commit(work)
     await git("push", "-q", url, "master", cwd=work, person=ann)
     admission, key = world.components.admission, Key(tmp_path, "ann")
     admission.wait_seconds = 0.01
     world.identity.ssh_keys[key.public.fingerprint] = (1, "laptop")
     async with admission.slot(created["id"], signed_in=True), ssh_before(world) as port:
         headers = {"content-type": "application/x-git-receive-pack-request"}
-        refused = await ann.call("POST", "/ann/app/git-receive-pack", content=b"0000", headers=headers)
+        line = f"{'0' * 40} {tip} refs/heads/b\0report-status".encode()
+        content = b"%04x%b0000" % (len(line) + 4, line)
+        refused = await ann.call("POST", "/ann/app/git-receive-pack", content=content, headers=headers)
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
         code, said = await git("clone", url, "copy", cwd=tmp_path, person=ann, check=False)
         assert (code, "503" in said) == (128, True), said
@@ -68,3 +70,24 @@ async def test_git_says_that_there_is_no_room(world, ann, git_url, tmp_path):
         for command in (("clone", client.url("ann/app"), "copy"), ("push", client.url("ann/app"), "HEAD:b")):
             code, said = await client.git(*command, cwd=work)
             assert (code, "too many fetches and pushes run here at once" in said) == (128, True), said
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("settings", [{"git_concurrency": 1}])
+async def test_who_has_asked_for_the_refs_and_pushes_nothing_keeps_no_room(world, ann, git_url, tmp_path):
+    await ann.create("app")
+    world.components.admission.wait_seconds = 0.01
+    work, key = await work_tree(tmp_path), Key(tmp_path, "ann")
+    await commit(work)
+    world.identity.ssh_keys[key.public.fingerprint] = (1, "laptop")
+    async with ssh_before(world) as port:
+        client = Client(tmp_path, port, key)
+        session = await asyncio.create_subprocess_exec(
+            *client.ssh(), "git@127.0.0.1", "git-receive-pack 'ann/app.git'",
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        try:
+            assert b"report-status" in await session.stdout.read(500)
+            await git("push", "-q", f"{git_url}/ann/app.git", "master", cwd=work, person=ann)
+        finally:
+            await session.communicate(b"0000")

@@ -27,7 +27,7 @@ from ingot_repos.git.errors import BodyRefused, GitError
 from ingot_repos.git.fetch_requests import WantRefused, checked, find_hidden
 from ingot_repos.git.proposals import FOR
 from ingot_repos.git.push_advertisement import advertise_for_push
-from ingot_repos.git.push_reports import PushReport
+from ingot_repos.git.push_reports import PushReport, refusal_of_push
 from ingot_repos.git.push_requests import Push, read_push_commands, replayed
 from ingot_repos.git.smart_http import FLUSH, advertise, inflate, pkt_line, serve, speaks_v2
 from ingot_repos.git.spools import Part
@@ -134,15 +134,8 @@ async def answer(
 
 
 async def push(repository: ResolvedRepository, pusher: Pusher, exchange: Exchange) -> None:
-    """Receive a push when there is room for it. Raises Unavailable."""
-    async with exchange.request.components.admission.slot(repository.id, signed_in=True):
-        await _receive(repository, pusher, exchange)
-
-
-async def _receive(repository: ResolvedRepository, pusher: Pusher, exchange: Exchange) -> None:
-    """It is journaled before refs move, and announced before the client gets the end of the answer."""
-    request = exchange.request
-    path, body = request.storage.path(repository.id), exchange.body()
+    """Receive a push. Once the client has said what it pushes, room for git is waited for. Raises Unavailable."""
+    request, body = exchange.request, exchange.body()
     if exchange.is_session:
         await exchange.start("application/octet-stream")
         refs = await advertise_for_push(request.storage, repository.id, exchange.protocol, is_session=True)
@@ -157,6 +150,20 @@ async def _receive(repository: ResolvedRepository, pusher: Pusher, exchange: Exc
         # There was nothing to push.
         await exchange.write(b"", more=False)
         return
+    try:
+        async with request.components.admission.slot(repository.id, signed_in=True):
+            await _receive(repository, pusher, push, exchange)
+    except Unavailable as error:
+        if not exchange.is_session:
+            raise
+        refusal = refusal_of_push(error.message, has_side_band=push.has_side_band)
+        await exchange.write(refusal, more=False)
+
+
+async def _receive(repository: ResolvedRepository, pusher: Pusher, push: Push, exchange: Exchange) -> None:
+    """It is journaled before refs move, and announced before the client gets the end of the answer."""
+    request = exchange.request
+    path = request.storage.path(repository.id)
     plan, options = await _planned(repository, pusher, push, exchange)
     refusals = plan.refusals
     refused = {one.ref for one in refusals if one.is_certain}

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from ingot_repos.git.errors import GitError
 from ingot_repos.git.sideband import PROGRESS
 
-_DATA = 1
+_DATA, _FATAL = 1, 3
 _LARGEST_PART = 65_515
 _RESULT = re.compile(rb"(ok|ng) (\S+)(.*)", re.DOTALL)
 
@@ -65,6 +65,13 @@ class PushReport:
                 lines.append(bytes(self._report[position + 4 : position + length]).removesuffix(b"\n"))
             position += length
         return lines
+
+
+def refusal_of_push(text: str, *, has_side_band: bool) -> bytes:
+    """The answer to a push of which nothing was done, for this reason."""
+    if has_side_band:
+        return _packet(bytes([_FATAL]) + f"{text}\n".encode())
+    return _packet(f"unpack {text}\n".encode()) + b"0000"
 
 
 def _renamed(line: bytes, names: Mapping[str, str], refusals: Mapping[str, str]) -> bytes:
