@@ -43,7 +43,15 @@ async def bob(world):
 
 
 @pytest.fixture
-async def git_url(world):
+async def questions(world):
+    """Those of the hooks are answered, as in a process that has started."""
+    await world.app.state.questions.open()
+    yield world.app.state.questions
+    await world.app.state.questions.close()
+
+
+@pytest.fixture
+async def git_url(world, questions):
     """The URL under which the real git reaches the service."""
     async with serve(world.app) as url:
         yield url

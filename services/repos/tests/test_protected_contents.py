@@ -22,14 +22,6 @@ PULL = {"base_branch": "master", "head_branch": "topic", "number": 1}
 
 
 @pytest.fixture
-async def questions(world):
-    """Those of the hooks are answered, as in a process that has started."""
-    await world.app.state.questions.open()
-    yield world.app.state.questions
-    await world.app.state.questions.close()
-
-
-@pytest.fixture
 async def work(base, ann, bob, git_url, questions, tmp_path):
     """The work tree of ann/app, at master; topic is one commit ahead, which adds b.txt."""
     await ann.call("PUT", "/api/v1/repos/ann/app/collaborators/bob", {"permission": "write"})
@@ -292,7 +284,7 @@ async def test_a_push_does_not_wait_for_an_answer_that_fails(tmp_path, reason, s
             raise reason
         return reason
 
-    questions = HookQuestions(tmp_path, answer)
+    questions = HookQuestions(tmp_path, answer, answer)
     await questions.open()
     try:
         assert await run_hook(tmp_path, "{}", **{ANSWER_SECONDS: "20"}) == (1, shown)
@@ -304,7 +296,7 @@ async def test_a_question_that_cannot_be_read_is_answered(tmp_path):
     async def answer(question, change):
         return ""
 
-    questions = HookQuestions(tmp_path, answer)
+    questions = HookQuestions(tmp_path, answer, answer)
     await questions.open()
     own = tmp_path / "questions" / process_name() / "own"
     own.mkdir()

@@ -90,6 +90,7 @@ from ingot_repos.core.accounts import AccountCopies
 from ingot_repos.core.admission import Admission
 from ingot_repos.core.job_kinds import on_shard
 from ingot_repos.core.lfs_objects import LfsLimits, LfsObjects
+from ingot_repos.core.lfs_pushes import LfsPushes
 from ingot_repos.core.loads import RepositoryLoads
 from ingot_repos.core.placements import OnAnotherShard
 from ingot_repos.core.presenter import Presenter
@@ -219,7 +220,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         )
 
     parts.examinations += [examine, upkeep.examine]
-    questions = HookQuestions(components.storage.root, components.judge.answer)
+    questions = HookQuestions(components.storage.root, components.judge.answer, components.lfs_pushes.answer)
     parts.start += [trim_archives, questions.open]
     parts.close.append(questions.close)
     parts.listeners.append(("repos writes loads", components.loads.write_for_ever))
@@ -332,6 +333,7 @@ def _components(settings: Settings, parts: ServiceParts) -> Components:
         assets=AssetEditor(database, jobs, objects, limits),
         asset_files=asset_files,
         lfs=lfs,
+        lfs_pushes=LfsPushes(storage, lfs, enabled=settings.lfs_enabled),
         lfs_files=StoredFiles(database, objects, lfs_objects.OBJECTS, lfs_objects_store.existing_uuids),
         reads=reads,
         pushes=pushes,

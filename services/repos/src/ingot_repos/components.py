@@ -14,6 +14,7 @@ from ingot_repos.clients.socks_proxy import SocksProxy
 from ingot_repos.core.accounts import AccountCopies
 from ingot_repos.core.admission import Admission
 from ingot_repos.core.lfs_objects import LfsObjects
+from ingot_repos.core.lfs_pushes import LfsPushes
 from ingot_repos.core.loads import RepositoryLoads
 from ingot_repos.core.presenter import Presenter
 from ingot_repos.core.protected_contents import ContentJudge
@@ -39,6 +40,7 @@ class Components:
     assets: AssetEditor
     asset_files: StoredFiles
     lfs: LfsObjects
+    lfs_pushes: LfsPushes
     lfs_files: StoredFiles
     reads: ReadCache
     pushes: Pushes

@@ -172,7 +172,8 @@ async def _receive(repository: ResolvedRepository, pusher: Pusher, push: Push, e
     stay = refused.union(proposal.ref for proposal in plan.proposals)
     names = [command.name for command in plan.commands if command.name not in stay]
     max_file_bytes, hooks = request.settings.max_file_bytes, None
-    if refusals or max_file_bytes or plan.proposals:
+    looks_for_lfs = await request.components.lfs_pushes.looks_at(repository.id, plan.commands)
+    if refusals or max_file_bytes or plan.proposals or looks_for_lfs:
         hooks = await asyncio.to_thread(hooks_folder, request.storage.root, refuses_refs=bool(refusals))
     proposes = any(command.name.startswith(FOR) for command in push.commands)
     has_more_to_say = plan.proposals or options.remarks
@@ -194,6 +195,7 @@ async def _receive(repository: ResolvedRepository, pusher: Pusher, push: Push, e
                 hooks=hooks,
                 object_count=push.object_count,
                 refuses_all=refuses_all,
+                lfs_repository=repository.id if looks_for_lfs else 0,
                 # What is left of refs/for/ is refused by the update hook, for its reasons.
                 opened=[FOR, *(proposal.ref for proposal in plan.proposals)] if proposes else (),
             )

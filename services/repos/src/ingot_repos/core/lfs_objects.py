@@ -61,6 +61,17 @@ class LfsObjects:
         async with self._db.read() as db:
             return await lfs_objects.list_of_repository(db, repository.id, oids)
 
+    async def need(self, repository_id: int, oids: Collection[str]) -> dict[str, LfsObjectRow]:
+        """Those of these objects that the repository has, by oid; it needs them from now on (see ``release``)."""
+        async with self._db.transaction() as tx:
+            await lfs_objects.need(tx, repository_id, oids)
+            return await lfs_objects.list_of_repository(tx, repository_id, oids)
+
+    async def uses_lfs(self, repository_id: int) -> bool:
+        """Whether the repository has had an object, whatever became of it."""
+        async with self._db.read() as db:
+            return await lfs_objects.uses_lfs(db, repository_id)
+
     async def of_others(
         self, viewer: Viewer, repository: RepositoryRow, oids: Collection[str]
     ) -> dict[str, LfsObjectRow]:
@@ -82,10 +93,7 @@ class LfsObjects:
 
         All of these oids that the repository has then.
         """
-        own = await self.of_repository(repository, sizes)
-        if own:
-            async with self._db.transaction() as tx:
-                await lfs_objects.need(tx, repository.id, own)
+        own = await self.need(repository.id, sizes)
         others = await self.of_others(viewer, repository, [oid for oid in sizes if oid not in own])
         others = {oid: row for oid, row in others.items() if row.size == sizes[oid]}
         if not others:
@@ -158,7 +166,7 @@ class LfsObjects:
         """Take the objects from the repository to which no commit has pointed for ``grace``.
 
         ``pointers`` are all that its commits have. A branch may come back within the grace, and nothing goes when refs moved
-        while ``pointers`` were read. Whoever pushes says before which objects the push needs (`share`).
+        while ``pointers`` were read. A push that needs objects says so before its refs move, or is refused (`need`).
         """
         began = now()
         needed = {pointer.oid async for some in pointers for pointer in some}

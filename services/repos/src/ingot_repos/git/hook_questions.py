@@ -1,6 +1,6 @@
-"""Questions of the hook `update` to the process that started git: whether a ref may get the commits that arrived.
+"""Questions of the hooks to the process that started git: whether a ref, or the repository, may get the commits that arrived.
 
-The hook makes a folder with its question and a FIFO for the answer, and writes the name of the folder into the FIFO
+A hook makes a folder with its question and a FIFO for the answer, and writes the name of the folder into the FIFO
 of the process, all of them below ``questions`` in the storage. A line is one write, so lines do not mix (pipe(7)).
 """
 
@@ -11,7 +11,7 @@ import re
 import shutil
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import structlog
@@ -24,6 +24,8 @@ UNKNOWN = "what the push brings could not be looked at; push again"
 """The reason for a push that was not judged."""
 _ABANDONED_SECONDS = 2 * 3600.0
 _LONGEST_LINE = 2000
+PUSH = "push"
+"""Stands in place of a ref in a question about all of a push."""
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 
 
@@ -33,15 +35,22 @@ def process_name() -> str:
 
 
 class HookQuestions:
-    """``answer(question, change)`` says why a ref may not move, or nothing. If it fails, the ref does not move.
+    """Each answer says why something may not be, or nothing. If it fails, it may not be.
 
     Args:
         root: the folder of the storage.
-        answer: see above.
+        of_ref: the answer about one ref, when its commits have come.
+        of_push: the answer about the push to a repository (its id), whose objects git holds back in a folder, and the ids
+            to which its refs are to move.
     """
 
-    def __init__(self, root: Path, answer: Callable[[str, RefChange], Awaitable[str]]) -> None:
-        self._root, self._answer = root / "questions", answer
+    def __init__(
+        self,
+        root: Path,
+        of_ref: Callable[[str, RefChange], Awaitable[str]],
+        of_push: Callable[[int, Path, Sequence[str]], Awaitable[str]],
+    ) -> None:
+        self._root, self._of_ref, self._of_push = root / "questions", of_ref, of_push
         self._fifo = -1
         self._unread = b""
         self._tasks = set[asyncio.Task[None]]()
@@ -96,8 +105,11 @@ class HookQuestions:
     async def _reply(self, folder: Path) -> None:
         """Answer the question in a folder: a line of ``+`` alone, or of ``-`` and the reason."""
         try:
-            ref, before, after, question = os.fsdecode((folder / "question").read_bytes()).split("\n")[:4]
-            reason = await self._answer(question, RefChange(ref, before, after))
+            about, *facts = os.fsdecode((folder / "question").read_bytes()).removesuffix("\n").split("\n")
+            if about == PUSH:
+                reason = await self._of_push(int(facts[0]), Path(facts[1]), facts[2:])
+            else:
+                reason = await self._of_ref(facts[2], RefChange(about, facts[0], facts[1]))
         except Exception:
             log.exception("a question of the hook was not answered")
             reason = UNKNOWN

@@ -6,14 +6,14 @@ The form is that of https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md.
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 import pygit2
 from pygit2.enums import SortMode
 
-from ingot_repos.git.command import GitArgs
+from ingot_repos.git.command import GitArgs, clean_environment
 from ingot_repos.git.commits import find_commit
 from ingot_repos.git.errors import RepositoryDamaged
 from ingot_repos.git.streaming import stream_git
@@ -34,6 +34,24 @@ class Pointer(msgspec.Struct, frozen=True):
 
     oid: str
     size: int
+
+
+class Arrivals(msgspec.Struct, frozen=True):
+    """What a push has brought while git holds it back: the ids to which its refs are to move, and the folder of its objects.
+
+    ``time_limit``: seconds for looking at it.
+    """
+
+    tips: Sequence[str]
+    objects: Path
+    time_limit: float
+
+    def environment(self, path: Path) -> dict[str, str]:
+        """For git to see these objects beside those of the repository (git(1))."""
+        return {
+            "GIT_OBJECT_DIRECTORY": str(self.objects),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(path / "objects"),
+        }
 
 
 def read_pointer(data: bytes) -> Pointer | None:
@@ -65,23 +83,36 @@ def pointers_between(repo: pygit2.Repository, base: str, head: str, *, most_comm
 
 
 async def history_pointers(
-    path: Path, *, at_once: int, new_in: str = ""
+    path: Path, *, at_once: int, new_in: str = "", push: Arrivals | None = None
 ) -> AsyncGenerator[list[Pointer], None]:
     """All pointers in the history of all refs, at most ``at_once`` in a list; one may come again.
 
-    With ``new_in``, such as ``refs/incoming/``, in that of the refs below it, without that of branches and tags. git looks for
-    small files and their bytes flow by, so that memory does not grow with the history. Raises GitError.
+    With ``new_in``, such as ``refs/incoming/``, in that of the refs below it, without that of branches and tags; with ``push``
+    in that of its tips, without that of all refs. git looks for small files and their bytes flow by, so that memory does not
+    grow with the history. Raises GitError.
     """
+    tips: tuple[str, ...] = ("--all",)
+    if new_in:
+        tips = (f"--glob={new_in}*", "--not", "--branches", "--tags")
+    elif push is not None:
+        tips = ("--not", "--all", "--stdin")
+    environment = clean_environment(push.environment(path) if push is not None else {})
+    time_limit = _TIME_LIMIT if push is None else push.time_limit
     options = (
         "--objects",
         "--no-object-names",
         "--filter=object:type=blob",
         f"--filter=blob:limit={LONGEST_POINTER + 1}",
         "--filter-provided-objects",
-        *((f"--glob={new_in}*", "--not", "--branches", "--tags") if new_in else ("--all",)),
+        *tips,
     )
     small_files = stream_git(
-        GitArgs("rev-list", options), git_dir=path, time_limit=_TIME_LIMIT, ends_with_parent=True
+        GitArgs("rev-list", options),
+        git_dir=path,
+        body=None if push is None else _lines(push.tips),
+        environment=environment,
+        time_limit=time_limit,
+        ends_with_parent=push is None,
     )
     pointers: list[Pointer] = []
     async with contextlib.aclosing(small_files):
@@ -89,8 +120,9 @@ async def history_pointers(
             GitArgs("cat-file", ("--batch", "--buffer")),
             git_dir=path,
             body=small_files,
-            time_limit=_TIME_LIMIT,
-            ends_with_parent=True,
+            environment=environment,
+            time_limit=time_limit,
+            ends_with_parent=push is None,
         )
         async with contextlib.aclosing(contents):
             async for data in _files(contents):
@@ -102,6 +134,10 @@ async def history_pointers(
                     pointers = []
     if pointers:
         yield pointers
+
+
+async def _lines(texts: Sequence[str]) -> AsyncIterator[bytes]:
+    yield "".join(f"{text}\n" for text in texts).encode()
 
 
 async def _files(contents: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

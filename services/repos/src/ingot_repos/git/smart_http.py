@@ -90,6 +90,7 @@ def serve(
     hooks: Path | None = None,
     object_count: int = 0,
     refuses_all: bool = False,
+    lfs_repository: int = 0,
     opened: Sequence[str] = (),
     max_inflated_bytes: int = 64 * MIB,
     max_memory: int | None = None,
@@ -111,6 +112,7 @@ def serve(
         hooks: the folder of the hook for it (`update_hook.hooks_folder`); without it no hook runs.
         object_count: of the pack of a push (`push_requests.Push`).
         refuses_all: none of the refs may move, for the reasons in `refusals`.
+        lfs_repository: see `update_hook.hook_environment`.
         opened: hidden refs, or folders of them, that this push may move.
         max_inflated_bytes: limit of a body with gzip; clients never send packs with gzip.
         max_memory: bytes of private memory per git process.
@@ -133,7 +135,9 @@ def serve(
     extra: dict[str, str] = {}
     if hooks is not None:
         config.append(("core.hooksPath", str(hooks)))
-        extra = hook_environment(refusals, max_file_bytes, object_count, refuses_all=refuses_all)
+        extra = hook_environment(
+            refusals, max_file_bytes, object_count, refuses_all=refuses_all, lfs_repository=lfs_repository
+        )
     answer = stream_git(
         _service_args(path, service, *(["--stateless-rpc"] if stateless else [])),
         body=inflate(body, max_inflated_bytes) if gzip else body,

@@ -1,4 +1,4 @@
-"""The hooks that ever run: one refuses large files and proposals of hidden commits, one refs, for reasons decided before.
+"""The hooks that ever run: one refuses large files and what lacks objects, one refs, for reasons decided before.
 
 git calls `pre-receive` once, while the objects of the push are in quarantine, and `update` for each ref after the objects
 have arrived (githooks(5), update), so that it can tell whether a commit continues another one; it shows the reasons to the
@@ -15,7 +15,7 @@ import msgspec
 
 from ingot_repos.git.configuration import PROPOSALS
 from ingot_repos.git.errors import HooksNotRun
-from ingot_repos.git.hook_questions import UNKNOWN, process_name
+from ingot_repos.git.hook_questions import PUSH, UNKNOWN, process_name
 
 REFUSALS = "INGOT_REFUSALS"
 PROCESS = "INGOT_PROCESS"
@@ -23,19 +23,18 @@ ANSWER_SECONDS = "INGOT_ANSWER_SECONDS"
 REFUSES_ALL = "INGOT_REFUSES_ALL"
 MAX_FILE_BYTES = "INGOT_MAX_FILE_BYTES"
 OBJECT_COUNT = "INGOT_OBJECT_COUNT"
+LFS_REPOSITORY = "INGOT_LFS_REPOSITORY"
 LONGEST_ANSWER = 300.0
 """Seconds: what a push brings is looked at within limits, so a process that takes longer is gone."""
 LONGEST = 64 * 1024
 """Bytes; Linux takes variables of at most 128 KiB."""
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
-_UPDATE = r"""#!/bin/sh
-# $1 is the ref, $2 its id, $3 its new id. A line of INGOT_REFUSALS: ref or * for all, when, reason, with tabs; when is
-# always, forced, or asked: then a question stands for the reason, and the process INGOT_PROCESS answers it.
-tab=$(printf '\t')
-folder=$(dirname "$0")/../questions/$INGOT_PROCESS
-# A process that was killed answers nothing. Where there is no timeout(1), somebody has to end this hook then.
-limit=$(command -v timeout >/dev/null && echo "timeout $INGOT_ANSWER_SECONDS")
+_ASK = r"""#!/bin/sh
+# Ask the process INGOT_PROCESS, line by line; $answer is what it says, and stays as it was if it says nothing.
 ask() {
+    folder=$(dirname "$0")/../questions/$INGOT_PROCESS
+    # A process that was killed answers nothing. Where there is no timeout(1), somebody has to end this hook then.
+    limit=$(command -v timeout >/dev/null && echo "timeout $INGOT_ANSWER_SECONDS")
     [ -p "$folder/asked" ] && own=$(mktemp -d "$folder/XXXXXXXX") || return
     # The write waits as well, when the process has left many questions in its FIFO.
     mkfifo -m 600 "$own/answer" && printf '%s\n' "$@" >"$own/question" && answered=$($limit sh -c '
@@ -43,6 +42,11 @@ ask() {
     ' sh "$own" "$folder") && answer=$answered
     rm -rf "$own"
 }
+"""
+_UPDATE = r"""
+# $1 is the ref, $2 its id, $3 its new id. A line of INGOT_REFUSALS: ref or * for all, when, reason, with tabs; when is
+# always, forced, or asked: then a question stands for the reason.
+tab=$(printf '\t')
 printf '%s\n' "$INGOT_REFUSALS" | {
     while IFS="$tab" read -r ref when reason; do
         [ "$ref" = "$1" ] || [ "$ref" = "*" ] || continue
@@ -58,8 +62,8 @@ printf '%s\n' "$INGOT_REFUSALS" | {
     done
     exit 0
 }
-""".replace("UNKNOWN", UNKNOWN)
-_PRE_RECEIVE = r"""#!/bin/sh
+"""
+_PRE_RECEIVE = r"""
 # Lines of old id, new id, ref. The new objects are looked through to the end, or the push is refused.
 updates=$(cat)
 if [ "$INGOT_REFUSES_ALL" = yes ]; then
@@ -83,9 +87,14 @@ if [ -n "$proposed" ]; then
     [ "$missing" = whole ] || missing=$({ objects $visible | sed p; echo "$missing"; } | sort | uniq -u)
     if [ "$missing" != whole ]; then echo "the push lacks objects of a proposed commit" >&2; exit 1; fi
 fi
-[ "${INGOT_MAX_FILE_BYTES:-0}" -gt 0 ] || exit 0
 new=$(printf '%s\n' "$updates" | while read -r _ id _; do case $id in *[!0]*) echo "$id" ;; esac; done)
 [ -n "$new" ] || exit 0
+if [ -n "$INGOT_LFS_REPOSITORY" ]; then
+    answer="-UNKNOWN"
+    ask PUSH "$INGOT_LFS_REPOSITORY" "$GIT_QUARANTINE_PATH" $new
+    if [ "$answer" != "+" ]; then printf '%s\n' "${answer#-}" >&2; exit 1; fi
+fi
+[ "${INGOT_MAX_FILE_BYTES:-0}" -gt 0 ] || exit 0
 found=$({
     printf '%s\n' "$new" | git rev-list --objects --no-object-names --filter-print-omitted \
         --filter="blob:limit=$((INGOT_MAX_FILE_BYTES + 1))" --not --all --stdin && echo whole
@@ -96,7 +105,11 @@ if [ -z "$blob" ]; then echo "the files of the push could not be checked" >&2; e
 path=$(printf '%s\n' "$new" | git rev-list --objects --not --all --stdin | sed -n "s/^$blob //p" | head -n 1)
 echo "the file $path has $(git cat-file -s "$blob") bytes; $INGOT_MAX_FILE_BYTES are allowed" >&2
 exit 1
-""".replace("PROPOSALS", PROPOSALS)
+"""
+_HOOKS = {
+    name: (_ASK + text).replace("PROPOSALS", PROPOSALS).replace("PUSH", PUSH).replace("UNKNOWN", UNKNOWN)
+    for name, text in {"pre-receive": _PRE_RECEIVE, "update": _UPDATE}.items()
+}
 
 
 class RefRefusal(msgspec.Struct, frozen=True):
@@ -130,8 +143,8 @@ def hooks_folder(root: Path, *, refuses_refs: bool = True) -> Path:
         HooksNotRun: git would leave them out and accept every push (githooks(5)).
     """
     folder = root / ("hooks" if refuses_refs else "hooks-of-files")
-    for name, text in {"pre-receive": _PRE_RECEIVE, **({"update": _UPDATE} if refuses_refs else {})}.items():
-        script = folder / name
+    for name in ("pre-receive", "update") if refuses_refs else ("pre-receive",):
+        script, text = folder / name, _HOOKS[name]
         if not (script.is_file() and script.read_text() == text and os.access(script, os.X_OK)):
             folder.mkdir(exist_ok=True)
             descriptor, new = tempfile.mkstemp(dir=folder)
@@ -152,10 +165,12 @@ def hook_environment(
     object_count: int = 0,
     *,
     refuses_all: bool = False,
+    lfs_repository: int = 0,
 ) -> dict[str, str]:
     """What the hooks read; ``object_count`` as of ``Push``. If the refusals are too long for a variable, every ref of the push is refused.
 
-    ``refuses_all``: whatever the push brings, none of its refs may move.
+    ``refuses_all``: whatever the push brings, none of its refs may move. ``lfs_repository``: the id of the repository if
+    the process wants to look at its large files.
     """
     # git takes no ref with such characters
     text = "\n".join(one.line() for one in refusals if not _CONTROL.search(one.ref))
@@ -171,4 +186,5 @@ def hook_environment(
         ANSWER_SECONDS: str(LONGEST_ANSWER),
         MAX_FILE_BYTES: str(max_file_bytes),
         OBJECT_COUNT: str(object_count),
+        LFS_REPOSITORY: str(lfs_repository or ""),
     }

@@ -3,14 +3,16 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import ScalarSelect, delete, func, literal, select, update
+from sqlalchemy import ScalarSelect, bindparam, delete, func, literal, select, update
 from sqlalchemy import insert as plain_insert
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
+from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
-from ingot_repos.store.lfs_tables import lfs_link, lfs_object
+from ingot_repos.store.lfs_tables import lfs_link, lfs_object, lfs_user
 from ingot_repos.store.repositories import Viewer, visible
 from ingot_repos.store.tables import account, repository
 
@@ -32,6 +34,10 @@ class LfsLinkRow(TypedRow):
     id: int
     oid: str
     unneeded_since: datetime | None
+
+
+class _UserRow(TypedRow):
+    repository_id: int
 
 
 def _shard_of(repository_id: int) -> ScalarSelect[str]:
@@ -82,6 +88,16 @@ async def has_any(db: Executor, repository_id: int) -> bool:
     return (await db.execute(links)).scalar() is not None
 
 
+_USER = PreparedQuery(
+    select(lfs_user).where(lfs_user.c.repository_id == bindparam("of", type_=BigId)), _UserRow
+)
+
+
+async def uses_lfs(db: Executor, repository_id: int) -> bool:
+    """Whether the repository has had an object, whatever became of it."""
+    return await _USER.first(db, of=repository_id) is not None
+
+
 async def add(tx: Executor, *, shard: str, oid: str, size: int, uuid: str) -> bool:
     """Insert an object; False when the shard has it already."""
     values = {"shard": shard, "oid": oid, "size": size, "uuid": uuid, "created_at": now()}
@@ -95,6 +111,7 @@ async def link(tx: Executor, repository_id: int, shard: str, oids: Collection[st
     if rows:
         links = [{"repository_id": repository_id, "object_id": row.id} for row in rows]
         await tx.execute(insert(tx, lfs_link).values(links).on_conflict_do_nothing())
+        await tx.execute(insert(tx, lfs_user).values(repository_id=repository_id).on_conflict_do_nothing())
         await need(tx, repository_id, [row.oid for row in rows])
     return {row.oid for row in rows}
 
@@ -160,6 +177,11 @@ async def copy_links(
         named = select(lfs_object.c.id).where(lfs_object.c.oid.in_(oids))
         statement = statement.where(lfs_link.c.object_id.in_(named))
     await tx.execute(plain_insert(lfs_link).from_select(["repository_id", "object_id"], statement))
+    has_some = select(literal(target_id)).where(
+        select(lfs_link.c.object_id).where(lfs_link.c.repository_id == target_id).exists(),
+        ~select(lfs_user).where(lfs_user.c.repository_id == target_id).exists(),
+    )
+    await tx.execute(plain_insert(lfs_user).from_select(["repository_id"], has_some))
     if oids is not None:
         await need(tx, target_id, oids)
 

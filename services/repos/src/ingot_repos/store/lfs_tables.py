@@ -30,6 +30,13 @@ lfs_link = Table(
 )
 """Which repository has which object. One that none has is freed."""
 
+lfs_user = Table(
+    "lfs_user",
+    metadata,
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
+)
+"""The repositories that have had an object, whatever became of it."""
+
 lfs_lock = Table(
     "lfs_lock",
     metadata,

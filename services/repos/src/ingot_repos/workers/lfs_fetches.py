@@ -106,7 +106,7 @@ class LfsFetches:
 
     async def _fetch_missing(self, run: _Run, pointers: list[Pointer]) -> None:
         sizes = {pointer.oid: pointer.size for pointer in pointers}
-        there = await self._lfs.of_repository(run.repository, sizes)
+        there = await self._lfs.need(run.repository.id, sizes)
         missing = {oid: size for oid, size in sizes.items() if oid not in there}
         for oid in [oid for oid, size in missing.items() if size > self._lfs.limits.max_object_bytes]:
             del missing[oid]
