@@ -34,6 +34,16 @@ async def test_languages_are_counted_in_bytes_the_largest_first(world, ann):
     assert list(shown.items()) == [("Go", 80), ("TypeScript", 70), ("Dockerfile", 5)]
 
 
+async def test_what_a_push_has_counted_is_not_counted_again(world, ann, git_url, tmp_path):
+    await ann.create("app")
+    work = await work_tree(tmp_path)
+    await commit_file(work, "dir/a.py", "x" * 7)
+    await git("push", "-q", f"{git_url}/ann/app.git", "master", cwd=work, person=ann)
+    for name in ("master:", "master:dir"):
+        tree = (await git("rev-parse", name, cwd=work)).strip()
+        assert world.components.reads.languages.get(tree) == {"Python": 7}
+
+
 def test_the_same_folder_in_many_places_counts_in_each_up_to_a_bound(database_backend, tmp_path):
     repo = pygit2.init_repository(tmp_path, bare=True)
     tree = repo.TreeBuilder()

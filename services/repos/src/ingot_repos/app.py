@@ -288,8 +288,14 @@ def _components(settings: Settings, parts: ServiceParts) -> Components:
     except HooksNotRun as error:
         raise CannotStart(str(error)) from error
     archives = Archives(storage.root / "archives", max_bytes=settings.archive_cache_bytes)
+    reads = ReadCache()
     pushes = Pushes(
-        database, storage, presenter, lease_seconds=settings.push_lease_seconds, shard=settings.shard
+        database,
+        storage,
+        presenter,
+        lease_seconds=settings.push_lease_seconds,
+        shard=settings.shard,
+        languages=reads.languages,
     )
     objects = ObjectStore(
         settings.objects_url or (storage.root / "files").as_uri(),
@@ -321,7 +327,7 @@ def _components(settings: Settings, parts: ServiceParts) -> Components:
     def workers(work: dict[str, Work], concurrency: int) -> Workers:
         return Workers("repos", jobs, on_shard(work, settings.shard), concurrency=concurrency)
 
-    identity, reads = HttpIdentity(parts.peers["identity"]), ReadCache()
+    identity = HttpIdentity(parts.peers["identity"])
     return Components(
         identity=identity,
         accounts=AccountCopies(database, identity),

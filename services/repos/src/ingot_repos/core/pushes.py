@@ -37,6 +37,7 @@ from ingot_repos.git.errors import RepositoryDamaged, RepositoryNotFound
 from ingot_repos.git.languages import main_language
 from ingot_repos.git.licenses import has_same_files, licenses_column
 from ingot_repos.git.push_changes import MovedRef, PushChanges, read_moved_refs, read_push_changes
+from ingot_repos.git.read_cache import SharedCache
 from ingot_repos.git.refs import BRANCHES, TAGS, set_default_branch
 from ingot_repos.git.storage import Storage
 from ingot_repos.store import accounts, refs, replicas, repositories, shards
@@ -60,9 +61,10 @@ class Pushes:
         *,
         lease_seconds: int,
         shard: str,
+        languages: SharedCache[dict[str, int]] | None = None,
     ) -> None:
         self._db, self._storage, self._presenter = database, storage, presenter
-        self._jobs = Jobs(database)
+        self._jobs, self._languages = Jobs(database), languages or SharedCache()
         self._lease, self._shard = timedelta(seconds=lease_seconds), shard
         self._open: dict[int, dict[str, Any]] = {}
         self._small = set[int]()
@@ -274,7 +276,7 @@ class Pushes:
                     changed["licenses"] = licenses_column(repo, main)
             if is_measured:
                 changed["size"] = self._storage.size(entry.repository_id)
-                changed["language"] = main_language(repo, main)
+                changed["language"] = main_language(repo, main, self._languages)
             return result, changed
 
         try:

@@ -44,13 +44,13 @@ def languages_of(repo: pygit2.Repository, branch: str, cache_: SharedCache[dict[
     return _Count(repo, cache_).of(tree)
 
 
-def main_language(repo: pygit2.Repository, branch: str) -> str:
+def main_language(repo: pygit2.Repository, branch: str, cache_: SharedCache[dict[str, int]]) -> str:
     """The language of most bytes at the newest commit of a branch; empty without any."""
     try:
         tree = str(find_commit(repo, named_ref(repo, branch).commit).tree_id)
     except (RefNotFound, ObjectNotFound):
         return ""
-    return next(iter(_Count(repo, SharedCache()).of(tree)), "")
+    return next(iter(_Count(repo, cache_).of(tree)), "")
 
 
 def language_of(name: str) -> str:
