@@ -142,7 +142,11 @@ async def test_an_account_that_may_not_sign_in_is_refused(world, client):
 
 @pytest.mark.parametrize(
     ("path", "content_type"),
-    [(REPO, "application/json"), ("/ann/app/info/refs", "text/plain")],
+    [
+        (REPO, "application/json"),
+        ("/ann/app/info/refs", "text/plain"),
+        ("/ann/app.git/info/lfs/objects/batch", "application/vnd.git-lfs+json"),
+    ],
 )
 async def test_a_password_that_needs_a_code_is_refused_with_words(world, client, path, content_type):
     credential = Authenticate(name="ann", password="secret", address=LOOPBACK)
@@ -160,6 +164,22 @@ async def test_a_password_that_needs_a_code_is_refused_with_words(world, client,
 
     assert headers_of(echo)["ingot-principal"] == "principal of 7"
     assert "x-gitea-otp" not in headers_of(echo)
+
+
+@pytest.mark.parametrize(
+    ("path", "content_type", "start"),
+    [
+        ("/ann/app/info/refs?service=git-upload-pack", "text/plain", b""),
+        ("/ann/app.git/git-receive-pack", "text/plain", b""),
+        ("/ann/app.git/info/lfs/objects/batch", "application/vnd.git-lfs+json", b'{"message":"'),
+    ],
+)
+async def test_git_and_git_lfs_are_refused_in_what_they_show(world, client, path, content_type, start):
+    world.identity.internal.unavailable = True
+    async with client.get(path, headers={"Authorization": "token unknown"}) as answer:
+        assert (answer.status, answer.content_type) == (503, content_type)
+        assert answer.headers["Retry-After"]
+        assert (await answer.read()).startswith(start)
 
 
 @pytest.mark.parametrize("path", [REPO, "/ann/app/info/refs", "/api/v1/user"])

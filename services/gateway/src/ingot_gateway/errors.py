@@ -28,11 +28,18 @@ class HeadersTooLarge(ApiError):
     status = 431
 
 
-Reader = Literal["program", "git", "browser"]
+class LfsError(msgspec.Struct):
+    """The body of an error for git-lfs."""
+
+    message: str
+    documentation_url: str
+
+
+Reader = Literal["program", "git", "lfs", "browser"]
 
 
 class ErrorWriter:
-    """Writes the error object, with the page of the API as its ``url``; to git, plain text; to a browser, a page."""
+    """Writes the error object, with the page of the API as its ``url``; to git and git-lfs, what they show; to a browser, a page."""
 
     def __init__(self, public_url: str) -> None:
         self._page = public_url.rstrip("/") + "/api/v1/swagger"
@@ -41,6 +48,9 @@ class ErrorWriter:
         """Answer with ``error``; nothing may have been sent before. git shows its user plain text alone."""
         if reader == "git":
             body, about = f"{error.message}\n".encode(), [(b"content-type", b"text/plain; charset=utf-8")]
+        elif reader == "lfs":
+            body = msgspec.json.encode(LfsError(error.message, self._page))
+            about = [(b"content-type", b"application/vnd.git-lfs+json")]
         elif reader == "browser":
             body, about = error_page(error, request_id()), HEADERS
         else:

@@ -145,7 +145,7 @@ class Proxy:
 def _reader(route: Route | None, headers: Iterable[tuple[bytes, bytes]]) -> Reader:
     """Who reads an error there: a browser asks for HTML first, and what a page links to is opened by one."""
     if route is not None and route.kind == "git":
-        return "git"
+        return "lfs" if "/info/lfs/" in route.pattern else "git"
     accepts_html = any(name == b"accept" and b"text/html" in value for name, value in headers)
     is_for_people = route is not None and (route.pages or route.linked or route.signs_in)
     return "browser" if is_for_people and accepts_html else "program"
