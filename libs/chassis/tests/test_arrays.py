@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import select
 
-from ingot_chassis.db.arrays import any_of
+from ingot_chassis.db.arrays import any_of, json_rows, rows_of
 from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow
 from ingot_chassis.db.transaction import insert
@@ -43,3 +43,16 @@ async def test_a_list_is_one_value_of_a_prepared_query(database, query, values, 
     async with database.read() as db:
         rows = await query.all(db, **values)
     assert [row.name for row in rows] == names
+
+
+NUMBERS = rows_of("rows", "first", "second")
+SWAPPED = PreparedQuery(
+    select(NUMBERS.c.second.label("name"), NUMBERS.c.first.label("count")).order_by(NUMBERS.c.first), TallyRow
+)
+
+
+@pytest.mark.parametrize("rows", [[], [(1, 7)], [(1, -7), (2, 2**60)]])
+async def test_rows_of_numbers_are_one_value_of_a_prepared_query(database, rows):
+    async with database.read() as db:
+        swapped = await SWAPPED.all(db, rows=json_rows(rows))
+    assert [(row.count, row.name) for row in swapped] == rows

@@ -17,7 +17,7 @@ from ingot_chassis.db.transaction import insert
 from ingot_chassis.errors import DatabaseUnavailable
 from ingot_chassis.events.backlog import Backlog, Delivery
 from ingot_chassis.events.bus import Bus, BusUnavailable
-from ingot_chassis.events.consumers import Consumers
+from ingot_chassis.events.consumers import Consumers, Together
 from ingot_chassis.events.envelope import Envelope
 from ingot_chassis.events.relay import Relay, count_unsent
 from ingot_chassis.jobs.loops import running
@@ -169,6 +169,49 @@ async def test_what_arrives_together_is_applied_in_one_transaction(make_url, own
         async with running(Consumers("reader", reader, buses[1], {Counted: hear}).loops()):
             assert await heard.next(20) == list(range(20))
     assert len(transactions) == 1
+
+
+class Recounted(Counted, frozen=True, kw_only=True, tag="counter.number.recounted.v1"):
+    """A number was counted once more."""
+
+
+async def test_a_handler_that_can_takes_events_that_follow_one_another_at_once(make_url, own_nats):
+    heard, taken = Heard(), []
+
+    async def take(tx, events):
+        taken.append([event.number for event, _ in events])
+        for event, envelope in events:
+            await heard(tx, event, envelope)
+
+    writer, reader = Database(make_url(), metadata), Database(make_url(), metadata)
+    buses = Bus(own_nats.url, name="counter"), Bus(own_nats.url, name="reader")
+    async with opened(writer, reader, *buses):
+        for event in (
+            Counted(name="a", number=1),
+            Counted(name="b", number=2),
+            Recounted(name="a", number=3),
+        ):
+            async with writer.transaction() as tx:
+                tx.emit(event, key="k")
+        await emit(writer, "a", 4)
+        await Relay("counter", writer, buses[0]).step()
+        subscriptions = {Counted: Together(take), Recounted: heard}
+        async with running(Consumers("reader", reader, buses[1], subscriptions).loops()):
+            assert await heard.next(4) == [1, 2, 3, 4]
+    assert taken == [[1, 2], [4]]
+
+
+async def test_one_of_many_that_are_taken_at_once_fails_alone(make_url, own_nats):
+    heard = Heard(2)
+
+    async def take(tx, events):
+        for event, envelope in events:
+            await heard(tx, event, envelope)
+
+    async with telling_and_hearing(make_url, own_nats.url, Together(take)) as (writer, _):
+        for number in (1, 2, 3):
+            await emit(writer, "a", number, key=str(number))
+        assert sorted(await heard.next(3)) == [1, 2, 3]
 
 
 async def test_one_that_fails_among_many_takes_none_with_it(make_url, own_nats):

@@ -11,6 +11,7 @@ from ingot_contracts.identity import OrganizationDeleted
 from ingot_contracts.issues import CommentChanged, IssueChanged
 from ingot_contracts.repos import NO_COMMIT, RepositoryDeleted
 from ingot_hooks.core import fanout, notices
+from ingot_hooks.core.fanout import Announcement, EventNotices
 from ingot_hooks.store import hooks as store
 
 from .builders import ACME, ANN, comment, hook, issue, push, repository, status
@@ -110,6 +111,51 @@ async def test_fan_out_takes_a_constant_number_of_statements(world):
     assert counts[0] == counts[1]
 
 
+async def test_many_events_take_as_many_statements_as_one(world):
+    await create_hook(world)
+    await create_hook(world, path="/orgs/acme")
+    counts = []
+    for number in (1, 10):
+        events = [
+            EventNotices(notices.notices_of_push(push(target=target)), f"{number}-{target.id}-{one}")
+            for one in range(number)
+            for target in (repository(), ORGANIZED)
+        ]
+        with count_statements(world.db) as statements:
+            async with world.db.transaction() as tx:
+                assert await fanout.queue_notices(tx, events) == 2 * number
+        counts.append(len(statements))
+    assert counts[0] == counts[1]
+
+
+async def test_events_that_come_together_keep_their_order_in_each_lane(world):
+    own = await create_hook(world, events=["create", "push"])
+    organization = await create_hook(world, path="/orgs/acme")
+    other = repository(12, owner=ACME)
+    pushes = [
+        push(before=NO_COMMIT),
+        push(target=ORGANIZED),
+        push(target=other),
+        push(),
+        push(target=ORGANIZED),
+    ]
+    events = [EventNotices(notices.notices_of_push(one), f"e{number}") for number, one in enumerate(pushes)]
+    for some in (events[:2], events[2:]):
+        async with world.db.transaction() as tx:
+            await fanout.queue_notices(tx, some)
+    assert [
+        (row.event_id, row.event, row.hook_id, row.repository_id, row.sequence)
+        for row in await world.rows("delivery")
+    ] == [
+        ("e0", "create", own, 7, 1),
+        ("e0", "push", own, 7, 2),
+        ("e1", "push", organization, 11, 1),
+        ("e2", "push", organization, 12, 1),
+        ("e3", "push", own, 7, 3),
+        ("e4", "push", organization, 11, 2),
+    ]
+
+
 async def test_a_status_is_for_the_hooks_that_subscribe_to_it(world):
     subscribed = await create_hook(world, events=["status"])
     await create_hook(world)
@@ -139,9 +185,9 @@ async def test_a_comment_on_a_pull_request_is_a_kind_of_its_own(world):
 async def test_a_hook_that_was_deleted_meanwhile_gets_nothing(world):
     remaining_id, deleted_id = await create_hook(world), await create_hook(world)
     async with world.db.read() as db:
-        recipients = await store.list_active(db, 7, 1)
+        recipients = await store.list_active(db, {7}, {1})
     await world.call("DELETE", f"{HOOKS}/{deleted_id}")
     (notice,) = notices.notices_of_push(push())
     async with world.db.transaction() as tx:
-        await fanout.queue_deliveries(tx, recipients, notice, event_id="e1")
+        await fanout.queue_deliveries(tx, [Announcement(notice, "e1", recipients)])
     assert [row.hook_id for row in await world.rows("delivery")] == [remaining_id]

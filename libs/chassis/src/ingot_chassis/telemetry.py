@@ -184,6 +184,9 @@ def record_spans(service: str, exporter: "SpanExporter") -> None:
 @contextmanager
 def continue_span(name: str, traceparent: str | None, kind: SpanKind = SpanKind.INTERNAL) -> Iterator[None]:
     """A span that continues the trace which ``traceparent`` (W3C Trace Context) names."""
+    if traceparent is None and not _Recording.on:
+        yield
+        return
     with tracer.start_as_current_span(name, context=_context_of(traceparent), kind=kind):
         yield
 

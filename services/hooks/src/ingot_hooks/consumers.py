@@ -3,10 +3,11 @@
 Handlers only write rows. A permission check calls other services, so a worker does it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ingot_chassis.db.transaction import Tx
-from ingot_chassis.events.consumers import Subscriptions
+from ingot_chassis.events.consumers import Subscriptions, Together
 from ingot_chassis.events.envelope import Envelope
 from ingot_contracts.hooks import HooksForgotten
 from ingot_contracts.identity import (
@@ -34,10 +35,30 @@ from ingot_contracts.repos import (
     StatusCreated,
 )
 from ingot_hooks.core import fanout, hooks, notices
+from ingot_hooks.core.fanout import EventNotices
 from ingot_hooks.core.notices import Notice
 from ingot_hooks.core.wakeup import Wakeup
 from ingot_hooks.store import hooks as store
 from ingot_hooks.store.hooks import Owner
+
+_NOTICES: Mapping[type, Callable[[Any], list[Notice]]] = {
+    PushReceived: notices.notices_of_push,
+    RepositoryForked: notices.notices_of_fork,
+    IssueChanged: notices.notices_of_issue,
+    CommentChanged: notices.notices_of_comment,
+    PullRequestChanged: notices.notices_of_pull_request,
+    ReviewChanged: notices.notices_of_review,
+    ReviewRequested: notices.notices_of_review_request,
+    StatusCreated: notices.notices_of_status,
+    ReleaseChanged: notices.notices_of_release,
+}
+"""Of events of which nothing else follows."""
+
+
+def _event_notices(
+    notices_of: Callable[[Any], list[Notice]], event: object, envelope: Envelope
+) -> EventNotices:
+    return EventNotices(notices_of(event), envelope.id, envelope.traceparent)
 
 
 class EventSubscriptions:
@@ -49,17 +70,9 @@ class EventSubscriptions:
     def subscriptions(self) -> Subscriptions:
         """The handler of each event."""
         return {
-            PushReceived: self.on_push_received,
-            RepositoryForked: self.on_repository_forked,
+            **dict.fromkeys(_NOTICES, Together(self.on_noticed)),
             RepositoryCreated: self.on_repository_created,
             RepositoryDeleted: self.on_repository_deleted,
-            IssueChanged: self.on_issue_changed,
-            CommentChanged: self.on_comment_changed,
-            PullRequestChanged: self.on_pull_request_changed,
-            ReviewChanged: self.on_review_changed,
-            ReviewRequested: self.on_review_requested,
-            StatusCreated: self.on_status_created,
-            ReleaseChanged: self.on_release_changed,
             OrganizationDeleted: self.on_organization_deleted,
             AccessChanged: self.on_access_changed,
             RepositoryEdited: self.on_repository_edited,
@@ -69,43 +82,21 @@ class EventSubscriptions:
             UserDeleted: self.on_user_deleted,
         }
 
-    async def on_push_received(self, tx: Tx, event: PushReceived, envelope: Envelope) -> None:
-        await self._queue(tx, notices.notices_of_push(event), envelope)
-
-    async def on_repository_forked(self, tx: Tx, event: RepositoryForked, envelope: Envelope) -> None:
-        await self._queue(tx, notices.notices_of_fork(event), envelope)
+    async def on_noticed(self, tx: Tx, events: Sequence[tuple[Any, Envelope]]) -> None:
+        await self._queue(
+            tx, [_event_notices(_NOTICES[type(event)], event, envelope) for event, envelope in events]
+        )
 
     async def on_repository_created(self, tx: Tx, event: RepositoryCreated, envelope: Envelope) -> None:
         await store.copy_defaults(tx, event.repository.id)
-        await self._queue(tx, notices.notices_of_repository(event), envelope)
+        await self._queue(tx, [_event_notices(notices.notices_of_repository, event, envelope)])
 
     async def on_repository_deleted(self, tx: Tx, event: RepositoryDeleted, envelope: Envelope) -> None:
         """Queue the deliveries for the organization, then delete the hooks of the repository."""
-        await self._queue(tx, notices.notices_of_repository(event), envelope)
+        await self._queue(tx, [_event_notices(notices.notices_of_repository, event, envelope)])
         repository_id = event.repository.id
         await hooks.remove_all(tx, Owner(repository_id=repository_id), "the repository was deleted")
         tx.emit(HooksForgotten(repository_id=repository_id), key=repository_id)
-
-    async def on_issue_changed(self, tx: Tx, event: IssueChanged, envelope: Envelope) -> None:
-        await self._queue(tx, notices.notices_of_issue(event), envelope)
-
-    async def on_comment_changed(self, tx: Tx, event: CommentChanged, envelope: Envelope) -> None:
-        await self._queue(tx, notices.notices_of_comment(event), envelope)
-
-    async def on_pull_request_changed(self, tx: Tx, event: PullRequestChanged, envelope: Envelope) -> None:
-        await self._queue(tx, notices.notices_of_pull_request(event), envelope)
-
-    async def on_review_changed(self, tx: Tx, event: ReviewChanged, envelope: Envelope) -> None:
-        await self._queue(tx, notices.notices_of_review(event), envelope)
-
-    async def on_review_requested(self, tx: Tx, event: ReviewRequested, envelope: Envelope) -> None:
-        await self._queue(tx, notices.notices_of_review_request(event), envelope)
-
-    async def on_status_created(self, tx: Tx, event: StatusCreated, envelope: Envelope) -> None:
-        await self._queue(tx, notices.notices_of_status(event), envelope)
-
-    async def on_release_changed(self, tx: Tx, event: ReleaseChanged, envelope: Envelope) -> None:
-        await self._queue(tx, notices.notices_of_release(event), envelope)
 
     async def on_organization_deleted(self, tx: Tx, event: OrganizationDeleted, _envelope: Envelope) -> None:
         owner = Owner(organization_id=event.organization_id)
@@ -131,11 +122,8 @@ class EventSubscriptions:
         await hooks.remove_all(tx, owner, "the account was deleted")
         await self._request_permission_check(tx, creator_id=event.user_id)
 
-    async def _queue(self, tx: Tx, notices: Sequence[Notice], envelope: Envelope) -> None:
-        count = await fanout.queue_notices(
-            tx, notices, event_id=envelope.id, traceparent=envelope.traceparent
-        )
-        if count:
+    async def _queue(self, tx: Tx, events: Sequence[EventNotices]) -> None:
+        if await fanout.queue_notices(tx, events):
             tx.on_commit(self._delivery_wakeup.notify)
 
     async def _request_permission_check(

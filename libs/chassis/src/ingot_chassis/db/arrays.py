@@ -4,10 +4,22 @@ A list with an expanding ``IN`` is another statement for each length.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import BindParameter, Boolean, ColumnElement, Dialect, String, TypeDecorator, bindparam
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    Boolean,
+    ColumnElement,
+    Dialect,
+    String,
+    TableValuedAlias,
+    TypeDecorator,
+    bindparam,
+    column,
+    literal_column,
+)
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -72,6 +84,38 @@ def _rows_on_postgresql(element: each_of, compiler: SQLCompiler, **options: Any)
 def _rows_on_sqlite(element: each_of, compiler: SQLCompiler, **options: Any) -> str:
     (values,) = (compiler.process(clause, **options) for clause in element.clauses)
     return f"json_each({values})"
+
+
+class _RowsOf(FunctionElement[Any]):
+    """Rows in one parameter, its first clause; the others are the names of their columns."""
+
+    inherit_cache = True
+    name = "rows_of"
+
+
+def rows_of(name: str, *columns: str) -> TableValuedAlias:
+    """The rows in the parameter ``name``, lists of whole numbers as ``json_rows`` writes them, as a table."""
+    rows = _RowsOf(bindparam(name, type_=String()), *map(literal_column, columns))
+    return rows.table_valued(*(column(one, BigInteger) for one in columns))
+
+
+def json_rows(rows: Iterable[Sequence[int]]) -> str:
+    """``rows`` as the value of a parameter of ``rows_of``."""
+    return json.dumps(list(rows))
+
+
+@compiles(_RowsOf, "postgresql")
+def _numbers_on_postgresql(element: _RowsOf, compiler: SQLCompiler, **options: Any) -> str:
+    values, *names = (compiler.process(clause, **options) for clause in element.clauses)
+    columns = (f"CAST(value ->> {index} AS bigint) AS {name}" for index, name in enumerate(names))
+    return f"(SELECT {', '.join(columns)} FROM json_array_elements(CAST({values} AS json)))"  # noqa: S608 - compiled
+
+
+@compiles(_RowsOf, "sqlite")
+def _numbers_on_sqlite(element: _RowsOf, compiler: SQLCompiler, **options: Any) -> str:
+    values, *names = (compiler.process(clause, **options) for clause in element.clauses)
+    columns = (f"json_extract(value, '$[{index}]') AS {name}" for index, name in enumerate(names))
+    return f"(SELECT {', '.join(columns)} FROM json_each({values}))"  # noqa: S608 - compiled SQL
 
 
 @compiles(any_of, "postgresql")

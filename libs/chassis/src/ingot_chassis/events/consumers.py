@@ -1,8 +1,8 @@
 """Consumers: one pull loop per emitting service, each event applied in one transaction with its inbox row.
 
 So an event that arrives twice takes effect once. A handler only writes rows; slow work is a job. What arrives
-together is applied together, for a commit costs as much as several events; if one of them fails, each is applied
-alone. An event that cannot be applied is tried again, and the later events of its key wait behind it, in order
+together is applied together, for a commit costs as much as several events, and a handler that can takes many events at
+once (``Together``); if one of them fails, each is applied alone. An event that cannot be applied is tried again, and the later events of its key wait behind it, in order
 (``backlog``); after ``GIVE_UP`` failures it is dead-lettered: kept in the inbox, with its error, and a metric says so; ``replay`` applies it later.
 
 A tombstone stands for an event that its emitter could not send: it is counted and passed over.
@@ -11,10 +11,11 @@ A tombstone stands for an event that its emitter could not send: it is counted a
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import timedelta
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import msgspec
 import nats.errors
@@ -39,14 +40,24 @@ from ingot_chassis.events.bus import FETCH_SECONDS, Bus
 from ingot_chassis.events.envelope import Envelope, decode_envelope, decode_event, event_type, subject
 from ingot_chassis.events.relay import KEEP
 from ingot_chassis.jobs.loops import Loop
-from ingot_chassis.telemetry import continue_span
+from ingot_chassis.telemetry import are_spans_recorded, continue_span
 
 log = structlog.get_logger()
 
 Handler = Callable[[Tx, Any, Envelope], Awaitable[None]]
 """``(tx, event, envelope)``: write what follows from ``event``."""
 
-Subscriptions = Mapping[type[msgspec.Struct], Handler]
+
+class Together(NamedTuple):
+    """A handler of events that follow one another, in order: ``apply(tx, [(event, envelope), …])``.
+
+    Types with the same ``apply`` are handed over together.
+    """
+
+    apply: Callable[[Tx, Sequence[tuple[Any, Envelope]]], Awaitable[None]]
+
+
+Subscriptions = Mapping[type[msgspec.Struct], Handler | Together]
 
 BATCH = 100
 TOGETHER = 25
@@ -220,8 +231,7 @@ class Consumers:
             async with self._db.transaction() as tx:
                 await tx.limit_lock_wait(LONGEST_WAIT)
                 new = await self._new_among(tx, relevant)
-                for envelope in new:
-                    await self._handle(tx, envelope)
+                await self._handle(tx, new)
         except Exception as error:  # noqa: BLE001 - which of them failed, and how, shows when each is applied alone
             log.debug("events not applied together", events=len(messages), error=repr(error))
             return False
@@ -270,7 +280,7 @@ class Consumers:
                 return False
             if not dead_lettered and not await self._new_among(tx, [envelope]):
                 return False
-            await self._handle(tx, envelope)
+            await self._handle(tx, [envelope])
         APPLIED.labels(self._service, envelope.type).inc()
         return True
 
@@ -283,10 +293,23 @@ class Consumers:
             log.error("event missed: its emitter could not send it", type=envelope.type, id=envelope.id)
         return not envelope.is_tombstone
 
-    async def _handle(self, tx: Tx, envelope: Envelope) -> None:
-        cls, handler = self._handlers[envelope.type]
-        with continue_span(f"consume {envelope.type}", envelope.traceparent, SpanKind.CONSUMER):
-            await handler(tx, decode_event(envelope, cls), envelope)
+    async def _handle(self, tx: Tx, envelopes: Sequence[Envelope]) -> None:
+        for handler, run in groupby(envelopes, lambda envelope: self._handlers[envelope.type][1]):
+            if isinstance(handler, Together) and not are_spans_recorded():
+                await handler.apply(tx, [(self._decode(envelope), envelope) for envelope in run])
+                continue
+            for envelope in run:
+                with continue_span(f"consume {envelope.type}", envelope.traceparent, SpanKind.CONSUMER):
+                    event = self._decode(envelope)
+                    if isinstance(
+                        handler, Together
+                    ):  # a statement for many would be in the trace of one of them
+                        await handler.apply(tx, [(event, envelope)])
+                    else:
+                        await handler(tx, event, envelope)
+
+    def _decode(self, envelope: Envelope) -> Any:
+        return decode_event(envelope, self._handlers[envelope.type][0])
 
     async def _new_among(self, tx: Tx, envelopes: list[Envelope], **columns: Any) -> list[Envelope]:
         """Record all as applied; return those that were not recorded before, in their order."""

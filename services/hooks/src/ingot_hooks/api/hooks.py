@@ -26,6 +26,7 @@ from ingot_hooks.api.policies import in_organization, in_own_account, in_reposit
 from ingot_hooks.api.request import HooksRequest
 from ingot_hooks.core import fanout, hooks, notices
 from ingot_hooks.core.access import HOOK_LEVEL
+from ingot_hooks.core.fanout import Announcement
 from ingot_hooks.core.hooks import MAX_URL
 from ingot_hooks.core.notices import Notice
 from ingot_hooks.store import hooks as store
@@ -243,7 +244,7 @@ async def _try(request: HooksRequest, hook_id: int, branch: str = "") -> None:
     row = await request.hook(hook_id)
     notice = await _test_notice(request, branch)
     async with request.db.transaction() as tx:
-        await fanout.queue_deliveries(tx, [row], notice, event_id=str(uuid.uuid4()), manual=True)
+        await fanout.queue_deliveries(tx, [Announcement(notice, str(uuid.uuid4()), [row], manual=True)])
     request.components.delivery_wakeup.notify()
 
 

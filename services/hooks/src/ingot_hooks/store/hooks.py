@@ -1,17 +1,15 @@
 """SQL for hooks. A request looks a hook up only together with its repository or organization."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
-    bindparam,
     delete,
     func,
     literal,
-    literal_column,
     null,
     or_,
     select,
@@ -20,7 +18,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql
 
 from ingot_chassis.clock import now
-from ingot_chassis.db.arrays import any_of
+from ingot_chassis.db.arrays import any_of, json_rows, rows_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_count, fetch_first, fetch_page
@@ -33,6 +31,8 @@ class RecipientRow(TypedRow):
     """The columns of a hook that decide whether it gets an event, and what is queued for it."""
 
     id: int
+    repository_id: int | None
+    organization_id: int | None
     type: HookType
     settings: str
     events: str
@@ -43,8 +43,6 @@ class RecipientRow(TypedRow):
 class HookRow(RecipientRow):
     """A hook. ``creator_id`` is the responsible user; see ``tables.hook``."""
 
-    repository_id: int | None
-    organization_id: int | None
     name: str
     url: str
     content_type: ContentType
@@ -65,6 +63,7 @@ class SequenceRow(TypedRow):
     """The last number that a hook was given for a repository."""
 
     hook_id: int
+    repository_id: int
     last: int
 
 
@@ -124,25 +123,23 @@ async def count(db: Executor, owner: Owner) -> int:
     return await fetch_count(db, select(hook.c.id).where(_belongs_to(owner)))
 
 
-# Prepared: every event of every repository runs it.
+# Prepared: every event of every repository is in one.
 _ACTIVE = PreparedQuery(
-    select(hook.c.id, hook.c.type, hook.c.settings, hook.c.events, hook.c.branch_filter, hook.c.endpoint)
+    select(*(hook.c[name] for name in RecipientRow.__annotations__))
     .where(
         hook.c.active,
-        or_(
-            hook.c.repository_id == bindparam("repository"),
-            hook.c.organization_id == bindparam("organization"),
-            hook.c.organization_id == literal_column(str(SYSTEM)),
-        ),
+        or_(any_of(hook.c.repository_id, "repositories"), any_of(hook.c.organization_id, "organizations")),
     )
     .order_by(hook.c.id),
     RecipientRow,
 )
 
 
-async def list_active(db: Executor, repository_id: int, owner_id: int) -> Sequence[RecipientRow]:
-    """The active hooks of a repository, of the account that owns it, and of the system."""
-    return await _ACTIVE.all(db, repository=repository_id, organization=owner_id)
+async def list_active(
+    db: Executor, repository_ids: Collection[int], owner_ids: Collection[int]
+) -> Sequence[RecipientRow]:
+    """The active hooks of these repositories, of these accounts, and of the system, in the order of their ids."""
+    return await _ACTIVE.all(db, repositories=repository_ids, organizations=[*owner_ids, SYSTEM])
 
 
 async def copy_defaults(db: Executor, repository_id: int) -> int:
@@ -231,22 +228,29 @@ async def remove(db: Executor, owner: Owner, hook_id: int | None = None) -> list
     return list(removed)
 
 
+_LANES = rows_of("lanes", "hook_id", "repository_id", "more")
+_ADVANCE = postgresql.insert(sequence).from_select(
+    ["hook_id", "repository_id", "last"],
+    # In the order in which other processes lock the same hooks.
+    select(hook.c.id, _LANES.c.repository_id, _LANES.c.more)
+    .where(hook.c.id == _LANES.c.hook_id)
+    .order_by(hook.c.id, _LANES.c.repository_id),
+)
 _NEXT_SEQUENCES = PreparedWrite(
-    postgresql.insert(sequence)
-    .from_select(
-        ["hook_id", "repository_id", "last"],
-        # In the order in which other processes lock the same hooks.
-        select(hook.c.id, bindparam("of_repository", type_=BigInteger), literal_column("1"))
-        .where(any_of(hook.c.id, "hook_ids"))
-        .order_by(hook.c.id),
-    )
-    .on_conflict_do_update(index_elements=["hook_id", "repository_id"], set_={"last": sequence.c.last + 1})
-    .returning(sequence.c.hook_id, sequence.c.last)
+    _ADVANCE.on_conflict_do_update(
+        index_elements=["hook_id", "repository_id"],
+        set_={"last": sequence.c.last + _ADVANCE.excluded["last"]},
+    ).returning(sequence.c.hook_id, sequence.c.repository_id, sequence.c.last)
 )
 """SQLite understands it, too."""
 
 
-async def next_sequences(db: Executor, hook_ids: Sequence[int], repository_id: int) -> dict[int, int]:
-    """The next number of each hook that exists, for that repository, counted from 1; no number is used twice."""
-    rows = await _NEXT_SEQUENCES.all(db, SequenceRow, hook_ids=hook_ids, of_repository=repository_id)
-    return {row.hook_id: row.last for row in rows}
+async def next_sequences(db: Executor, counts: Mapping[tuple[int, int], int]) -> dict[tuple[int, int], int]:
+    """For each hook and repository the first of so many numbers, counted from 1; no number is used twice.
+
+    Hooks that do not exist any more are left out.
+    """
+    lanes = json_rows([(*lane, count) for lane, count in counts.items()])
+    rows = await _NEXT_SEQUENCES.all(db, SequenceRow, lanes=lanes)
+    last = {(row.hook_id, row.repository_id): row.last for row in rows}
+    return {lane: number - counts[lane] + 1 for lane, number in last.items()}
