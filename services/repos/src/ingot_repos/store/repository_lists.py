@@ -23,17 +23,20 @@ async def fetch_visible(
     page: Slice,
     *order: Any,
     count_at_most: int | None = None,
+    total: int | None = None,
 ) -> RepositoryPage:
     """A page of the repositories that meet ``condition`` and that the viewer may see.
 
-    The page is cut before grants are joined to it: they would be looked up for every repository that matches.
+    The page is cut before grants are joined to it: they would be looked up for every repository that matches. ``total``
+    is how many there are, where that is known.
     """
     matching = select(repository.c.id).join(account, account.c.id == repository.c.owner_id)
     matching = matching.where(visible(viewer), condition)
     ids = matching.order_by(*order).limit(page.limit).offset(page.offset).cte("page")
     statement = select_joined(viewer.id or None, in_teams(viewer))
     statement = statement.where(repository.c.id.in_(select(ids.c.id))).order_by(*order)
-    return await fetch_all(db, statement, RepositoryRow), await fetch_count(db, matching.limit(count_at_most))
+    rows = await fetch_all(db, statement, RepositoryRow)
+    return rows, await fetch_count(db, matching.limit(count_at_most)) if total is None else total
 
 
 async def list_visible_ids(db: Executor, viewer: Viewer, ids: Collection[int]) -> list[int]:

@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Select, and_, case, false, func, or_, sele
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice
 from ingot_repos.store.repositories import Viewer, accessible
+from ingot_repos.store.repository_counts import count_visible
 from ingot_repos.store.repository_lists import RepositoryPage, fetch_visible
 from ingot_repos.store.tables import repository, repository_topic, star, team_grant, topic
 
@@ -58,6 +59,11 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
     sort: Sort = "alpha"
     descending: bool = False
 
+    @property
+    def finds_all(self) -> bool:
+        """Whether it finds whatever the viewer may see."""
+        return msgspec.structs.replace(self, first_owner=0, sort="alpha", descending=False) == Search()
+
 
 async def search(db: Executor, viewer: Viewer, query: Search, page: Slice) -> RepositoryPage:
     """The repositories that match and that the viewer may see, and how many there are."""
@@ -68,7 +74,8 @@ async def search(db: Executor, viewer: Viewer, query: Search, page: Slice) -> Re
     if query.first_owner:
         order = (repository.c.owner_id != query.first_owner, *order)
     most = COUNTED if query.text else None
-    return await fetch_visible(db, viewer, _condition(query), page, *order, count_at_most=most)
+    total = await count_visible(db, viewer) if query.finds_all else None
+    return await fetch_visible(db, viewer, _condition(query), page, *order, count_at_most=most, total=total)
 
 
 def _condition(query: Search) -> ColumnElement[bool]:

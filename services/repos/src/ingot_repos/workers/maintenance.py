@@ -13,7 +13,7 @@ from ingot_repos.core.deletions import CONFIRMATION_TIME, release
 from ingot_repos.git.errors import GitError
 from ingot_repos.git.licenses import licenses_column
 from ingot_repos.git.storage import Storage
-from ingot_repos.store import mirrors, repository_columns, tombstones
+from ingot_repos.store import mirrors, repository_columns, repository_counts, tombstones
 from ingot_repos.store.repository_columns import UnreadRow
 
 log = structlog.get_logger()
@@ -36,6 +36,7 @@ class Maintenance:
             PeriodicTask("repos_sweep_storage", CLEANUP, self.sweep),
             PeriodicTask("repos_release_deleted", CLEANUP, self.release_unconfirmed),
             PeriodicTask("repos_fill_columns", CLEANUP, self.fill_columns),
+            PeriodicTask("repos_recount", CLEANUP, self.recount),
             PeriodicTask("repos_fill_licenses", CLEANUP, self.fill_licenses),
             PeriodicTask("repos_measure_mirrors", MEASURE_EVERY, self.measure),
         ]
@@ -53,6 +54,11 @@ class Maintenance:
             async with self._db.transaction() as tx:
                 if await tombstones.remove(tx, row.repository_id):
                     await release(tx, self._jobs, row.repository_id, row.shard)
+
+    async def recount(self) -> None:
+        """Count all repositories anew, and add up what was noted of each since the last time."""
+        async with self._db.transaction() as tx:
+            await repository_counts.recount(tx)
 
     async def fill_columns(self) -> None:
         """Fill the rows of repositories that are older than some of their columns."""

@@ -3,6 +3,7 @@
 from ingot_chassis.db.migrations import run_env
 from ingot_repos.store import (  # noqa: F401 - their tables belong to the same metadata
     action_tables,
+    count_tables,
     lfs_tables,
     load_tables,
     proposal_tables,

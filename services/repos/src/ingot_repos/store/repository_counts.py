@@ -1,0 +1,72 @@
+"""SQL for how many repositories there are, without counting them: triggers note each that comes or goes."""
+
+from sqlalchemy import BigInteger, ColumnElement, and_, cast, delete, func, not_, select, true, union
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.transaction import Tx, insert
+from ingot_repos.store.count_tables import repository_count
+from ingot_repos.store.repositories import Viewer, visible
+from ingot_repos.store.tables import account, collaboration, repository, team_grant
+
+
+async def count_visible(db: Executor, viewer: Viewer) -> int:
+    """How many repositories the viewer may see; it looks at those alone that are not open to everybody like the viewer."""
+    kind = repository_count.c
+    of_kind = true() if _sees_all(viewer) else _is_open(viewer, kind.private, kind.visibility)
+    total = select(func.coalesce(func.sum(kind.number), 0)).where(of_kind).scalar_subquery()
+    statement = select(cast(total, BigInteger) + _more(viewer))
+    return int((await db.execute(statement)).scalar_one())
+
+
+def _sees_all(viewer: Viewer) -> bool:
+    return viewer.admin and viewer.restricted_to is None
+
+
+def _is_open(
+    viewer: Viewer, private: ColumnElement[bool], visibility: ColumnElement[str]
+) -> ColumnElement[bool]:
+    """Whether repositories of that kind are open to everybody who is signed in, or not signed in, as the viewer is."""
+    is_nobody = not viewer.id or viewer.restricted_to is not None
+    return and_(private.is_(False), visibility.in_(("public",) if is_nobody else ("public", "limited")))
+
+
+def _more(viewer: Viewer) -> ColumnElement[int]:
+    """How many others the viewer may see, by what three indexes find."""
+    if _sees_all(viewer) or not viewer.id:
+        return cast(0, BigInteger)
+    if viewer.restricted_to is None:
+        ids = union(
+            select(repository.c.id).where(
+                repository.c.owner_id.in_({viewer.id, *viewer.entire, *viewer.inside})
+            ),
+            select(collaboration.c.repository_id).where(collaboration.c.user_id == viewer.id),
+            select(team_grant.c.repository_id).where(team_grant.c.team_id.in_(viewer.teams)),
+        )
+        reached = repository.c.id.in_(ids)
+    else:
+        reached = repository.c.id.in_(viewer.restricted_to)
+    is_open = _is_open(viewer, repository.c.private, account.c.visibility)
+    counted = select(func.count()).select_from(
+        repository.join(account, account.c.id == repository.c.owner_id)
+    )
+    return counted.where(reached, visible(viewer), not_(is_open)).scalar_subquery()
+
+
+async def recount(tx: Tx) -> None:
+    """Count anew, into one row for each kind.
+
+    Whoever changes the visibility of an owner and whoever creates a repository of theirs do not wait for each other, so
+    what triggers note may be wrong by one.
+    """
+    await tx.advisory_lock("recount repositories")
+    kind = (account.c.visibility, repository.c.private)
+    counted = select(*kind, func.count()).join_from(
+        repository, account, account.c.id == repository.c.owner_id
+    )
+    counted = counted.where(repository.c.state != "creating").group_by(*kind)
+    statement = insert(tx, repository_count).from_select(["visibility", "private", "number"], counted)
+    if tx.dialect_name == "sqlite":
+        await tx.execute(delete(repository_count))
+    else:  # in one statement, which sees one state: what a trigger notes meanwhile is neither counted nor deleted
+        statement = statement.add_cte(delete(repository_count).cte("former"))
+    await tx.execute(statement)
