@@ -135,6 +135,11 @@ bench-pages: .venv/.dev ## Measure every page in a large repository (a quarter o
 	@echo "measuring pages …"
 	@$(BIN)/python benchmarks/pages.py --all --requests 20 $(ARGS)
 
+.PHONY: bench-memory
+bench-memory: .venv/.dev ## Load both modes for an hour each, and look whether memory grows
+	@echo "measuring memory under load …"
+	@$(BIN)/python benchmarks/memory.py $(ARGS)
+
 .PHONY: bench-large
 bench-large: .venv/.dev ## Measure requests among 100,000 repositories and 1,000,000 issues, and shards (half an hour; docs/sizing.md)
 	@echo "measuring among many …"
