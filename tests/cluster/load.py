@@ -43,7 +43,7 @@ class Load:
         self.failures: list[str] = []
         self.slowest = 0.0
         self._titles: set[str] = set()
-        self._pushed: list[str] = []
+        self._commits: list[str] = []
         self._ending = asyncio.Event()
 
     async def prepare(self) -> None:
@@ -103,7 +103,7 @@ class Load:
                     names.update(row.get("title") or row["sha"] for row in rows)
                     if not rows:
                         break
-        return sorted(self._titles - titles) + sorted(set(self._pushed) - commits)
+        return sorted(self._titles - titles) + sorted(set(self._commits) - commits)
 
     @property
     def _headers(self) -> dict[str, str]:
@@ -179,7 +179,7 @@ class Load:
         async def push(number: int) -> None:
             commit = await commit_file(work, "count", b"%d" % number, f"Count {number}")
             await git("push", "-q", self._remote, "main", cwd=work)
-            self._pushed.append(commit)
+            self._commits.append(commit)
 
         await self._again("pushes", push)
 
