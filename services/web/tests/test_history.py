@@ -1,5 +1,8 @@
 """Comparing branches by their names, and files that are gone."""
 
+import re
+from html import unescape
+
 import pytest
 
 from .forge import ANN_USER, HOME, MOMENT
@@ -162,3 +165,23 @@ async def test_the_history_of_a_file_leads_to_the_file_as_it_was(pages, forge):
     forge.answers[f"{HOME}/commits"] = [DROPPED]
     shown = (await pages.get("/ann/demo/commits/branch/main/src/a.py")).text
     assert f'href="/ann/demo/src/commit/{"1" * 40}/src/a.py"' in shown
+
+
+@pytest.mark.parametrize("page", ["src/branch/main", "commits/branch/main"])
+async def test_the_menu_of_branches_asks_for_them_when_it_is_opened(pages, forge, page):
+    names = ("main", "fix/it")
+    forge.answers[f"{HOME}/branches"] = [{"name": name} for name in names]
+    forge.answers[f"{HOME}/contents-ext"] = {"dir_contents": []}
+    shown = (await pages.get(f"/ann/demo/{page}")).text
+    assert f"{HOME}/branches" not in forge.read_paths
+    assert 'href="/ann/demo/branches"' in shown
+    (address,) = re.findall(r'hx-get="([^"]+)" hx-trigger="toggle once"', shown)
+    part = await pages.client.get(unescape(address), headers=IN_PLACE)
+    assert is_part(part)
+    base = f"/ann/demo/{page.partition('/')[0]}/branch"
+    assert f'<a href="{base}/main" aria-current="true">main</a>' in part.text
+    assert f'<a href="{base}/fix/it">fix/it</a>' in part.text
+    assert "All 2 branches" in part.text
+    for other in (address.replace("to=", "to=.."), "/ann/demo/branches"):
+        forge.answers[f"{HOME}/branches"] = []
+        assert "No branches yet" in (await pages.client.get(unescape(other), headers=IN_PLACE)).text

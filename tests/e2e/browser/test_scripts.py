@@ -93,6 +93,13 @@ async def test_two_states_of_a_picture_lie_beside_and_over_each_other(deployment
         assert await person.page.value(f"{style}('clipPath') + {style}('opacity')") == "none0.5"
         await person.press("Side by side")
         assert await person.page.value(f"{style}('opacity')") == "1"
+        await person.visit(f"{ADMINISTRATOR[0]}/shades")
+        await person.press("main")
+        await person.follow("light")
+        assert (await person.page.value("location.pathname")).endswith("/shades/src/branch/light")
+        await person.visit(f"{ADMINISTRATOR[0]}/shades/compare/main...light")
+        await person.page.wait_for(drawn)
+        await person.press("Swipe")
         assert not person.page.complaints
 
 

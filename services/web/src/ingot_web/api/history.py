@@ -14,6 +14,8 @@ from ingot_web.core import diffs
 COMMITS = 30
 FILES = 20
 """Changed files on one page."""
+CHOICES = ("src", "commits")
+"""Pages of a branch to which the menu of branches leads."""
 MORE_FILES = "repository/more_files.html"
 FEEDS = ("atom", "rss")
 """Endings of a feed, which is Atom: each reader of RSS reads that."""
@@ -31,7 +33,7 @@ async def commits(request: WebRequest) -> Response[Any]:
     ref = await NamedRef.of(frame, 3)
     author = request.query_params.get("author", "")
     filters: dict[str, Any] = LISTED | ({"author": author} if author else {})
-    listing, branches = await frame.load(
+    (listing,) = await frame.load(
         frame.forge.listing(
             "repos",
             frame.api("commits"),
@@ -40,15 +42,13 @@ async def commits(request: WebRequest) -> Response[Any]:
             page=request.number,
             limit=COMMITS,
             **filters,
-        ),
-        frame.forge.listing_if_there("repos", frame.api("branches"), limit=50),
+        )
     )
     return frame.render(
         "repository/commits.html",
         tab="code",
         title="Commits",
         ref=ref,
-        branches=branches,
         author=author,
         listing=listing,
         pages=request.pages_of(listing.total, COMMITS),
@@ -138,8 +138,20 @@ async def read_diff(
 
 @get("/{owner:str}/{repo:str}/branches", policy=anyone(), include_in_schema=False)
 async def branches(request: WebRequest) -> Response[str]:
-    """All branches."""
-    return await _branches_page(RepositoryFrame(request), Form())
+    """All branches; for a menu that is opened, the first of them."""
+    frame = RepositoryFrame(request)
+    to = request.query_params.get("to", "")
+    if not request.wants_part or to not in CHOICES:
+        return await _branches_page(frame, Form())
+    (listing,) = await frame.load(frame.forge.listing("repos", frame.api("branches"), limit=50))
+    return frame.render(
+        "repository/branches.html",
+        in_place="repository/branch_choice.html",
+        tab="code",
+        branches=listing,
+        to=to,
+        current=request.query_params.get("from", ""),
+    )
 
 
 async def _branches_page(

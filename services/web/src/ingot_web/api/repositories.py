@@ -31,7 +31,6 @@ SNIFFED = 8_000
 MOST_CELLS = 20_000
 ENTRIES = 500
 """Of a folder on one page, as repos has them."""
-BRANCHES = 50
 LISTED = "commit_metadata,commit_message"
 
 
@@ -89,7 +88,7 @@ async def home(request: WebRequest) -> Response[Any]:
             forge.listing_if_there(
                 "repos", frame.api("commits"), limit=1, stat=False, files=False, verification=False
             ),
-            forge.listing_if_there("repos", frame.api("branches"), limit=BRANCHES),
+            forge.listing_if_there("repos", frame.api("branches"), limit=1),
             forge.get_if_there("repos", frame.api("languages")),
             forge.is_there("repos", "/user/starred" + frame.base) if signed_in else _no(),
             forge.is_there("repos", frame.api("subscription")) if signed_in else _no(),
@@ -188,10 +187,10 @@ async def source(request: WebRequest) -> Response[Any]:
         answers = await _read_source(frame, ref)
     except NotFound:
         return await _deleted_page(frame, ref)
-    (contents, total), branches, commits = answers
+    (contents, total), commits = answers
     latest = commits.rows[0] if commits.rows else None
     if "file_contents" in contents:
-        return await _file(frame, ref, contents["file_contents"], latest, branches)
+        return await _file(frame, ref, contents["file_contents"], latest)
     entries = _sorted(contents["dir_contents"])
     readme, html = await _readme(frame, ref, entries)
     return frame.render(
@@ -203,7 +202,6 @@ async def source(request: WebRequest) -> Response[Any]:
         pages=request.pages_of(total, ENTRIES),
         latest=latest,
         commit_count=None,
-        branches=branches,
         readme=readme,
         readme_html=html,
         is_home=False,
@@ -211,10 +209,9 @@ async def source(request: WebRequest) -> Response[Any]:
 
 
 async def _read_source(frame: RepositoryFrame, ref: NamedRef) -> list[Any]:
-    """What is at a path, the branches, and the last commit of the path."""
+    """What is at a path, and the last commit of the path."""
     return await frame.load(
         _contents(frame, *(ref.path.split("/") if ref.path else ()), ref=ref.name),
-        frame.forge.listing_if_there("repos", frame.api("branches"), limit=BRANCHES),
         _last_commit(frame, ref),
     )
 
@@ -244,9 +241,7 @@ async def _deleted_page(frame: RepositoryFrame, ref: NamedRef) -> Response[str]:
     )
 
 
-async def _file(
-    frame: RepositoryFrame, ref: NamedRef, file: Any, latest: Any, branches: Any
-) -> Response[str]:
+async def _file(frame: RepositoryFrame, ref: NamedRef, file: Any, latest: Any) -> Response[str]:
     name = file["name"].lower()
     kind, shown = await _shown(frame, ref, file)
     return frame.render(
@@ -258,7 +253,6 @@ async def _file(
         kind=kind,
         shown=shown,
         latest=latest,
-        branches=branches,
         source_is_asked=_asks_for_source(frame.request),
         has_rendering=name.endswith((*MARKDOWN, ".csv")),
     )
