@@ -94,7 +94,7 @@ async def test_a_handshake_in_which_a_byte_comes_now_and_then_ends_in_time(world
 
 
 async def test_slow_handshakes_of_one_address_leave_room_for_others(world, login):
-    async with served(world, ssh_handshakes=8) as (server, port):
+    async with served(world, ssh_handshakes=4) as (server, port):
         slow = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
         for reader, _ in slow:
             assert await reader.readline()

@@ -250,7 +250,7 @@ class Settings(ServiceSettings, kw_only=True):
         int,
         msgspec.Meta(
             ge=0,
-            description="Connections of SSH that may be about to sign in at once in one process, a quarter of them from "
+            description="Connections of SSH that may be about to sign in at once in one process, half of them from "
             "one address; 0: no limit.",
         ),
     ] = 64

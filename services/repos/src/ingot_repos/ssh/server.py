@@ -36,7 +36,7 @@ MOST_KEYS = 12
 """Keys that a client may try in one connection."""
 MOST_CHANNELS = 20
 """Of one connection at once, also those in which no command was begun: each holds a window of what the client sends."""
-HANDSHAKES_SHARE = 4
+HANDSHAKES_SHARE = 2
 """An address may have one in so many of the handshakes of a process, or slow ones of one client would shut out everybody."""
 LEAST_BYTES = 16 * 1024
 """Fewer that a client says in the time of idleness are no use of its connection: a byte a minute would hold it for ever."""
