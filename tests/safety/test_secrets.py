@@ -7,6 +7,7 @@ the body of an error, a list of processes, the files of a database, the streams 
 import asyncio
 import base64
 import gzip
+import hashlib
 import re
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import httpx
 from aiohttp import web
 
 from ..e2e.deployments import ADMINISTRATOR, Standalone  # noqa: TID252 - the folder above has no name
+from .credentials import VERIFIER
 from .test_web_pages import TOKEN
 
 PRIVATE_KEY = f"""-----BEGIN OPENSSH PRIVATE KEY-----
@@ -189,11 +191,41 @@ async def hand_over(visitor: Visitor, outside: Outside) -> dict[str, str]:
     signed_in = await ask("POST", "login", data=signing_in | {"password": secrets["password"]})
     secrets["session"] = signed_in.cookies["ingot-session"]
     await ask("GET", "user/settings")
+    secrets |= await tokens_of_application(visitor, client["client_id"], exchange["redirect_uri"])
     changed = {"password": secrets["new password"], "login_name": "cora", "source_id": 0}
     await ask("PATCH", f"{api}admin/users/cora", auth=ADMINISTRATOR, json=changed)
     for name in ("password", "new password", "wrong password"):
         secrets[f"{name} in a header"] = base64.b64encode(f"cora:{secrets[name]}".encode()).decode()
     return secrets | {"password of root": ADMINISTRATOR[1]}
+
+
+async def tokens_of_application(visitor: Visitor, client_id: str, address: str) -> dict[str, str]:
+    """What an application gets from somebody who has signed in, whose browser has the code in its address."""
+    path = "login/oauth/authorize"
+    challenge = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
+    query = {
+        "response_type": "code", "client_id": client_id, "redirect_uri": address, "scope": "openid read:user",
+        "code_challenge": challenge, "code_challenge_method": "S256",
+    }  # fmt: skip
+    page = await visitor.ask("GET", path, params=query)
+    form = {"token": TOKEN.search(page.text)[1], "decision": "allow"}  # type: ignore[index]
+    answer = await visitor.ask("POST", path, params=query, data=form)
+    code = httpx.URL(answer.headers["location"]).params["code"]
+    client = {"client_id": client_id, "redirect_uri": address}
+    path = "login/oauth/access_token"
+    by_code = {"grant_type": "authorization_code", "code": code, "code_verifier": VERIFIER}
+    await visitor.fail("POST", path, data=client | by_code | {"code_verifier": "x" * 43})
+    tokens = (await visitor.ask("POST", path, data=client | by_code)).json()
+    refresh = {"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"]}
+    renewed = (await visitor.ask("POST", path, data=client | refresh)).json()
+    bearer = {"authorization": f"Bearer {renewed['access_token']}"}
+    await visitor.ask("GET", "login/oauth/userinfo", headers=bearer)
+    await visitor.ask("GET", "login/oauth/userinfo", params={"access_token": renewed["access_token"]})
+    await visitor.fail("POST", path, data=client | refresh)  # it comes twice
+    names = ("access_token", "refresh_token")
+    return {f"{name} of {which}": each[name] for name in names for which, each in (("a code", tokens), ("a refresh", renewed))} | {
+        "code that was used": code, "verifier": VERIFIER, "id token": tokens["id_token"],
+    }  # fmt: skip
 
 
 async def test_no_secret_is_anywhere_else(tmp_path):
