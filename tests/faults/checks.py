@@ -23,6 +23,8 @@ from .load import FORKS, OWNER, REPOSITORIES, Ledger
 
 SETTLED_SECONDS = 15
 """Nothing waits for longer once everything is up."""
+PATIENCE = 300
+"""So long is waited all the same: what is compared afterwards says more than that something was late."""
 POLL = 0.2
 MANY = 400
 """Acknowledged writes among which there are forks and deletions; a short run may have none."""
@@ -101,21 +103,34 @@ async def events_on_their_way(nats_url: str) -> dict[str, int]:
     return {f"events for {name}": count for name, count in counts.items() if count}
 
 
-async def wait_settled(databases: Mapping[str, str], nats_url: str) -> float:
-    """Seconds until nothing waits any more. Raises AssertionError with the rows that do."""
-    start = time.monotonic()
-    while True:
-        waiting: dict[str, object] = dict(await events_on_their_way(nats_url))
-        waiting |= {
-            f"{service}: {what}": waiting_rows
-            for service, table in WAITING.items()
-            for what in table
-            if (waiting_rows := await rows(databases[service], f"SELECT * FROM {what} LIMIT 10"))
-        }
-        if not waiting:
-            return time.monotonic() - start
-        assert time.monotonic() - start < SETTLED_SECONDS, f"still waiting at {now()}: {waiting}"
+async def waiting(databases: Mapping[str, str], nats_url: str) -> dict[str, int]:
+    """How many events and rows wait, where there are any."""
+    counts = await events_on_their_way(nats_url)
+    for service, tables in WAITING.items():
+        for what in tables:
+            counts[f"{service}: {what}"] = (await rows(databases[service], f"SELECT count(*) FROM {what}"))[
+                0
+            ][0]
+    return {what: count for what, count in counts.items() if count}
+
+
+async def wait_settled(databases: Mapping[str, str], nats_url: str) -> tuple[float, dict[str, int]]:
+    """Seconds until nothing waits any more, and what waited for too long. Raises AssertionError with the rows that wait on."""
+    start, late = time.monotonic(), dict[str, int]()
+    while counts := await waiting(databases, nats_url):
+        seconds = time.monotonic() - start
+        if seconds > SETTLED_SECONDS and not late:
+            late = counts
+            print(f"after {seconds:.1f} s these wait: {late}")
+        if seconds > PATIENCE:
+            samples = {
+                f"{service}: {what}": await rows(databases[service], f"SELECT * FROM {what} LIMIT 10")
+                for service, tables in WAITING.items()
+                for what in tables
+            }
+            raise AssertionError(f"still waiting at {now()}: {counts}, {samples}")
         await asyncio.sleep(POLL)
+    return time.monotonic() - start, late
 
 
 class Checker:

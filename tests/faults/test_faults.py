@@ -25,7 +25,7 @@ from ..e2e.deployments import (  # noqa: TID252 - the folder above is no package
     Standalone,
     running,
 )
-from .checks import Checker, wait_settled
+from .checks import SETTLED_SECONDS, Checker, wait_settled, waiting
 from .databases import cut_off
 from .load import Load
 from .servers import NatsOfIngot, own_postgres, own_redis
@@ -194,7 +194,8 @@ async def test_nothing_acknowledged_is_lost_whatever_fails(request, mode, tmp_pa
                 done += 1
         await asyncio.sleep(CALM[1])
 
-    settled = await wait_settled(stage.databases, stage.deployment.nats_url())
+    print(f"at the end of the load: {await waiting(stage.databases, stage.deployment.nats_url())}")
+    settled, late = await wait_settled(stage.databases, stage.deployment.nats_url())
     checker = Checker(stage.deployment.url, load.ledger, stage.databases, stage.storage)
     await checker.run(list(receiver.requests))
     ledger = load.ledger
@@ -203,3 +204,4 @@ async def test_nothing_acknowledged_is_lost_whatever_fails(request, mode, tmp_pa
         f"{len(receiver.requests)} requests of hooks, {checker.checked} checks, settled in {settled:.1f} s"
     )
     assert not checker.wrong, "\n".join(checker.wrong)
+    assert not late, f"more than {SETTLED_SECONDS} s after everything was up these waited: {late}"
