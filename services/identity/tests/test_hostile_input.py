@@ -173,3 +173,10 @@ async def test_in_paths_and_queries_that_are_described(world):
 @everywhere
 async def test_in_fields_of_bodies(world, values):
     assert await sent(world, in_bodies(undescribed(world.app), values, GOOD)) > len(values)
+
+
+@pytest.mark.parametrize("ids", ["9" * 20, "-1", "x", "1&ids=" + "9" * 20])
+async def test_ids_that_no_database_has_are_refused(world, ids):
+    for path in ("organizations/1/teams", "organizations/1/team-members"):
+        answer = await world.http.get(f"/internal/{path}?ids={ids}", headers=headers(["repos"]))
+        assert 400 <= answer.status_code < 500, (path, answer.text)

@@ -17,6 +17,7 @@ from ingot_contracts.identity import (
     Team,
 )
 from ingot_contracts.topology import AUDIENCE
+from ingot_identity.api.fields import Ids
 from ingot_identity.api.request import IdentityRequest
 from ingot_identity.core import account_deletion, members, signature_keys
 from ingot_identity.core.credentials import CodeRequired, identify, principal_of_ssh_key
@@ -128,7 +129,7 @@ async def teams_of_organization(
     request: IdentityRequest,
     organization_id: int,
     name: str = "",
-    ids: list[int] | None = None,
+    ids: Ids | None = None,
     everywhere: bool = False,
 ) -> list[Team]:
     """The team of that name, those of these ids, and with ``?everywhere=true`` those that have all repositories.

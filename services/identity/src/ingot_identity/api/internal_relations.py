@@ -3,6 +3,7 @@
 from litestar import get
 
 from ingot_chassis.http.policy import services
+from ingot_identity.api.fields import Ids
 from ingot_identity.api.request import IdentityRequest
 from ingot_identity.store import blocks, teams
 
@@ -15,7 +16,7 @@ PEERS = services("repos", "issues")
     include_in_schema=False,
 )
 async def members_of_teams(
-    request: IdentityRequest, organization_id: int, ids: list[int] | None = None, write: bool = False
+    request: IdentityRequest, organization_id: int, ids: Ids | None = None, write: bool = False
 ) -> list[int]:
     """The users in these teams of an organization, and in those that have all repositories of it, as the owners' team.
 
