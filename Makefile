@@ -40,7 +40,7 @@ setup: .venv/.dev ## Install everything for development into .venv
 
 .PHONY: test
 test: .venv/.dev ## Run all tests, those of each service and library alone (ARGS="-k login" and the like go to pytest)
-	@INGOT_TEST_DATABASES=$(DATABASES) tools/isolated $(ALONE) -- $(ARGS)
+	@INGOT_TEST_DATABASES=$(DATABASES) WORKERS=$(WORKERS) tools/isolated $(ALONE) -- $(ARGS)
 	@echo "testing them together …"
 	@$(PYTEST) -q -n $(WORKERS) $(TOGETHER) $(ARGS) $(if $(ARGS),|| [ $$? -eq 5 ])
 
