@@ -150,7 +150,8 @@ async def test_an_empty_repository_has_no_history(ann):
     assert (await ann.get(f"{ONE}/master")).status_code == 404
 
 
-async def test_a_history_that_is_too_long_is_counted_as_far_as_one_looks(world, app):
+async def test_a_history_that_is_too_long_is_counted_as_far_as_one_looks(world, app, monkeypatch):
+    monkeypatch.setattr("ingot_repos.git.history.WALKED", 3)
     repo, totals = opened(world, app["id"]), SharedCache()
     tip = app["third"]
     for number in range(20):
@@ -166,6 +167,28 @@ async def test_a_history_that_is_too_long_is_counted_as_far_as_one_looks(world, 
     assert page(10, 2) == (2, 13, True)
     assert page(20, 10) == (3, 23, False)
     assert page(0, 2) == (2, 23, True)
+
+
+@pytest.mark.parametrize("counted_here", [1, 4, 100])
+async def test_every_page_is_the_same_whoever_lists_it(world, app, monkeypatch, counted_here):
+    monkeypatch.setattr("ingot_repos.git.history.WALKED", counted_here)
+    repo, tip = opened(world, app["id"]), app["third"]
+    hidden = commit(repo, {"n": b"hidden"}, [tip])
+    merged = tip
+    for number in range(10):
+        tip = commit(repo, {"n": b"%d" % number}, [tip, merged] if number == 5 else [tip])
+    set_branches(repo, long=tip)
+    for without in (), (hidden,):
+        revisions = "long", *(f"^{oid}" for oid in without)
+        oids = (await git("rev-list", *revisions, cwd=opened_path(world, app))).split()
+        totals, listed = SharedCache(), []
+        for offset in range(0, len(oids) + 3, 3):
+            page = history_page(
+                repo, tip, HistoryFilter(hidden=without), offset=offset, limit=3, totals=totals, counted=8
+            )
+            listed += [info.oid for info in page.commits]
+            assert page.more == (offset + 3 < len(oids)), (offset, page.total, len(oids))
+        assert (listed, page.total) == (oids, len(oids))
 
 
 async def test_what_changed_a_path_is_found_by_git_where_the_history_is_long(

@@ -12,7 +12,7 @@ import pygit2
 from ingot_repos.git.commits import CommitInfo, describe, find_commit, person_of
 from ingot_repos.git.errors import ObjectNotFound
 from ingot_repos.git.named_refs import named_ref
-from ingot_repos.git.path_commits import path_commits
+from ingot_repos.git.path_commits import count_commits, listed_commits, path_commits
 from ingot_repos.git.read_cache import ReadCache, SharedCache
 from ingot_repos.git.signatures import CommitSignature, commit_signatures
 from ingot_repos.git.trees import entry_at, split_path
@@ -21,8 +21,9 @@ COUNTED = 20_000
 """Commits that are read only to count them."""
 LONGEST_WALK = 200_000
 """Commits that are read in any case; older ones are not listed."""
-WALKED = 2_000
-"""Commits that are read here for one path. Then git goes on, which knows from the commit-graph what most of them change."""
+WALKED = 500
+"""Commits that are read here to list and count. Then git goes on, which knows from the commit-graph what follows what, and what
+most of them change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,21 @@ def history_page(
     tip = find_commit(repo, start)
     for oid in history_filter.hidden:
         find_commit(repo, oid)
+    is_plain = history_filter == HistoryFilter(hidden=history_filter.hidden)
+    page_of = _plain_page if is_plain else _filtered_page
+    return page_of(repo, tip, history_filter, offset, limit, totals, counted)
+
+
+def _filtered_page(
+    repo: pygit2.Repository,
+    tip: pygit2.Commit,
+    history_filter: HistoryFilter,
+    offset: int,
+    limit: int,
+    totals: SharedCache[int],
+    counted: int,
+) -> HistoryPage:
+    start = str(tip.id)
     total = totals.get((start, history_filter))
     page: list[pygit2.Commit] = []
     count, end = 0, offset + limit
@@ -130,6 +146,39 @@ def history_page(
     if total is None:
         total = max(count, end + 1)
     return HistoryPage(tuple(describe(commit) for commit in page), total, total > offset + len(page))
+
+
+def _plain_page(
+    repo: pygit2.Repository,
+    tip: pygit2.Commit,
+    history_filter: HistoryFilter,
+    offset: int,
+    limit: int,
+    totals: SharedCache[int],
+    counted: int,
+) -> HistoryPage:
+    """A page of all commits. Beyond ``WALKED`` git lists and counts them without reading them."""
+    key, end = (str(tip.id), history_filter), offset + limit
+    revisions = [key[0], *(f"^{oid}" for oid in history_filter.hidden)]
+    total = totals.get(key)
+    oids = listed_commits(repo, revisions, offset=offset, most=limit) if end > WALKED else None
+    if oids is None:
+        most = min(max(end, WALKED), LONGEST_WALK)
+        commits = _walk(repo, tip, history_filter)
+        near = [one for _, one in zip(range(end if total is not None else most + 1), commits, strict=False)]
+        page = [describe(one) for one in near[offset:end] if one is not None]
+        total = len(near) if total is None and len(near) <= most else total
+    else:
+        page = [describe(find_commit(repo, oid)) for oid in oids]
+        total = offset + len(page) if page and len(page) < limit else total
+    if total is None:
+        most = max(counted, end)
+        number = count_commits(repo, revisions, most=most + 1)
+        total = number if number is not None and number <= most else None
+    if total is None:
+        return HistoryPage(tuple(page), max(counted, end + 1), more=True)
+    totals.put(key, total)
+    return HistoryPage(tuple(page), total, total > offset + len(page))
 
 
 def _listed_by_git(repo: pygit2.Repository, start: str, history_filter: HistoryFilter) -> list[str] | None:
