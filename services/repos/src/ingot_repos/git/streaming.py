@@ -100,7 +100,7 @@ async def stream_git(
                 size += len(chunk)
                 pause = _PAUSE if size >= _MUCH and len(chunk) < _OUTPUT // 2 else 0.0
                 yield chunk
-            await loop.run_in_executor(SPAWN_THREADS, process.wait)
+            await _reap(process)
             await asyncio.wait(tasks if drain else tasks[:1], timeout=_DISCARD_SECONDS)
             for task in tasks:
                 if task.done() and (error := task.exception()) is not None:
@@ -119,7 +119,13 @@ async def stream_git(
             for pipe in (process.stdin, process.stdout, process.stderr, process.parent_pipe):
                 if pipe is not None:
                     pipe.close()
-            await loop.run_in_executor(SPAWN_THREADS, process.wait)
+            await _reap(process)
+
+
+async def _reap(process: Process) -> None:
+    """Wait in a thread until the process has ended; the second time there is nothing to wait for."""
+    if process.returncode is None:
+        await asyncio.get_running_loop().run_in_executor(SPAWN_THREADS, process.wait)
 
 
 async def _spawn_in_thread(start: Callable[[], Process]) -> Process:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -105,9 +106,15 @@ async def record(
         await repository_columns.count_branches(db, repository_id)
 
 
-_ADVANCE = update(repository).where(
-    repository.c.id == _REPOSITORY, repository.c.ref_version == bindparam("read_version", type_=BigId)
-)
+@cache
+def _advance(names: tuple[str, ...]) -> PreparedWrite:
+    """Pushes set few combinations of columns."""
+    statement = update(repository).where(
+        repository.c.id == _REPOSITORY, repository.c.ref_version == bindparam("read_version", type_=BigId)
+    )
+    return PreparedWrite(
+        statement.values({name: bindparam(f"new_{name}", type_=repository.c[name].type) for name in names})
+    )
 
 
 async def advance(tx: Executor, repository_id: int, version: int, **values: Any) -> bool:
@@ -115,9 +122,10 @@ async def advance(tx: Executor, repository_id: int, version: int, **values: Any)
 
     False when the ledger is no longer at ``version``, at which it was read.
     """
-    bound = {"of": repository_id, "read_version": version}
-    moved = await tx.execute(_ADVANCE, bound | {"ref_version": version + 1, "updated_at": now()} | values)
-    return moved.rowcount == 1
+    values |= {"ref_version": version + 1, "updated_at": now()}
+    bound = {f"new_{name}": value for name, value in values.items()}
+    moved = await _advance(tuple(sorted(values))).run(tx, of=repository_id, read_version=version, **bound)
+    return moved == 1
 
 
 _ADDED_COLUMNS = (
