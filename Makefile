@@ -141,9 +141,10 @@ bench-memory: .venv/.dev ## Load both modes for an hour each, and look whether m
 	@$(BIN)/python benchmarks/memory.py $(ARGS)
 
 .PHONY: bench-large
-bench-large: .venv/.dev ## Measure requests among 100,000 repositories and 1,000,000 issues, and shards (half an hour; docs/sizing.md)
+bench-large: .venv/.dev ## Measure requests among 100,000 repositories and 1,000,000 issues, a repository of 100,000 commits, and shards (half an hour; docs/sizing.md)
 	@echo "measuring among many …"
 	@$(BIN)/python benchmarks/large.py $(ARGS)
+	@$(BIN)/python benchmarks/large_repository.py $(filter --check,$(ARGS))
 	@$(BIN)/python benchmarks/shards.py
 
 ##@ Checks
