@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import os
+import subprocess
+import sys
 from asyncio.subprocess import PIPE
 
 import pytest
@@ -327,3 +329,12 @@ async def test_patterns_that_mean_nothing_are_refused(ann, base, field):
         assert (answer.status_code, field in answer.text) == (422, True)
     rule = await protect(ann, "x", **{field: "a;b/**"})
     assert rule[field] == "a;b/**"
+
+
+def test_processes_of_two_containers_have_different_names():
+    """The containers of a pod have one host name, and each process is the first one of its own."""
+    code = "import os; os.getpid = lambda: 1\nfrom ingot_repos.git.hook_questions import process_name\nprint(process_name())"
+    names = {
+        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout for _ in range(2)
+    }
+    assert len(names) == 2

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import os
 import re
+import secrets
 import shutil
 import socket
 import time
@@ -27,11 +28,13 @@ _LONGEST_LINE = 2000
 PUSH = "push"
 """Stands in place of a ref in a question about all of a push."""
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
+_OWN = secrets.token_hex(4)
+"""The containers of a pod have the same name of a host, and each is the process 1 of its own."""
 
 
 def process_name() -> str:
     """The folder of this process below ``questions``."""
-    return f"{socket.gethostname()}-{os.getpid()}"
+    return f"{socket.gethostname()}-{os.getpid()}-{_OWN}"
 
 
 class HookQuestions:
