@@ -47,18 +47,18 @@ class LfsPushes:
             return UNKNOWN
 
     async def _refusal(self, repository_id: int, push: Arrivals) -> str:
-        unknown = dict[str, None]()
         path = self._storage.path(repository_id)
         async with aclosing(history_pointers(path, at_once=AT_ONCE, push=push)) as batches:
             async for pointers in batches:
                 oids = dict.fromkeys(pointer.oid for pointer in pointers)
                 there = await self._lfs.need(repository_id, oids)
-                unknown.update((oid, None) for oid in oids if oid not in there)
-        if not unknown:
-            return ""
-        names = ", ".join(list(unknown)[:MOST_NAMED])
-        more = f" and {len(unknown) - MOST_NAMED} more" if len(unknown) > MOST_NAMED else ""
+                if unknown := [oid for oid in oids if oid not in there]:
+                    break
+            else:
+                return ""
+        names = ", ".join(unknown[:MOST_NAMED])
+        more = " and more" if len(unknown) > MOST_NAMED else ""
         return (
-            f"your push references {len(unknown)} unknown Git LFS objects: {names}{more}; "
+            f"your push references unknown Git LFS objects: {names}{more}; "
             "send them with: git lfs push --all <remote>"
         )

@@ -88,14 +88,14 @@ async def history_pointers(
     """All pointers in the history of all refs, at most ``at_once`` in a list; one may come again.
 
     With ``new_in``, such as ``refs/incoming/``, in that of the refs below it, without that of branches and tags; with ``push``
-    in that of its tips, without that of all refs. git looks for small files and their bytes flow by, so that memory does not
+    in that of its tips. Neither in that of branches and tags, whose objects are here; those of pull requests may be in a fork alone. git looks for small files and their bytes flow by, so that memory does not
     grow with the history. Raises GitError.
     """
     tips: tuple[str, ...] = ("--all",)
     if new_in:
         tips = (f"--glob={new_in}*", "--not", "--branches", "--tags")
     elif push is not None:
-        tips = ("--not", "--all", "--stdin")
+        tips = ("--not", "--branches", "--tags", "--stdin")
     environment = clean_environment(push.environment(path) if push is not None else {})
     time_limit = _TIME_LIMIT if push is None else push.time_limit
     options = (

@@ -3,7 +3,18 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import ScalarSelect, bindparam, delete, func, literal, select, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    ScalarSelect,
+    bindparam,
+    delete,
+    func,
+    literal,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy import insert as plain_insert
 
 from ingot_chassis.clock import now
@@ -88,8 +99,20 @@ async def has_any(db: Executor, repository_id: int) -> bool:
     return (await db.execute(links)).scalar() is not None
 
 
+def _is_that(column: Column[int]) -> ColumnElement[bool]:
+    return column == bindparam("of", type_=BigId)
+
+
 _USER = PreparedQuery(
-    select(lfs_user).where(lfs_user.c.repository_id == bindparam("of", type_=BigId)), _UserRow
+    select(repository.c.id.label("repository_id")).where(
+        _is_that(repository.c.id),
+        or_(
+            select(lfs_user).where(_is_that(lfs_user.c.repository_id)).exists(),
+            # A process of the last release gives objects without noting it.
+            select(lfs_link).where(_is_that(lfs_link.c.repository_id)).exists(),
+        ),
+    ),
+    _UserRow,
 )
 
 
@@ -181,7 +204,8 @@ async def copy_links(
         select(lfs_link.c.object_id).where(lfs_link.c.repository_id == target_id).exists(),
         ~select(lfs_user).where(lfs_user.c.repository_id == target_id).exists(),
     )
-    await tx.execute(plain_insert(lfs_user).from_select(["repository_id"], has_some))
+    # Whoever uploads the first object at the same time adds the row as well.
+    await tx.execute(insert(tx, lfs_user).from_select(["repository_id"], has_some).on_conflict_do_nothing())
     if oids is not None:
         await need(tx, target_id, oids)
 

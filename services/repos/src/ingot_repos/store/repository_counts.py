@@ -15,7 +15,7 @@ async def count_visible(db: Executor, viewer: Viewer) -> int:
     of_kind = true() if _sees_all(viewer) else _is_open(viewer, kind.private, kind.visibility)
     total = select(func.coalesce(func.sum(kind.number), 0)).where(of_kind).scalar_subquery()
     statement = select(cast(total, BigInteger) + _more(viewer))
-    return int((await db.execute(statement)).scalar_one())
+    return max(0, int((await db.execute(statement)).scalar_one()))
 
 
 def _sees_all(viewer: Viewer) -> bool:

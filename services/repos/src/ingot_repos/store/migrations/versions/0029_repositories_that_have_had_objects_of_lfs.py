@@ -10,6 +10,9 @@ depends_on = None
 
 
 def upgrade() -> None:
+    if op.get_bind().dialect.name == "postgresql":
+        # As requests lock them; the next revision, in the same transaction, locks both as well.
+        op.execute("LOCK TABLE account, repository IN SHARE ROW EXCLUSIVE MODE")
     op.create_table(
         "lfs_user",
         sa.Column("repository_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
