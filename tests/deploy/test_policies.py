@@ -66,6 +66,15 @@ def test_what_runs_for_ever_is_watched(source):
 
 
 @every_source
+def test_a_probe_that_starts_a_program_has_time_on_a_busy_node(source):
+    """One second, the default, ended PostgreSQL at a load average of 40."""
+    for name, container in containers(objects(source)):
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            if "exec" in container.get(probe, {}):
+                assert container[probe].get("timeoutSeconds", 1) >= 5, name
+
+
+@every_source
 def test_images_have_a_fixed_version(source):
     for name, container in containers(objects(source)):
         _, colon, tag = container["image"].rpartition("/")[2].partition(":")
