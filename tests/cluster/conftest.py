@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 OVERLAY = Path(__file__).parents[2] / "deploy" / "k8s" / "overlays" / "dev"
-READY = "300s"
+READY_SECONDS = 300
 
 
 class Cluster:
@@ -69,9 +69,12 @@ class Cluster:
 
     def delete_pod(self, name: str) -> None:
         """One pod of a service; return when another one is ready in its place."""
-        (pod, *_) = self.pods(name)
-        self.kubectl("delete", "pod", pod, "--wait=false")
-        self.wait_ready()
+        before = self.pods(name)
+        self.kubectl("delete", "pod", before[0], "--wait=false")
+        deadline = time.monotonic() + READY_SECONDS
+        while len(set(self.pods(name)) - {before[0]}) < len(before):
+            assert time.monotonic() < deadline, f"no pod of {name} is ready in the place of {before[0]}"
+            time.sleep(0.5)
 
     def evict(self, pod: str) -> None:
         """As a drain of its node does. Raises AssertionError if the budget of its service does not allow it."""
@@ -107,7 +110,7 @@ class Cluster:
             time.sleep(0.2)
 
     def wait_rollout(self, workload: str) -> None:
-        self.kubectl("rollout", "status", workload, f"--timeout={READY}")
+        self.kubectl("rollout", "status", workload, f"--timeout={READY_SECONDS}s")
 
     def answers(self) -> bool:
         try:
