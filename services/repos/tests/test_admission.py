@@ -67,7 +67,9 @@ async def test_git_says_that_there_is_no_room(world, ann, git_url, tmp_path):
         code, said = await git("clone", url, "copy", cwd=tmp_path, person=ann, check=False)
         assert (code, "503" in said) == (128, True), said
         client = Client(tmp_path, port, key)
-        for command in (("clone", client.url("ann/app"), "copy"), ("push", client.url("ann/app"), "HEAD:b")):
+        remote = client.url("ann/app")
+        archive = ("archive", f"--remote={remote}", "-o", "x.tar", "master")
+        for command in (("clone", remote, "copy"), ("push", remote, "HEAD:b"), archive):
             code, said = await client.git(*command, cwd=work)
             assert (code, "too many fetches and pushes run here at once" in said) == (128, True), said
 

@@ -117,6 +117,18 @@ async def test_clients_at_the_same_time_get_one_answer_whole(cache):
     assert source.runs == 1
 
 
+async def test_who_asked_before_the_last_other_client_left_lets_its_own_git_answer(cache):
+    first, own = Source(LONG), Source(LONG)
+    own.gate.set()
+    stream = ask(cache, first, signed_in=False)
+    await anext(stream)
+    other = ask(cache, own)
+    await stream.aclose()
+    first.gate.set()
+    assert await whole(other) == b"".join(LONG)
+    assert (first.runs, own.runs) == (1, 1)
+
+
 async def test_who_is_signed_in_does_not_wait_for_the_room_of_strangers(cache):
     full = asyncio.Event()
 

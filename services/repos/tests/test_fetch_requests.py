@@ -1,13 +1,28 @@
 """What may be fetched: what a visible ref leads to, in every protocol and over both transports, and nothing else."""
 
+import os
+import shutil
+
 import pytest
 
+from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
+from ingot_repos.core.ssh_sessions import KEY_HEADER
 from ingot_repos.git.errors import BodyRefused
 from ingot_repos.git.fetch_requests import WantRefused, checked
 from ingot_repos.git.refs import ZERO_OID, RefChange, update_refs
+from ingot_repos.git.smart_http import pkt_line
 
 from .ssh_world import Client, Key, ssh_before
-from .world import commit, git, work_tree
+from .world import REPOS_KEY, commit, git, work_tree
+
+MEMORY = 512 * 1024 * 1024
+LIMITED_GIT = """#!/bin/sh
+# The limit is set once the process has started.
+for _ in $(seq 500); do [ "$(ulimit -d)" = unlimited ] || break; sleep 0.01; done
+[ "${{1#--git-dir}}" = "$1" ] && verb=$1 || verb=$2
+echo "$verb $(ulimit -d)" >>{log}
+exec {real} "$@"
+"""
 
 
 @pytest.fixture
@@ -55,6 +70,44 @@ async def test_a_commit_of_a_deleted_branch_is_refused_until_a_pull_request_need
     update_refs(path, [RefChange("refs/pull/1/head", ZERO_OID, ids["gone"])])
     code, said = await fetch(tmp_path, url, ids["gone"], ann, version=version)
     assert code == 0, said
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("settings", [{"max_git_memory_bytes": MEMORY}])
+async def test_every_git_that_a_client_starts_has_a_limit_of_memory(
+    world, history, ann, tmp_path, monkeypatch
+):
+    _, ids, _ = history
+    log, real, folder = tmp_path / "limits", shutil.which("git"), tmp_path / "bin"
+    folder.mkdir()
+    (folder / "git").write_text(LIMITED_GIT.format(log=log, real=real))
+    (folder / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    key = Key(tmp_path, "ann").public.fingerprint
+    world.identity.ssh_keys[key] = (1, "laptop")
+
+    async def asked(method, path, *lines, **headers):
+        body = b"".join(line if line in (b"0000", b"0001") else pkt_line(line) for line in lines)
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        answer = await ann.call(method, path, content=body, headers=headers)
+        assert answer.status_code < 300, answer.text
+        return answer.content
+
+    assert b"refs/heads/master" in await asked("GET", "/ann/app.git/info/refs?service=git-upload-pack")
+    for name in ("first", "old blob"):
+        want = b"want %b\n" % ids[name].encode()
+        lines = (b"command=fetch", b"0001", want, b"done\n", b"0000")
+        content_type = "application/x-git-upload-pack-request"
+        target = "/ann/app.git/git-upload-pack"
+        answer = await asked("POST", target, *lines, git_protocol="version=2", content_type=content_type)
+        assert b"packfile" in answer
+    signed = {SERVICE_HEADER.replace("-", "_"): ServiceIdentity("repos", REPOS_KEY).token("repos")}
+    target, key_of = "/internal/ssh/ann/app/git-upload-archive", {KEY_HEADER.replace("-", "_"): key}
+    answer = await asked("POST", target, b"argument master\n", b"0000", **signed, **key_of)
+    assert b"a.txt" in answer
+    limits = [line.split() for line in log.read_text().splitlines()]
+    assert sorted(verb for verb, _ in limits) == ["rev-list"] * 2 + ["upload-archive"] + ["upload-pack"] * 3
+    assert {int(limit) * 1024 for _, limit in limits} == {MEMORY}
 
 
 @pytest.mark.parametrize("version", [0, 2])

@@ -59,9 +59,16 @@ async def fetch(repository: ResolvedRepository, exchange: Exchange) -> None:
         stream = _answers_to_session(repository, exchange, body)
     else:
         path = request.storage.path(repository.id)
-        memory = request.settings.max_git_memory_bytes or None
-        start = partial(serve, path, "git-upload-pack", exchange.protocol, body, max_memory=memory)
-        stream = within_limits(repository, request, start(stateless=False, drain=False))
+        git = serve(
+            path,
+            "git-upload-pack",
+            exchange.protocol,
+            body,
+            stateless=False,
+            drain=False,
+            max_memory=request.max_git_memory,
+        )
+        stream = within_limits(repository, request, git)
     if exchange.is_session:
         stream = _with_refusal(stream)
     await answer(repository, exchange, "git-upload-pack", stream)
@@ -81,8 +88,8 @@ async def _answers_to_session(
     repository: ResolvedRepository, exchange: Exchange, requests: AsyncIterator[bytes]
 ) -> AsyncGenerator[Part, None]:
     """What git says in a session of protocol 2, whose requests know nothing of each other, as over HTTP."""
-    path = exchange.request.storage.path(repository.id)
-    yield await advertise(path, "git-upload-pack", exchange.protocol, is_session=True)
+    path, memory = exchange.request.storage.path(repository.id), exchange.request.max_git_memory
+    yield await advertise(path, "git-upload-pack", exchange.protocol, is_session=True, max_memory=memory)
     coming = asyncio.ensure_future(anext(requests, None))
     try:
         while (
@@ -105,7 +112,14 @@ async def _find_hidden(
     request: RepositoryRequest, repository: ResolvedRepository, wants: set[str]
 ) -> str | None:
     cache = request.components.reads.tree_objects
-    return await find_hidden(request.storage, repository.id, repository.row.default_branch, wants, cache)
+    return await find_hidden(
+        request.storage,
+        repository.id,
+        repository.row.default_branch,
+        wants,
+        cache,
+        max_memory=request.max_git_memory,
+    )
 
 
 async def answer(
@@ -138,7 +152,13 @@ async def push(repository: ResolvedRepository, pusher: Pusher, exchange: Exchang
     request, body = exchange.request, exchange.body()
     if exchange.is_session:
         await exchange.start("application/octet-stream")
-        refs = await advertise_for_push(request.storage, repository.id, exchange.protocol, is_session=True)
+        refs = await advertise_for_push(
+            request.storage,
+            repository.id,
+            exchange.protocol,
+            is_session=True,
+            max_memory=request.max_git_memory,
+        )
         await exchange.write(refs)
     try:
         push = await read_push_commands(inflate(body, MAX_INFLATED) if exchange.is_gzip else body)
@@ -189,7 +209,7 @@ async def _receive(repository: ResolvedRepository, pusher: Pusher, push: Push, e
                 push.body_with(plan.commands) if plan.proposals else push.body,
                 drain=not exchange.is_session,
                 max_push_bytes=request.settings.max_push_bytes or None,
-                max_memory=request.settings.max_git_memory_bytes or None,
+                max_memory=request.max_git_memory,
                 refusals=refusals,
                 max_file_bytes=max_file_bytes,
                 hooks=hooks,

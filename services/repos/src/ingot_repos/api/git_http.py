@@ -73,12 +73,14 @@ async def _advertisement(
     """In versions 0 and 1 of the protocol it has all refs, so those of a fetch are remembered."""
     path, protocol = request.storage.path(repository.id), request.headers.get("git-protocol")
     if service == "git-receive-pack":
-        return await advertise_for_push(request.storage, repository.id, protocol)
+        return await advertise_for_push(
+            request.storage, repository.id, protocol, max_memory=request.max_git_memory
+        )
     if speaks_v2(protocol):
-        return await advertise(path, service, protocol)
+        return await advertise(path, service, protocol, max_memory=request.max_git_memory)
 
     async def start() -> AsyncGenerator[bytes, None]:
-        yield await advertise(path, service, protocol)
+        yield await advertise(path, service, protocol, max_memory=request.max_git_memory)
 
     parts = await shared(repository, request, b"advertisement", b"", start)
     async with contextlib.aclosing(parts):

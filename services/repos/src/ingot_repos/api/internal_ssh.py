@@ -1,22 +1,25 @@
 """For the SSH server: its host keys, whose a key is, and sessions of git."""
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
 from litestar import get, post
 
-from ingot_chassis.errors import Denied, NotFound
+from ingot_chassis.errors import Denied, NotFound, Unavailable
 from ingot_chassis.http.policy import Connection, Policy, services
 from ingot_repos.api.exchanges import Exchange, GitAnswer
 from ingot_repos.api.git_exchanges import Pusher, answer, fetch, push
 from ingot_repos.api.policies import find, own_account, require_on_disk, require_readable, resolve
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
+from ingot_repos.api.shared_fetches import within_limits
 from ingot_repos.core import access, host_keys
 from ingot_repos.core.protections import Actor, actor_of
 from ingot_repos.core.ref_updates import require_changeable
 from ingot_repos.core.ssh_sessions import KEY_HEADER, LEVELS, HostKeys, KeyHolder
-from ingot_repos.git.upload_archive import upload_archive
+from ingot_repos.git.upload_archive import read_archive_request, refusal_of_archive, upload_archive
 from ingot_repos.store import deploy_keys, repositories
 
 
@@ -129,8 +132,24 @@ async def run_git(request: RepositoryRequest) -> GitAnswer:
 
 
 async def _archive(repository: ResolvedRepository, exchange: Exchange) -> None:
-    stream = upload_archive(exchange.request.storage.path(repository.id), exchange.body())
-    await answer(repository, exchange, "git-upload-archive", stream)
+    await answer(repository, exchange, "git-upload-archive", _archive_of(repository, exchange))
+
+
+async def _archive_of(repository: ResolvedRepository, exchange: Exchange) -> AsyncGenerator[bytes, None]:
+    """Room for git is waited for once the client has said what it wants."""
+    request, body = exchange.request, exchange.body()
+    asked = await read_archive_request(body)
+    if asked is None:
+        yield refusal_of_archive("no such ref")
+        return
+    path = request.storage.path(repository.id)
+    stream = upload_archive(path, asked, body, max_memory=request.max_git_memory)
+    try:
+        async with aclosing(within_limits(repository, request, stream)) as parts:
+            async for part in parts:
+                yield part
+    except Unavailable as error:
+        yield refusal_of_archive(error.message)
 
 
 routes = [read_host_keys, holder_of_key, run_git]

@@ -112,6 +112,11 @@ class RepositoryRequest(DatabaseRequest):
         """How many repositories an account may have through the caller; 0: no limit."""
         return 0 if self.principal.admin else self.settings.max_repositories
 
+    @property
+    def max_git_memory(self) -> int | None:
+        """Bytes of private memory for each process of a git that a client started; None: no limit."""
+        return self.settings.max_git_memory_bytes or None
+
     def acquire_slot(self) -> None:
         """Count this request among the expensive ones of the caller. Raises TooManyRequests."""
         if ACQUIRED_BY in self.scope:

@@ -27,10 +27,10 @@ async def answer_to_fetch(
     ``takes_files``: see `FetchCache.answer`.
     """
     protocol = request.headers.get("git-protocol")
-    path, memory = request.storage.path(repository.id), request.settings.max_git_memory_bytes or None
+    path = request.storage.path(repository.id)
 
     def start(body: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-        stream = serve(path, "git-upload-pack", protocol, body, max_memory=memory)
+        stream = serve(path, "git-upload-pack", protocol, body, max_memory=request.max_git_memory)
         return within_limits(repository, request, stream)
 
     head, is_whole = await _head_of(body)

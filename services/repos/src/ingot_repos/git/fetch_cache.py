@@ -91,7 +91,7 @@ class FetchCache:
                 self._running[key] = run
         else:
             ANSWERS.labels("shared").inc()
-        return run.read(takes_files=takes_files)
+        return run.read(start, takes_files=takes_files)
 
     def reserve(self, count: int) -> bool:
         """Make room for bytes of a file, at the expense of files that nobody reads; False when there is none."""
@@ -168,7 +168,7 @@ class _Run:
         *,
         is_shared: bool,
         is_second: bool,
-        signed_in: bool = True,
+        signed_in: bool,
     ) -> None:
         self.key, self._signed_in = key, signed_in
         self._cache, self._start, self._is_valid = cache, start, is_valid
@@ -187,11 +187,22 @@ class _Run:
         """Whether git has not begun, and waits for the room of those who are not signed in."""
         return not self._signed_in and not self._size
 
-    async def read(self, *, takes_files: bool) -> AsyncGenerator[Part, None]:
-        """The answer for one client, from its beginning. When the last client leaves early, git is killed."""
+    async def read(self, start: Start, *, takes_files: bool) -> AsyncGenerator[Part, None]:
+        """The answer for one client, from its beginning. When the last client leaves early, git is killed.
+
+        ``start``: the client's own, as it may be let in where the one that began the run waits.
+        """
         if self._is_abandoned:  # the last other client has left since this one asked
-            again = _Run(self._cache, self.key, self._start, self._is_valid, is_shared=False, is_second=False)
-            async with contextlib.aclosing(again.read(takes_files=takes_files)) as parts:
+            again = _Run(
+                self._cache,
+                self.key,
+                start,
+                self._is_valid,
+                is_shared=False,
+                is_second=False,
+                signed_in=self._signed_in,
+            )
+            async with contextlib.aclosing(again.read(start, takes_files=takes_files)) as parts:
                 async for piece in parts:
                     yield piece
             return

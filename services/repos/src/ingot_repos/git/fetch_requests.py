@@ -81,26 +81,33 @@ def _line(buffer: bytearray, position: int) -> bytes | None:
 
 
 async def find_hidden(
-    storage: Storage, repo_id: int, branch: str, wants: set[str], cache: SharedCache[frozenset[bytes]]
+    storage: Storage,
+    repo_id: int,
+    branch: str,
+    wants: set[str],
+    cache: SharedCache[frozenset[bytes]],
+    *,
+    max_memory: int | None = None,
 ) -> str | None:
     """One of `wants` to which no visible ref leads; None when there is no such one.
 
     Tips of refs are found at once, commits by a walk of git, files and folders in the newest tree of `branch`, the
-    default branch, else by a walk through the history. What is not found in time counts as hidden.
+    default branch, else by a walk through the history. What is not found in time counts as hidden. ``max_memory``: see
+    `spawn`.
     """
     kinds, tips = await storage.call(repo_id, _not_advertised, wants)
     for oid, kind in kinds.items():
         if kind not in (ObjectType.COMMIT, ObjectType.BLOB, ObjectType.TREE):
             return oid
     commits = [oid for oid, kind in kinds.items() if kind == ObjectType.COMMIT]
-    if commits and await _has_unreachable(storage.path(repo_id), commits, tips):
+    if commits and await _has_unreachable(storage.path(repo_id), commits, tips, max_memory):
         return commits[0]
     others = {oid for oid, kind in kinds.items() if kind != ObjectType.COMMIT}
     if others:
         others = await storage.call(repo_id, outside_newest_tree, branch, others, cache)
     if others:
         try:
-            others = await missing_from_history(storage.path(repo_id), others)
+            others = await missing_from_history(storage.path(repo_id), others, max_memory=max_memory)
         except GitTimedOut:
             log.warning("history too long to find an object in it", repository=repo_id)
     return next(iter(others), None)
@@ -129,10 +136,13 @@ def _kind(repo: pygit2.Repository, oid: pygit2.Oid) -> ObjectType | None:
         return None
 
 
-async def _has_unreachable(path: Path, commits: list[str], tips: list[str]) -> bool:
+async def _has_unreachable(path: Path, commits: list[str], tips: list[str], max_memory: int | None) -> bool:
     """Whether one of the commits is in the history of none of the tips. git-upload-pack(1) asks the same."""
     lines = [*commits, *(f"^{tip}" for tip in tips)]
     output = await git_async(
-        GitArgs("rev-list", ("--max-count=1", "--stdin")), git_dir=path, stdin="\n".join(lines).encode()
+        GitArgs("rev-list", ("--max-count=1", "--stdin")),
+        git_dir=path,
+        stdin="\n".join(lines).encode(),
+        max_memory=max_memory,
     )
     return bool(output)

@@ -24,7 +24,12 @@ _learned: list[bytes] = []
 
 
 async def advertise_for_push(
-    storage: Storage, repo_id: int, git_protocol: str | None, *, is_session: bool = False
+    storage: Storage,
+    repo_id: int,
+    git_protocol: str | None,
+    *,
+    is_session: bool = False,
+    max_memory: int | None = None,
 ) -> bytes:
     """As `smart_http.advertise` for git-receive-pack, with the same arguments and errors."""
     path = storage.path(repo_id)
@@ -34,7 +39,9 @@ async def advertise_for_push(
             return await storage.call(repo_id, _advertisement, b"" if is_session else _SERVICE)
         except (RepositoryDamaged, RepositorySuspect):
             pass  # git can say more of it
-    answer = await advertise(path, "git-receive-pack", git_protocol, is_session=is_session)
+    answer = await advertise(
+        path, "git-receive-pack", git_protocol, is_session=is_session, max_memory=max_memory
+    )
     if is_plain and not _learned:
         _learned.append(_capabilities(answer if is_session else answer.removeprefix(_SERVICE)))
     return answer

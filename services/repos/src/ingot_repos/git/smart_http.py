@@ -36,7 +36,12 @@ _capabilities_v2: dict[str, bytes] = {}
 
 
 async def advertise(
-    path: Path, service: Service, git_protocol: str | None = None, *, is_session: bool = False
+    path: Path,
+    service: Service,
+    git_protocol: str | None = None,
+    *,
+    is_session: bool = False,
+    max_memory: int | None = None,
 ) -> bytes:
     """The body of `GET …/info/refs?service=…` (gitprotocol-http, "Discovering References").
 
@@ -46,6 +51,7 @@ async def advertise(
         git_protocol: the `Git-Protocol` header; ignored if malformed.
         is_session: without the line that names the service, as at the start of a session over SSH; in version 2
             there is none.
+        max_memory: bytes of private memory of git.
 
     Raises:
         RepositoryNotFound: there is no repository at this path.
@@ -60,6 +66,7 @@ async def advertise(
         _service_args(path, service, "--stateless-rpc", "--http-backend-info-refs"),
         environment=_service_environment(protocol),
         max_output=_MAX_ADVERTISEMENT,
+        max_memory=max_memory,
     )
     if not _is_v2(protocol):
         head = b"" if is_session else pkt_line(f"# service={service}\n".encode()) + FLUSH

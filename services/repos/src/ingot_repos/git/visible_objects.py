@@ -51,12 +51,14 @@ async def is_in_history(path: Path, oid: str) -> bool:
     return not await missing_from_history(path, {oid})
 
 
-async def missing_from_history(path: Path, oids: Collection[str]) -> set[str]:
-    """Those of the objects that no commit of a visible ref has. Raises GitFailed, GitTimedOut."""
+async def missing_from_history(
+    path: Path, oids: Collection[str], *, max_memory: int | None = None
+) -> set[str]:
+    """Those of the objects that no commit of a visible ref has. ``max_memory``: see `spawn`. Raises GitFailed, GitTimedOut."""
     options = ("--objects", "--no-object-names", "--in-commit-order", *_REFS)
     missing, rest = {oid.encode() for oid in oids}, b""
     async with contextlib.aclosing(
-        stream_git(GitArgs("rev-list", options), git_dir=path, time_limit=_SECONDS)
+        stream_git(GitArgs("rev-list", options), git_dir=path, time_limit=_SECONDS, max_memory=max_memory)
     ) as stream:
         async for chunk in stream:
             lines = (rest + chunk).split(b"\n")
