@@ -30,6 +30,8 @@ class Exchange:
         self._receive, self.send = receive, send
         self.body_ended = asyncio.Event()
         self.is_started = self._is_disconnected = False
+        self.received = 0
+        """Bytes of the body."""
 
     @property
     def protocol(self) -> str | None:
@@ -53,6 +55,7 @@ class Exchange:
                 self.body_ended.set()
                 raise ClientDisconnected("the client went away")
             if message["body"]:
+                self.received += len(message["body"])
                 yield message["body"]
             if not message.get("more_body"):
                 self.body_ended.set()

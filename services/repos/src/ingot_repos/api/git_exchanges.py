@@ -36,6 +36,8 @@ from ingot_repos.git.update_hook import RefRefusal, hooks_folder
 log = structlog.get_logger()
 
 MAX_INFLATED = 64 * 1024 * 1024
+SMALL_OBJECTS, SMALL_BYTES = 100, 1024 * 1024
+"""A push of fewer of both is a small change."""
 
 
 class Pusher(msgspec.Struct, frozen=True):
@@ -228,7 +230,8 @@ async def _receive(repository: ResolvedRepository, pusher: Pusher, push: Push, e
             finally:
                 # Also when the client is gone or the process stops: refs may have moved.
                 if push_id:
-                    await asyncio.shield(_settled(request, push_id))
+                    small = push.object_count < SMALL_OBJECTS and exchange.received < SMALL_BYTES
+                    await asyncio.shield(_settled(request, push_id, small=small))
     except OnAnotherShard as error:
         # It moved after the client was let in. The journal says so before git gets anything.
         with contextlib.suppress(ClientDisconnected):
@@ -329,10 +332,10 @@ async def _addresses(
     return lines
 
 
-async def _settled(request: RepositoryRequest, push_id: int) -> None:
+async def _settled(request: RepositoryRequest, push_id: int, *, small: bool) -> None:
     """Announce the push. If that fails the sweeper does it: the refs have moved already."""
     try:
-        await request.components.pushes.settle(push_id)
+        await request.components.pushes.settle(push_id, small=small)
     except Exception:
         log.exception("push not announced yet", push=push_id)
 

@@ -67,7 +67,6 @@ class Pushes:
         self._jobs, self._languages = Jobs(database), languages or SharedCache()
         self._lease, self._shard = timedelta(seconds=lease_seconds), shard
         self._open: dict[int, dict[str, Any]] = {}
-        self._small = set[int]()
         self._measured: TTLCache[int, bool] = TTLCache(10_000, MEASURE_SECONDS)
         self._locks = weakref.WeakValueDictionary[int, asyncio.Lock]()
 
@@ -88,12 +87,11 @@ class Pushes:
         merged_pull: int = 0,
         restricted: bool = False,
         options: Sequence[str] = (),
-        small: bool = False,
     ) -> AsyncIterator[int]:
         """Refs ``names`` may move inside the block; yields the id for ``settle``. Without names no replica minds it.
 
-        The entry is committed before the block begins, and its lease is extended while the block runs. After a
-        ``small`` change the size of the repository is not always measured. ``options`` are told with the refs.
+        The entry is committed before the block begins, and its lease is extended while the block runs. ``options`` are
+        told with the refs.
 
         Waits while the repository moves to another shard. Raises OnAnotherShard, Unavailable.
         """
@@ -108,8 +106,6 @@ class Pushes:
         }
         push_id = await self._add(values)
         self._open[push_id] = values
-        if small:
-            self._small.add(push_id)
         extension = asyncio.create_task(self._extend_lease(push_id))
         try:
             await remove_before_change(self._db, self._storage, repository_id, push_id, values["refs"])
@@ -117,7 +113,6 @@ class Pushes:
         finally:
             extension.cancel()
             del self._open[push_id]
-            self._small.discard(push_id)
 
     @asynccontextmanager
     async def uploading(self, repository_id: int, user_id: int, moved_ref: str = "") -> AsyncIterator[None]:
@@ -156,14 +151,17 @@ class Pushes:
             raise Conflict("the pull request is being merged")
         return merged
 
-    async def settle(self, push_id: int) -> None:
-        """Announce where the refs of this entry moved, and remove the entry. Idempotent."""
+    async def settle(self, push_id: int, *, small: bool = False) -> None:
+        """Announce where the refs of this entry moved, and remove the entry. Idempotent.
+
+        After a ``small`` change the size of the repository is not always measured.
+        """
         settled = False
         while not settled:
             async with self._db.read() as db:
                 entry = await refs.get_push(db, push_id)
             if entry is not None:
-                settled = await self._settle_once(entry)
+                settled = await self._settle_once(entry, small=small)
             elif new_id := await self._add_again(push_id):
                 push_id = new_id
             else:
@@ -233,7 +231,7 @@ class Pushes:
             except Exception as error:  # noqa: BLE001 - tried again soon; `settle` copes with a lost lease
                 log.warning("lease of a push not extended", push=push_id, error=repr(error))
 
-    async def _settle_once(self, entry: PushRow) -> bool:
+    async def _settle_once(self, entry: PushRow, *, small: bool) -> bool:
         """False when another process changed the ledger meanwhile, and it has to be read again."""
         names = msgspec.json.decode(entry.refs, type=list[str])
         if not names:
@@ -244,7 +242,7 @@ class Pushes:
             return True
         async with self._db.read() as db:
             ledger = await refs.ledger(db, entry.repository_id, names)
-        result, changed = await self._read(entry, ledger, names)
+        result, changed = await self._read(entry, ledger, names, small=small)
         if result.moved:
             changed["default_branch"] = await self._set_default_branch(entry, result)
         async with self._db.transaction() as tx:
@@ -260,10 +258,13 @@ class Pushes:
         return True
 
     async def _read(
-        self, entry: PushRow, ledger: dict[str, str], names: list[str]
+        self, entry: PushRow, ledger: dict[str, str], names: list[str], *, small: bool
     ) -> tuple[PushChanges, dict[str, Any]]:
-        """The refs that moved; licences, if their files did; size and language, if they are measured."""
-        is_measured = self._is_measured(entry)
+        """The refs that moved; licences, if their files did; size and language, if they are measured.
+
+        A language that is not known yet is looked for each time.
+        """
+        is_measured = self._is_measured(entry, small=small)
 
         def read(repo: Any) -> tuple[PushChanges, dict[str, Any]]:
             result = read_push_changes(repo, ledger, names, entry.default_branch, PUSH_EVENT_BOUNDS)
@@ -276,6 +277,7 @@ class Pushes:
                     changed["licenses"] = licenses_column(repo, main)
             if is_measured:
                 changed["size"] = self._storage.size(entry.repository_id)
+            if is_measured or not (entry.language or entry.merged_pull):
                 changed["language"] = main_language(repo, main, self._languages)
             return result, changed
 
@@ -288,9 +290,9 @@ class Pushes:
             path = self._storage.path(entry.repository_id)
             return await asyncio.to_thread(read_moved_refs, path, ledger, names), {"licenses": None}
 
-    def _is_measured(self, entry: PushRow) -> bool:
+    def _is_measured(self, entry: PushRow, *, small: bool) -> bool:
         """A merge adds too little; of many small changes one in a minute is enough: all files are looked at."""
-        is_recent = entry.id in self._small and entry.repository_id in self._measured
+        is_recent = small and entry.repository_id in self._measured
         if entry.merged_pull or is_recent:
             return False
         self._measured[entry.repository_id] = True

@@ -57,7 +57,7 @@ class RefUpdates:
         await self._judge.require(self._rules.refusals(self._mover, changes), changes)
         names = [change.name for change in changes]
         async with self._pushes.journaled(
-            self.row.id, self.actor.id, names, restricted=self._restricted, small=True
+            self.row.id, self.actor.id, names, restricted=self._restricted
         ) as push_id:
             try:
                 if len(changes) == 1:
@@ -65,7 +65,7 @@ class RefUpdates:
                 else:
                     await asyncio.to_thread(update_refs, self._storage.path(self.row.id), changes)
             finally:
-                await asyncio.shield(self._pushes.settle(push_id))
+                await asyncio.shield(self._pushes.settle(push_id, small=True))
 
     async def _is_forced(self, changes: Sequence[RefChange]) -> bool:
         """Whether a branch gets a commit that does not continue its old one. Asked only where there are rules."""

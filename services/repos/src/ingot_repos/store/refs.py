@@ -45,6 +45,7 @@ class PushRow(TypedRow):
     ref_version: int
     default_branch: str
     empty: bool
+    language: str
     licenses: str | None
 
 
@@ -181,6 +182,7 @@ _PUSH_BY_ID = PreparedQuery(
         repository.c.ref_version,
         repository.c.default_branch,
         repository.c.empty,
+        repository.c.language,
         repository.c.licenses,
     )
     .join(repository, repository.c.id == push.c.repository_id)
