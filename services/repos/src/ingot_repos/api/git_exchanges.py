@@ -20,7 +20,7 @@ from ingot_repos.api.shared_fetches import answer_to_fetch, within_limits
 from ingot_repos.core import proposals
 from ingot_repos.core.placements import OnAnotherShard
 from ingot_repos.core.proposals import Options, Plan, Proposal
-from ingot_repos.core.protections import Actor, rules_of
+from ingot_repos.core.protections import NO_RULES, Actor, Rules, rules_of
 from ingot_repos.core.waits import looks
 from ingot_repos.git.configuration import HIDDEN_REFS
 from ingot_repos.git.errors import BodyRefused, GitError
@@ -32,6 +32,7 @@ from ingot_repos.git.push_requests import Push, read_push_commands, replayed
 from ingot_repos.git.smart_http import FLUSH, advertise, inflate, pkt_line, serve, speaks_v2
 from ingot_repos.git.spools import Part
 from ingot_repos.git.update_hook import RefRefusal, hooks_folder
+from ingot_repos.store import push_conditions
 
 log = structlog.get_logger()
 
@@ -186,7 +187,10 @@ async def _receive(repository: ResolvedRepository, pusher: Pusher, push: Push, e
     """It is journaled before refs move, and announced before the client gets the end of the answer."""
     request = exchange.request
     path = request.storage.path(repository.id)
-    plan, options = await _planned(repository, pusher, push, exchange)
+    async with request.db.read() as db:
+        conditions = await push_conditions.get(db, repository.id)
+        rules = await rules_of(db, repository.id) if conditions.is_protected else NO_RULES
+    plan, options = await _planned(repository, pusher, push, exchange, rules)
     refusals = plan.refusals
     refused = {one.ref for one in refusals if one.is_certain}
     refuses_all = refused.issuperset(command.name for command in plan.commands)
@@ -194,7 +198,7 @@ async def _receive(repository: ResolvedRepository, pusher: Pusher, push: Push, e
     stay = refused.union(proposal.ref for proposal in plan.proposals)
     names = [command.name for command in plan.commands if command.name not in stay]
     max_file_bytes, hooks = request.settings.max_file_bytes, None
-    looks_for_lfs = await request.components.lfs_pushes.looks_at(repository.id, plan.commands)
+    looks_for_lfs = request.components.lfs_pushes.looks_at(plan.commands, uses_lfs=conditions.uses_lfs)
     if refusals or max_file_bytes or plan.proposals or looks_for_lfs:
         hooks = await asyncio.to_thread(hooks_folder, request.storage.root, refuses_refs=bool(refusals))
     proposes = any(command.name.startswith(FOR) for command in push.commands)
@@ -243,7 +247,7 @@ async def _receive(repository: ResolvedRepository, pusher: Pusher, push: Push, e
 
 
 async def _planned(
-    repository: ResolvedRepository, pusher: Pusher, push: Push, exchange: Exchange
+    repository: ResolvedRepository, pusher: Pusher, push: Push, exchange: Exchange, rules: Rules
 ) -> tuple[Plan, Options]:
     """What git is to do, and what it refuses."""
     request, row, actor = exchange.request, repository.row, pusher.actor
@@ -263,8 +267,6 @@ async def _planned(
     if not may_write:
         plan.refusals.extend(RefRefusal(one.name, reason) for one in others)
         return plan, options
-    async with request.db.read() as db:
-        rules = await rules_of(db, repository.id)
     plan.refusals.extend(rules.refusals(actor, others))
     hidden = [one.name for one in others if one.name.startswith(HIDDEN_REFS)]
     plan.refusals.extend(RefRefusal(name, "no push may name this ref") for name in hidden)

@@ -67,11 +67,6 @@ class LfsObjects:
             await lfs_objects.need(tx, repository_id, oids)
             return await lfs_objects.list_of_repository(tx, repository_id, oids)
 
-    async def uses_lfs(self, repository_id: int) -> bool:
-        """Whether the repository has had an object, whatever became of it."""
-        async with self._db.read() as db:
-            return await lfs_objects.uses_lfs(db, repository_id)
-
     async def of_others(
         self, viewer: Viewer, repository: RepositoryRow, oids: Collection[str]
     ) -> dict[str, LfsObjectRow]:

@@ -31,10 +31,9 @@ class LfsPushes:
     def __init__(self, storage: Storage, lfs: LfsObjects, *, enabled: bool) -> None:
         self._storage, self._lfs, self._enabled = storage, lfs, enabled
 
-    async def looks_at(self, repository_id: int, commands: Sequence[RefChange]) -> bool:
-        """Whether the hook has to ask about a push."""
-        brings = any(one.after != ZERO_OID for one in commands)
-        return self._enabled and brings and await self._lfs.uses_lfs(repository_id)
+    def looks_at(self, commands: Sequence[RefChange], *, uses_lfs: bool) -> bool:
+        """Whether the hook has to ask about a push; ``uses_lfs``: whether the repository has had an object."""
+        return self._enabled and uses_lfs and any(one.after != ZERO_OID for one in commands)
 
     async def answer(self, repository_id: int, objects: Path, tips: Sequence[str]) -> str:
         """Why a push may not bring these commits, with the objects in a folder; nothing if it may. Never raises."""

@@ -154,6 +154,9 @@ async def rules_of(db: Executor, repository_id: int) -> Rules:
     )
 
 
+NO_RULES = Rules((), ())
+
+
 async def branch_rules_of(db: Executor, repository_id: int) -> Rules:
     """Those for branches alone."""
     return Rules(await protections.list_branch_rules(db, repository_id), ())

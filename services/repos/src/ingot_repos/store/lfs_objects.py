@@ -3,25 +3,12 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import (
-    Column,
-    ColumnElement,
-    ScalarSelect,
-    bindparam,
-    delete,
-    func,
-    literal,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ScalarSelect, delete, func, literal, select, update
 from sqlalchemy import insert as plain_insert
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
-from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
 from ingot_repos.store.lfs_tables import lfs_link, lfs_object, lfs_user
 from ingot_repos.store.repositories import Viewer, visible
@@ -45,10 +32,6 @@ class LfsLinkRow(TypedRow):
     id: int
     oid: str
     unneeded_since: datetime | None
-
-
-class _UserRow(TypedRow):
-    repository_id: int
 
 
 def _shard_of(repository_id: int) -> ScalarSelect[str]:
@@ -97,28 +80,6 @@ async def has_any(db: Executor, repository_id: int) -> bool:
     """Whether the repository has objects."""
     links = select(lfs_link.c.object_id).where(lfs_link.c.repository_id == repository_id).limit(1)
     return (await db.execute(links)).scalar() is not None
-
-
-def _is_that(column: Column[int]) -> ColumnElement[bool]:
-    return column == bindparam("of", type_=BigId)
-
-
-_USER = PreparedQuery(
-    select(repository.c.id.label("repository_id")).where(
-        _is_that(repository.c.id),
-        or_(
-            select(lfs_user).where(_is_that(lfs_user.c.repository_id)).exists(),
-            # A process of the last release gives objects without noting it.
-            select(lfs_link).where(_is_that(lfs_link.c.repository_id)).exists(),
-        ),
-    ),
-    _UserRow,
-)
-
-
-async def uses_lfs(db: Executor, repository_id: int) -> bool:
-    """Whether the repository has had an object, whatever became of it."""
-    return await _USER.first(db, of=repository_id) is not None
 
 
 async def add(tx: Executor, *, shard: str, oid: str, size: int, uuid: str) -> bool:

@@ -1,0 +1,38 @@
+"""SQL for what makes a push be looked at. Most repositories have nothing of it, so one statement asks for all."""
+
+from sqlalchemy import Column, ColumnElement, bindparam, exists, or_, select
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.rows import TypedRow
+from ingot_chassis.db.tables import BigId
+from ingot_repos.store.lfs_tables import lfs_link, lfs_user
+from ingot_repos.store.tables import branch_protection, tag_protection
+
+
+class PushConditionsRow(TypedRow):
+    """``is_protected``: by a rule for branches or tags. ``uses_lfs``: it has had an object of LFS, whatever became of it."""
+
+    is_protected: bool
+    uses_lfs: bool
+
+
+def _has(column: Column[int]) -> ColumnElement[bool]:
+    return exists().where(column == bindparam("of", type_=BigId))
+
+
+_CONDITIONS = PreparedQuery(
+    select(
+        or_(_has(branch_protection.c.repository_id), _has(tag_protection.c.repository_id)).label(
+            "is_protected"
+        ),
+        # A process of the last release gives objects without noting the user.
+        or_(_has(lfs_user.c.repository_id), _has(lfs_link.c.repository_id)).label("uses_lfs"),
+    ),
+    PushConditionsRow,
+)
+
+
+async def get(db: Executor, repository_id: int) -> PushConditionsRow:
+    [row] = await _CONDITIONS.all(db, of=repository_id)
+    return row
