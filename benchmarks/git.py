@@ -25,9 +25,11 @@ sys.path.insert(0, str(HERE))
 import processor  # noqa: E402
 import run  # noqa: E402
 
+from ingot_repos.workers.upkeep import WRITES  # noqa: E402
+
 ROUNDS, CLONES, PUSHES, REFS, FILE_BYTES, IDLE_SECONDS = 3, 16, 10, 2000, 10_000, 5.0
 SETTLE_SECONDS = 25.0
-"""After the first push the repository is packed and checked, which would count for the first rows."""
+"""After the first push the repository is packed and checked, and after `WRITES` more packed again, which counts for no row."""
 ENVIRONMENT = {
     "PATH": os.environ["PATH"], "HOME": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "NO_PROXY": "*",
     **{f"GIT_{role}_{part}": "bench" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")},
@@ -86,12 +88,12 @@ class Bench:
             for part in history(commits):
                 process.stdin.write(part)
         self.git("reset", "-q", "--hard", "main")
-        self.git("push", "-q", self.http, "main")
+        self._number = self._writes = 0
+        self.push("main")
         self.git("clone", "-q", "--bare", str(self.work), str(self.plain), cwd=folder)
         self.git("ls-remote", self.ssh)  # the SSH server has started
         time.sleep(SETTLE_SECONDS)
-        self.servers = processor.descendants(os.getpid())
-        self._number, self.idle = 0, 0.0
+        self.servers, self.idle, self._writes = processor.descendants(os.getpid()), 0.0, 0
         self.idle = self.spent(lambda: time.sleep(IDLE_SECONDS)) / IDLE_SECONDS
 
     def git(self, *arguments: str, cwd: Path | None = None) -> None:
@@ -106,6 +108,21 @@ class Bench:
         idle = self.idle * (time.perf_counter() - began)
         return processor.seconds(self.servers) - before - idle
 
+    def push(self, what: str) -> None:
+        self.git("push", "-q", self.http, what)
+        self._writes += 1
+
+    def push_tag(self) -> None:
+        """Let the repository have a new generation."""
+        self.push(f"main:refs/tags/{self.next_name()}")
+
+    def let_it_be_packed(self) -> None:
+        """Now, so that it is not in the rows that follow, which are fewer than `WRITES` writes."""
+        while self._writes < WRITES:
+            self.push_tag()
+        time.sleep(SETTLE_SECONDS)
+        self._writes = 0
+
     def next_name(self) -> str:
         self._number += 1
         return f"n{self._number}"
@@ -114,24 +131,27 @@ class Bench:
         self.git("clone", "-q", "--bare", url, str(self.folder / self.next_name()), cwd=self.folder)
 
     def clone_of_new_generation(self, url: str) -> float:
-        self.git("push", "-q", self.http, f"main:refs/tags/{self.next_name()}")
+        self.push_tag()
         return self.spent(lambda: self.clone(url))
 
     def clone_at_once(self) -> float:
-        self.git("push", "-q", self.http, f"main:refs/tags/{self.next_name()}")
+        self.push_tag()
         with ThreadPoolExecutor(CLONES) as threads:
             return self.spent(lambda: list(threads.map(lambda _: self.clone(self.http), range(CLONES))))
 
-    def push_commits(self, *options: str, url: str) -> None:
+    def push_commits(self, push: Callable[[], object]) -> None:
         for _ in range(PUSHES):
             (self.work / "file").write_text(self.next_name())
             self.git("add", "file")
             self.git("commit", "-q", "-m", "x")
-            self.git("push", "-q", *options, url, "main")
+            push()
+
+    def plain_push(self, wrapper: str) -> None:
+        self.git("push", "-q", f"--receive-pack={wrapper}", str(self.plain), "main")
 
     def push_refs(self) -> float:
         """Seconds of the clock for the request of a push of new refs, without a client, which compares each with all others."""
-        self.git("push", "-q", self.http, "+main")
+        self.push("+main")
         tip = subprocess.run(["git", "rev-parse", "main"], cwd=self.work, check=True, capture_output=True)
         nothing = ["git", "pack-objects", "-q", "--stdout"]
         pack = subprocess.run(nothing, cwd=self.work, check=True, capture_output=True, input=b"").stdout
@@ -168,9 +188,10 @@ def measure(bench: Bench) -> bool:
     one = statistics.median(bench.clone_of_new_generation(bench.http) for _ in range(ROUNDS))
     ssh = statistics.median(bench.clone_of_new_generation(bench.ssh) for _ in range(ROUNDS))
     many = statistics.median(bench.clone_at_once() for _ in range(ROUNDS))
-    push = bench.spent(lambda: bench.push_commits(url=bench.http)) / PUSHES
+    bench.let_it_be_packed()
+    push = bench.spent(lambda: bench.push_commits(lambda: bench.push("main"))) / PUSHES
     plain_push = bench.plainly(
-        "receive-pack", lambda wrapper: bench.push_commits(f"--receive-pack={wrapper}", url=str(bench.plain))
+        "receive-pack", lambda wrapper: bench.push_commits(lambda: bench.plain_push(wrapper))
     )
     clock: list[float] = []
     processor_of_refs = bench.spent(lambda: clock.append(bench.push_refs()))
