@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -240,6 +241,18 @@ async def test_bytes_of_a_file_come_in_their_place(file, start, method, version,
     await exchange.run()
     assert exchange.transport.client.recv(1000).partition(b"\r\n\r\n")[2] == body
     assert exchange.ended
+
+
+def open_numbers():
+    return sorted(Path("/proc/self/fd").iterdir())
+
+
+async def test_between_two_parts_of_files_is_one_write_and_no_number_stays_open(file):
+    exchange = Exchange(sends(STREAM, part_of_file(file, 0, 2), part_of_file(file, 3, 4), WHOLE))
+    before = open_numbers()
+    await exchange.run()
+    assert exchange.transport.writes[1:] == [b"2\r\n", b"\r\n4\r\n", b"\r\n6\r\na part\r\n0\r\n\r\n"]
+    assert open_numbers() == before
 
 
 async def test_more_bytes_of_a_file_than_were_announced_end_the_connection(file):

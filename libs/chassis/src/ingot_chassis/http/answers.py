@@ -58,7 +58,11 @@ class AnswerCycle(RequestResponseCycle):
         self._task: asyncio.Task[None] | None = None
         self._head = b""
         """Of the answer, as long as it waits for the body."""
-        self._is_until_close = self._is_past_transport = False
+        self._is_until_close = False
+        self._connection = -1
+        """The socket of the transport under a number of its own, once bytes have gone past the transport."""
+        self._chunk_end = b""
+        """Of what went past the transport: it waits for the next chunk, so that both are one write."""
 
     def begin(self, loop: asyncio.AbstractEventLoop, app: Any) -> asyncio.Task[None]:
         """Run it in a task of ``tasks``."""
@@ -85,6 +89,7 @@ class AnswerCycle(RequestResponseCycle):
         finally:
             self.on_response = _nothing
             self._tasks.discard(self._task)
+            self._release_connection()
 
     async def _fail(self, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
         if self.response_complete:
@@ -146,23 +151,29 @@ class AnswerCycle(RequestResponseCycle):
         if self.scope["method"] == "HEAD":
             return
         self._write(b"%x\r\n" % count if self.chunked_encoding else b"")
-        self._is_past_transport = True
-        self.transport.set_write_buffer_limits(high=0)  # what it has comes first
+        if self._connection < 0:
+            self.transport.set_write_buffer_limits(high=0)  # what it has comes first
         await self.flow.drain()
         if self.disconnected:
             return
-        connection = os.dup(self.transport.get_extra_info("socket").fileno())
+        if self._connection < 0:
+            self._connection = os.dup(self.transport.get_extra_info("socket").fileno())
         try:
             if offset is None:
-                await send_from_pipe(file, connection, count)
+                await send_from_pipe(file, self._connection, count)
             else:
-                await send_file(file, connection, offset, count)
+                await send_file(file, self._connection, offset, count)
         except OSError:
             self.transport.abort()  # the client is gone, or a part would be taken for the whole
+            self._release_connection()
         else:
-            self._write(b"\r\n" if self.chunked_encoding else b"")
-        finally:
-            os.close(connection)
+            self._chunk_end = b"\r\n" if self.chunked_encoding else b""
+
+    def _release_connection(self) -> None:
+        """Without this the connection would stay open when the transport closes it."""
+        if self._connection >= 0:
+            os.close(self._connection)
+            self._connection = -1
 
     def _count(self, size: int) -> None:
         """Count bytes of the body. Raises RuntimeError where none may come, or not so many."""
@@ -190,20 +201,22 @@ class AnswerCycle(RequestResponseCycle):
     def _chunk(self, body: bytes) -> bytes:
         """A part in its chunk; a large one is written here, since a copy of it would cost more than all else."""
         if len(body) > SHORT_BODY:
-            self.transport.writelines((b"%x\r\n" % len(body), body, b"\r\n"))
+            end, self._chunk_end = self._chunk_end, b""
+            self.transport.writelines((b"%b%x\r\n" % (end, len(body)), body, b"\r\n"))
             return b""
         return b"%x\r\n%b\r\n" % (len(body), body) if body else b""
 
     def _write(self, data: bytes) -> None:
-        head, self._head = self._head, b""
-        if head or data:
-            self.transport.write(head + data)
+        before, self._head, self._chunk_end = self._head or self._chunk_end, b"", b""
+        if before or data:
+            self.transport.write(before + data)
 
     def _end(self) -> None:
         self.response_complete = True
         self.message_event.set()
-        if self._is_past_transport and not self.transport.is_closing():
+        if self._connection >= 0 and not self.transport.is_closing():
             self.transport.set_write_buffer_limits()
+        self._release_connection()
         if not self.keep_alive:
             self.transport.close()
         self.on_response()

@@ -24,6 +24,8 @@ class ChunkedBody:
         self._socket = socket.socket(fileno=os.dup(connection))
         self._connection = self._socket.fileno()
         self._read, self._position = beginning, 0
+        self._least = 1
+        """Bytes of which it is awake."""
         self._left = 0
         """Bytes of the chunk."""
         self._chunk_end = b""
@@ -66,7 +68,9 @@ class ChunkedBody:
 
     def _wake_at(self, count: int) -> None:
         """Let the socket be readable when so many bytes are there (tcp(7)): fewer parts cost less."""
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
+        if count != self._least:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
+            self._least = count
 
     async def _size(self) -> int:
         """The size of the next chunk; 0 at the end."""
