@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy.dialects import postgresql
 
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow, fetch_all
 from ingot_chassis.db.transaction import insert
 from ingot_contracts.identity import Account
@@ -93,9 +94,15 @@ async def save(db: Executor, copy: Account) -> None:
     await db.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
 
 
+_COLUMNS = ("id", "kind", "login", "lower_login", "full_name", "email", "avatar_url")
+_ADD_MISSING = PreparedWrite(
+    postgresql.insert(account).values({name: bindparam(name) for name in _COLUMNS}).on_conflict_do_nothing()
+)
+
+
 async def add_missing(db: Executor, copy: Account) -> None:
     """Insert a copy, unless there is one: that one may come from a later event."""
-    await db.execute(insert(db, account).values(_values(copy)).on_conflict_do_nothing())
+    await _ADD_MISSING.run(db, **_values(copy))
 
 
 async def remove(db: Executor, account_id: int) -> None:

@@ -1,15 +1,17 @@
 """SQL for the copies of repositories."""
 
 from collections.abc import Collection, Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
-from sqlalchemy import delete, select, update
+from sqlalchemy import bindparam, delete, select, update
 
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow
+from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
 from ingot_contracts.repos import Permission, Repository
 from ingot_issues.store import comments, counters
@@ -70,9 +72,19 @@ async def add_missing(db: Executor, view: Repository) -> None:
         await db.execute(insert(db, repository).values(_values(view)).on_conflict_do_nothing())
 
 
+@cache
+def _renewal(names: tuple[str, ...]) -> PreparedWrite:
+    """For each push: with the parent or without it."""
+    new = {name: bindparam(f"new_{name}", type_=repository.c[name].type) for name in names}
+    return PreparedWrite(
+        update(repository).where(repository.c.id == bindparam("of", type_=BigId)).values(new)
+    )
+
+
 async def renew(db: Executor, view: Repository) -> None:
     """Renew the copy of a repository, as an event has it, if there is one."""
-    await db.execute(update(repository).where(repository.c.id == view.id).values(_values(view)))
+    values = _values(view)
+    await _renewal(tuple(values)).run(db, of=view.id, **{f"new_{name}": values[name] for name in values})
 
 
 async def remove(db: Executor, repository_id: int) -> None:
