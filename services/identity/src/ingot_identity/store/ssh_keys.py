@@ -2,10 +2,11 @@
 
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import delete, select
+from sqlalchemy import bindparam, delete, select
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import Slice, fetch_all, fetch_first, fetch_page
 from ingot_chassis.db.transaction import insert
 from ingot_identity.store.key_tables import SshKeyRow, ssh_key
@@ -39,13 +40,17 @@ async def exists(db: Executor, fingerprint: str) -> bool:
     ).first() is not None
 
 
+_HOLDER = PreparedQuery(
+    select(account, ssh_key.c.title)
+    .join(ssh_key, ssh_key.c.account_id == account.c.id)
+    .where(ssh_key.c.fingerprint == bindparam("fingerprint")),
+    KeyHolderRow,
+)
+
+
 async def get_holder(db: Executor, fingerprint: str) -> KeyHolderRow | None:
-    statement = (
-        select(account, ssh_key.c.title)
-        .join(ssh_key, ssh_key.c.account_id == account.c.id)
-        .where(ssh_key.c.fingerprint == fingerprint)
-    )
-    return await fetch_first(db, statement, KeyHolderRow)
+    """The account that has a key: asked for every session over SSH, more than once."""
+    return await _HOLDER.first(db, fingerprint=fingerprint)
 
 
 async def list_by_fingerprint(db: Executor, fingerprints: Collection[str]) -> Sequence[SshKeyRow]:
