@@ -38,8 +38,8 @@ class Key:
 class Client:
     """Somebody with ssh and git."""
 
-    def __init__(self, folder: Path, port: int, key: Key) -> None:
-        self.folder, self.port, self.key = folder, port, key
+    def __init__(self, folder: Path, port: int, key: Key, *options: str) -> None:
+        self.folder, self.port, self.key, self.options = folder, port, key, options
 
     def ssh(self, *options: str) -> list[str]:
         """The command line of ssh, without what it reads by itself."""
@@ -59,7 +59,9 @@ class Client:
                 "IdentitiesOnly=yes",
             ),
             *("-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=accept-new"),
-            *("-o", f"UserKnownHostsFile={hosts}", "-o", "LogLevel=ERROR", *options),
+            *("-o", f"UserKnownHostsFile={hosts}", "-o", "LogLevel=ERROR"),
+            *self.options,
+            *options,
         ]
 
     async def git(self, *args: str, cwd: Path, protocol: int = 2) -> tuple[int, str]:

@@ -43,10 +43,10 @@ class Upstream:
         return LongAnswer() if method == "POST" else await self.app.request(method, target, headers, body)
 
 
-class Client(asyncssh.SSHClientSession):
+class Reader(asyncssh.SSHClientSession):
     """Notes the sizes of packets, and opens its window as ``open_window`` says."""
 
-    def __init__(self, open_window):
+    def __init__(self, open_window=None):
         self.open_window, self.sizes = open_window, []
 
     def connection_made(self, chan):
@@ -70,7 +70,7 @@ async def sizes_of_packets(world, tmp_path, *, window, open_window):
         asyncssh.connect("127.0.0.1", port, **login) as ssh,
     ):
         channel, client = await ssh.create_session(
-            lambda: Client(open_window), "git-upload-pack 'ann/app'", encoding=None, window=window
+            lambda: Reader(open_window), "git-upload-pack 'ann/app'", encoding=None, window=window
         )
         await channel.wait_closed()
     return client.sizes

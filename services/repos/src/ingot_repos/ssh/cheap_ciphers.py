@@ -18,6 +18,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 CHEAP = (b"aes128-gcm@openssh.com", b"aes256-gcm@openssh.com")
+MAC_BYTES = 16
 _COOKIE_BYTES = 16
 
 
@@ -57,16 +58,17 @@ def _keep_layouts_of_keys(connection: asyncssh.SSHServerConnection) -> None:
         send_newkeys(k, h)
         for encryption in (connection._send_encryption, connection._next_recv_encryption):  # noqa: SLF001
             if isinstance(encryption, GCMEncryption):
-                encryption._cipher = _Gcm(encryption._cipher)  # noqa: SLF001
+                encryption._cipher = Gcm(encryption._cipher)  # noqa: SLF001
 
     connection.send_newkeys = send  # type: ignore[method-assign]
 
 
-class _Gcm(GCMCipher):
+class Gcm(GCMCipher):
     """AES-GCM with the key and the counter of another one."""
 
     def __init__(self, cipher: GCMCipher) -> None:
         self._laid_out, self._iv = AESGCM(cipher._key), cipher._iv  # noqa: SLF001
+        self._opened: bytes | None = None
 
     def encrypt_and_sign(self, header: bytes, data: bytes) -> tuple[bytes, bytes]:
         """What is sent, in two parts."""
@@ -74,14 +76,37 @@ class _Gcm(GCMCipher):
         self._update_iv()
         return header, sealed
 
+    def seal_into(self, header: memoryview, data: memoryview, sealed: memoryview) -> None:
+        """The second part, into ``sealed``, which is `MAC_BYTES` longer than ``data``."""
+        self._laid_out.encrypt_into(self._iv, data, header, sealed)
+        self._update_iv()
+
+    def open_early(self, header: bytes, sealed: bytes) -> bytes | None:
+        """As ``verify_and_decrypt``, which will say the same of this packet, unless ``is_handled`` comes before."""
+        self._opened = self.verify_and_decrypt(header, sealed, b"")
+        return self._opened
+
+    def is_handled(self) -> None:
+        """The packet that was opened early is not opened again."""
+        self._opened = None
+
     def verify_and_decrypt(self, header: bytes, data: bytes, mac: bytes) -> bytes | None:
         """None if it was changed on its way."""
+        if (opened := self._opened) is not None:
+            self._opened = None
+            return opened
         try:
             opened = self._laid_out.decrypt(self._iv, data + mac, header)
         except InvalidTag:
             return None
         self._update_iv()
         return opened
+
+
+def own_cipher(encryption: object) -> Gcm | None:
+    """The cipher of one direction of a connection, if it is AES-GCM."""
+    cipher = encryption._cipher if isinstance(encryption, GCMEncryption) else None  # noqa: SLF001
+    return cipher if isinstance(cipher, Gcm) else None
 
 
 def _ciphers_of(payload: bytes) -> list[bytes]:

@@ -27,6 +27,7 @@ from ingot_repos.ssh.full_packets import send_full_packets
 from ingot_repos.ssh.ignored_packets import leave_out_ignored_packets
 from ingot_repos.ssh.limits import Counted, CountedAddresses
 from ingot_repos.ssh.repos import Refused, Repos
+from ingot_repos.ssh.window_adjustments import take_adjustments_together
 
 log = structlog.get_logger()
 _PROTOCOL = re.compile(rb"[A-Za-z0-9:=._/+-]{1,200}")
@@ -156,6 +157,7 @@ class Connection(asyncssh.SSHServer):
         self._connection = conn
         leave_out_ignored_packets(conn)
         prefer_cheap_ciphers(conn)
+        take_adjustments_together(conn)
         server, address = self.server, str(conn.get_extra_info("peername", ("",))[0])
         self.address = address
         handshakes = [(server.handshakes, ""), (server.handshakes_of_address, address)]
