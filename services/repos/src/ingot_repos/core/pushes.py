@@ -30,6 +30,7 @@ from ingot_repos.core.excerpts import PUSH_EVENT_BOUNDS, omitted_from
 from ingot_repos.core.names import LONGEST_BRANCH
 from ingot_repos.core.placements import LOCK_MARGIN, MOST_LOCKED, MOVES, OnAnotherShard, is_locked
 from ingot_repos.core.presenter import Presenter, as_user, author_addresses, owner_kind
+from ingot_repos.core.push_leases import lease_kept
 from ingot_repos.core.ref_locks import remove_before_change, remove_of_dead
 from ingot_repos.core.repositories import abandon
 from ingot_repos.core.waits import looks
@@ -106,12 +107,11 @@ class Pushes:
         }
         push_id = await self._add(values)
         self._open[push_id] = values
-        extension = asyncio.create_task(self._extend_lease(push_id))
         try:
-            await remove_before_change(self._db, self._storage, repository_id, push_id, values["refs"])
-            yield push_id
+            with lease_kept(self._db, push_id, self._lease):
+                await remove_before_change(self._db, self._storage, repository_id, push_id, values["refs"])
+                yield push_id
         finally:
-            extension.cancel()
             del self._open[push_id]
 
     @asynccontextmanager
@@ -160,8 +160,10 @@ class Pushes:
         while not settled:
             async with self._db.read() as db:
                 entry = await refs.get_push(db, push_id)
+                names = msgspec.json.decode(entry.refs, type=list[str]) if entry is not None else []
+                ledger = await refs.ledger(db, entry.repository_id, names) if entry and names else {}
             if entry is not None:
-                settled = await self._settle_once(entry, small=small)
+                settled = await self._settle_once(entry, names, ledger, small=small)
             elif new_id := await self._add_again(push_id):
                 push_id = new_id
             else:
@@ -222,26 +224,16 @@ class Pushes:
             async with self._db.transaction() as tx:
                 await abandon(tx, repository_id)
 
-    async def _extend_lease(self, push_id: int) -> None:
-        while True:
-            await asyncio.sleep(self._lease.total_seconds() / 3)
-            try:
-                async with self._db.transaction() as tx:
-                    await refs.extend_push(tx, push_id, now() + self._lease)
-            except Exception as error:  # noqa: BLE001 - tried again soon; `settle` copes with a lost lease
-                log.warning("lease of a push not extended", push=push_id, error=repr(error))
-
-    async def _settle_once(self, entry: PushRow, *, small: bool) -> bool:
+    async def _settle_once(
+        self, entry: PushRow, names: list[str], ledger: dict[str, str], *, small: bool
+    ) -> bool:
         """False when another process changed the ledger meanwhile, and it has to be read again."""
-        names = msgspec.json.decode(entry.refs, type=list[str])
         if not names:
             async with self._db.transaction() as tx:
                 await refs.remove_push(tx, entry.id)
                 if entry.moves_refs:  # of notes, for example
                     await replicas.count_change(tx, entry.repository_id)
             return True
-        async with self._db.read() as db:
-            ledger = await refs.ledger(db, entry.repository_id, names)
         result, changed = await self._read(entry, ledger, names, small=small)
         if result.moved:
             changed["default_branch"] = await self._set_default_branch(entry, result)
@@ -252,7 +244,8 @@ class Pushes:
                 return False
             if await refs.remove_push(tx, entry.id) and result.moved:
                 await self._announce(tx, entry, result)
-                await push_mirrors.request_pushes(tx, self._jobs, entry.repository_id)
+                if entry.is_followed:
+                    await push_mirrors.request_pushes(tx, self._jobs, entry.repository_id)
             if not result.moved:
                 await replicas.count_change(tx, entry.repository_id)
         return True
@@ -323,11 +316,10 @@ class Pushes:
             ),
         )
         row = await repositories.get_unfiltered(tx, entry.repository_id)
-        pusher = await accounts.get(tx, entry.user_id)
-        infos = [commit.commit for moved in result.moved for commit in moved.commits]
-        logins = await accounts.logins_by_email(tx, author_addresses(*infos))
         if row is None:
             return
+        infos = [commit.commit for moved in result.moved for commit in moved.commits]
+        pusher, logins = await accounts.pusher_and_authors(tx, entry.user_id, author_addresses(*infos))
         repository = self._presenter.repository(row)
         fields = {
             "owner_kind": owner_kind(row),

@@ -17,6 +17,9 @@ from ingot_repos.store import refs
 
 log = structlog.get_logger()
 
+FEW = 2
+"""Refs that are looked at without a thread, which would take longer than that."""
+
 
 async def remove_before_change(
     db: Database, storage: Storage, repository_id: int, push_id: int, names: Sequence[str]
@@ -26,7 +29,10 @@ async def remove_before_change(
     While somebody else moves refs of the repository, the locks may be his, however old they are.
     """
     valid = [name for name in names if is_valid_ref_name(name)]
-    if not valid or not await asyncio.to_thread(are_locked, storage.path(repository_id), valid):
+    path = storage.path(repository_id)
+    if not valid or not (
+        are_locked(path, valid) if len(valid) <= FEW else await asyncio.to_thread(are_locked, path, valid)
+    ):
         return
     async with db.read() as reader:
         is_only = await refs.is_only_push(reader, repository_id, push_id)

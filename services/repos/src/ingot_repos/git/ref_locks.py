@@ -2,8 +2,10 @@
 
 import contextlib
 import fcntl
+import os
 import time
 from collections.abc import Iterable
+from fnmatch import fnmatch
 from pathlib import Path
 
 OLD_SECONDS = 5.0
@@ -22,7 +24,10 @@ def are_locked(path: Path, names: Iterable[str]) -> bool:
     with contextlib.suppress(OSError):  # a name that is too long to be there
         if any((path / f"{name}.lock").exists() for name in names):
             return True
-    return any(any(path.glob(pattern)) for pattern in _SHARED)
+    with contextlib.suppress(FileNotFoundError):
+        names_here = os.listdir(path)  # noqa: PTH208 - a path for each costs more than all else here
+        return any(fnmatch(name, pattern) for name in names_here for pattern in _SHARED)
+    return False
 
 
 def remove_old_locks(path: Path, names: Iterable[str], *, least_seconds: float = 0.0) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import bindparam, delete, literal_column, select, update
+from sqlalchemy import and_, bindparam, delete, literal_column, or_, select, update
 
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
@@ -82,10 +82,9 @@ async def list_by_ids(db: Executor, ids: Collection[int]) -> Sequence[AccountRow
     return await fetch_all(db, select(account).where(account.c.id.in_(ids)), AccountRow)
 
 
+_SHOWS_ADDRESS = and_(any_of(account.c.email, "addresses"), account.c.email != literal_column("''"))
 _BY_EMAIL = PreparedQuery(
-    select(account.c.email, account.c.login).where(
-        any_of(account.c.email, "addresses"), account.c.email != literal_column("''")
-    ),
+    select(account.c.email, account.c.login).where(_SHOWS_ADDRESS),
     _EmailRow,
 )
 
@@ -96,6 +95,22 @@ async def logins_by_email(db: Executor, addresses: Collection[str]) -> dict[str,
         return {}
     lower = sorted({address.lower() for address in addresses})
     return {row.email: row.login for row in await _BY_EMAIL.all(db, addresses=lower)}
+
+
+_PUSHER_AND_AUTHORS = PreparedQuery(
+    select(account).where(or_(account.c.id == bindparam("account_id", type_=BigId), _SHOWS_ADDRESS)),
+    AccountRow,
+)
+
+
+async def pusher_and_authors(
+    db: Executor, account_id: int, addresses: Collection[str]
+) -> tuple[AccountRow | None, dict[str, str]]:
+    """An account, and what ``logins_by_email`` says, in one statement."""
+    lower = {address.lower() for address in addresses} - {""}
+    rows = await _PUSHER_AND_AUTHORS.all(db, account_id=account_id, addresses=sorted(lower))
+    pusher = next((row for row in rows if row.id == account_id), None)
+    return pusher, {row.email: row.login for row in rows if row.email in lower}
 
 
 async def remove(tx: Executor, account_id: int) -> None:

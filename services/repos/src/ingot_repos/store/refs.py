@@ -16,7 +16,7 @@ from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow, fetch_all
 from ingot_chassis.db.tables import BigId
 from ingot_repos.store import repository_columns
-from ingot_repos.store.tables import merged_pull, push, ref, repository
+from ingot_repos.store.tables import merged_pull, push, push_mirror, ref, repository
 
 MANY = 500
 """Names in one statement."""
@@ -30,7 +30,10 @@ LARGE_PUSH = 10_000
 
 
 class PushRow(TypedRow):
-    """A journal entry, and what settling it must know of its repository. ``refs`` and ``options`` are JSON lists of texts."""
+    """A journal entry, and what settling it must know of its repository. ``refs`` and ``options`` are JSON lists of texts.
+
+    ``is_followed``: it has push mirrors that follow every push.
+    """
 
     id: int
     repository_id: int
@@ -47,6 +50,7 @@ class PushRow(TypedRow):
     empty: bool
     language: str
     licenses: str | None
+    is_followed: bool
 
 
 class ExpiredPushRow(TypedRow):
@@ -184,6 +188,9 @@ _PUSH_BY_ID = PreparedQuery(
         repository.c.empty,
         repository.c.language,
         repository.c.licenses,
+        exists()
+        .where(push_mirror.c.repository_id == push.c.repository_id, push_mirror.c.sync_on_commit.is_(True))
+        .label("is_followed"),
     )
     .join(repository, repository.c.id == push.c.repository_id)
     .where(push.c.id == _PUSH),
