@@ -10,6 +10,7 @@ from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import NamedRef, RepositoryFrame
 from ingot_web.api.repositories import file_in_git
 from ingot_web.api.request import WebRequest
+from ingot_web.core.first_lines import first_lines
 from ingot_web.core.highlighting import highlight
 
 
@@ -20,13 +21,14 @@ async def blame(request: WebRequest) -> Response[str]:
     ref = await NamedRef.of(frame, 3)
     path = ref.path.split("/")
     ((answer, refusal),) = await frame.load(_answer(frame, ref, path))
-    groups = await _groups(frame, ref, path[-1], answer) if answer else []
+    groups, omitted = await _groups(frame, ref, path[-1], answer) if answer else ([], 0)
     return frame.render(
         "repository/blame.html",
         tab="code",
         title=f"Blame of {ref.path}",
         ref=ref,
         groups=groups,
+        omitted=omitted,
         refusal=refusal,
     )
 
@@ -41,18 +43,23 @@ async def _answer(frame: RepositoryFrame, ref: NamedRef, path: list[str]) -> tup
         return None, "its history is too long to be read in time"
 
 
-async def _groups(frame: RepositoryFrame, ref: NamedRef, name: str, blamed: Any) -> list[dict[str, Any]]:
-    """Runs of lines with their commit: numbers, coloured lines."""
+async def _groups(
+    frame: RepositoryFrame, ref: NamedRef, name: str, blamed: Any
+) -> tuple[list[dict[str, Any]], int]:
+    """Runs of lines with their commit, numbers and coloured lines; and how many lines more there are."""
     _, content = await file_in_git(frame, ref, ref.path)
-    lines = await to_thread(highlight, name, content.decode("utf-8", "replace"))
+    text, omitted = first_lines(content.decode("utf-8", "replace"))
+    lines = await to_thread(highlight, name, text)
     commits = {commit["sha"]: commit for commit in blamed["commits"]}
-    return [
+    groups = [
         {
             "commit": commits[run["sha"]],
             "lines": list(enumerate(lines[run["first"] - 1 : run["first"] - 1 + run["count"]], run["first"])),
         }
         for run in blamed["lines"]
+        if run["first"] <= len(lines)
     ]
+    return groups, omitted
 
 
 routes = [blame]

@@ -18,6 +18,7 @@ from ingot_web.api.frames import NamedRef, RepositoryFrame
 from ingot_web.api.imports import error_of, page_without_commits
 from ingot_web.api.request import HEADERS, WebRequest
 from ingot_web.clients.forge import NOTHING, ListPage
+from ingot_web.core.first_lines import first_lines
 from ingot_web.core.highlighting import highlight
 from ingot_web.core.pictures import PICTURES
 
@@ -29,6 +30,7 @@ MARKDOWN = (".md", ".markdown", ".mkd")
 SNIFFED = 8_000
 """Bytes in which a NUL says that a file is no text."""
 MOST_CELLS = 20_000
+"""Of a CSV file that is shown as a table."""
 ENTRIES = 500
 """Of a folder on one page, as repos has them."""
 LISTED = "commit_metadata,commit_message"
@@ -288,12 +290,14 @@ async def _shown(frame: RepositoryFrame, ref: NamedRef, file: Any) -> tuple[str,
         return "document", await _document(frame, ref, file["path"], text)
     if name.endswith(".csv") and not _asks_for_source(frame.request) and (rows := _rows(text)):
         return "table", rows
-    return "lines", await to_thread(highlight, file["name"], text)
+    text, omitted = first_lines(text)
+    lines = await to_thread(highlight, file["name"], text)
+    return "lines", {"lines": lines, "omitted": omitted}
 
 
 def _rows(text: str) -> list[list[str]]:
     """The rows of a CSV file; none if it is no such file, or too large for a table."""
-    if text.count(",") > MOST_CELLS:
+    if text.count(",") + text.count("\n") > MOST_CELLS:
         return []
     try:
         return list(csv.reader(io.StringIO(text)))

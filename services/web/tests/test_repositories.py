@@ -1,0 +1,43 @@
+"""Files as pages show them."""
+
+from base64 import b64encode
+
+import pytest
+
+from ingot_web.core.first_lines import MOST_LINES
+
+from .forge import HOME
+
+
+def put(forge, name, text):
+    """One file, at the end of the addresses of its pages."""
+    file = {
+        "type": "file", "name": name, "path": name, "size": len(text), "sha": "2" * 40,
+        "content": b64encode(text.encode()).decode(),
+    }  # fmt: skip
+    forge.answers[f"{HOME}/contents-ext/{name}"] = {"file_contents": file}
+    return f"branch/main/{name}"
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.py", "a.csv"])
+async def test_a_file_of_very_many_lines_is_shown_as_far_as_a_page_goes(pages, forge, name):
+    place = put(forge, name, "\n" * 100_000)
+    shown = (await pages.get(f"/ann/demo/src/{place}")).text
+
+    assert shown.count('<tr id="L') == MOST_LINES
+    assert len(shown) < 1_000_000
+    assert "100000 lines" in shown
+    assert f"{100_000 - MOST_LINES} more lines: too long to be shown here." in shown
+    assert f'<a href="/ann/demo/raw/{place}">The whole file, raw</a>' in shown
+
+
+async def test_a_file_that_fits_is_shown_whole(pages, forge):
+    place = put(forge, "a.txt", "x\n" * MOST_LINES)
+    shown = (await pages.get(f"/ann/demo/src/{place}")).text
+    assert (f'id="L{MOST_LINES}"' in shown, "too long to be shown" in shown) == (True, False)
+
+
+@pytest.mark.parametrize(("text", "is_table"), [("a,b\n1,2\n", True), ("1,2\n" * 10_001, False)])
+async def test_a_table_has_no_more_cells_than_a_page_holds(pages, forge, text, is_table):
+    shown = (await pages.get(f"/ann/demo/src/{put(forge, 'a.csv', text)}")).text
+    assert ('<th scope="col">' in shown) is is_table
