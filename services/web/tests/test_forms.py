@@ -74,7 +74,7 @@ FORM = {
 PARAMETERS = {
     "owner": "ann", "repo": "demo", "org": "crew", "username": "bob", "index": "1", "hook_id": "1", "delivery_id": "d1",
     "team": "1", "ref": "main/src/a.py", "basehead": "main...topic", "milestone_id": "1", "rule_id": "1", "comment_id": "5",
-    "tag": "v1",
+    "tag": "v1", "review_id": "7",
 }  # fmt: skip
 OTHERS = ("/admin/tasks", "/admin/events", "/admin/jobs")
 """Their answers do not come from the public API: see test_operations."""

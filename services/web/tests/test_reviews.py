@@ -194,3 +194,21 @@ async def test_a_file_of_a_comment_on_a_line_is_linked_in_it_or_is_not_left(page
     assert answer.status_code == (422 if refused else 303)
     assert forge.sent[1][2]["comments"][0]["body"] == "see\n\n![a.png](/a)"
     assert forge.sent[2:] == ([("DELETE", f"{assets}/7", {})] if refused else [])
+
+
+async def test_an_administrator_dismisses_a_review_and_lets_it_count_again(pages, forge):
+    forge.answers[f"{PULL}/reviews"] = [
+        _review(7, "REQUEST_CHANGES"),
+        _review(8, "APPROVED") | {"dismissed": True},
+    ]
+    page = "/ann/demo/pulls/1"
+    answer = await pages.submit(page, "Dismiss the review", to="/reviews/7/dismissal", message="done")
+    assert answer.headers["location"] == f"{page}#merge"
+    await pages.submit(page, "Restore", to="/reviews/8/dismissal")
+    assert forge.sent == [
+        ("POST", f"{PULL}/reviews/7/dismissals", {"message": "done"}),
+        ("POST", f"{PULL}/reviews/8/undismissals", {}),
+    ]
+    forge.answers[HOME]["permissions"]["admin"] = False
+    shown = (await pages.get(page, ANN)).text
+    assert ("Changes asked for" in shown, "/dismissal" in shown, "dismissed" in shown) == (True, False, False)

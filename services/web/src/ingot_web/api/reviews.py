@@ -151,6 +151,22 @@ async def review(request: WebRequest, index: int) -> Response[Any]:
     return frame.redirect(f"/pulls/{index}")
 
 
+@post(
+    "/{owner:str}/{repo:str}/pulls/{index:int}/reviews/{review_id:int}/dismissal",
+    policy=anyone(),
+    include_in_schema=False,
+)
+async def dismiss(request: WebRequest, index: int, review_id: int) -> Response[bytes]:
+    """Say that a decision does not count any more, or that it counts again."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    path = frame.api("pulls", index, "reviews", review_id)
+    if form.text("do") == "restore":
+        await frame.forge.send("POST", "issues", f"{path}/undismissals")
+    else:
+        await frame.forge.send("POST", "issues", f"{path}/dismissals", {"message": form.lines("message")})
+    return frame.redirect(f"/pulls/{index}#merge")
+
+
 @post("/{owner:str}/{repo:str}/pulls/{index:int}/comments", policy=anyone(), include_in_schema=False)
 async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
     """Comment on a line, at once or in the review that is being written."""
@@ -247,4 +263,4 @@ def _back(
     return frame.redirect(f"/pulls/{index}{page_query(whole_number(page, 7) or 1)}{anchor}")
 
 
-routes = [files, review, comment_on_line, reply, resolve]
+routes = [files, review, dismiss, comment_on_line, reply, resolve]
