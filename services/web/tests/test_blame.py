@@ -8,7 +8,9 @@ from .forge import HOME, MOMENT
 from .test_repositories import put
 
 
-@pytest.mark.parametrize(("more", "said"), [(0, ""), (1, "1 more line: too long"), (7, "7 more lines: too long")])
+@pytest.mark.parametrize(
+    ("more", "said"), [(0, ""), (1, "1 more line: too long"), (7, "7 more lines: too long")]
+)
 async def test_lines_are_shown_with_their_commit_as_far_as_a_page_goes(pages, forge, more, said):
     count = MOST_LINES + more
     place = put(forge, "a.txt", "x\n" * count)

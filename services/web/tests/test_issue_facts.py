@@ -6,8 +6,8 @@ from ingot_chassis.errors import Invalid
 from ingot_contracts.testing.forms import form_of
 from ingot_web.api.issue_facts import _issue_named
 
-from .forge import ANN_USER, HOME, issue
-from .world import ANN
+from .forge import ANN_USER, HOME, MOMENT, issue
+from .world import ANN, BOB
 
 FACTS = f"{HOME}/issues/1"
 
@@ -63,3 +63,48 @@ def test_an_issue_is_named_by_its_number(text, named):
 def test_what_names_no_issue_is_refused(text):
     with pytest.raises(Invalid):
         _issue_named(text)
+
+
+STOPWATCH = {
+    "created": MOMENT, "seconds": 60, "issue_index": 1, "issue_title": "Old", "repo_owner_name": "ann", "repo_name": "demo",
+}  # fmt: skip
+
+
+async def test_a_stopwatch_is_started_and_stopped_on_its_own_issue(pages, forge):
+    page, path = "/ann/demo/issues/1/facts", f"{FACTS}/stopwatch"
+    for other in ({"issue_index": 2}, {"repo_name": "other"}):
+        forge.answers["/user/stopwatches"] = [STOPWATCH | other]
+        await pages.submit(page, "Start a stopwatch", to="/facts")
+    forge.answers["/user/stopwatches"] = [STOPWATCH]
+    for button in ("Stop it", "Forget its time"):
+        await pages.submit(page, button, to="/facts")
+    assert [(method, target) for method, target, _ in forge.sent] == [
+        ("POST", f"{path}/start"),
+        ("POST", f"{path}/start"),
+        ("POST", f"{path}/stop"),
+        ("DELETE", f"{path}/delete"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("count", "words"), [(1, "1 min"), (70, "1 h 10 min"), (250, "more than 3 h 20 min")]
+)
+async def test_the_time_spent_is_that_of_all_entries(pages, forge, count, words):
+    entry = {"time": 60, "user_id": 1, "created": MOMENT}
+    forge.answers[f"{FACTS}/times"] = [entry | {"id": number} for number in range(count)]
+    assert f"<h2>Time spent: {words}</h2>" in (await pages.get("/ann/demo/issues/1/facts", ANN)).text
+
+
+async def test_what_an_issue_blocks_stands_beside_what_blocks_it(pages, forge):
+    other = issue(number=2, title="Later", html_url="http://forge/ann/demo/issues/2")
+    forge.answers[f"{FACTS}/blocks"] = [other | {"repository": {"full_name": "ann/demo"}}]
+    for page in ("/ann/demo/issues/1", "/ann/demo/issues/1/facts"):
+        shown = (await pages.get(page, ANN)).text
+        assert ("<h2>Blocks</h2>" in shown, "Later</a>" in shown) == (True, True)
+
+
+@pytest.mark.parametrize(("caller", "asks"), [(ANN, True), (BOB, False)])
+async def test_the_author_of_a_pull_request_asks_for_reviews_without_writing(pages, forge, caller, asks):
+    forge.answers[HOME]["permissions"]["push"] = False
+    forge.answers[FACTS] = issue(pull_request={"merged": False})
+    assert ("Ask for a review" in (await pages.get("/ann/demo/issues/1/facts", caller)).text) is asks

@@ -1,5 +1,6 @@
 """Issues as they are edited on pages."""
 
+import re
 import time
 from xml.etree import ElementTree as ET
 
@@ -140,3 +141,49 @@ async def test_the_page_of_a_timeline_is_the_same_at_the_address_of_a_pull_reque
     assert (await pages.get("/ann/demo/issues/1?page=2", ANN)).headers[
         "location"
     ] == "/ann/demo/pulls/1?page=2"
+
+
+@pytest.mark.parametrize(
+    "page", ["/ann/demo/issues", "/ann/demo/pulls", "/ann/demo/issues/new", "/ann/demo/issues/1/facts"]
+)
+async def test_labels_of_the_organization_are_chosen_like_those_of_the_repository(pages, forge, page):
+    """On every page that has a choice of labels, also of more than one page of them."""
+
+    def labels(first, count):
+        return [
+            {"id": n, "name": f"label-{n}", "color": "ffffff", "description": ""}
+            for n in range(first, first + count)
+        ]
+
+    forge.answers |= {f"{HOME}/labels": labels(100, 70), "/orgs/ann/labels": labels(300, 120)}
+    shown = (await pages.get(page, ANN)).text
+    assert [n for n in (100, 169, 300, 419) if f"label-{n}</a>" in shown or f"label-{n}</span>" in shown] == [
+        100, 169, 300, 419
+    ]  # fmt: skip
+    forge.failures["/orgs/ann/labels"] = 404
+    shown = (await pages.get(page, ANN)).text
+    assert ("label-169<" in shown, "label-300<" in shown) == (True, False)
+
+
+async def test_issues_are_those_of_somebody_in_the_order_that_the_address_says(pages, forge):
+    page = "/ann/demo/issues?poster=bob&assignee=carl&sort=oldest&labels=bug"
+    forge.answers[f"{HOME}/issues"] = [issue(number=n, comments=0) for n in range(1, 22)]
+    shown = (await pages.get(page, ANN)).text
+    asked = forge.queries[f"{HOME}/issues"]
+    assert [part in asked for part in ("created_by=bob", "assigned_by=carl", "sort=oldest")] == [True] * 3
+    chosen = "labels=bug&amp;milestone=&amp;assignee={}&amp;poster={}&amp;q=&amp;sort={}&amp;state=open"
+    for link in (
+        chosen.format("carl", "ann", "oldest"),
+        chosen.format("", "bob", "oldest"),
+        chosen.format("carl", "bob", "mostcomment"),
+    ):
+        assert f'href="?{link}"' in shown
+    next_page = re.search(r'rel="next" href="(.*?)"', shown)[1]
+    assert sorted(next_page[1:].split("&amp;")) == [
+        "assignee=carl",
+        "labels=bug",
+        "page=2",
+        "poster=bob",
+        "sort=oldest",
+    ]
+    assert ("Author: bob" in shown, "Assignee: carl" in shown) == (True, True)

@@ -10,7 +10,7 @@ from ingot_contracts.testing.forms import form_of
 from .forge import ANN_USER, HOME, MOMENT, issue
 from .test_forms import HEAD
 from .test_previews import IN_PLACE, is_part
-from .world import ANN
+from .world import ANN, BOB
 
 PAGE = "/ann/demo/pulls/1"
 RULE = {"reason": "the rule 'main' protects the branch: changes are requested", "overridable": True}
@@ -165,3 +165,35 @@ async def test_what_was_merged_by_hand_is_said_with_its_commit_where_the_reposit
     await pages.submit(PAGE, "Merge", to="/pulls/1/merge", **by_hand)
     sent = forge.sent[0][2]
     assert (sent["do"], sent["merge_commit_id"]) == ("manually-merged", "4" * 40)
+
+
+@pytest.mark.parametrize(("caller", "pushes", "names"), [
+    (ANN, True, ["bob", "carl", "crew"]), (ANN, False, ["bob", "carl", "crew"]), (BOB, False, ["bob"]), (None, False, []),
+])  # fmt: skip
+async def test_who_was_asked_for_a_review_stands_beside_and_those_who_may_take_it_back(
+    pages, forge, caller, pushes, names
+):
+    """The author and who may push take back each request, who was asked their own."""
+    forge.answers[HOME]["permissions"] = {"admin": False, "push": pushes, "pull": True}
+    forge.answers[f"{HOME}/pulls/1"] |= {
+        "requested_reviewers": [ANN_USER | {"login": login} for login in ("bob", "carl")],
+        "requested_reviewers_teams": [{"id": 4, "name": "crew"}],
+    }
+    shown = (await pages.get(PAGE, caller)).text
+    beside = shown.partition("<h2>Asked for a review</h2>")[2].partition("</section>")[0]
+    assert [name in beside for name in ("bob", "carl", "crew")] == [True] * 3
+    assert re.findall('aria-label="Take back the request to (.*?)"', beside) == names
+
+
+async def test_a_request_for_a_review_is_taken_back(pages, forge):
+    path = f"{HOME}/pulls/1/requested_reviewers"
+    for kind, name, body in (
+        ("requested_reviewers", "login", {"reviewers": ["bob"], "team_reviewers": []}),
+        ("requested_reviewers_teams", "name", {"reviewers": [], "team_reviewers": ["bob"]}),
+    ):
+        forge.sent.clear()
+        forge.answers[f"{HOME}/pulls/1"] |= {"requested_reviewers": [], "requested_reviewers_teams": []}
+        forge.answers[f"{HOME}/pulls/1"][kind] = [ANN_USER | {name: "bob"}]
+        answer = await pages.submit(PAGE, "Take back", to="/issues/1/facts")
+        assert answer.headers["location"] == PAGE
+        assert forge.sent == [("DELETE", path, body)]

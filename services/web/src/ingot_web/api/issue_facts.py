@@ -1,4 +1,4 @@
-"""What is decided about an issue: labels, people, milestone, date, what blocks it, time spent, who hears of it."""
+"""What is decided about an issue: labels, people, milestone, date, what blocks it, time spent, reviewers, who hears of it."""
 
 from asyncio import gather
 from collections.abc import Mapping
@@ -9,7 +9,9 @@ from litestar import Response, get, post
 from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
+from ingot_web.api.labels import choosable_labels
 from ingot_web.api.request import Form, WebRequest, whole_number
+from ingot_web.clients.forge import MOST_PAGES, ROWS
 
 CHOICES = 50
 
@@ -23,14 +25,15 @@ async def facts(request: WebRequest, index: int) -> Response[str]:
 
 async def _page(frame: RepositoryFrame, index: int, problem: ApiError | None = None) -> Response[str]:
     """Without blockers or times where the repository has none (``internal_tracker``)."""
-    issue, labels, shared, milestones, people, blockers, times, subscription = await frame.load(
+    issue, labels, milestones, people, blockers, blocks, times, stopwatches, subscription = await frame.load(
         frame.forge.get("issues", frame.api("issues", index)),
-        frame.forge.listing("issues", frame.api("labels"), limit=CHOICES),
-        frame.forge.listing_if_there("issues", frame.owner_api("labels"), limit=CHOICES),
-        frame.forge.listing("issues", frame.api("milestones"), limit=CHOICES),
-        frame.forge.listing_if_there("repos", frame.api("assignees"), limit=CHOICES),
+        choosable_labels(frame),
+        frame.forge.rows_if_there("issues", frame.api("milestones")),
+        frame.forge.listing_if_there("repos", frame.api("assignees")),
         frame.forge.get_if_there("issues", frame.api("issues", index, "dependencies"), limit=CHOICES),
-        frame.forge.get_if_there("issues", frame.api("issues", index, "times"), limit=CHOICES),
+        frame.forge.get_if_there("issues", frame.api("issues", index, "blocks"), limit=CHOICES),
+        frame.forge.rows_if_there("issues", frame.api("issues", index, "times")),
+        frame.forge.rows_if_there("issues", "/user/stopwatches"),
         frame.forge.get_if_there("issues", frame.api("issues", index, "subscriptions", "check")),
     )
     kind = "pulls" if issue["pull_request"] else "issues"
@@ -42,15 +45,24 @@ async def _page(frame: RepositoryFrame, index: int, problem: ApiError | None = N
         problem=problem.message if problem else "",
         issue=issue,
         own=f"{frame.request.root}/{frame.repository['full_name']}/issues/{index}",
-        labels=_with_present([*labels.rows, *shared.rows], issue["labels"]),
-        milestones=_with_present(milestones.rows, [issue["milestone"]] if issue["milestone"] else []),
+        labels=_with_present(labels, issue["labels"]),
+        milestones=_with_present(milestones or [], [issue["milestone"]] if issue["milestone"] else []),
         people=_with_present(people.rows, issue["assignees"]),
         names={person["id"]: person["login"] for person in [issue["user"], *people.rows]},
         blockers=blockers,
+        blocks=blocks or [],
         times=times,
         seconds=sum(one["time"] for one in times or ()),
+        has_more_times=len(times or ()) == ROWS * MOST_PAGES,
+        stopwatch=next((one for one in stopwatches or () if _is_of(one, frame, index)), None),
         subscription=subscription,
     )
+
+
+def _is_of(stopwatch: Any, frame: RepositoryFrame, index: int) -> bool:
+    """Whether a stopwatch runs on the issue."""
+    place = f"{stopwatch['repo_owner_name']}/{stopwatch['repo_name']}#{stopwatch['issue_index']}"
+    return bool(place == f"{frame.repository['full_name']}#{index}")
 
 
 def _with_present(choices: list[Any], present: list[Any] | None) -> list[Any]:
@@ -68,6 +80,8 @@ async def change(request: WebRequest, index: int) -> Response[Any]:
         await act(frame, index, form)
     except ApiError as error:
         return await _page(frame, index, error)
+    if act is _withdraw:
+        return frame.redirect(f"/pulls/{index}")
     return frame.redirect(f"/issues/{index}/facts" if form.text("do") else f"/issues/{index}")
 
 
@@ -105,6 +119,15 @@ async def _unblock(frame: RepositoryFrame, index: int, form: Form) -> None:
     await frame.forge.send("DELETE", "issues", path, _issue_named(form.text("issue")))
 
 
+async def _measure(frame: RepositoryFrame, index: int, form: Form) -> None:
+    """Start or stop the stopwatch of the caller, or forget what it measured."""
+    match form.text("stopwatch"):
+        case "start" | "stop" as act:
+            await frame.forge.send("POST", "issues", frame.api("issues", index, "stopwatch", act))
+        case _:
+            await frame.forge.send("DELETE", "issues", frame.api("issues", index, "stopwatch", "delete"))
+
+
 async def _spend(frame: RepositoryFrame, index: int, form: Form) -> None:
     """Hours and minutes that the caller worked."""
     hours, minutes = (whole_number(form.text(name) or "0", 4) for name in ("hours", "minutes"))
@@ -140,6 +163,13 @@ async def _ask(frame: RepositoryFrame, index: int, form: Form) -> None:
     await frame.forge.send("POST", "issues", path, {"reviewers": [form.text("reviewer")]})
 
 
+async def _withdraw(frame: RepositoryFrame, index: int, form: Form) -> None:
+    """Ask somebody, or a team, for a review no longer."""
+    path = frame.api("pulls", index, "requested_reviewers")
+    body = {"reviewers": form.all("reviewer"), "team_reviewers": form.all("team")}
+    await frame.forge.send("DELETE", "issues", path, body)
+
+
 ACTS = {
     "block": _block,
     "unblock": _unblock,
@@ -149,6 +179,8 @@ ACTS = {
     "lock": _lock,
     "pin": _pin,
     "ask": _ask,
+    "measure": _measure,
+    "withdraw": _withdraw,
 }
 """What a form does, by the value of its ``do``."""
 

@@ -9,6 +9,7 @@ from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.attachments import FILES_ALONE, attach, require_few_files
 from ingot_web.api.frames import RepositoryFrame
+from ingot_web.api.labels import choosable_labels
 from ingot_web.api.previews import preview
 from ingot_web.api.request import PAGE_SIZE, Form, WebRequest, whole_number
 from ingot_web.core.timelines import is_said, words
@@ -24,8 +25,20 @@ FILTERS = {
     "assignee": "assigned_by",
     "poster": "created_by",
     "q": "q",
+    "sort": "sort",
 }
 """Names of filters in the address of a page, and in the API."""
+
+
+SORTS = {
+    "": "Newest",
+    "oldest": "Oldest",
+    "recentupdate": "Changed last",
+    "leastupdate": "Unchanged for longest",
+    "mostcomment": "Most comments",
+    "leastcomment": "Fewest comments",
+}
+"""Orders of a list, and their words."""
 
 
 async def list_page(request: WebRequest, kind: str, tab: str, title: str) -> Response[str]:
@@ -44,8 +57,8 @@ async def list_page(request: WebRequest, kind: str, tab: str, title: str) -> Res
             limit=PAGE_SIZE,
             **{FILTERS[name]: value for name, value in chosen.items() if value},
         ),
-        frame.forge.listing("issues", frame.api("labels"), limit=CHOICES),
-        frame.forge.listing("issues", frame.api("milestones"), limit=CHOICES),
+        choosable_labels(frame),
+        frame.forge.rows_if_there("issues", frame.api("milestones")),
     )
     closed = 0
     if not listing.rows and state == "open":
@@ -58,10 +71,11 @@ async def list_page(request: WebRequest, kind: str, tab: str, title: str) -> Res
         title=title,
         heading=title,
         listing=listing,
-        labels=labels.rows,
-        milestones=milestones.rows,
+        labels=labels,
+        milestones=milestones or [],
         closed=closed,
         chosen=chosen,
+        sorts=SORTS,
         state=state,
         pages=request.pages_of(listing.total),
     )
@@ -82,8 +96,8 @@ async def new(request: WebRequest) -> Response[str]:
 
 async def _new_page(frame: RepositoryFrame, form: Form, problem: ApiError | None = None) -> Response[str]:
     labels, milestones = await frame.load(
-        frame.forge.listing("issues", frame.api("labels"), limit=CHOICES),
-        frame.forge.listing("issues", frame.api("milestones"), limit=CHOICES),
+        choosable_labels(frame),
+        frame.forge.rows_if_there("issues", frame.api("milestones")),
     )
     return frame.render(
         "issues/new.html",
@@ -92,8 +106,8 @@ async def _new_page(frame: RepositoryFrame, form: Form, problem: ApiError | None
         status=problem.status if problem else 200,
         problem=problem.message if problem else "",
         form=form,
-        labels=labels.rows,
-        milestones=milestones.rows,
+        labels=labels,
+        milestones=milestones or [],
     )
 
 
@@ -127,8 +141,10 @@ async def show(request: WebRequest, index: int) -> Response[Any]:
 
 async def _issue_page(frame: RepositoryFrame, index: int, problem: ApiError | None = None) -> Response[Any]:
     """With what was wrong with a form. Raises that for a pull request, whose page is another one."""
-    issue, timeline, counts, blockers = await frame.load(
-        frame.forge.get("issues", frame.api("issues", index)), *beside(frame, index)
+    issue, blocks, timeline, counts, blockers = await frame.load(
+        frame.forge.get("issues", frame.api("issues", index)),
+        frame.forge.listing_if_there("issues", frame.api("issues", index, "blocks"), limit=CHOICES),
+        *beside(frame, index),
     )
     if issue["pull_request"] is not None:
         if problem:
@@ -142,6 +158,7 @@ async def _issue_page(frame: RepositoryFrame, index: int, problem: ApiError | No
         problem=problem.message if problem else "",
         issue=issue,
         blockers=blockers.rows,
+        blocks=blocks.rows,
         **await conversation(frame, issue, timeline, counts),
     )
 

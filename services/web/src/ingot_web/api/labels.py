@@ -1,5 +1,6 @@
 """Labels and milestones of a repository: the lists, and the forms that make, change, close and remove them."""
 
+from asyncio import gather
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,6 +15,13 @@ SHOWN = 50
 NO_DATE = "0001-01-01T00:00:00Z"
 """What the API takes for no date; a date that is absent stays."""
 LABELS, MILESTONES = "/{owner:str}/{repo:str}/labels", "/{owner:str}/{repo:str}/milestones"
+
+
+async def choosable_labels(frame: RepositoryFrame) -> list[Any]:
+    """The labels that issues may have: those of the repository, then those of the organization that owns it."""
+    paths = (frame.api("labels"), frame.owner_api("labels"))
+    lists = await gather(*(frame.forge.rows_if_there("issues", path) for path in paths))
+    return [label for labels in lists for label in labels or ()]
 
 
 @get(LABELS, policy=anyone(), include_in_schema=False)

@@ -1,6 +1,7 @@
 """The other services behind the pages: their public API, asked for one caller."""
 
 import hashlib
+from asyncio import gather
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote, urlencode
@@ -14,6 +15,10 @@ from ingot_chassis.peers.transports import PeerAnswer
 from ingot_contracts.issues import MOST_TEXTS, RenderedTexts, RenderTexts
 
 API = "/api/v1"
+ROWS = 50
+"""The most that the API answers on one page of a list."""
+MOST_PAGES = 4
+"""Of a list that is shown at once."""
 NOTHING = (NotFound, Denied, Unauthenticated, Conflict, NotAllowed)
 """What a page leaves out: the caller does not find it or may not see it, or the repository has none."""
 _TASK = '<input class="task-list-item-checkbox"'
@@ -73,6 +78,18 @@ class Forge:
             return await self.listing(service, path, **parameters)
         except NOTHING:
             return ListPage([], 0)
+
+    async def rows_if_there(self, service: str, path: str, /) -> list[Any] | None:
+        """A list that no page cuts, as for a menu: of a very long one the first MOST_PAGES pages. None for NOTHING."""
+        try:
+            first = await self.listing(service, path, limit=ROWS)
+        except NOTHING:
+            return None
+        last = min(MOST_PAGES, -(-first.total // ROWS))
+        others = await gather(
+            *(self.listing(service, path, page=page, limit=ROWS) for page in range(2, last + 1))
+        )
+        return [*first.rows, *(row for other in others for row in other.rows)]
 
     async def is_there(self, service: str, path: str) -> bool:
         """Whether the service answers with success and not that there is nothing."""
