@@ -25,6 +25,13 @@ def test_texts_and_links_are_escaped(rows_of):
     assert '"&at' not in written
 
 
+@BOTH
+def test_a_line_stands_there_in_its_colours(rows_of):
+    line = DiffLine("add", "<", new=7, html='<span class="k">&lt;</span>')
+    assert '<td class="text' in rows(line, rows_of=rows_of)
+    assert '><span class="k">&lt;</span></td>' in rows(line, rows_of=rows_of)
+
+
 def test_a_removed_line_is_commented_on_by_its_old_number_and_others_by_the_new_one():
     removed, same = DiffLine("del", "a", old=3), DiffLine("context", "b", old=4, new=5)
     assert 'href="?at=1L3#write" aria-label="Comment on line 3 before the changes">3</a>' in rows(

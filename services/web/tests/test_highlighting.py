@@ -1,9 +1,12 @@
 """Files as coloured lines."""
 
+import re
+
 import pytest
 from markupsafe import Markup
 
-from ingot_web.core.highlighting import LARGEST, code_rows, highlight
+from ingot_web.core.highlighting import LARGEST, code_rows, highlight, pieces_of
+from ingot_web.core.templates import STATIC
 
 
 @pytest.mark.parametrize("name", ["a.py", "a.html", "a.js", "a.md", "a.unknown", "a.c", "Makefile"])
@@ -39,9 +42,41 @@ def test_a_large_file_is_plain():
     assert "<span" not in lines[0]
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "seconds"), [("a.py", "x = 1", 0), ("a.unknown", "x = 1", 1), ("a.py", "\ufeffx = 1", 1)]
+)
+def test_there_are_no_colours_without_time_or_language_or_where_the_lexer_takes_something_away(
+    name, text, seconds
+):
+    assert pieces_of(name, text, seconds) is None
+
+
 def test_each_line_has_a_number_to_which_an_address_leads():
     rows = code_rows([Markup("<b>1</b>"), "<b>2</b>"])
 
     assert '<tr id="L1">' in rows
     assert '<td class="text"><b>1</b></td>' in rows
     assert '<a href="#L2" aria-label="Line 2">2</a></td><td class="text">&lt;b&gt;2&lt;/b&gt;</td>' in rows
+
+
+def test_code_can_be_read_on_every_ground():
+    style = (STATIC / "style.css").read_text()
+    light, dark = (
+        dict(re.findall(r"--([\w-]+): #([0-9a-f]{6})", part)) for part in style.split("@media")[:2]
+    )
+    for scheme in (light, dark):
+        grounds = [scheme[name] for name in ("raised", "sunken", "add", "add-strong", "del", "del-strong")]
+        colours = [scheme[name] for name in scheme if name.startswith("c-")] + [scheme["text"]]
+        assert [(a, b) for a in colours for b in grounds if _contrast(a, b) < 4.5] == []
+
+
+def _contrast(*colours):
+    """As WCAG has it."""
+    luminance = []
+    for colour in colours:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+        red, green, blue = (
+            ((part + 0.055) / 1.055) ** 2.4 if part > 0.03928 else part / 12.92 for part in parts
+        )
+        luminance.append(0.2126 * red + 0.7152 * green + 0.0722 * blue)
+    return (max(luminance) + 0.05) / (min(luminance) + 0.05)

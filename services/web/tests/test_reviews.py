@@ -44,6 +44,14 @@ async def test_the_first_files_are_asked_for_and_the_others_are_counted(pages, f
     assert ("300 files changed" in shown, "299 more files are not shown here" in shown) == (True, True)
 
 
+async def test_changes_have_the_colours_of_code_and_marks_on_what_differs(pages, forge):
+    forge.answers[f"{PULL}.diff"] = CHANGED.replace("-old", "-x = 1").replace("+new", "+x = 2").encode()
+    for style in ("unified", "split"):
+        shown = (await pages.get(f"/ann/demo/pulls/1/files?style={style}")).text
+        assert 'x = <mark><span class="m">1</span></mark></td>' in shown
+        assert 'x = <mark><span class="m">2</span></mark></td>' in shown
+
+
 async def test_a_review_is_sent_with_its_words(pages, forge):
     await pages.submit(
         "/ann/demo/pulls/1/files",

@@ -1,5 +1,6 @@
 """What happened in a repository: commits, one commit, branches, tags, what two of them differ in."""
 
+from asyncio import to_thread
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -10,6 +11,7 @@ from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import NamedRef, RepositoryFrame, name_in_git
 from ingot_web.api.request import Form, WebRequest
 from ingot_web.core import diffs
+from ingot_web.core.diff_code import coloured_diff
 
 COMMITS = 30
 FILES = 20
@@ -131,7 +133,7 @@ async def read_diff(
         answer = await frame.forge.answer(service, path, **parameters)
     except TooLarge:
         return None, 0
-    changes = diffs.parse(answer.body.decode("utf-8", "replace"))
+    changes = await to_thread(coloured_diff, answer.body.decode("utf-8", "replace"))
     total = len(changes.files) + changes.omitted
     return changes, int(answer.headers.get("x-total-count", total))
 

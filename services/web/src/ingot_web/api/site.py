@@ -5,7 +5,7 @@ from litestar import Response, get
 from ingot_chassis.errors import NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.request import WebRequest
-from ingot_web.core.diffs import parse
+from ingot_web.core.diff_code import coloured_diff
 from ingot_web.core.templates import SCRIPTS, STATIC
 
 ASSETS = {
@@ -71,8 +71,8 @@ async def styleguide(request: WebRequest) -> Response[str]:
     """Every part of which pages are made, once; only where the setting says so."""
     if not request.app.state.settings.styleguide:
         raise NotFound
-    other = parse(CHANGES.replace("lamp.py", "horn.py"))
-    return request.render("styleguide.html", title="Style guide", changes=parse(CHANGES), other_changes=other)
+    changes, other = coloured_diff(CHANGES), coloured_diff(CHANGES.replace("lamp.py", "horn.py"))
+    return request.render("styleguide.html", title="Style guide", changes=changes, other_changes=other)
 
 
 routes = [asset, robots, favicon, styleguide]

@@ -58,8 +58,8 @@ _NOTHING = '<td class="number none"></td><td class="text none"></td>'
 
 
 def _texts(lines: Sequence[DiffLine]) -> list[str]:
-    """The texts of lines, none of which has an end of a line in it, escaped at once."""
-    return str(escape("\n".join([line.text for line in lines]))).split("\n")
+    """The texts of lines as HTML."""
+    return [str(escape(line.text)) if line.html is None else line.html for line in lines]
 
 
 def _talk(line: DiffLine | None, below: Below) -> str:

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
@@ -26,6 +26,8 @@ class DiffLine:
     text: str
     old: int | None = None
     new: int | None = None
+    html: str | None = None
+    """The text with colours, where it has any."""
     conversations: list[Any] = field(default_factory=list)
     """Conversations about it."""
     has_form: bool = False
@@ -57,21 +59,8 @@ class DiffFile:
 
     def rows(self) -> Iterator[tuple[DiffLine | None, DiffLine | None]]:
         """The lines side by side, before and after the changes; a hunk is on both sides."""
-        removed: list[DiffLine] = []
-        added: list[DiffLine] = []
-        for line in self.lines:
-            if line.kind == "del" and not added:
-                removed.append(line)
-            elif line.kind == "add":
-                added.append(line)
-            else:
-                yield from zip_longest(removed, added)
-                removed, added = [], []
-                if line.kind == "del":
-                    removed.append(line)
-                else:
-                    yield line, line
-        yield from zip_longest(removed, added)
+        for left, right in side_by_side([line.kind for line in self.lines]):
+            yield None if left is None else self.lines[left], None if right is None else self.lines[right]
 
 
 @dataclass
@@ -119,6 +108,25 @@ def line_at(diff: Diff, position: str) -> tuple[DiffFile, DiffLine] | None:
         if line.kind != "hunk" and number == (line.old if match[2] == "L" else line.new):
             return file, line
     return None
+
+
+def side_by_side(kinds: Sequence[str]) -> Iterator[tuple[int | None, int | None]]:
+    """Indexes of the lines of these kinds as pairs, before and after the changes; what stays is a pair with itself."""
+    removed: list[int] = []
+    added: list[int] = []
+    for index, kind in enumerate(kinds):
+        if kind == "del" and not added:
+            removed.append(index)
+        elif kind == "add":
+            added.append(index)
+        else:
+            yield from zip_longest(removed, added)
+            removed, added = [], []
+            if kind == "del":
+                removed.append(index)
+            else:
+                yield index, index
+    yield from zip_longest(removed, added)
 
 
 def _file(lines: list[str], room: int) -> DiffFile:

@@ -1,26 +1,42 @@
-"""Files as lines of coloured HTML. What Pygments makes is escaped by it; what it cannot read is escaped here."""
+"""Code as lines of coloured HTML. Pygments tells the words of a language apart; what is HTML is written and escaped here."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from markupsafe import Markup, escape
-from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
-from pygments.lexers import get_lexer_for_filename  # type: ignore[import-untyped]
-from pygments.util import ClassNotFound  # type: ignore[import-untyped]
+from pygments.lexers import find_lexer_class_for_filename  # type: ignore[import-untyped]
+from pygments.token import (  # type: ignore[import-untyped]
+    Comment,
+    Generic,
+    Keyword,
+    Literal,
+    Name,
+    Operator,
+    String,
+    Token,
+)
 
 LARGEST = 200_000
 """Characters of a file that is coloured; a larger one is shown plain."""
 SECONDS = 0.4
-"""CPU time for one file. Some lexers need time that grows with the square of their input."""
+"""CPU time for one text. Some lexers need time that grows with the square of their input."""
 REMEMBERED = 40
 """Files whose lines are kept for the next reader, at most some 40 MB."""
-_FORMATTER = HtmlFormatter(nowrap=True)
+_CLASSES = {
+    Comment: "c", Keyword: "k", Operator.Word: "k", String: "s", Literal: "m",
+    **dict.fromkeys((Name.Function, Name.Tag, Name.Attribute, Name.Decorator), "nf"),
+    **dict.fromkeys((Name.Class, Name.Namespace, Name.Exception, Name.Builtin, Name.Constant, Name.Label), "nc"),
+    Generic.Inserted: "gi", Generic.Deleted: "gd", Generic.Heading: "gu", Generic.Subheading: "gu",
+}  # fmt: skip
+"""Classes of the style sheet by kinds of words, with all below each; one class for all that have one colour. Others have none."""
+Piece = tuple[str, str]
+"""A class, empty for none, and the text that has it."""
 
 
 class _OutOfTime(Exception):
-    """The time for one file is used up."""
+    """The time for one text is used up."""
 
 
 def highlight(name: str, text: str) -> Sequence[Markup]:
@@ -44,13 +60,64 @@ def code_rows(lines: Iterable[str]) -> Markup:
 
 @lru_cache(maxsize=REMEMBERED)
 def _coloured(name: str, text: str) -> tuple[Markup, ...] | None:
-    """None if the language is unknown, or the time is over."""
-    try:
-        lexer = get_lexer_for_filename(name, stripnl=False, ensurenl=False)
-        tokens = _within(time.thread_time() + SECONDS, lexer.get_tokens(text))
-        return tuple(Markup(line) for line in _lines(tokens))  # noqa: S704 - Pygments escapes
-    except (ClassNotFound, _OutOfTime):
+    """None where there are no colours."""
+    lines = pieces_of(name, text)
+    if lines is None:
         return None
+    coloured = [Markup(html_of(line)) for line in lines]  # noqa: S704 - escaped
+    return tuple(coloured if coloured and lines[-1] else coloured[:-1])
+
+
+def pieces_of(name: str, text: str, seconds: float = SECONDS) -> list[list[Piece]] | None:
+    """The lines of a text as pieces with colours.
+
+    None if the language is unknown, the time is over, or the lexer fails or says another text than it was given.
+    """
+    line: list[Piece] = []
+    lines = [line]
+    try:
+        lexer = _lexer_class(name.rpartition("/")[2])
+        if lexer is None:
+            return None
+        tokens = lexer(stripnl=False, ensurenl=False).get_tokens(text)
+        for token, value in _within(time.thread_time() + seconds, tokens):
+            kind = _class_of(token)
+            for number, part in enumerate(value.split("\n")):
+                if number:
+                    line = []
+                    lines.append(line)
+                if not part:
+                    continue
+                if line and line[-1][0] == kind:
+                    line[-1] = (kind, line[-1][1] + part)
+                else:
+                    line.append((kind, part))
+    except Exception:  # noqa: BLE001 - of hundreds of lexers any may fail in any way
+        return None
+    is_whole = "\n".join(["".join([part for _, part in line]) for line in lines]) == text
+    return lines if is_whole else None
+
+
+def html_of(pieces: Iterable[Piece]) -> str:
+    """Pieces of a line, escaped."""
+    return "".join(
+        [f'<span class="{kind}">{escape(text)}</span>' if kind else escape(text) for kind, text in pieces]
+    )
+
+
+@lru_cache(maxsize=1000)
+def _lexer_class(name: str) -> Any:
+    """None for an unknown language. To look it up among all languages takes as long as to read ten lines."""
+    return find_lexer_class_for_filename(name)
+
+
+@cache
+def _class_of(token: Any) -> str:
+    while token is not Token:
+        if token in _CLASSES:
+            return _CLASSES[token]
+        token = token.parent
+    return ""
 
 
 def _within(moment: float, tokens: Any) -> Iterator[Any]:
@@ -58,12 +125,3 @@ def _within(moment: float, tokens: Any) -> Iterator[Any]:
         if time.thread_time() > moment:
             raise _OutOfTime
         yield token
-
-
-def _lines(tokens: Any) -> list[str]:
-    from io import StringIO
-
-    out = StringIO()
-    _FORMATTER.format(tokens, out)
-    lines = out.getvalue().split("\n")
-    return lines[:-1] if lines and not lines[-1] else lines
