@@ -1,18 +1,23 @@
 """Inputs that are guided by what the parser did with the ones before: `make fuzz`, with atheris (libFuzzer).
 
 ``python tests/safety/guided_inputs.py push|token|upload -max_total_time=SECONDS`` ends with a code other than 0 and
-shows the input when a parser raises what it does not promise. Test_parsers.py tries the same parsers in the gate,
-without guidance.
+shows the input when a parser raises what it does not promise. Test_parsers.py tries the same three in the gate,
+without guidance and so without atheris.
 """
 
 import asyncio
+import contextlib
 import sys
 import tempfile
 from pathlib import Path
 
-import atheris
+try:
+    import atheris
+except ModuleNotFoundError:  # it is installed by `make fuzz` alone
+    atheris = None
+INSTRUMENTED = ["ingot_chassis", "ingot_repos", "jwt", "multipart"]
 
-with atheris.instrument_imports(include=["ingot_chassis", "ingot_repos", "jwt", "multipart"]):
+with atheris.instrument_imports(include=INSTRUMENTED) if atheris else contextlib.nullcontext():
     from litestar import Litestar, Response, post
 
     from ingot_chassis.errors import BadRequest, Unauthenticated

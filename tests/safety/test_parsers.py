@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +17,8 @@ from ingot_repos.git.errors import BodyRefused, InvalidName
 from ingot_repos.git.lfs_pointers import read_pointer
 from ingot_repos.git.push_requests import read_push_commands
 
+from .guided_inputs import BEGINNINGS
+
 EXAMPLES = settings(max_examples=60, deadline=None)
 TEXT_OF_PATTERNS = st.text(alphabet="ab/*?[]{}!-,\\.é\0\n", max_size=40)
 PACKET = st.one_of(
@@ -26,6 +29,25 @@ PACKET = st.one_of(
         lambda text: f"{len(text.encode()) + 4:04x}".encode() + text.encode()
     ),
 )
+CHANGE = st.tuples(st.integers(0, 200), st.integers(0, 8), st.binary(max_size=8))
+"""Where something of an input is replaced, how many bytes of it, and by what."""
+
+
+def changed(beginning: bytes, changes: list[tuple[int, int, bytes]]) -> bytes:
+    data = beginning
+    for place, count, instead in changes:
+        start = place % (len(data) + 1)
+        data = data[:start] + instead + data[start + count :]
+    return data
+
+
+@pytest.mark.parametrize("parse", BEGINNINGS, ids=lambda parse: parse.__name__)
+def test_what_guided_inputs_try_holds_for_any_bytes(parse):
+    """Raises AssertionError, or what the parser does not promise."""
+    parse(BEGINNINGS[parse])
+    changes = st.lists(CHANGE, min_size=1, max_size=4)
+    inputs = st.binary(max_size=300) | changes.map(partial(changed, BEGINNINGS[parse]))
+    EXAMPLES(given(inputs)(parse))()
 
 
 @EXAMPLES
