@@ -1,6 +1,7 @@
 """A release may only expand the schema of the one before it, whose processes go on on it (CONTRIBUTING.md, "A migration").
 
-Looked up in the databases themselves: one as the last release made it, and the same after the migrations since.
+The same holds for all code that the schema says may run on it. Looked up in the databases themselves: one as that code made
+it, and the same after the migrations since.
 """
 
 import importlib
@@ -9,16 +10,31 @@ from pathlib import Path
 import alembic.command
 import pytest
 from alembic.config import Config
+from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, create_engine, inspect
+
+from ingot_chassis.db.migrations import OLDEST_CODE
 
 LAST_RELEASE = {"identity": "0011", "repos": "0018", "issues": "0017", "hooks": "0006"}
 """The newest revision of each service in the last release; a new release writes its own here."""
+FIRST_THAT_ASKS = {"identity": "0014", "repos": "0030", "issues": "0024", "hooks": "0007"}
+"""Older code refuses every newer database, whatever that says."""
+
+
+def scripts_of(service: str) -> Path:
+    scripts: Path = importlib.import_module(f"ingot_{service}.app").SCRIPTS
+    return scripts
+
+
+def oldest_code(service: str) -> str:
+    """The newest revision of the oldest code that starts on the newest schema."""
+    chain = ScriptDirectory(str(scripts_of(service))).walk_revisions()
+    return max(getattr(script.module, OLDEST_CODE, FIRST_THAT_ASKS[service]) for script in chain)
 
 
 def migrate(engine: Engine, service: str, revision: str) -> None:
-    scripts: Path = importlib.import_module(f"ingot_{service}.app").SCRIPTS
     config = Config()
-    config.set_main_option("script_location", str(scripts))
+    config.set_main_option("script_location", str(scripts_of(service)))
     with engine.connect() as connection:
         config.attributes["connection"] = connection
         alembic.command.upgrade(config, revision)
@@ -60,19 +76,25 @@ def demands(engine: Engine, tables: set[str]) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("service", LAST_RELEASE)
-def test_processes_of_the_last_release_can_go_on_after_the_migration(service):
+def test_the_last_release_may_run_on_the_newest_schema(service):
+    assert oldest_code(service) <= max(LAST_RELEASE[service], FIRST_THAT_ASKS[service])
+
+
+@pytest.mark.parametrize("service", LAST_RELEASE)
+@pytest.mark.parametrize("age", ["the last release", "the oldest code"])
+def test_older_processes_can_go_on_after_the_migration(service, age):
     engine = create_engine("sqlite://")
-    migrate(engine, service, LAST_RELEASE[service])
+    migrate(engine, service, LAST_RELEASE[service] if age == "the last release" else oldest_code(service))
     before = columns(engine)
     tables = {table for table, _ in before}
     demanded = demands(engine, tables)
     migrate(engine, service, "head")
     after = columns(engine)
 
-    assert before.keys() <= after.keys(), "the last release reads and writes what was dropped"
+    assert before.keys() <= after.keys(), f"{age} reads and writes what was dropped"
     changed = {name for name, column in before.items() if after[name] != column}
-    assert not changed, "the last release writes these as they were"
+    assert not changed, f"{age} writes these as they were"
     required = {name for name in after.keys() - before.keys() if name[0] in tables and not after[name][2]}
-    assert not required, "the last release adds rows without these"
-    assert not demands(engine, tables) - demanded, "the last release does not keep these"
+    assert not required, f"{age} adds rows without these"
+    assert not demands(engine, tables) - demanded, f"{age} does not keep these"
     engine.dispose()

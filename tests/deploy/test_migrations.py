@@ -1,4 +1,4 @@
-"""A release meets a database of another age: it migrates under a lock, waits for a migration, or refuses."""
+"""A release meets a database of another age: it migrates under a lock, waits for a migration, runs on a newer one, or refuses."""
 
 import asyncio
 import json
@@ -11,9 +11,11 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from ingot_chassis.db.migrations import upgrade
+from ingot_chassis.db.migrations import pending, revisions, upgrade
+from ingot_chassis.errors import DatabaseNewer
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.testing.processes import free_port
+from ingot_issues.app import SCRIPTS
 
 PATIENCE = 60.0
 pytestmark = pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
@@ -79,13 +81,68 @@ async def test_a_service_waits_for_its_migration_and_is_not_ready_until_then(dat
         assert (await client.get(f"http://127.0.0.1:{port}/readyz")).status_code == 200
 
 
+NEWER = "UPDATE alembic_version SET version_num = 'of-tomorrow'"
+NO_OLDER_CODE = "UPDATE oldest_code SET revision = 'of-tomorrow'"
+"""The next release drops what this one uses."""
+OF_BEFORE = "DROP TABLE oldest_code"
+"""Migrated by code that says nothing of older code."""
+
+
 @pytest.mark.parametrize("command", ["serve", "work", "migrate"])
-async def test_a_release_refuses_a_newer_database(command, database_url):
+@pytest.mark.parametrize("reason", [NO_OLDER_CODE, OF_BEFORE])
+async def test_a_release_refuses_a_newer_database_on_which_it_does_not_run(command, reason, database_url):
     assert (await ended("migrate", database_url))[0] == 0
-    await execute(database_url, "UPDATE alembic_version SET version_num = 'of-tomorrow'")
+    await execute(database_url, NEWER)
+    await execute(database_url, reason)
     code, output = await ended(command, database_url)
     assert code == 2
     assert "ingot: the database is at revision of-tomorrow, which this release does not know" in output
+
+
+@pytest.mark.parametrize("command", ["serve", "work"])
+async def test_a_process_starts_again_on_a_database_that_the_next_release_has_expanded(command, database_url):
+    """One that was evicted between the migration and the first new pod; and the way back to this release."""
+    port = free_port()
+    assert (await ended("migrate", database_url))[0] == 0
+    await execute(database_url, NEWER)
+    await execute(database_url, f"UPDATE oldest_code SET revision = '{revisions(SCRIPTS)[-1]}'")
+    code, output = await ended("migrate", database_url)
+    assert (code, output.count("the database is newer than this release")) == (0, 1)
+    async with issues(command, database_url, port) as process, httpx.AsyncClient(timeout=1.5) as client:
+        line = await line_about(process, "the database is newer than this release")
+        assert (line["level"], line["revision"]) == ("warning", "of-tomorrow")
+        await line_about(process, "listening")
+        assert (await client.get(f"http://127.0.0.1:{port}/readyz")).status_code == 200
+
+
+def write_chain(folder, oldest_code):
+    """A chain of migrations; by revision, what each says of older code."""
+    versions = folder / "versions"
+    versions.mkdir(parents=True)
+    (folder / "env.py").write_text(
+        "from sqlalchemy import MetaData\nfrom ingot_chassis.db.migrations import run_env\nrun_env(MetaData())\n"
+    )
+    before = None
+    for revision, oldest in oldest_code.items():
+        says = f"oldest_code = {oldest!r}\n" if oldest else ""
+        (versions / f"{revision}_step.py").write_text(
+            f"revision, down_revision = {revision!r}, {before!r}\n{says}def upgrade():\n    pass\n"
+        )
+        before = revision
+    return folder
+
+
+async def test_a_migration_that_drops_something_shuts_out_the_code_that_used_it(tmp_path, database_url):
+    steps = {"0001": "", "0002": "", "0003": "0002", "0004": ""}
+    newest = write_chain(tmp_path / "newest", steps)
+    releases = [write_chain(tmp_path / f"release-{n}", dict(list(steps.items())[:n])) for n in (1, 2, 3)]
+    await upgrade(database_url, releases[0])
+    await upgrade(database_url, newest)
+    with pytest.raises(DatabaseNewer):
+        await pending(database_url, releases[0])
+    assert not await pending(database_url, releases[1])
+    assert not await pending(database_url, releases[2])
+    assert not await pending(database_url, newest)
 
 
 async def test_migrations_that_meet_wait_for_each_other_and_one_does_the_work(database_url):

@@ -112,6 +112,7 @@ def test_a_database_of_a_newer_release_is_one_line(start, folder):
     start().wait_ready().stop()
     with closing(sqlite3.connect(folder / "identity.db")) as database, database:
         database.execute("UPDATE alembic_version SET version_num = 'from_the_future'")
+        database.execute("UPDATE oldest_code SET revision = 'from_the_future'")
 
     error = ingot("up", "--port", "0", "--data", str(folder)).error_line
 

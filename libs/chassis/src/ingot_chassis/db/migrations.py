@@ -1,7 +1,7 @@
 """Schema of a service's database: Alembic, run under a lock, and the check of its age at start.
 
 Alembic is imported only where something has to be migrated: it makes every start longer, and takes memory. So the age is
-told by the names of the scripts, which begin with their revisions.
+told by the names of the scripts, which begin with their revisions. The database itself says which older code runs on it.
 """
 
 from collections.abc import Sequence
@@ -17,6 +17,9 @@ from ingot_chassis.errors import DatabaseNewer
 log = structlog.get_logger()
 
 LOCK_KEY = 1229866837
+OLDEST_CODE = "oldest_code"
+"""The variable of a script that drops something: the newest revision of the oldest code that runs afterwards. And the table of
+one row in which ``upgrade`` writes it down for older code, which does not have that script."""
 
 
 def revisions(scripts: Path) -> Sequence[str]:
@@ -46,7 +49,7 @@ async def upgrade(url: str, scripts: Path) -> None:
 
 
 async def pending(url: str, scripts: Path) -> bool:
-    """Whether the database is older than the code. Raises DatabaseNewer."""
+    """Whether the database is older than the code. Raises DatabaseNewer if it is newer and the code does not run on it."""
     engine = create_async_engine(url)
     try:
         async with engine.connect() as connection:
@@ -56,10 +59,18 @@ async def pending(url: str, scripts: Path) -> bool:
 
 
 def _is_older(connection: Connection, scripts: Path) -> bool:
-    current, all_revisions = _current(connection), revisions(scripts)
-    if current is not None and current not in all_revisions:
+    current, known = _current(connection), revisions(scripts)
+    if current is None or current in known:
+        return current != known[-1]
+    oldest = _oldest_code(connection)
+    if oldest is None or known[-1] < oldest:
         raise DatabaseNewer(f"the database is at revision {current}, which this release does not know")
-    return current != all_revisions[-1]
+    log.warning(
+        "the database is newer than this release, which runs on it all the same",
+        revision=current,
+        oldest_code=oldest,
+    )
+    return False
 
 
 def _current(connection: Connection) -> str | None:
@@ -69,18 +80,36 @@ def _current(connection: Connection) -> str | None:
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
+def _oldest_code(connection: Connection) -> str | None:
+    """What the last migration wrote down; None if that was before there was such a table."""
+    if not inspect(connection).has_table(OLDEST_CODE):
+        return None
+    return connection.execute(text("SELECT revision FROM oldest_code")).scalar()
+
+
 def _upgrade(connection: Connection, scripts: Path) -> None:
     if not _is_older(connection, scripts):
         return
     from alembic import command
     from alembic.config import Config
+    from alembic.script import ScriptDirectory
 
     config = Config()
     config.set_main_option("script_location", str(scripts).replace("%", "%%"))
     config.attributes["connection"] = connection
-    log.info("migrating the database", revision=_current(connection), to=revisions(scripts)[-1])
+    known = revisions(scripts)
+    log.info("migrating the database", revision=_current(connection), to=known[-1])
+    modules = [script.module for script in ScriptDirectory.from_config(config).walk_revisions()]
+    _write_oldest_code(connection, max(getattr(module, OLDEST_CODE, known[0]) for module in modules))
     command.upgrade(config, "head")
     log.info("database migrated", scripts=scripts.parent.parent.name)
+
+
+def _write_oldest_code(connection: Connection, revision: str) -> None:
+    """Before the first step, and committed with it: some commit by themselves."""
+    connection.execute(text("CREATE TABLE IF NOT EXISTS oldest_code (revision VARCHAR(32) NOT NULL)"))
+    connection.execute(text("DELETE FROM oldest_code"))
+    connection.execute(text("INSERT INTO oldest_code VALUES (:revision)"), {"revision": revision})
 
 
 def _tell_progress(ctx: Any, step: Any, heads: Any, run_args: Any) -> None:
@@ -89,8 +118,8 @@ def _tell_progress(ctx: Any, step: Any, heads: Any, run_args: Any) -> None:
 
 
 def is_compared(name: str | None, kind: str, _parents: object) -> bool:
-    """Whether a table of a database is one that a service declares; not those in which SQLite keeps trigrams of texts."""
-    return kind != "table" or "_trigrams" not in (name or "")
+    """Whether a table of a database is one that a service declares; not what is written here, nor where SQLite keeps trigrams."""
+    return kind != "table" or (name != OLDEST_CODE and "_trigrams" not in (name or ""))
 
 
 def run_env(target_metadata: object) -> None:
