@@ -1,5 +1,8 @@
 """SQL for what makes a push be looked at. Most repositories have nothing of it, so one statement asks for all."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from sqlalchemy import Column, ColumnElement, bindparam, exists, or_, select
 
 from ingot_chassis.db.driver import Executor
@@ -21,16 +24,11 @@ def _has(column: Column[int]) -> ColumnElement[bool]:
     return exists().where(column == bindparam("of", type_=BigId))
 
 
-_CONDITIONS = PreparedQuery(
-    select(
-        or_(_has(branch_protection.c.repository_id), _has(tag_protection.c.repository_id)).label(
-            "is_protected"
-        ),
-        # A process of the last release gives objects without noting the user.
-        or_(_has(lfs_user.c.repository_id), _has(lfs_link.c.repository_id)).label("uses_lfs"),
-    ),
-    PushConditionsRow,
-)
+_IS_PROTECTED = or_(_has(branch_protection.c.repository_id), _has(tag_protection.c.repository_id))
+# A process of the last release gives objects without noting the user.
+_USES_LFS = or_(_has(lfs_user.c.repository_id), _has(lfs_link.c.repository_id))
+_COLUMNS: Sequence[ColumnElement[Any]] = (_IS_PROTECTED.label("is_protected"), _USES_LFS.label("uses_lfs"))
+_CONDITIONS = PreparedQuery(select(*_COLUMNS), PushConditionsRow)
 
 
 async def get(db: Executor, repository_id: int) -> PushConditionsRow:
