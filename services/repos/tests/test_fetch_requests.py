@@ -86,24 +86,24 @@ async def test_every_git_that_a_client_starts_has_a_limit_of_memory(
     key = Key(tmp_path, "ann").public.fingerprint
     world.identity.ssh_keys[key] = (1, "laptop")
 
-    async def asked(method, path, *lines, **headers):
+    async def answer_of(method, path, *lines, **headers):
         body = b"".join(line if line in (b"0000", b"0001") else pkt_line(line) for line in lines)
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
         answer = await ann.call(method, path, content=body, headers=headers)
         assert answer.status_code < 300, answer.text
         return answer.content
 
-    assert b"refs/heads/master" in await asked("GET", "/ann/app.git/info/refs?service=git-upload-pack")
+    assert b"refs/heads/master" in await answer_of("GET", "/ann/app.git/info/refs?service=git-upload-pack")
     for name in ("first", "old blob"):
         want = b"want %b\n" % ids[name].encode()
         lines = (b"command=fetch", b"0001", want, b"done\n", b"0000")
         content_type = "application/x-git-upload-pack-request"
         target = "/ann/app.git/git-upload-pack"
-        answer = await asked("POST", target, *lines, git_protocol="version=2", content_type=content_type)
+        answer = await answer_of("POST", target, *lines, git_protocol="version=2", content_type=content_type)
         assert b"packfile" in answer
     signed = {SERVICE_HEADER.replace("-", "_"): ServiceIdentity("repos", REPOS_KEY).token("repos")}
     target, key_of = "/internal/ssh/ann/app/git-upload-archive", {KEY_HEADER.replace("-", "_"): key}
-    answer = await asked("POST", target, b"argument master\n", b"0000", **signed, **key_of)
+    answer = await answer_of("POST", target, b"argument master\n", b"0000", **signed, **key_of)
     assert b"a.txt" in answer
     limits = [line.split() for line in log.read_text().splitlines()]
     assert sorted(verb for verb, _ in limits) == ["rev-list"] * 2 + ["upload-archive"] + ["upload-pack"] * 3

@@ -4,7 +4,7 @@ import asyncio
 from datetime import timedelta
 
 from ingot_chassis.clock import now
-from ingot_repos.core.push_leases import lease_kept
+from ingot_repos.core.push_leases import extending_lease
 
 
 async def test_the_lease_is_extended_again_and_again_until_the_block_ends(world, ann):
@@ -19,7 +19,7 @@ async def test_the_lease_is_extended_again_and_again_until_the_block_ends(world,
     async with pushes.journaled(created["id"], 1, ["refs/heads/master"]) as push_id:
         before = (await world.rows("push"))[0].lease_until
         tasks = asyncio.all_tasks()
-        with lease_kept(world.database, push_id, timedelta(seconds=0.03)):
+        with extending_lease(world.database, push_id, timedelta(seconds=0.03)):
             assert asyncio.all_tasks() == tasks
             first = await lease_after(before)
             assert first < before

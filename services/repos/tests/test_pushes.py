@@ -342,21 +342,21 @@ async def test_the_dumb_protocol_is_not_spoken(ann, path):
 
 
 async def test_of_many_small_pushes_one_in_a_minute_is_measured(world, ann, work, git_url):
-    async def pushed(name, content):
+    async def facts_after_push(name, content):
         await commit(work, name, content)
         await push(work, git_url, ann, "master")
         row = (await world.rows("repository"))[0]
         return row.size, row.language
 
-    first = await pushed("a.txt", "one\n")
+    first = await facts_after_push("a.txt", "one\n")
     assert (first[0] > 0, first[1]) == (True, "")
-    assert await pushed("a.py", "print()\n") == (
+    assert await facts_after_push("a.py", "print()\n") == (
         first[0],
         "Python",
     )  # a language that is not known is looked for
-    assert await pushed("a.sh", "true\n" * 100) == (first[0], "Python")
+    assert await facts_after_push("a.sh", "true\n" * 100) == (first[0], "Python")
     random = os.urandom(1200 * 1024).hex()  # a push that is not small
-    size, language = await pushed("b.txt", random)
+    size, language = await facts_after_push("b.txt", random)
     assert (size > first[0] + 1200 * 1024, language) == (True, "Shell")
     world.components.pushes._measured.clear()  # a minute is over
-    assert (await pushed("c.txt", "three\n"))[0] > size
+    assert (await facts_after_push("c.txt", "three\n"))[0] > size

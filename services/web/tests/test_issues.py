@@ -169,8 +169,8 @@ async def test_issues_are_those_of_somebody_in_the_order_that_the_address_says(p
     page = "/ann/demo/issues?poster=bob&assignee=carl&sort=oldest&labels=bug"
     forge.answers[f"{HOME}/issues"] = [issue(number=n, comments=0) for n in range(1, 22)]
     shown = (await pages.get(page, ANN)).text
-    asked = forge.queries[f"{HOME}/issues"]
-    assert [part in asked for part in ("created_by=bob", "assigned_by=carl", "sort=oldest")] == [True] * 3
+    query = forge.queries[f"{HOME}/issues"]
+    assert [part in query for part in ("created_by=bob", "assigned_by=carl", "sort=oldest")] == [True] * 3
     chosen = "labels=bug&amp;milestone=&amp;assignee={}&amp;poster={}&amp;q=&amp;sort={}&amp;state=open"
     for link in (
         chosen.format("carl", "ann", "oldest"),

@@ -59,11 +59,11 @@ async def pending(url: str, scripts: Path) -> bool:
 
 
 def _is_older(connection: Connection, scripts: Path) -> bool:
-    current, known = _current(connection), revisions(scripts)
-    if current is None or current in known:
-        return current != known[-1]
+    current, own = _current(connection), revisions(scripts)
+    if current is None or current in own:
+        return current != own[-1]
     oldest = _oldest_code(connection)
-    if oldest is None or known[-1] < oldest:
+    if oldest is None or own[-1] < oldest:
         raise DatabaseNewer(f"the database is at revision {current}, which this release does not know")
     log.warning(
         "the database is newer than this release, which runs on it all the same",
@@ -97,10 +97,10 @@ def _upgrade(connection: Connection, scripts: Path) -> None:
     config = Config()
     config.set_main_option("script_location", str(scripts).replace("%", "%%"))
     config.attributes["connection"] = connection
-    known = revisions(scripts)
-    log.info("migrating the database", revision=_current(connection), to=known[-1])
+    own = revisions(scripts)
+    log.info("migrating the database", revision=_current(connection), to=own[-1])
     modules = [script.module for script in ScriptDirectory.from_config(config).walk_revisions()]
-    _write_oldest_code(connection, max(getattr(module, OLDEST_CODE, known[0]) for module in modules))
+    _write_oldest_code(connection, max(getattr(module, OLDEST_CODE, own[0]) for module in modules))
     command.upgrade(config, "head")
     log.info("database migrated", scripts=scripts.parent.parent.name)
 

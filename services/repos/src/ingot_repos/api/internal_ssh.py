@@ -138,12 +138,12 @@ async def _archive(repository: ResolvedRepository, exchange: Exchange) -> None:
 async def _archive_of(repository: ResolvedRepository, exchange: Exchange) -> AsyncGenerator[bytes, None]:
     """Room for git is waited for once the client has said what it wants."""
     request, body = exchange.request, exchange.body()
-    asked = await read_archive_request(body)
-    if asked is None:
+    archive_request = await read_archive_request(body)
+    if archive_request is None:
         yield refusal_of_archive("no such ref")
         return
     path = request.storage.path(repository.id)
-    stream = upload_archive(path, asked, body, max_memory=request.max_git_memory)
+    stream = upload_archive(path, archive_request, body, max_memory=request.max_git_memory)
     try:
         async with aclosing(within_limits(repository, request, stream)) as parts:
             async for part in parts:

@@ -15,7 +15,7 @@ log = structlog.get_logger()
 
 
 @contextmanager
-def lease_kept(database: Database, push_id: int, lease: timedelta) -> Iterator[None]:
+def extending_lease(database: Database, push_id: int, lease: timedelta) -> Iterator[None]:
     """The lease is extended inside the block. A task that does so begins where the block takes long: few do."""
     loop, extension = asyncio.get_running_loop(), list[asyncio.Task[None]]()
 

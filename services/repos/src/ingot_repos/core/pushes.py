@@ -30,7 +30,7 @@ from ingot_repos.core.excerpts import PUSH_EVENT_BOUNDS, omitted_from
 from ingot_repos.core.names import LONGEST_BRANCH
 from ingot_repos.core.placements import LOCK_MARGIN, MOST_LOCKED, MOVES, OnAnotherShard, is_locked
 from ingot_repos.core.presenter import Presenter, as_user, author_addresses, owner_kind
-from ingot_repos.core.push_leases import lease_kept
+from ingot_repos.core.push_leases import extending_lease
 from ingot_repos.core.ref_locks import remove_before_change, remove_of_dead
 from ingot_repos.core.repositories import abandon
 from ingot_repos.core.waits import looks
@@ -108,7 +108,7 @@ class Pushes:
         push_id = await self._add(values)
         self._open[push_id] = values
         try:
-            with lease_kept(self._db, push_id, self._lease):
+            with extending_lease(self._db, push_id, self._lease):
                 await remove_before_change(self._db, self._storage, repository_id, push_id, values["refs"])
                 yield push_id
         finally:

@@ -28,7 +28,7 @@ LEAST, LONGEST = 1024, 32 * 1024
 _HEAD = Struct(">IBBII")
 """Of a packet of data: its length, that of its padding, its kind, the channel, the length of the data."""
 _LENGTH_BYTES, _BLOCK, _LEAST_PADDING = 4, 16, 4
-_MOST_AROUND = _HEAD.size + _BLOCK + _LEAST_PADDING
+_MOST_FRAMING = _HEAD.size + _BLOCK + _LEAST_PADDING
 
 
 def send_full_packets(channel: "asyncssh.SSHServerChannel[bytes]") -> None:
@@ -76,7 +76,7 @@ class Sealer:
     def __init__(self, channel: Any, connection: Any) -> None:
         self._channel, self._connection = channel, connection
         self._size = min(channel._send_pktsize, LONGEST)
-        self._plain = bytearray(self._size + _MOST_AROUND)
+        self._plain = bytearray(self._size + _MOST_FRAMING)
 
     def packets(self) -> bytearray:
         """What fits into the window; nothing where asyncssh has more to do, such as to agree on new keys."""
@@ -84,7 +84,7 @@ class Sealer:
         size, sealed = self._size, bytearray()
         most = min(channel._send_window, channel._send_buf_len)
         if most > 0 and size >= LEAST and self._cipher() is not None:
-            sealed = bytearray(most + (most // size + len(waiting) + 1) * (_MOST_AROUND + MAC_BYTES))
+            sealed = bytearray(most + (most // size + len(waiting) + 1) * (_MOST_FRAMING + MAC_BYTES))
         end = 0
         while sealed and waiting and channel._send_window > 0 and (cipher := self._cipher()) is not None:
             content, kind = waiting[0]

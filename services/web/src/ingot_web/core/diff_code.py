@@ -66,8 +66,8 @@ def _coloured(name: str, lines: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     for left, right in side_by_side(kinds):
         if left is None or right is None or left == right:
             continue
-        marks = changed_words(lines[left][1], lines[right][1])
-        for index, ranges in zip((left, right), marks, strict=True):
+        ranges_of_both = changed_words(lines[left][1], lines[right][1])
+        for index, ranges in zip((left, right), ranges_of_both, strict=True):
             if ranges:
                 texts[index] = _marked(pieces[index], ranges)
     return tuple(texts)
@@ -100,13 +100,13 @@ def _has_word(words: Sequence[str], start: int, size: int) -> bool:
 
 def _ranges(words: Sequence[str], start: int, same: Sequence[tuple[int, int]], end: int) -> Ranges:
     """What is between ``start`` and ``end`` but not ``same``; all these are words, the answer is characters."""
-    places = [0]
+    offsets = [0]
     for word in words:
-        places.append(places[-1] + len(word))
+        offsets.append(offsets[-1] + len(word))
     ranges = []
     for place, size in [*same, (end, 0)]:
         if place > start:
-            ranges.append((places[start], places[place]))
+            ranges.append((offsets[start], offsets[place]))
         start = place + size
     return ranges
 

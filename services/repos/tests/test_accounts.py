@@ -27,6 +27,6 @@ async def test_the_pusher_and_the_authors_are_found_at_once(
     async with world.database.transaction() as tx:
         await tx.execute(table.insert().values(hidden))
     async with world.database.read() as db:
-        pusher, found = await accounts.pusher_and_authors(db, account, addresses)
-        assert (pusher and pusher.login, found) == (login, logins)
-        assert found == await accounts.logins_by_email(db, addresses)
+        pusher, by_address = await accounts.pusher_and_authors(db, account, addresses)
+        assert (pusher and pusher.login, by_address) == (login, logins)
+        assert by_address == await accounts.logins_by_email(db, addresses)
