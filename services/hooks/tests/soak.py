@@ -77,6 +77,7 @@ class Rig:
         self.database = Database(self.settings.database_url, metadata)
         self.bus = Bus(self.settings.nats_url, name="repos")
         self.service = self.receiver = None
+        self._has_stream = False
         self._sequence = 0
 
     def start_service(self) -> None:
@@ -85,6 +86,18 @@ class Rig:
     def start_receiver(self, *, hangs: bool = False) -> None:
         """``hangs``: requests below /hang get no answer."""
         self.receiver = self._start("receiver", str(self.port), str(self.log), *(["hangs"] if hangs else []))
+
+    async def until_receiver_accepts(self) -> None:
+        """Return when the receiver can be connected to. Raises TimeoutError."""
+        async with asyncio.timeout(30):
+            while True:
+                try:
+                    _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                except OSError:
+                    await asyncio.sleep(0.05)
+                else:
+                    writer.close()
+                    return
 
     def _start(self, *arguments: str) -> subprocess.Popen:
         with (self.folder / "output").open("ab") as output:
@@ -165,10 +178,13 @@ class Rig:
         for start in range(0, len(messages), BATCH):
             while True:
                 try:
-                    await self.bus.ensure_stream("repos")
+                    if not self._has_stream:
+                        await self.bus.ensure_stream("repos")
+                        self._has_stream = True
                     await self.bus.publish(messages[start : start + BATCH])
                     break
                 except (BusUnavailable, TimeoutError, OSError, Exception):  # noqa: BLE001 - NATS is killed on purpose
+                    self._has_stream = False
                     await asyncio.sleep(0.2)
 
     def arrivals(self) -> list[Arrival]:

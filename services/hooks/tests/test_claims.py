@@ -9,16 +9,16 @@ from sqlalchemy import text
 
 from ingot_chassis.clock import now
 from ingot_hooks.store import claims
-from ingot_hooks.store.claims import ClaimLimits
+from ingot_hooks.store.due_deliveries import MAX_DUE, find_due
 from ingot_hooks.store.tables import DeliveryState
 
 from .builders import push
-from .world import HOOKS, World
+from .world import HOOKS, World, per_endpoint
 
 pytestmark = pytest.mark.both_databases
 
 BEFORE = "http://before.example.org/"
-ONE = ClaimLimits(1)
+ONE = per_endpoint(1)
 
 
 async def endpoints(world: World) -> list[str]:
@@ -72,9 +72,9 @@ async def test_claims_can_leave_out_failing_hooks(world, include_failing):
     await world.update_all("hook", failing_since=now())
     healthy = await world.create_hook("http://other.example.org/")
     await world.deliver(push())
-    claimed = await world.claim(ClaimLimits(4, include_failing=include_failing))
+    claimed = await world.claim(per_endpoint(4, include_failing=include_failing))
     assert [row.hook_id for row in claimed] == ([failing, healthy] if include_failing else [healthy])
-    left = await world.claim(ClaimLimits(4))
+    left = await world.claim(per_endpoint(4))
     assert [row.hook_id for row in left] == ([] if include_failing else [failing])
 
 
@@ -86,7 +86,7 @@ async def test_a_long_queue_behind_one_delivery_does_not_hide_others(world):
         {column.name: getattr(running, column.name) for column in world.table("delivery").c}
         | {"number": 1000 + n, "id": str(n), "event_id": str(n), "sequence": 100 + n}
         | {"state": "pending", "lease_until": None}
-        for n in range(2, 2 + claims.MAX_DUE)
+        for n in range(2, 2 + MAX_DUE)
     ]
     async with world.db.transaction() as tx:
         await tx.execute(world.table("delivery").insert(), backlog)
@@ -97,6 +97,31 @@ async def test_a_long_queue_behind_one_delivery_does_not_hide_others(world):
     async with world.db.transaction() as tx:
         await claims.record(tx, [(running, {"state": "delivered"})])
     assert [(row.hook_id, row.sequence) for row in await world.claim()] == [(hanging, 102)]
+
+
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+async def test_many_lanes_of_a_full_endpoint_are_passed_over_at_once(world):
+    """Each would cost several lookups, at each claim for as long as the endpoint hangs."""
+    await world.create_hook(BEFORE)
+    await world.deliver(push())
+    (running,) = await world.claim()
+    hidden = [
+        {column.name: getattr(running, column.name) for column in world.table("delivery").c}
+        | {"number": 1000 + n, "id": str(n), "hook_id": 1000 + n, "state": "pending", "lease_until": None}
+        for n in range(MAX_DUE + 100)
+    ]
+    async with world.db.transaction() as tx:
+        await tx.execute(world.table("delivery").insert(), hidden)
+    good = await world.create_hook("http://other.example.org/")
+    await world.deliver(push())
+    read = text(
+        "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'delivery'"
+    )
+    async with world.db.transaction() as tx:
+        due = await find_due(tx, 10, ONE)
+        assert (await tx.execute(read)).scalar_one() < 4 * len(hidden)
+    (number,) = due.numbers
+    assert [row.hook_id for row in await world.rows("delivery") if row.number == number] == [good]
 
 
 @pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)

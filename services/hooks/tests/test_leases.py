@@ -8,17 +8,18 @@ import pytest
 from ingot_chassis.clock import now
 from ingot_chassis.testing.receiver import Answer
 from ingot_hooks.store import claims
+from ingot_hooks.store.due_deliveries import find_due
 from ingot_hooks.workers.leases import LEASE_SECONDS, RENEW_SECONDS, Leases
 
 from .builders import push
-from .world import World
+from .world import World, per_endpoint
 
 pytestmark = pytest.mark.both_databases
 
 
 async def claimed(world: World, leases: Leases) -> list[claims.DeliveryRow]:
     async with world.db.transaction() as tx:
-        due = await claims.find_due(tx, 10, claims.ClaimLimits(10), per_lane=10)
+        due = await find_due(tx, 10, per_endpoint(10, 10))
         return await leases.claim(tx, due.numbers)
 
 

@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import json
 import random
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
 from urllib.parse import parse_qs
 
@@ -16,6 +16,7 @@ from ingot_chassis.testing.receiver import Answer, Receiver
 from ingot_contracts.repos import AccessChanged
 from ingot_hooks.core.schedule import PAUSES
 from ingot_hooks.store import claims
+from ingot_hooks.workers.endpoint_slots import FIRST_PER_SLOT
 
 from .builders import ACME, NEW, OLD, hook, push, repository
 from .world import HOOKS, MEMBER, World
@@ -158,6 +159,20 @@ async def test_a_hanging_endpoint_uses_only_its_own_slots(cramped):
         await asyncio.gather(run, return_exceptions=True)
 
 
+async def test_few_deliveries_are_claimed_for_a_hanging_endpoint(cramped, receiver):
+    receiver.answer(200, delay=3600)
+    slots = cramped.settings.endpoint_concurrency
+    for _ in range(10 * slots):
+        await cramped.create_hook(receiver.url)
+    await cramped.deliver(push())
+    run = asyncio.create_task(cramped.worker.run())
+    await receiver.wait_for(slots)
+    states = [row.state for row in await cramped.rows("delivery")]
+    assert slots <= states.count("running") <= FIRST_PER_SLOT * slots
+    run.cancel()
+    await asyncio.gather(run, return_exceptions=True)
+
+
 async def test_many_hanging_endpoints_that_have_failed_leave_half_of_the_slots(cramped):
     async with AsyncExitStack() as open_:
         good, *dead = [await open_.enter_async_context(Receiver()) for _ in range(11)]
@@ -190,7 +205,7 @@ async def test_the_delivery_of_a_dead_worker_is_sent_again_under_its_id(world, r
     await world.worker.step()
     assert [request.headers["webhook-id"] for request in receiver.requests] == [dead.id]
     async with world.db.transaction() as tx:
-        assert await claims.lock_claimed(tx, [dead]) == set()
+        assert await claims.lock_claimed(tx, {dead.number: dead.fence}) == []
     assert [row["state"] for row in await world.history(hook_id)] == ["delivered"]
 
 
@@ -304,8 +319,7 @@ async def test_the_order_holds_while_peers_come_and_go(world, receiver, seed):
     await receiver.wait_for(40)
     for run in runs:
         run.cancel()
-    with suppress(asyncio.CancelledError):
-        await asyncio.gather(*runs)
+    await asyncio.gather(*runs, return_exceptions=True)
     first_arrivals = list(dict.fromkeys(sequences(receiver)))
     assert first_arrivals == [str(number) for number in range(1, 41)]
 

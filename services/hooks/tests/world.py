@@ -23,8 +23,8 @@ from ingot_hooks.clients.own_servers import OwnServers
 from ingot_hooks.components import Components
 from ingot_hooks.settings import Settings
 from ingot_hooks.store import claims
-from ingot_hooks.store.claims import ClaimLimits
 from ingot_hooks.store.deliveries import DeliveryRow
+from ingot_hooks.store.due_deliveries import ClaimLimits, EndpointLimit, find_due
 from ingot_hooks.workers.deliveries import DeliveryWorker
 from ingot_hooks.workers.permissions import PermissionChecker
 
@@ -33,7 +33,14 @@ from .builders import NEW, config, hook, repository
 HOOKS = "/repos/ann/app/hooks"
 MEMBER, OWNER = {50: Membership()}, {50: Membership(owner=True)}
 """``organizations`` of a principal: in acme."""
-FOUR_PER_ENDPOINT = ClaimLimits(4)
+
+
+def per_endpoint(running: int, per_lane: int = 1, **limits: Any) -> ClaimLimits:
+    """The same limit for every endpoint."""
+    return ClaimLimits(lambda _endpoint: EndpointLimit(running, per_lane), **limits)
+
+
+FOUR_PER_ENDPOINT = per_endpoint(4)
 
 
 class World:
@@ -132,7 +139,7 @@ class World:
     ) -> list[DeliveryRow]:
         """Claim as a worker does, one delivery of each lane."""
         async with self.db.transaction() as tx:
-            due = await claims.find_due(tx, 10, limits)
+            due = await find_due(tx, 10, limits)
             return await claims.claim(tx, due.numbers, lease=lease)
 
     def _add_accounts_and_repositories(self) -> None:

@@ -17,6 +17,7 @@ from ingot_hooks.store.tables import FINAL_STATES, DeliveryState, delivery, hook
 # Written out, not bound: a database uses a partial index only for a condition that it can read.
 UNDER_WAY = text("delivery.state IN ('pending', 'running')")
 PENDING: ColumnElement[str] = literal_column("'pending'")
+RUNNING: ColumnElement[str] = literal_column("'running'")
 LARGE_COLUMNS = ("body", "response_headers", "response_body")
 CURRENT_ENDPOINT: ColumnElement[str] = func.coalesce(
     select(hook.c.endpoint).where(hook.c.id == delivery.c.hook_id).correlate(delivery).scalar_subquery(),

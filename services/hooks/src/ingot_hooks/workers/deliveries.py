@@ -14,7 +14,6 @@ from contextlib import nullcontext
 from datetime import timedelta
 from functools import lru_cache
 from typing import NamedTuple
-from weakref import WeakValueDictionary
 
 import msgspec
 import structlog
@@ -35,10 +34,12 @@ from ingot_hooks.core.signing import Message, signed_request
 from ingot_hooks.settings import Settings
 from ingot_hooks.store import claims
 from ingot_hooks.store import hooks as store
-from ingot_hooks.store.claims import ClaimLimits, Lane, OutcomeColumns
+from ingot_hooks.store.claims import OutcomeColumns
 from ingot_hooks.store.deliveries import DeliveryRow
+from ingot_hooks.store.due_deliveries import ClaimLimits, EndpointLimit, Lane, find_due
 from ingot_hooks.store.hooks import HookRow
 from ingot_hooks.store.tables import ContentType, DeliveryState, HookType
+from ingot_hooks.workers.endpoint_slots import EndpointSlotsByName
 from ingot_hooks.workers.leases import Leases
 from ingot_hooks.workers.outcomes import Outcome, OutcomeRecorder, returned, unsent
 from ingot_hooks.workers.permissions import PermissionChecker
@@ -47,9 +48,6 @@ log = structlog.get_logger()
 
 BEYOND_ANSWER = timedelta(seconds=5)
 """What an attempt may take after the time for the answer: reading the body, and recording the outcome."""
-PER_LANE = 16
-CLAIMED_PER_SLOT = 16
-"""How many deliveries of an endpoint are claimed at once for each that it may get at a time."""
 MAX_CLAIMED = 2000
 CLAIM_PAUSE = 0.04
 """The shortest time between two looks at what is due: one that comes alone waits for nothing."""
@@ -97,9 +95,9 @@ class DeliveryWorker:
         """Lanes that wait, and until when, in monotonic time."""
         self._slots = asyncio.Semaphore(settings.delivery_workers)
         self._slots_of_failing = asyncio.Semaphore(max(1, settings.delivery_workers // 2))
-        self._slots_by_endpoint: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._endpoint_slots = EndpointSlotsByName(settings.endpoint_concurrency)
         self._hooks: dict[int, _CachedHook] = {}
-        self._recorder = OutcomeRecorder(database, settings)
+        self._recorder = OutcomeRecorder(database, settings, self._leases, self._wakeup.notify)
         self._lanes: set[asyncio.Task[None]] = set()
         self._claimed = self._claimed_of_failing = 0
 
@@ -109,7 +107,7 @@ class DeliveryWorker:
         try:
             while True:
                 turn = time.monotonic()
-                if not await self._start_due():
+                if not await self._try_to_start_due():
                     await self._wakeup.wait()
                 # Meanwhile more becomes due and attempts end. The next claim takes all of it together.
                 await asyncio.sleep(turn + CLAIM_PAUSE - time.monotonic())
@@ -117,7 +115,7 @@ class DeliveryWorker:
             for lane in self._lanes:
                 lane.cancel()
             await asyncio.gather(*self._lanes, return_exceptions=True)
-            renewal.cancel()
+            renewal.cancel()  # So the outcomes have as long as a lease to be written.
             await self._recorder.flush()
 
     async def step(self) -> int:
@@ -129,6 +127,13 @@ class DeliveryWorker:
             await self._recorder.flush()
         return count
 
+    async def _try_to_start_due(self) -> int:
+        try:
+            return await self._start_due()
+        except Exception as error:  # noqa: BLE001 - the attempts that are under way shall end, not be made again
+            log.warning("deliveries not claimed, trying again", error=repr(error))
+            return 0
+
     async def _start_due(self) -> int:
         rows = await self._claim(MAX_CLAIMED - self._claimed)
         lanes: dict[Lane, list[DeliveryRow]] = defaultdict(list)
@@ -137,18 +142,20 @@ class DeliveryWorker:
         for lane in lanes.values():
             task = asyncio.create_task(self._deliver(lane, failing=self._is_failing(lane[0].hook_id)))
             self._lanes.add(task)
-            task.add_done_callback(self._lane_done)
+            task.add_done_callback(self._lanes.discard)
         return len(rows)
-
-    def _lane_done(self, task: asyncio.Task[None]) -> None:
-        self._lanes.discard(task)
-        self._wakeup.notify()
 
     async def _claim(self, limit: int) -> Sequence[DeliveryRow]:
         if limit <= 0:
             return []
+        unwritten = self._recorder.count_by_endpoint()
+
+        def limit_of(endpoint: str) -> EndpointLimit:
+            limit = self._endpoint_slots[endpoint].limit()
+            return limit._replace(running=limit.running + unwritten[endpoint])
+
         limits = ClaimLimits(
-            per_endpoint=self._settings.endpoint_concurrency * CLAIMED_PER_SLOT,
+            limit_of,
             include_failing=self._claimed_of_failing < MAX_CLAIMED // 2,
             paused_lanes=self._paused_lanes(),
         )
@@ -170,12 +177,12 @@ class DeliveryWorker:
 
     async def _find_due(self, limit: int, limits: ClaimLimits) -> list[int]:
         async with self._db.read() as db:
-            due = await claims.find_due(db, limit, limits, per_lane=PER_LANE)
+            due = await find_due(db, limit, limits)
         if not due.abandoned:
             return due.numbers
         async with self._db.transaction() as tx:
             await claims.release_abandoned(tx)
-            return (await claims.find_due(tx, limit, limits, per_lane=PER_LANE)).numbers
+            return (await find_due(tx, limit, limits)).numbers
 
     def _is_failing(self, hook_id: int) -> bool:
         """Whether the last attempt at the hook failed. Such hooks get at most half of everything."""
@@ -185,23 +192,21 @@ class DeliveryWorker:
     async def _deliver(self, lane: list[DeliveryRow], *, failing: bool) -> None:
         """Send a lane in order, for a limited time. A failure makes the rest pending again."""
         waiting = list(lane)
-        endpoint_slots = self._slots_by_endpoint.get(lane[0].endpoint)
-        if endpoint_slots is None:
-            endpoint_slots = asyncio.Semaphore(self._settings.endpoint_concurrency)
-            self._slots_by_endpoint[lane[0].endpoint] = endpoint_slots
+        endpoint_slots = self._endpoint_slots[lane[0].endpoint]
         failing_slots = self._slots_of_failing if failing else nullcontext()
         self._claimed += len(lane)
         self._claimed_of_failing += failing * len(lane)
         try:
-            async with endpoint_slots, failing_slots, self._slots:
+            async with endpoint_slots.free, failing_slots, self._slots:
                 while waiting and self._may_begin(waiting[0]):
-                    outcome = await self._attempt(waiting[0])
+                    with endpoint_slots.attempt():
+                        outcome = await self._attempt(waiting[0])
                     del waiting[0]
                     if outcome.pauses_lane:
                         self._paused[outcome.row.hook_id, outcome.row.repository_id] = (
                             time.monotonic() + self._lane_pause
                         )
-                    self._end(outcome)
+                    self._recorder.add(outcome)
                     if outcome.state != DeliveryState.DELIVERED:
                         break
         except Exception:
@@ -212,12 +217,7 @@ class DeliveryWorker:
             self._claimed -= len(lane)
             self._claimed_of_failing -= failing * len(lane)
             for row in waiting:
-                self._end(returned(row))
-        await self._recorder.flush()
-
-    def _end(self, outcome: Outcome) -> None:
-        self._leases.forget(outcome.row)
-        self._recorder.add(outcome)
+                self._recorder.add(returned(row))
 
     def _may_begin(self, row: DeliveryRow) -> bool:
         """Whether the delivery is still this worker's, and its lane has not taken too long for others to have a turn."""

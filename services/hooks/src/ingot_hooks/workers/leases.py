@@ -11,7 +11,7 @@ from datetime import timedelta
 import structlog
 
 from ingot_chassis.db.database import Database
-from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.transaction import Tx
 from ingot_hooks.store import claims
 from ingot_hooks.store.deliveries import DeliveryRow
 
@@ -29,22 +29,40 @@ class Leases:
         self._fences: dict[int, int] = {}
         self._ends: dict[int, float] = {}
         """Of each lease by the number of its delivery, in monotonic time."""
+        self._ending: set[int] = set()
 
-    async def claim(self, tx: Executor, numbers: Sequence[int]) -> list[DeliveryRow]:
-        """Claim those of ``numbers`` that are still free; the rows in their order."""
+    async def claim(self, tx: Tx, numbers: Sequence[int]) -> list[DeliveryRow]:
+        """Claim those of ``numbers`` that are still free; the rows in their order.
+
+        The leases are held from the commit on: what nobody knows to be committed must not be renewed for ever.
+        """
         end = time.monotonic() + LEASE_SECONDS
         rows = await claims.claim(tx, numbers, lease=timedelta(seconds=LEASE_SECONDS))
-        for row in rows:
-            self._fences[row.number], self._ends[row.number] = row.fence, end
+
+        def hold() -> None:
+            for row in rows:
+                self._fences[row.number], self._ends[row.number] = row.fence, end
+                self._ending.discard(row.number)
+
+        tx.on_commit(hold)
         return rows
 
     def is_valid(self, row: DeliveryRow) -> bool:
         return self._fences.get(row.number) == row.fence and time.monotonic() < self._ends[row.number]
 
-    def forget(self, row: DeliveryRow) -> None:
-        """The attempt has ended: its outcome gives the delivery back."""
+    def let_end(self, row: DeliveryRow) -> None:
+        """Renew it no more. It stays valid until its end."""
         if self._fences.get(row.number) == row.fence:
-            del self._fences[row.number], self._ends[row.number]
+            self._ending.add(row.number)
+
+    def forget(self, row: DeliveryRow) -> None:
+        """The outcome of the attempt is written, and has given the delivery back."""
+        if self._fences.get(row.number) == row.fence:
+            self._remove(row.number)
+
+    def _remove(self, number: int) -> None:
+        del self._fences[number], self._ends[number]
+        self._ending.discard(number)
 
     async def run(self) -> None:
         """Renew until cancelled."""
@@ -56,8 +74,8 @@ class Leases:
                 log.warning("leases of deliveries not renewed", count=len(self._fences), error=repr(error))
 
     async def renew(self) -> None:
-        """Renew all. Those that another worker has claimed since are lost."""
-        fences = dict(self._fences)
+        """Renew all but those that are to end. Those that another worker has claimed since are lost."""
+        fences = {number: fence for number, fence in self._fences.items() if number not in self._ending}
         if not fences:
             return
         end = time.monotonic() + LEASE_SECONDS
@@ -69,4 +87,4 @@ class Leases:
             if number in renewed:
                 self._ends[number] = end
             else:
-                del self._fences[number], self._ends[number]
+                self._remove(number)

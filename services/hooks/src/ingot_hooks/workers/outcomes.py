@@ -1,15 +1,19 @@
 """Records the outcomes of attempts: many in one transaction, while the next attempts are running."""
 
 import asyncio
+from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
 
 import msgspec
 import structlog
-from prometheus_client import Counter
+from prometheus_client import Counter as Metric
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
+from ingot_chassis.db.driver import is_away, is_full
 from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import DatabaseUnavailable
 from ingot_hooks.core.deactivation import deactivation_reason
 from ingot_hooks.core.schedule import AttemptResult
 from ingot_hooks.settings import Settings
@@ -19,14 +23,16 @@ from ingot_hooks.store.claims import OutcomeColumns
 from ingot_hooks.store.deliveries import CancelledOrFailed, DeliveryRow
 from ingot_hooks.store.hooks import HookRow
 from ingot_hooks.store.tables import DeliveryState
+from ingot_hooks.workers.leases import Leases
 
 log = structlog.get_logger()
 
 BATCH = 200
 COLLECT_SECONDS = 0.02
 """How long outcomes are collected before they are written."""
+RETRY_SECONDS = 0.5
 
-ATTEMPTS = Counter("ingot_hook_attempts_total", "Attempts to deliver, by what became of them", ["outcome"])
+ATTEMPTS = Metric("ingot_hook_attempts_total", "Attempts to deliver, by what became of them", ["outcome"])
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,10 +80,21 @@ def unsent(
 
 
 class OutcomeRecorder:
-    """Takes outcomes at any time, and writes those that were collected together."""
+    """Takes outcomes at any time, and writes those that were collected together.
 
-    def __init__(self, database: Database, settings: Settings) -> None:
+    A delivery keeps its lease until its outcome is written, so that nobody sends it again meanwhile: what could not be
+    written is tried again until then. ``on_written`` is called after each commit.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        settings: Settings,
+        leases: Leases,
+        on_written: Callable[[], None] = lambda: None,
+    ) -> None:
         self._db, self._failing_limit = database, timedelta(days=settings.failing_days)
+        self._leases, self._on_written = leases, on_written
         self._outcomes: list[Outcome] = []
         self._write_task: asyncio.Task[None] | None = None
 
@@ -87,32 +104,55 @@ class OutcomeRecorder:
             self._write_task = asyncio.create_task(self._write())
 
     async def flush(self) -> None:
-        """Return when all outcomes that were added so far are written."""
+        """Return when all outcomes that were added so far are written, or their leases have ended."""
         if self._write_task is not None:
             await asyncio.wait({self._write_task})
+
+    def count_by_endpoint(self) -> Counter[str]:
+        """How many outcomes are not written yet. Their deliveries are running in the database, and nowhere else."""
+        return Counter(outcome.row.endpoint for outcome in self._outcomes)
 
     async def _write(self) -> None:
         await asyncio.sleep(COLLECT_SECONDS)
         while self._outcomes:
-            batch, self._outcomes = self._outcomes[:BATCH], self._outcomes[BATCH:]
-            try:
-                await self._write_batch(batch)
-            except Exception:
-                log.exception(
-                    "outcomes not recorded, the leases of the deliveries will end", count=len(batch)
-                )
+            batch = self._outcomes[:BATCH]
+            failed = await self._write_or_keep(batch)
+            self._outcomes[: len(batch)] = failed
+            if failed:
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _write_or_keep(self, batch: list[Outcome]) -> list[Outcome]:
+        """Write all of ``batch``, or else each alone; those that could not be written and have a lease."""
+        try:
+            await self._write_batch(batch)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the requests were sent
+            is_outage = isinstance(error, DatabaseUnavailable) or is_away(error) or is_full(error)
+            log.warning("outcomes not recorded, trying again", count=len(batch), error=repr(error))
+        else:
+            return []
+        if len(batch) > 1 and not is_outage:
+            return [failed for outcome in batch for failed in await self._write_or_keep([outcome])]
+        if not is_outage:
+            self._leases.let_end(batch[0].row)  # It would block its lane for ever.
+        kept = [outcome for outcome in batch if self._leases.is_valid(outcome.row)]
+        if len(kept) < len(batch):
+            log.error("outcomes not recorded, the leases have ended", count=len(batch) - len(kept))
+        return kept
 
     async def _write_batch(self, batch: list[Outcome]) -> None:
         # Hooks are written in one order everywhere, because another process may write the same hooks.
         of_hooks = sorted((one for one in batch if one.changes_hook), key=lambda one: one.row.hook_id)
+        fences = {outcome.row.number: outcome.row.fence for outcome in batch} if of_hooks else {}
         async with self._db.transaction() as tx:
-            claimed = await claims.lock_claimed(tx, [one.row for one in of_hooks]) if of_hooks else set()
+            claimed = set(await claims.lock_claimed(tx, fences)) if fences else set()
             await claims.record(tx, [(outcome.row, outcome.columns) for outcome in batch])
             for outcome in of_hooks:
                 if outcome.row.number in claimed:
                     await self._change_hook(tx, outcome)
         for outcome in batch:
+            self._leases.forget(outcome.row)
             ATTEMPTS.labels(outcome.state).inc()
+        self._on_written()
 
     async def _change_hook(self, tx: Tx, outcome: Outcome) -> None:
         hook, result = outcome.hook, outcome.result
