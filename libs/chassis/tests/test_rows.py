@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import select
 
-from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_count, fetch_first, fetch_page
+from ingot_chassis.db.rows import TypedRow, backward, fetch_all, fetch_count, fetch_first, fetch_page, walk_to
 from ingot_chassis.http.paging import Page
 
 from .messaging_world import tally
@@ -53,3 +53,32 @@ async def test_rows_are_counted_as_the_statement_chooses_them(five):
         assert await fetch_count(db, select(tally).where(tally.c.count > 1).order_by(tally.c.name)) == 3
         assert await fetch_count(db, select(tally.c.count > 1).distinct()) == 2
         assert await fetch_count(db, select(tally).limit(2)) == 2
+
+
+@pytest.mark.parametrize("total", [0, 1, 7, 10])
+async def test_a_page_is_the_same_from_either_end(database, total):
+    rows = [{"name": f"n{n}", "count": n % 3} for n in range(total)]
+    order = tally.c.count.desc(), tally.c.name
+    async with database.transaction() as tx:
+        if rows:
+            await tx.execute(tally.insert(), rows)
+    backwards = []
+    async with database.read() as db:
+        for page in (Page(number, limit) for limit in (1, 2, 3, 20) for number in range(1, 12)):
+            walk = walk_to(page, total)
+            backwards.append(walk.backwards)
+            statement = select(tally).order_by(*(backward(*order) if walk.backwards else order))
+            rows = await fetch_all(db, statement.limit(walk.limit).offset(walk.offset), TallyRow)
+            names = [row.name for row in rows]
+            whole = await fetch_all(db, select(tally).order_by(*order), TallyRow)
+            expected = [row.name for row in whole][page.offset : page.offset + page.limit]
+            assert (names[::-1] if walk.backwards else names) == expected, page
+            assert walk.offset <= total / 2
+    assert any(backwards) == (total > 1)
+
+
+def test_nulls_change_sides_with_the_order():
+    order = tally.c.count.desc().nulls_last(), tally.c.count.asc().nulls_first(), tally.c.name
+    reverse = [str(column) for column in backward(*order)]
+    assert reverse == ["tally.count ASC NULLS FIRST", "tally.count DESC NULLS LAST", "tally.name DESC"]
+    assert [str(column) for column in backward(*backward(*order))][:2] == [str(one) for one in order[:2]]

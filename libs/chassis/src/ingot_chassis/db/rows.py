@@ -5,9 +5,10 @@ column that is declared as a ``StrEnum`` holds the text itself, which equals the
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeVar, cast, get_type_hints
+from typing import Any, NamedTuple, Protocol, TypeVar, cast, get_type_hints
 
-from sqlalchemy import CursorResult, Executable, Select, func, select
+from sqlalchemy import ColumnElement, CursorResult, Executable, Select, func, select
+from sqlalchemy.sql import operators
 
 from ingot_chassis.db.driver import Executor
 
@@ -27,6 +28,47 @@ class Slice(Protocol):
 
     @property
     def offset(self) -> int: ...
+
+
+NEAR = 500
+"""Rows before a page that are walked without a question first how long the list is."""
+
+
+class Walk(NamedTuple):
+    """The way to a page: the rows of ``limit`` behind ``offset`` others, in the order of the list or ``backwards``."""
+
+    limit: int
+    offset: int
+    backwards: bool
+
+
+def walk_to(page: Slice, total: int) -> Walk:
+    """The way to ``page`` from the nearer end of a list of ``total`` rows. ``limit`` is 0 for a page behind its end."""
+    length = max(0, min(page.limit, total - page.offset))
+    behind = total - page.offset - length
+    if not length:
+        return Walk(0, 0, backwards=False)
+    if behind < page.offset:
+        return Walk(length, behind, backwards=True)
+    return Walk(page.limit, page.offset, backwards=False)
+
+
+def backward(*order: Any) -> tuple[ColumnElement[Any], ...]:
+    """The reverse of an ORDER BY, in which no two rows are equal."""
+    return tuple(map(_reversed, order))
+
+
+def _reversed(column: Any) -> ColumnElement[Any]:
+    match getattr(column, "modifier", None):
+        case operators.nulls_last_op:
+            return _reversed(column.element).nulls_first()
+        case operators.nulls_first_op:
+            return _reversed(column.element).nulls_last()
+        case operators.desc_op:
+            return cast("ColumnElement[Any]", column.element.asc())
+        case operators.asc_op:
+            return cast("ColumnElement[Any]", column.element.desc())
+    return cast("ColumnElement[Any]", column.desc())
 
 
 _CHECKED: set[tuple[type[TypedRow], tuple[str, ...]]] = set()
