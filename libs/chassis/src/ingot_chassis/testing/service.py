@@ -1,19 +1,21 @@
 """One harness for the tests of every service: callers, events in and out, SQL statements, and a real port."""
 
 import asyncio
+import itertools
 import socket
 import uuid
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 import uvicorn
-from sqlalchemy import event
+from sqlalchemy import event, text
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
+from ingot_chassis.db.transaction import Tx
 from ingot_chassis.events.consumers import Consumers
 from ingot_chassis.events.envelope import Envelope, event_type
 from ingot_chassis.security.keys import Jwks, SigningKey
@@ -130,6 +132,30 @@ def count_statements(database: Database) -> Iterator[list[tuple[str, Any]]]:
         database.uses_sqlite_driver = True
         for engine in engines:
             event.remove(engine, "before_cursor_execute", record)
+
+
+_TUPLES = text(
+    "SELECT sum(pg_stat_get_xact_tuples_returned(oid) + pg_stat_get_xact_tuples_fetched(oid))"
+    " FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'i')"
+)
+STEPS = 10
+"""Instructions of SQLite's machine that are counted together."""
+
+
+async def rows_touched(database: Database, read: Callable[[Tx], Awaitable[object]]) -> int:
+    """How much of tables and indexes ``read`` looks at: their rows on PostgreSQL, instructions on SQLite."""
+    async with database.transaction() as tx:
+        if tx.sqlite_driver is None:
+            before = (await tx.execute(_TUPLES)).scalar_one()
+            await read(tx)
+            return int((await tx.execute(_TUPLES)).scalar_one() - before)
+        count = itertools.count()
+        await tx.sqlite_driver.set_progress_handler(lambda: next(count) < 0, STEPS)
+        try:
+            await read(tx)
+        finally:
+            await tx.sqlite_driver.set_progress_handler(cast("Any", None), 0)
+        return next(count) * STEPS
 
 
 @asynccontextmanager
