@@ -19,6 +19,7 @@ from sqlalchemy import (
     bindparam,
     column,
     literal_column,
+    true,
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.compiler import compiles
@@ -62,6 +63,40 @@ class any_of(Condition):  # noqa: N801 - written like the functions of SQL
     def __init__(self, column: ColumnElement[Any], values: str | BindParameter[Any]) -> None:
         named = bindparam(values, type_=ArrayOf(column.type)) if isinstance(values, str) else values
         super().__init__(column, named)
+
+
+TRIGRAM = 3
+"""Letters of the shortest text that an index of trigrams finds."""
+
+
+class _IsMatch(Condition):
+    """A row of ``id_column`` is one of what the index ``table`` of SQLite's (FTS5) finds; true elsewhere."""
+
+
+def has_trigrams(
+    id_column: ColumnElement[int], table: str, text: str, *, of: str = ""
+) -> ColumnElement[bool]:
+    """Whether a row may have ``text`` in one of its columns, or in the column ``of``, as SQLite's index ``table`` says.
+
+    True for texts that are too short for it, or whose letters FTS5 may fold in another way.
+    """
+    is_plain = all(letter.isascii() or letter.lower() == letter.upper() for letter in text)
+    if not is_plain or len(text) < TRIGRAM:
+        return true()
+    phrase = '"' + text.replace('"', '""') + '"'
+    value = bindparam(None, f"{of} : {phrase}" if of else phrase, type_=String, unique=True)
+    return _IsMatch(id_column, literal_column(table), value)
+
+
+@compiles(_IsMatch)
+def _without_index(_element: _IsMatch, _compiler: SQLCompiler, **_options: Any) -> str:
+    return "true"
+
+
+@compiles(_IsMatch, "sqlite")
+def _match_on_sqlite(element: _IsMatch, compiler: SQLCompiler, **options: Any) -> str:
+    id_column, table, phrase = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"{id_column} IN (SELECT rowid FROM {table} WHERE {table} MATCH {phrase})"  # noqa: S608 - compiled
 
 
 class each_of(FunctionElement[Any]):  # noqa: N801 - written like the functions of SQL
