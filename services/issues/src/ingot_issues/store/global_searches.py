@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
-from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_count
+from ingot_chassis.db.rows import Slice, TypedRow, backward, fetch_all, fetch_count, walk_to
 from ingot_issues.store.issues import IssueDetails
 from ingot_issues.store.repository_ids import is_among
 from ingot_issues.store.searches import IssueFilter, conditions, list_details
@@ -143,18 +143,21 @@ async def list_page(
         order.insert(0, relevance(filters.text))
     if first_repository_id:
         order.insert(0, case((issue.c.repository_id == first_repository_id, 0), else_=1))
-    statement = matching.order_by(*order).limit(page.limit).offset(page.offset)
     if filters.text:
+        statement = matching.order_by(*order).limit(page.limit).offset(page.offset)
         # What a text finds is bounded, and to find it costs more than to count it.
         counted = await fetch_all(
             db, statement.add_columns(func.count().over().label("total")), CountedIssueRow
         )
         total = counted[0].total if counted else await fetch_count(db, matching)
         return await list_details(db, [row.id for row in counted]), total
-    rows = await fetch_all(db, statement, IssueIdRow)
     number = None if more else _counted(repositories, filters)
     total = number if number is not None else await fetch_count(db, matching)
-    return await list_details(db, [row.id for row in rows]), total
+    walk = walk_to(page, total)
+    statement = matching.order_by(*(backward(*order) if walk.backwards else order))
+    rows = await fetch_all(db, statement.limit(walk.limit).offset(walk.offset), IssueIdRow)
+    ids = [row.id for row in rows]
+    return await list_details(db, ids[::-1] if walk.backwards else ids), total
 
 
 def _of_units(repositories: Collection[SearchedRepository]) -> list[ColumnElement[bool]]:

@@ -11,13 +11,13 @@ from sqlalchemy import ColumnElement, Integer, Select, bindparam, func, select, 
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
-from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_count
+from ingot_chassis.db.rows import NEAR, Slice, TypedRow, backward, fetch_all, fetch_count, walk_to
 from ingot_chassis.db.tables import BigId
 from ingot_issues.store import milestones
 from ingot_issues.store.issues import DETAILS, DetailsRow, IssueDetails, details_of
 from ingot_issues.store.states import StateFilter
 from ingot_issues.store.tables import account, assignee, counter, issue, issue_label, label, mention, pull
-from ingot_issues.store.text_searches import contains_text, relevance
+from ingot_issues.store.text_searches import contains_text, relevance, uses_index
 
 SORTS: dict[str, tuple[ColumnElement[Any], ...]] = {
     "newest": (issue.c.number.desc(),),
@@ -90,18 +90,19 @@ _COUNTED_TOTAL: dict[tuple[bool | None, StateFilter], Select[int]] = {
 _DETAILS_BY_IDS = PreparedQuery(DETAILS.where(any_of(issue.c.id, "ids")), DetailsRow)
 
 
-@lru_cache(maxsize=64)
-def _list(is_pull: bool | None, state: StateFilter, sort: str) -> _List:
+@lru_cache(maxsize=128)
+def _list(is_pull: bool | None, state: StateFilter, sort: str, *, backwards: bool = False) -> _List:
     """Built once for each combination, since building costs more than running.
 
-    The page is cut before anything is joined to it.
+    The page is cut before anything is joined to it; ``backwards`` from the other end of the list.
     """
     where: list[ColumnElement[bool]] = [issue.c.repository_id == bindparam("repository_id", type_=BigId)]
     if is_pull is not None:
         where.append(issue.c.is_pull.is_(is_pull))
     if state != StateFilter.ALL:
         where.append(issue.c.state == bindparam("state"))
-    ids = select(issue.c.id).where(*where).order_by(*SORTS[sort])
+    order = backward(*SORTS[sort]) if backwards else SORTS[sort]
+    ids = select(issue.c.id).where(*where).order_by(*order)
     page = ids.limit(bindparam("limit", type_=Integer)).offset(bindparam("offset", type_=BigId))
     details = DETAILS.where(issue.c.id.in_(page)).order_by(*SORTS[sort])
     counted = _COUNTED_TOTAL.get((is_pull, state))
@@ -114,7 +115,8 @@ async def list_page(
     db: Executor, repository_id: int, filters: IssueFilter, page: Slice
 ) -> tuple[list[IssueDetails], int]:
     """A page of the issues of a repository, and how many there are in all."""
-    where = conditions(repository_id, filters)
+    indexed = not filters.text or await uses_index(db, repository_id)
+    where = conditions(repository_id, filters, indexed=indexed)
     parameters = {
         "repository_id": repository_id,
         "state": filters.state.value,
@@ -129,15 +131,27 @@ async def list_page(
         if filters.is_by_relevance:
             ids = ids.order_by(None).order_by(relevance(filters.text), *SORTS["newest"])
         return await _list_filtered(db, ids, page, parameters)
-    rows = await statements.details.all(db, **parameters)
-    issues = [details_of(row) for row in rows]
-    if issues and statements.is_counted:
-        return issues, issues[0].total
+    if page.offset < NEAR:
+        rows = await statements.details.all(db, **parameters)
+        issues = [details_of(row) for row in rows]
+        if issues and statements.is_counted:
+            return issues, issues[0].total
+        return issues, await _total(db, repository_id, filters)
+    total = await _total(db, repository_id, filters)
+    walk = walk_to(page, total)
+    if not walk.limit:
+        return [], total
+    statements = _list(filters.is_pull, filters.state, sort, backwards=walk.backwards)
+    rows = await statements.details.all(db, **parameters | {"limit": walk.limit, "offset": walk.offset})
+    return [details_of(row) for row in rows], total
+
+
+async def _total(db: Executor, repository_id: int, filters: IssueFilter) -> int:
+    """How many issues a list without further conditions has."""
     counted = _COUNTED_TOTAL.get((filters.is_pull, filters.state))
     if counted is None:
-        return issues, await fetch_count(db, _matching(repository_id, filters))
-    total = await db.execute(counted, {"repository_id": repository_id})
-    return issues, total.scalar() or 0
+        return await fetch_count(db, _matching(repository_id, filters))
+    return (await db.execute(counted, {"repository_id": repository_id})).scalar() or 0
 
 
 async def _list_filtered(
@@ -172,14 +186,18 @@ def _matching(repository_id: int, filters: IssueFilter) -> Select[int]:
 
 
 def conditions(
-    repository_id: int | None, filters: IssueFilter, repository_ids: Collection[int] = ()
+    repository_id: int | None,
+    filters: IssueFilter,
+    repository_ids: Collection[int] = (),
+    *,
+    indexed: bool = True,
 ) -> list[ColumnElement[bool]]:
     """The conditions beside state and kind. ``repository_id`` None: the issues are of any of ``repository_ids``."""
     if repository_id is not None:
         repository_ids = [repository_id]
     where: list[ColumnElement[bool]] = []
     if filters.text:
-        where.append(contains_text(filters.text, repository_ids))
+        where.append(contains_text(filters.text, repository_ids, indexed=indexed))
     if filters.since:
         where.append(issue.c.updated_at >= filters.since)
     if filters.before:

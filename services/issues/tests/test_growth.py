@@ -1,0 +1,139 @@
+"""Lists and searches look at as many rows among many others as among few."""
+
+import pytest
+from sqlalchemy import text
+
+from ingot_chassis.http.paging import Page
+from ingot_chassis.testing.service import rows_touched
+from ingot_issues.store import global_searches, notifications, searches
+from ingot_issues.store.global_searches import PersonalFilter
+from ingot_issues.store.notifications import ThreadFilter
+from ingot_issues.store.searches import IssueFilter
+from ingot_issues.store.states import NotificationStatus, StateFilter
+
+pytestmark = pytest.mark.both_databases
+
+LARGE, SMALL, OTHERS = 7, 8, 1000
+"""Repositories: one that grows, one that does not, and the first of those that come."""
+FEW, MANY = 200, 4_000
+OWN = 40
+"""Issues and threads of the person who asks."""
+IN_REPOSITORY = 20
+"""Issues of each of the others."""
+
+CONSTANT = 300
+"""PostgreSQL reads a table of a few pages, such as that of the counters here, as a whole."""
+
+ISSUES = """
+    INSERT INTO issue (repository_id, number, is_pull, author_id, title, body, state, comments, created_at, updated_at)
+    WITH RECURSIVE n(n) AS (SELECT {first} UNION ALL SELECT n + 1 FROM n WHERE n < {last})
+    SELECT {repository}, {number}, false, {author}, 'Straw ' || n, 'a needle in it', 'open', 1,
+        '2026-01-01 00:00:00+00', '2026-01-01 00:00:00+00'
+    FROM n
+"""
+HANGING = [
+    """
+    INSERT INTO comment (issue_id, repository_id, author_id, kind, body, created_at, updated_at)
+    SELECT id, repository_id, 1, 0, 'one more needle', created_at, updated_at FROM issue WHERE id > {last_id}
+    """,
+    """
+    INSERT INTO notification (account_id, repository_id, issue_id, status, updated_at)
+    SELECT author_id, repository_id, id, 'unread', updated_at FROM issue WHERE id > {last_id}
+    """,
+    "DELETE FROM counter",
+    """
+    INSERT INTO counter (repository_id, last_number, open_issues, open_pulls, gone)
+    SELECT repository_id, count(*), count(*), 0, false FROM issue GROUP BY repository_id
+    """,
+    "DELETE FROM repository",
+    "INSERT INTO repository (id, owner_id, view) SELECT repository_id, 1, :view FROM counter",
+]
+VIEW = b"x" * 1_500
+"""So many bytes are what a copy of a repository has: a table of two pages would be read as a whole."""
+
+
+async def fill(db, *, first, last, own):
+    """Issues of others from ``first`` to ``last``, in the large repository and in as many as are needed."""
+    async with db.transaction() as tx:
+        last_id = (await tx.execute(text("SELECT coalesce(max(id), 0) FROM issue"))).scalar_one()
+        span = {"first": first, "last": last, "author": 2, "number": "n"}
+        statements = [
+            ISSUES.format(**span, repository=LARGE),
+            ISSUES.format(**span, repository=f"{OTHERS} + n / {IN_REPOSITORY}"),
+        ]
+        if own:
+            statements.append(ISSUES.format(first=1, last=OWN, author=3, repository=SMALL, number="n"))
+        for statement in [*statements, *HANGING]:
+            bound = {"view": VIEW} if ":view" in statement else {}
+            await tx.execute(text(statement.format(last_id=last_id)), bound)
+    if not db.is_sqlite:
+        async with db.transaction() as tx:  # as VACUUM does in time
+            names = "SELECT indexrelid FROM pg_index WHERE indexrelid::regclass::text LIKE '%trigrams%'"
+            await tx.execute(
+                text(f"SELECT gin_clean_pending_list(indexrelid::regclass) FROM ({names}) AS gin")
+            )
+            await tx.execute(text("ANALYZE"))
+
+
+def page_of(repository_id, number=1, **filters):
+    return lambda tx: searches.list_page(tx, repository_id, IssueFilter(**filters), Page(number, 20))
+
+
+async def own_issues(tx):
+    personal = PersonalFilter(account_id=3, created=True)
+    repositories = await global_searches.list_repositories(tx, 10_000, personal)
+    filters = IssueFilter(state=StateFilter.ALL)
+    issues, total = await global_searches.list_page(tx, repositories, filters, personal, Page(1, 20))
+    assert (len(issues), total) == (20, OWN)
+
+
+async def own_threads(tx):
+    repositories = await notifications.list_repositories(tx, 3)
+    filters = ThreadFilter(account_id=3, repository_ids=repositories, statuses=[NotificationStatus.UNREAD])
+    threads, total = await notifications.list_page(tx, filters, Page(1, 20))
+    assert (len(threads), total) == (20, OWN)
+
+
+async def text_in_one(tx):
+    issues, total = await searches.list_page(tx, SMALL, IssueFilter(text="needle"), Page(1, 20))
+    assert (len(issues), total) == (20, OWN)
+
+
+LISTS = {
+    "first page": lambda _: page_of(LARGE),
+    "first page of all": lambda _: page_of(LARGE, state=StateFilter.ALL),
+    "last page": lambda size: page_of(LARGE, size // 20),
+    "oldest, last page": lambda size: page_of(LARGE, size // 20, sort="oldest"),
+    "behind the end": lambda size: page_of(LARGE, size),
+    "text in one repository": lambda _: text_in_one,
+    "own issues": lambda _: own_issues,
+    "own threads": lambda _: own_threads,
+}
+
+
+async def test_lists_look_at_as_many_rows_among_twenty_times_as_many(world):
+    touched = []
+    for first, last in ((1, FEW), (FEW + 1, MANY)):
+        await fill(world.db, first=first, last=last, own=first == 1)
+        touched.append({name: await rows_touched(world.db, read(last)) for name, read in LISTS.items()})
+    few, many = touched
+    grown = {name: (few[name], many[name]) for name in LISTS if many[name] > 1.5 * few[name] + CONSTANT}
+    assert grown == {}
+
+
+@pytest.mark.parametrize("sort", sorted(searches.SORTS))
+async def test_pages_from_the_end_go_on_where_those_from_the_beginning_end(world, sort):
+    size = 1_200
+    await fill(world.db, first=1, last=size, own=False)
+    numbers = []
+    async with world.db.read() as db:
+        for number in range(1, size // 50 + 1):
+            filters = IssueFilter(sort=sort)
+            issues, total = await searches.list_page(db, LARGE, filters, Page(number, 50))
+            assert (len(issues), total) == (50, size)
+            numbers += [issue.number for issue in issues]
+        assert await searches.list_page(db, LARGE, IssueFilter(sort=sort), Page(25, 50)) == ([], size)
+        last, _ = await searches.list_page(db, LARGE, IssueFilter(sort=sort), Page(25, 49))
+    assert sorted(numbers) == list(range(1, size + 1))
+    assert [issue.number for issue in last] == numbers[-24:]
+    assert numbers in (sorted(numbers), sorted(numbers, reverse=True))
