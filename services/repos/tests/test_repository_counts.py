@@ -10,7 +10,7 @@ from ingot_contracts.identity import Account
 from ingot_repos.store import accounts, collaborations
 from ingot_repos.store.count_tables import repository_count
 from ingot_repos.store.repositories import Viewer, visible
-from ingot_repos.store.repository_counts import count_visible, recount
+from ingot_repos.store.repository_counts import MOST_NOTES, add_up, count_visible, recount
 from ingot_repos.store.tables import account, repository
 
 pytestmark = pytest.mark.both_databases
@@ -150,3 +150,24 @@ async def test_the_number_costs_the_same_among_many(shelf, viewer):
     many = await looked_at(shelf, VIEWERS[viewer])
     assert await differences(shelf) == {}
     assert many == set() if shelf.database.is_sqlite else many <= few + 20
+
+
+async def test_many_notes_become_one_of_each_kind(shelf):
+    async def notes():
+        async with shelf.database.read() as db:
+            return (await db.execute(select(func.count()).select_from(repository_count))).scalar_one()
+
+    async def added_up():
+        async with shelf.database.transaction() as tx:
+            return await add_up(tx)
+
+    assert await added_up() == 0
+    before = await notes()
+    async with shelf.database.transaction() as tx:
+        for number in (1, -1):
+            row = {"visibility": "public", "private": False, "number": number}
+            await tx.execute(repository_count.insert(), [row] * (MOST_NOTES // 2))
+    assert await added_up() == before + MOST_NOTES
+    assert await notes() == 2
+    assert await differences(shelf) == {}
+    assert await added_up() == 0

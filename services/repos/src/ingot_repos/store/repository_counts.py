@@ -1,12 +1,27 @@
 """SQL for how many repositories there are, without counting them: triggers note each that comes or goes."""
 
+from collections import Counter
+
 from sqlalchemy import BigInteger, ColumnElement, and_, cast, delete, func, not_, select, true, union
 
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_count
 from ingot_chassis.db.transaction import Tx, insert
 from ingot_repos.store.count_tables import repository_count
 from ingot_repos.store.repositories import Viewer, visible
 from ingot_repos.store.tables import account, collaboration, repository, team_grant
+
+MOST_NOTES = 1_000
+"""Rows that every total adds up, at most for a minute more."""
+_LOCK = "recount repositories"
+
+
+class _NoteRow(TypedRow):
+    """That so many repositories of a kind came; a negative number: that they went."""
+
+    visibility: str
+    private: bool
+    number: int
 
 
 async def count_visible(db: Executor, viewer: Viewer) -> int:
@@ -52,13 +67,32 @@ def _more(viewer: Viewer) -> ColumnElement[int]:
     return counted.where(reached, visible(viewer), not_(is_open)).scalar_subquery()
 
 
+async def add_up(tx: Tx) -> int:
+    """Make one row of each kind of what triggers noted, if that is more than ``MOST_NOTES`` rows; how many there were."""
+    await tx.advisory_lock(_LOCK)
+    if await fetch_count(tx, select(repository_count.c.id).limit(MOST_NOTES + 1)) <= MOST_NOTES:
+        return 0
+    kind = repository_count.c
+    removed = delete(repository_count).returning(kind.visibility, kind.private, kind.number)
+    notes = await fetch_all(tx, removed, _NoteRow)
+    sums: Counter[tuple[str, bool]] = Counter()
+    for note in notes:
+        sums[note.visibility, note.private] += note.number
+    rows = [
+        {"visibility": visibility, "private": private, "number": number}
+        for (visibility, private), number in sums.items()
+    ]
+    await tx.execute(insert(tx, repository_count), rows)
+    return len(notes)
+
+
 async def recount(tx: Tx) -> None:
     """Count anew, into one row for each kind.
 
     Whoever changes the visibility of an owner and whoever creates a repository of theirs do not wait for each other, so
     what triggers note may be wrong by one.
     """
-    await tx.advisory_lock("recount repositories")
+    await tx.advisory_lock(_LOCK)
     kind = (account.c.visibility, repository.c.private)
     counted = select(*kind, func.count()).join_from(
         repository, account, account.c.id == repository.c.owner_id

@@ -23,6 +23,7 @@ LAG = Gauge(
 )
 FAILING = Gauge("ingot_mirrors_failing", "Mirrors whose last sync failed", ["shard"])
 MEASURE_EVERY = timedelta(seconds=15)
+ADD_UP_EVERY = timedelta(minutes=1)
 
 
 class Maintenance:
@@ -37,6 +38,7 @@ class Maintenance:
             PeriodicTask("repos_release_deleted", CLEANUP, self.release_unconfirmed),
             PeriodicTask("repos_fill_columns", CLEANUP, self.fill_columns),
             PeriodicTask("repos_recount", CLEANUP, self.recount),
+            PeriodicTask("repos_add_up_counts", ADD_UP_EVERY, self.add_up_counts),
             PeriodicTask("repos_fill_licenses", CLEANUP, self.fill_licenses),
             PeriodicTask("repos_measure_mirrors", MEASURE_EVERY, self.measure),
         ]
@@ -59,6 +61,11 @@ class Maintenance:
         """Count all repositories anew, and add up what was noted of each since the last time."""
         async with self._db.transaction() as tx:
             await repository_counts.recount(tx)
+
+    async def add_up_counts(self) -> None:
+        """Add up what was noted of many new repositories, so that totals stay cheap until they are counted anew."""
+        async with self._db.transaction() as tx:
+            await repository_counts.add_up(tx)
 
     async def fill_columns(self) -> None:
         """Fill the rows of repositories that are older than some of their columns."""
