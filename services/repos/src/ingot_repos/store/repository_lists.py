@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, false, select, union
 
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import Slice, fetch_all, fetch_count
+from ingot_chassis.db.rows import Slice, Walk, backward, fetch_all, fetch_count, walk_to
 from ingot_repos.store.repositories import RepositoryRow, Viewer, in_teams, select_joined, visible
 from ingot_repos.store.stars_and_watches import Relation
 from ingot_repos.store.tables import account, collaboration, repository, team_grant
@@ -32,11 +32,15 @@ async def fetch_visible(
     """
     matching = select(repository.c.id).join(account, account.c.id == repository.c.owner_id)
     matching = matching.where(visible(viewer), condition)
-    ids = matching.order_by(*order).limit(page.limit).offset(page.offset).cte("page")
+    if total is None:
+        total = await fetch_count(db, matching.limit(count_at_most))
+    is_exact = count_at_most is None or total < count_at_most
+    walk = walk_to(page, total) if is_exact else Walk(page.limit, page.offset, backwards=False)
+    ordered = matching.order_by(*(backward(*order) if walk.backwards else order))
+    ids = ordered.limit(walk.limit).offset(walk.offset).cte("page")
     statement = select_joined(viewer.id or None, in_teams(viewer))
     statement = statement.where(repository.c.id.in_(select(ids.c.id))).order_by(*order)
-    rows = await fetch_all(db, statement, RepositoryRow)
-    return rows, await fetch_count(db, matching.limit(count_at_most)) if total is None else total
+    return await fetch_all(db, statement, RepositoryRow), total
 
 
 async def list_visible_ids(db: Executor, viewer: Viewer, ids: Collection[int]) -> list[int]:

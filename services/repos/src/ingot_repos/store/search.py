@@ -1,10 +1,14 @@
-"""SQL of the search over all repositories. On PostgreSQL ``lower_name`` has a trigram index (pg_trgm)."""
+"""SQL of the search over all repositories.
+
+Names, descriptions and topics have trigram indexes: of pg_trgm on PostgreSQL, of FTS5 on SQLite.
+"""
 
 from typing import Literal
 
 import msgspec
 from sqlalchemy import ColumnElement, Select, and_, case, false, func, or_, select, true
 
+from ingot_chassis.db.arrays import TRIGRAM, has_trigrams
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice
 from ingot_repos.store.repositories import Viewer, accessible
@@ -25,7 +29,6 @@ SORTED_BY = {
     "id": repository.c.id,
     "relevance": repository.c.lower_name,
 }
-TRIGRAM = 3
 MAX_WORDS = 8
 """What comes after so many is looked for as it is: each word costs a search."""
 COUNTED = 10_000
@@ -123,7 +126,8 @@ def _matching(query: Search) -> ColumnElement[bool]:
 
 
 def _has_word(word: str, number: int, tagged: Select[int], query: Search) -> ColumnElement[bool]:
-    tagged = tagged.where(topic.c.name.contains(word, autoescape=True))
+    topics = topic.c.name.contains(word, autoescape=True)
+    tagged = tagged.where(topics, has_trigrams(topic.c.id, "topic_trigrams", word))
     named = repository.c.lower_name.contains(word, autoescape=True)
     if query.descriptions:
         described = func.lower(repository.c.description).contains(word, autoescape=True)
@@ -132,9 +136,10 @@ def _has_word(word: str, number: int, tagged: Select[int], query: Search) -> Col
         return or_(named, repository.c.id.in_(tagged))
     # A subquery that is not flattened: else the planner, which does not know the text of a prepared statement,
     # may walk the names in order and look at each of them.
+    column = "" if query.descriptions else "lower_name"
     ids = (
         select(repository.c.id)
-        .where(named)
+        .where(named, has_trigrams(repository.c.id, "repository_trigrams", word, of=column))
         .union(tagged)
         .cte(f"named_{number}")
         .prefix_with("MATERIALIZED", dialect="postgresql")

@@ -7,6 +7,7 @@ import msgspec
 from sqlalchemy import delete, func, select, update
 
 from ingot_chassis.clock import now
+from ingot_chassis.db.arrays import has_trigrams
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_page
 from ingot_chassis.db.transaction import insert
@@ -65,7 +66,11 @@ async def search(db: Executor, viewer: Viewer, text: str, page: Slice) -> tuple[
         .join(repository_topic, repository_topic.c.topic_id == topic.c.id)
         .join(repository, repository.c.id == repository_topic.c.repository_id)
         .join(account, account.c.id == repository.c.owner_id)
-        .where(topic.c.name.contains(text, autoescape=True), visible(viewer))
+        .where(
+            topic.c.name.contains(text, autoescape=True),
+            has_trigrams(topic.c.id, "topic_trigrams", text),
+            visible(viewer),
+        )
         .group_by(topic.c.id, topic.c.name, topic.c.created_at, topic.c.updated_at)
         .order_by(count.desc(), topic.c.name)
     )
