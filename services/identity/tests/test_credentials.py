@@ -9,6 +9,8 @@ from sqlalchemy import update
 from ingot_chassis.clock import now
 from ingot_identity.store.tables import access_token
 
+from .oauth2 import get_tokens, make_app
+
 PASSWORD = "correct horse"
 
 
@@ -244,3 +246,57 @@ async def test_a_token_administers_and_acts_as_others_only_with_the_scopes_for_i
 
 async def test_only_the_gateway_exchanges_credentials(world):
     assert (await world.http.post("/internal/authenticate", json={})).status_code == 404
+
+
+async def renewed(world, old):
+    """What a principal is now: status and body, as repos gets them."""
+    body = {"id": old["id"], "credential": old["credential"]}
+    answer = await world.post_as_peer("/internal/principals", body)
+    return answer.status_code, answer.json()
+
+
+async def test_a_principal_is_renewed_with_what_its_token_may_do_now(world):
+    await world.add_user("ann")
+    token = await make_token(world, scopes=["write:repository"])
+    old = principal(await world.authenticate(token=token["sha1"]))
+    await world.call("POST", "/orgs", {"username": "acme"}, as_="ann")
+    status, new = await renewed(world, old)
+    assert (status, list(new.pop("organizations"))) == (200, [str(old["id"] + 1)])
+    assert new == old
+    await world.call("DELETE", f"/users/ann/tokens/{token['id']}", as_="ann")
+    assert (await renewed(world, old))[0] == 404
+
+
+async def test_a_principal_of_a_password_ends_with_the_password(world):
+    await world.add_user("ann")
+    old = principal(await world.authenticate(name="ann", password=PASSWORD))
+    assert await renewed(world, old) == (200, old)
+    change = {"password": "another horse", "login_name": "ann", "source_id": 0}
+    assert (await world.call("PATCH", "/admin/users/ann", change, as_="root")).status_code == 200
+    assert (await renewed(world, old))[0] == 404
+
+
+async def test_no_principal_is_renewed_of_who_may_not_sign_in(world):
+    await world.add_user("ann")
+    token = await make_token(world)
+    old = principal(await world.authenticate(token=token["sha1"]))
+    change = {"prohibit_login": True, "login_name": "ann", "source_id": 0}
+    assert (await world.call("PATCH", "/admin/users/ann", change, as_="root")).status_code == 200
+    assert (await renewed(world, old))[0] == 403
+
+
+async def test_a_principal_of_an_application_ends_with_what_was_granted(world):
+    for name in ("ann", "bob"):
+        await world.add_user(name)
+    tokens = await get_tokens(world, await make_app(world))
+    old = principal(await world.authenticate(token=tokens["access_token"]))
+    assert await renewed(world, old) == (200, old)
+    (grant,) = (await world.call("GET", "/user/oauth2_grants", as_="bob")).json()
+    assert (await world.call("DELETE", f"/user/oauth2_grants/{grant['id']}", as_="bob")).status_code == 204
+    assert (await renewed(world, old))[0] == 404
+
+
+async def test_who_acts_as_somebody_else_is_not_renewed(world):
+    await world.add_user("ann")
+    acting = principal(await world.authenticate(name="root", password=PASSWORD, sudo="ann"))
+    assert (acting["name"], acting["sudo_by"], "credential" in acting) == ("ann", "root", False)

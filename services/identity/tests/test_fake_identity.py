@@ -35,6 +35,19 @@ CASES = {
     "memberships": ("GET", "/internal/accounts/{ann}/organizations", None),
     "owner of an SSH key": ("GET", f"/internal/ssh-keys?fingerprint={quote(KEY.fingerprint)}", None),
     "owner of a key that nobody has": ("GET", "/internal/ssh-keys?fingerprint=SHA256%3Axyz", None),
+    "principal of a credential": ("POST", "/internal/principals", {"id": "ann", "credential": "token:1"}),
+    "principal of somebody else's credential": (
+        "POST",
+        "/internal/principals",
+        {"id": "bob", "credential": "token:1"},
+    ),
+    "principal of a credential that ended": (
+        "POST",
+        "/internal/principals",
+        {"id": "ann", "credential": "token:9"},
+    ),
+    "principal of no credential": ("POST", "/internal/principals", {"id": "ann", "credential": ""}),
+    "principal of nothing": ("POST", "/internal/principals", {"id": "ann"}),
     "signature keys": (
         "POST",
         "/internal/signature-keys",
@@ -113,6 +126,8 @@ async def filled(world):
     ops = {"name": "ops", "description": "runs it", "units": ["repo.code", "repo.issues"]}
     await world.call("POST", "/orgs/acme/teams", ops, as_="ann")
     await world.call("PUT", "/user/blocks/bob", as_="ann")
+    token = await world.call("POST", "/users/ann/tokens", {"name": "t", "scopes": ["read:user"]}, as_="ann")
+    assert token.json()["id"] == 1
     everything = {"permission": "write", "includes_all_repositories": True, "can_create_org_repo": True}
     whole = await world.call(
         "POST", "/orgs/acme/teams", {"name": "whole", "units": ["repo.code"]} | everything, as_="ann"
@@ -139,6 +154,7 @@ def fake_of(ids):
         id=KEY.fingerprint, owner=fake.accounts[ids["ann"]], addresses=["ann@example.com"]
     )
     fake.former_names["robert"] = ids["bob"]
+    fake.principals[ids["ann"], "token:1"] = {"via": "token", "scopes": ["read:user"], "token_id": 1}
     units = [f"repo.{unit}" for unit in UNITS]
     fake.add_team(ids["team"], ids["acme"], "owner", name=OWNERS, units=units)
     fake.add_team(

@@ -44,6 +44,9 @@ class World:
     async def get_as_peer(self, path: str) -> httpx.Response:
         return await self.http.get(path, headers=REPOS.headers(ANONYMOUS, peer="repos"))
 
+    async def post_as_peer(self, path: str, body: object) -> httpx.Response:
+        return await self.http.post(path, json=body, headers=REPOS.headers(ANONYMOUS, peer="repos"))
+
     async def put_ownership(self, owner_id: int, *, id_: int = 1, before: int = 0) -> httpx.Response:
         """What repos sends for a new repository, or one with a new owner."""
         headers = REPOS.headers(ANONYMOUS, peer="repos")

@@ -133,6 +133,13 @@ class Authenticate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     session: str = ""
 
 
+class RenewPrincipal(msgspec.Struct, frozen=True, kw_only=True):
+    """POST /internal/principals: ``id`` and ``credential`` of a principal; the answer is what it is now."""
+
+    id: int
+    credential: Name
+
+
 class Authenticated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The signed principal, and whose it is. ``user_id`` 0: the credential is nobody's.
 

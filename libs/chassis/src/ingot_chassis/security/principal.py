@@ -44,6 +44,7 @@ class Principal(msgspec.Struct, frozen=True, omit_defaults=True):
     ``via`` is how they came: "" anonymous, "basic" (password), "session" (browser) or "token"; ``sudo_by`` the
     administrator who acts as them. ``restricted_to`` lists the ids of the repositories that a restricted token may reach; None means all.
     ``token_id`` and ``session_id`` are the token or the session of theirs that they came with; 0 without one.
+    ``credential`` is for identity alone, which finds out with it whether the credential is still valid; empty where it cannot.
     """
 
     id: int = 0
@@ -56,6 +57,7 @@ class Principal(msgspec.Struct, frozen=True, omit_defaults=True):
     restricted_to: list[int] | None = msgspec.field(default=None, name="confined_to")
     token_id: int = 0
     session_id: int = 0
+    credential: str = ""
 
     @property
     def signed_in(self) -> bool:

@@ -12,6 +12,7 @@ from ingot_contracts.identity import (
     Authenticated,
     FindSignatureKeys,
     Ownership,
+    RenewPrincipal,
     SignatureKey,
     Team,
 )
@@ -47,6 +48,8 @@ class FakeIdentity:
         """Account and the user whom it blocks."""
         self.teams: dict[int, Team] = {}
         self.credentials: dict[Authenticate, Authenticated] = {}
+        self.principals: dict[tuple[int, str], dict[str, Any]] = {}
+        """Id and credential of a principal to what it has beside ``id``, ``name`` and ``organizations``."""
         self.ssh_keys: dict[str, tuple[int, str]] = {}
         """Fingerprint to the id of the user who has the key, and its title."""
         self.signature_keys: dict[str, SignatureKey] = {}
@@ -136,10 +139,9 @@ class FakeIdentity:
                 return self._owner_of_ssh_key(parse_qs(query))
             case "GET", *_:
                 return _answer_or_404(self._get(path, query))
-            case "POST", "internal", "authenticate":
-                return self._authenticate(body)
-            case "POST", "internal", "signature-keys":
-                return self._find_signature_keys(body)
+            case "POST", "internal", ("authenticate" | "principals" | "signature-keys") as name:
+                answers = {"authenticate": self._authenticate, "principals": self._renew}
+                return answers.get(name, self._find_signature_keys)(body)
             case "PUT" | "DELETE", "internal", "repositories", repository_id if id_of(repository_id):
                 return self._own(method, id_of(repository_id), body)
         return _not_found()
@@ -187,19 +189,33 @@ class FakeIdentity:
             return _unreadable(error)
         return 200, self.credentials.get(credential, Authenticated(principal_token="", user_id=0))
 
+    def _renew(self, body: bytes) -> tuple[int, Any]:
+        try:
+            old = msgspec.json.decode(body, type=RenewPrincipal)
+        except msgspec.DecodeError as error:
+            return _unreadable(error)
+        fields = self.principals.get((old.id, old.credential))
+        if fields is None:
+            return _not_found()
+        return self._principal(old.id, {"credential": old.credential} | fields)
+
     def _owner_of_ssh_key(self, query: dict[str, list[str]]) -> tuple[int, Any]:
         account_id, title = self.ssh_keys.get(query.get("fingerprint", [""])[0], (0, ""))
+        status, principal = self._principal(account_id, {"via": "ssh"})
+        return status, {"principal": principal, "title": title} if status == 200 else principal
+
+    def _principal(self, account_id: int, fields: dict[str, Any]) -> tuple[int, Any]:
         account = self.accounts.get(account_id)
         if account is None:
             return _not_found()
         if not account.active:
             return 403, error_body("this account may not sign in")
-        principal = {"id": account.id, "name": account.login, "via": "ssh"}
+        principal = {"id": account.id, "name": account.login} | fields
         if account.admin:
             principal["admin"] = True
         if organizations := self._memberships(account.id, public=False):
             principal["organizations"] = organizations
-        return 200, {"principal": principal, "title": title}
+        return 200, principal
 
     def _find_signature_keys(self, body: bytes) -> tuple[int, Any]:
         try:

@@ -13,6 +13,7 @@ from ingot_contracts.identity import (
     Authenticated,
     FindSignatureKeys,
     Ownership,
+    RenewPrincipal,
     SignatureKey,
     Team,
 )
@@ -20,7 +21,7 @@ from ingot_contracts.topology import AUDIENCE
 from ingot_identity.api.fields import Ids
 from ingot_identity.api.request import IdentityRequest
 from ingot_identity.core import account_deletion, members, signature_keys
-from ingot_identity.core.credentials import CodeRequired, identify, principal_of_ssh_key
+from ingot_identity.core.credentials import CodeRequired, identify, principal_of_ssh_key, renew
 from ingot_identity.core.teams import present
 from ingot_identity.store import accounts, former_names, repositories, teams
 
@@ -48,6 +49,15 @@ async def authenticate(request: IdentityRequest, data: Authenticate) -> Authenti
     return Authenticated(
         principal_token=sign_principal(principal, key, audience=list(AUDIENCE)), user_id=principal.id
     )
+
+
+@post("/internal/principals", policy=services("repos"), include_in_schema=False, status_code=200)
+async def renew_principal(request: IdentityRequest, data: RenewPrincipal) -> Principal:
+    """Who came with a credential, as they are now. 404 when it is not valid any more, 403 when they may not sign in."""
+    principal = await renew(request.db, data)
+    if principal is None:
+        raise NotFound
+    return principal
 
 
 @get("/internal/jwks", policy=anyone(), include_in_schema=False)
@@ -162,6 +172,7 @@ async def remove_ownership(request: IdentityRequest, repository_id: int) -> None
 
 routes = [
     authenticate,
+    renew_principal,
     jwks,
     owner_of_ssh_key,
     find_signature_keys,

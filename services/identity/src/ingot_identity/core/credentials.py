@@ -1,5 +1,7 @@
 """Finds the principal of a credential: a password, with a code if need be, a token, a session, or an SSH key."""
 
+import hashlib
+import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -7,7 +9,7 @@ from ingot_chassis.db.audit import Actor, add_entry
 from ingot_chassis.db.database import Database
 from ingot_chassis.errors import Denied, Invalid, NotFound, Unauthenticated
 from ingot_chassis.security.principal import Principal
-from ingot_contracts.identity import Authenticate
+from ingot_contracts.identity import Authenticate, RenewPrincipal
 from ingot_identity.core import members, tokens
 from ingot_identity.core.oauth2_secrets import looks_like_access_token
 from ingot_identity.core.passwords import Passwords
@@ -18,6 +20,7 @@ from ingot_identity.store import accounts, browser_sessions, oauth2_grants, ssh_
 from ingot_identity.store import tokens as token_store
 from ingot_identity.store.tables import AccountKind, AccountRow
 
+_ID = re.compile("[0-9]{1,18}")
 ADMIN_SCOPE = "write:admin"
 """A token without this scope does not have the rights of an administrator, even if its owner is one."""
 
@@ -31,6 +34,7 @@ class Holder(NamedTuple):
     restricted_to: list[int] | None = None
     token_id: int = 0
     session_id: int = 0
+    credential: str = ""
 
 
 class CodeRequired(Unauthenticated):
@@ -71,6 +75,32 @@ async def identify(db: Database, sign_ins: SignIns, credential: Authenticate) ->
         return await _principal(db, holder)
     acting = await _acting_as(db, holder, credential.sudo)
     return await _principal(db, acting, sudo_by=holder.account.login)
+
+
+async def renew(db: Database, old: RenewPrincipal) -> Principal | None:
+    """The principal of the same account and credential, as it is now; None when the credential is not valid any more.
+
+    Without a credential it is None, too: with a session, and for somebody who acts as somebody else. Raises Denied for an
+    account that may not sign in.
+    """
+    kind, _, name = old.credential.partition(":")
+    token_id = int(name) if _ID.fullmatch(name) else 0
+    holder: Holder | None = None
+    async with db.read() as reader:
+        match kind:
+            case "token":
+                token = await token_store.get_holder(reader, token_id=token_id)
+                holder = _holder_of_token(token) if token else None
+            case "oauth2":
+                grant = await oauth2_grants.get_holder(reader, token_id=token_id)
+                holder = _holder_of_grant(grant) if grant else None
+            case "password":
+                row = await accounts.get(reader, old.id)
+                holder = _holder_of_password(row) if row else None
+    if holder is None or (holder.account.id, holder.credential) != (old.id, old.credential):
+        return None
+    _require_active(holder.account)
+    return await _principal(db, holder)
 
 
 async def principal_of_ssh_key(db: Database, fingerprint: str) -> tuple[Principal, str] | None:
@@ -130,7 +160,7 @@ async def _by_name(db: Database, sign_ins: SignIns, credential: Authenticate) ->
                 raise CodeRequired(row, sent=False)
             attempt.succeeded = await _use_code(db, sign_ins, row, credential.code)
     if row is not None and attempt.succeeded:
-        return Holder(row, via="basic")
+        return _holder_of_password(row)
     await _audit_failure(db, row, credential.address, "code" if knows_password else "password")
     if row is not None and knows_password:
         raise CodeRequired(row, sent=True)
@@ -176,12 +206,16 @@ async def _by_token(db: Database, secret: str) -> Holder | None:
     if not tokens.looks_like_secret(secret):
         return None
     async with db.read() as reader:
-        row = await token_store.get_holder(reader, tokens.digest(secret))
+        row = await token_store.get_holder(reader, sha256=tokens.digest(secret))
     if row is None:
         return None
     if is_outdated(row.last_used_at):
         async with db.transaction() as tx:
             await token_store.mark_used(tx, row.token_id)
+    return _holder_of_token(row)
+
+
+def _holder_of_token(row: token_store.TokenHolderRow) -> Holder:
     scopes = row.scopes.split(",")
     return Holder(
         row,
@@ -189,13 +223,24 @@ async def _by_token(db: Database, secret: str) -> Holder | None:
         token_id=row.token_id,
         scopes=None if "all" in scopes else scopes,
         restricted_to=[int(id_) for id_ in row.restricted_to.split(",")] if row.restricted_to else None,
+        credential=f"token:{row.token_id}",
     )
 
 
 async def _by_oauth2_token(db: Database, secret: str) -> Holder | None:
     async with db.read() as reader:
-        row = await oauth2_grants.get_holder(reader, tokens.digest(secret))
-    return Holder(row, via="token", scopes=row.scopes.split()) if row else None
+        row = await oauth2_grants.get_holder(reader, sha256=tokens.digest(secret))
+    return _holder_of_grant(row) if row else None
+
+
+def _holder_of_grant(row: oauth2_grants.OAuth2HolderRow) -> Holder:
+    return Holder(row, via="token", scopes=row.scopes.split(), credential=f"oauth2:{row.token_id}")
+
+
+def _holder_of_password(row: AccountRow) -> Holder:
+    # A part of the digest of the salted hash: it shows that the password was changed, and nothing of the password.
+    stamp = hashlib.sha256(row.password_hash.encode()).hexdigest()[:16]
+    return Holder(row, via="basic", credential=f"password:{stamp}")
 
 
 async def _acting_as(db: Database, holder: Holder, login: str) -> Holder:
@@ -231,4 +276,5 @@ async def _principal(db: Database, holder: Holder, *, sudo_by: str = "") -> Prin
         restricted_to=holder.restricted_to,
         token_id=0 if sudo_by else holder.token_id,
         session_id=0 if sudo_by else holder.session_id,
+        credential="" if sudo_by else holder.credential,
     )

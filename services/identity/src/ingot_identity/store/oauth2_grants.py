@@ -27,6 +27,7 @@ from ingot_identity.store.tables import AccountRow, account
 class OAuth2HolderRow(AccountRow):
     """The account that an access token acts for, and what the token may do."""
 
+    token_id: int
     scopes: str
 
 
@@ -182,15 +183,15 @@ async def get_live_token(db: Executor, sha256: bytes) -> OAuth2TokenRow | None:
     return await fetch_first(db, statement, OAuth2TokenRow)
 
 
-async def get_holder(db: Executor, sha256: bytes) -> OAuth2HolderRow | None:
-    """Whose access token it is; None when there is none or it has expired."""
+async def get_holder(db: Executor, *, sha256: bytes = b"", token_id: int = 0) -> OAuth2HolderRow | None:
+    """Whose access token it is, by one of the two; None when there is none or it has expired."""
     statement = (
-        select(account, oauth2_token.c.scopes)
+        select(account, oauth2_token.c.id.label("token_id"), oauth2_token.c.scopes)
         .join(oauth2_grant, oauth2_grant.c.account_id == account.c.id)
         .join(oauth2_authorization, oauth2_authorization.c.grant_id == oauth2_grant.c.id)
         .join(oauth2_token, oauth2_token.c.authorization_id == oauth2_authorization.c.id)
         .where(
-            oauth2_token.c.sha256 == sha256,
+            oauth2_token.c.sha256 == sha256 if sha256 else oauth2_token.c.id == token_id,
             oauth2_token.c.kind == OAuth2TokenKind.ACCESS,
             oauth2_token.c.expires_at > now(),
         )

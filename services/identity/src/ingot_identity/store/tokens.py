@@ -52,8 +52,8 @@ async def add(db: Executor, account_id: int, repository_ids: Collection[int] = (
     return token_id
 
 
-async def get_holder(db: Executor, sha256: bytes) -> TokenHolderRow | None:
-    """Whose token it is; None when there is none or it has expired."""
+async def get_holder(db: Executor, *, sha256: bytes = b"", token_id: int = 0) -> TokenHolderRow | None:
+    """Whose token it is, by one of the two; None when there is none or it has expired."""
     restricted_to = (
         select(func.aggregate_strings(cast(token_repository.c.repository_id, String), ","))
         .where(token_repository.c.token_id == access_token.c.id)
@@ -70,7 +70,7 @@ async def get_holder(db: Executor, sha256: bytes) -> TokenHolderRow | None:
         )
         .join(access_token, access_token.c.account_id == account.c.id)
         .where(
-            access_token.c.sha256 == sha256,
+            access_token.c.sha256 == sha256 if sha256 else access_token.c.id == token_id,
             or_(access_token.c.expires_at.is_(None), access_token.c.expires_at > now()),
         )
     )
