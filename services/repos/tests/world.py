@@ -87,7 +87,9 @@ class World:
         """A new user of identity."""
         if account_id:
             self.identity.add_account(account_id, login, email=f"{login}@example.org", **fields)
-        return Person(self, Principal(id=account_id, name=login, via="token"))
+        credential = f"token:{account_id}"
+        self.identity.principals[account_id, credential] = {"via": "token"}
+        return Person(self, Principal(id=account_id, name=login, via="token", credential=credential))
 
     def person(self, principal: Principal) -> "Person":
         return Person(self, principal)

@@ -8,21 +8,25 @@ import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from functools import partial
 
-import msgspec
 import structlog
 
 from ingot_chassis.errors import BadRequest, Unavailable
-from ingot_contracts.repos import reaches
 from ingot_repos.api.exchanges import ClientDisconnected, Exchange
+from ingot_repos.api.push_rights import (
+    Pusher,
+    Renew,
+    find_refusals,
+    refusal_of_late_push,
+    refusal_of_proposals,
+)
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.api.shards import forward_push
 from ingot_repos.api.shared_fetches import answer_to_fetch, within_limits
 from ingot_repos.core import proposals
 from ingot_repos.core.placements import OnAnotherShard
 from ingot_repos.core.proposals import Options, Plan, Proposal
-from ingot_repos.core.protections import NO_RULES, Actor, Rules, rules_of
+from ingot_repos.core.protections import NO_RULES, Rules, rules_of
 from ingot_repos.core.waits import looks
-from ingot_repos.git.configuration import HIDDEN_REFS
 from ingot_repos.git.errors import BodyRefused, GitError
 from ingot_repos.git.fetch_requests import WantRefused, checked, find_hidden
 from ingot_repos.git.proposals import FOR
@@ -31,7 +35,7 @@ from ingot_repos.git.push_reports import PushReport, refusal_of_push
 from ingot_repos.git.push_requests import Push, read_push_commands, replayed
 from ingot_repos.git.smart_http import FLUSH, advertise, inflate, pkt_line, serve, speaks_v2
 from ingot_repos.git.spools import Part
-from ingot_repos.git.update_hook import RefRefusal, hooks_folder
+from ingot_repos.git.update_hook import hooks_folder
 from ingot_repos.store import push_conditions
 
 log = structlog.get_logger()
@@ -39,14 +43,6 @@ log = structlog.get_logger()
 MAX_INFLATED = 64 * 1024 * 1024
 SMALL_OBJECTS, SMALL_BYTES = 100, 1024 * 1024
 """A push of fewer of both is a small change."""
-
-
-class Pusher(msgspec.Struct, frozen=True):
-    """Who pushes: the account that is named, and the actor for the rules; ``restricted`` as of ``PushReceived``."""
-
-    account_id: int
-    actor: Actor
-    restricted: bool
 
 
 async def fetch(repository: ResolvedRepository, exchange: Exchange) -> None:
@@ -150,8 +146,12 @@ async def answer(
         watch.cancel()
 
 
-async def push(repository: ResolvedRepository, pusher: Pusher, exchange: Exchange) -> None:
-    """Receive a push. Once the client has said what it pushes, room for git is waited for. Raises Unavailable."""
+async def push(repository: ResolvedRepository, pusher: Pusher, renew: Renew, exchange: Exchange) -> None:
+    """Receive a push. Once the client has said what it pushes, room for git is waited for. Raises Unavailable.
+
+    When it takes long, it is decided anew by ``renew`` before refs move: what was taken away meanwhile moves none.
+    """
+    decided_at = asyncio.get_running_loop().time()
     request, body = exchange.request, exchange.body()
     if exchange.is_session:
         await exchange.start("application/octet-stream")
@@ -175,7 +175,7 @@ async def push(repository: ResolvedRepository, pusher: Pusher, exchange: Exchang
         return
     try:
         async with request.components.admission.slot(repository.id, signed_in=True):
-            await _receive(repository, pusher, push, exchange)
+            await _receive(repository, pusher, renew, decided_at, push, exchange)
     except Unavailable as error:
         if not exchange.is_session:
             raise
@@ -183,7 +183,14 @@ async def push(repository: ResolvedRepository, pusher: Pusher, exchange: Exchang
         await exchange.write(refusal, more=False)
 
 
-async def _receive(repository: ResolvedRepository, pusher: Pusher, push: Push, exchange: Exchange) -> None:
+async def _receive(
+    repository: ResolvedRepository,
+    pusher: Pusher,
+    renew: Renew,
+    decided_at: float,
+    push: Push,
+    exchange: Exchange,
+) -> None:
     """It is journaled before refs move, and announced before the client gets the end of the answer."""
     request = exchange.request
     path = request.storage.path(repository.id)
@@ -206,8 +213,13 @@ async def _receive(repository: ResolvedRepository, pusher: Pusher, push: Push, e
     journaled = request.components.pushes.journaled(
         repository.id, pusher.account_id, names, restricted=pusher.restricted, options=options.for_hooks
     )
+    hooks_if_late = partial(hooks_folder, request.storage.root, refuses_refs=False)
+    of_late_push = partial(refusal_of_late_push, request, renew, push.commands, refusals)
     try:
-        async with contextlib.nullcontext(0) if refuses_all else journaled as push_id:
+        async with (
+            contextlib.nullcontext(0) if refuses_all else journaled as push_id,
+            request.questions.asked_late(decided_at, hooks_if_late, of_late_push) as late,
+        ):
             stream = serve(
                 path,
                 "git-receive-pack",
@@ -219,6 +231,7 @@ async def _receive(repository: ResolvedRepository, pusher: Pusher, push: Push, e
                 refusals=refusals,
                 max_file_bytes=max_file_bytes,
                 hooks=hooks,
+                late=late,
                 object_count=push.object_count,
                 refuses_all=refuses_all,
                 lfs_repository=repository.id if looks_for_lfs else 0,
@@ -250,26 +263,21 @@ async def _planned(
     repository: ResolvedRepository, pusher: Pusher, push: Push, exchange: Exchange, rules: Rules
 ) -> tuple[Plan, Options]:
     """What git is to do, and what it refuses."""
-    request, row, actor = exchange.request, repository.row, pusher.actor
+    request = exchange.request
     options = proposals.read_options(push.options, push.commands)
     plan = Plan(list(push.commands), [], [])
     others = [one for one in push.commands if not one.name.startswith(FOR)]
-    may_write = reaches(actor.level, "write")
-    reason = "needs write access to the repository; refs/for/<branch> opens a pull request"
     if len(others) < len(push.commands):
-        blocked = actor.id not in (0, row.owner_id) and await request.components.identity.is_blocked(
-            row.owner_id, actor.id
-        )
-        refusal = "the owner of the repository has blocked you" if blocked else ""
         plan = await proposals.plan(
-            request.db, request.storage, row, actor, push.commands, options, refusal=refusal
+            request.db,
+            request.storage,
+            repository.row,
+            pusher.actor,
+            push.commands,
+            options,
+            refusal=await refusal_of_proposals(request, repository, pusher),
         )
-    if not may_write:
-        plan.refusals.extend(RefRefusal(one.name, reason) for one in others)
-        return plan, options
-    plan.refusals.extend(rules.refusals(actor, others))
-    hidden = [one.name for one in others if one.name.startswith(HIDDEN_REFS)]
-    plan.refusals.extend(RefRefusal(name, "no push may name this ref") for name in hidden)
+    plan.refusals.extend(find_refusals(rules, pusher, others))
     return plan, options
 
 

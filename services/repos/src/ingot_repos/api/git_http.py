@@ -10,12 +10,14 @@ from ingot_chassis.errors import ApiError, Denied, NotFound, Unauthenticated
 from ingot_chassis.http.policy import anyone
 from ingot_repos.api.error_forms import for_git
 from ingot_repos.api.exchanges import NEVER_CACHED, GitAnswer
-from ingot_repos.api.git_exchanges import Pusher, fetch, push
-from ingot_repos.api.policies import own_account, require_on_disk, require_readable, resolve
+from ingot_repos.api.git_exchanges import fetch, push
+from ingot_repos.api.policies import own_account, require_on_disk, require_readable, resolve, resolve_by_id
+from ingot_repos.api.push_rights import Pusher
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.api.shared_fetches import shared
 from ingot_repos.core import access
 from ingot_repos.core.protections import actor_of
+from ingot_repos.core.ref_updates import require_changeable
 from ingot_repos.git.errors import RepositoryNotFound
 from ingot_repos.git.push_advertisement import advertise_for_push
 from ingot_repos.git.smart_http import Service, advertise, speaks_v2
@@ -61,10 +63,27 @@ async def receive_pack(request: RepositoryRequest) -> GitAnswer:
     """A push."""
     _require_type(request, "git-receive-pack")
     repository = await _resolve(request, "git-receive-pack")
+    pusher = await _pusher(request, repository)
+    return GitAnswer(partial(push, repository, pusher, partial(_renew, request, repository.id)), request)
+
+
+async def _pusher(request: RepositoryRequest, repository: ResolvedRepository) -> Pusher:
     account = await own_account(request)
     actor = actor_of(request.principal, repository.row, repository.level)
-    pusher = Pusher(account.id, actor, restricted=request.principal.restricted_to is not None)
-    return GitAnswer(partial(push, repository, pusher), request)
+    return Pusher(account.id, actor, restricted=request.principal.restricted_to is not None)
+
+
+async def _renew(request: RepositoryRequest, repository_id: int) -> tuple[ResolvedRepository, Pusher]:
+    """The repository and who pushes, by what the credential of the request is now. Raises as ``_resolve``."""
+    principal = await request.components.identity.renewed(request.principal)
+    request.scope["principal"] = principal  # type: ignore[typeddict-unknown-key]
+    _require_scope(request, "write:repository")
+    try:
+        repository = await resolve_by_id(request, repository_id, "write")
+    except Denied:
+        repository = await resolve_by_id(request, repository_id, "signed-in")
+    require_changeable(repository.row)
+    return repository, await _pusher(request, repository)
 
 
 async def _advertisement(
@@ -95,10 +114,7 @@ async def _resolve(request: RepositoryRequest, service: Service) -> ResolvedRepo
     writing = service == "git-receive-pack"
     params = request.path_params
     name = str(params["repo"]).removesuffix(".git")
-    if request.principal.signed_in and not request.principal.may(
-        f"{'write' if writing else 'read'}:repository"
-    ):
-        raise Denied("the token lacks the scope for that")
+    _require_scope(request, f"{'write' if writing else 'read'}:repository")
     try:
         if writing:
             repository = await _resolve_for_push(request, str(params["owner"]), name)
@@ -119,6 +135,11 @@ async def _resolve(request: RepositoryRequest, service: Service) -> ResolvedRepo
         await require_readable(request, repository)
     request.acquire_slot()
     return repository
+
+
+def _require_scope(request: RepositoryRequest, scope: str) -> None:
+    if request.principal.signed_in and not request.principal.may(scope):
+        raise Denied("the token lacks the scope for that")
 
 
 async def _resolve_for_push(request: RepositoryRequest, owner: str, name: str) -> ResolvedRepository:

@@ -11,8 +11,9 @@ from litestar import get, post
 from ingot_chassis.errors import Denied, NotFound, Unavailable
 from ingot_chassis.http.policy import Connection, Policy, services
 from ingot_repos.api.exchanges import Exchange, GitAnswer
-from ingot_repos.api.git_exchanges import Pusher, answer, fetch, push
+from ingot_repos.api.git_exchanges import answer, fetch, push
 from ingot_repos.api.policies import find, own_account, require_on_disk, require_readable, resolve
+from ingot_repos.api.push_rights import Pusher
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.api.shared_fetches import within_limits
 from ingot_repos.core import access, host_keys
@@ -42,19 +43,7 @@ def opened_by_key(command: str = "") -> Policy:
         level = cast("access.RequiredLevel | None", LEVELS.get(command or names["command"]))
         if level is None:
             raise NotFound
-        owner, name = names["owner"], names["repo"].removesuffix(".git")
-        fingerprint = request.headers.get(KEY_HEADER, "")
-        try:
-            session = await session_of_key(request, owner, name, level, fingerprint)
-        except Denied:
-            if command or level != "write":
-                raise
-            # Users who may read may propose commits; `push` decides by the refs.
-            session = await session_of_key(request, owner, name, "signed-in", fingerprint)
-            if not session.pusher.actor.id:
-                raise
-        if level == "write":
-            require_changeable(session.repository.row)
+        session = await _find_session(request, level, proposes=not command)
         if level == "write" or command:  # sessions of LFS need its files
             require_on_disk(request, session.repository)
         else:
@@ -62,6 +51,34 @@ def opened_by_key(command: str = "") -> Policy:
         return session
 
     return Policy("service", services=("repos",), decide=decide)
+
+
+async def _find_session(
+    request: RepositoryRequest, level: access.RequiredLevel, *, proposes: bool = True
+) -> SshSession:
+    """Of the path and the key in the header. ``proposes``: users who may read may propose commits. Raises NotFound, Denied."""
+    owner, name = request.path_params["owner"], request.path_params["repo"].removesuffix(".git")
+    fingerprint = request.headers.get(KEY_HEADER, "")
+    try:
+        session = await session_of_key(request, owner, name, level, fingerprint)
+    except Denied:
+        if not proposes or level != "write":
+            raise
+        # `push` decides by the refs.
+        session = await session_of_key(request, owner, name, "signed-in", fingerprint)
+        if not session.pusher.actor.id:
+            raise
+    if level == "write":
+        require_changeable(session.repository.row)
+    return session
+
+
+async def _renew(request: RepositoryRequest, repository_id: int) -> tuple[ResolvedRepository, Pusher]:
+    """The repository and who pushes, by what the key opens now. Raises NotFound, Denied."""
+    session = await _find_session(request, "write")
+    if session.repository.id != repository_id:
+        raise NotFound
+    return session.repository, session.pusher
 
 
 async def session_of_key(
@@ -123,7 +140,8 @@ async def run_git(request: RepositoryRequest) -> GitAnswer:
     request.acquire_slot()
     match request.path_params["command"]:
         case "git-receive-pack":
-            respond = partial(push, session.repository, session.pusher)
+            renew = partial(_renew, request, session.repository.id)
+            respond = partial(push, session.repository, session.pusher, renew)
         case "git-upload-pack":
             respond = partial(fetch, session.repository)
         case _:

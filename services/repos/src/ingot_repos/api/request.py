@@ -10,6 +10,7 @@ from ingot_contracts.identity import Team
 from ingot_contracts.repos import Level
 from ingot_repos.components import Components
 from ingot_repos.core.presenter import Presenter
+from ingot_repos.git.hook_questions import HookQuestions
 from ingot_repos.git.storage import Storage
 from ingot_repos.settings import Settings
 from ingot_repos.store.accounts import AccountRow
@@ -75,6 +76,10 @@ class RepositoryRequest(DatabaseRequest):
     @property
     def storage(self) -> Storage:
         return self.components.storage
+
+    @property
+    def questions(self) -> HookQuestions:
+        return self.app.state.questions  # type: ignore[no-any-return]
 
     @property
     def presenter(self) -> Presenter:

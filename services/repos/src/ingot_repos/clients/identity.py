@@ -7,7 +7,14 @@ import msgspec
 
 from ingot_chassis.peers.peers import Peer, segment
 from ingot_chassis.security.principal import Membership, Principal
-from ingot_contracts.identity import Account, FindSignatureKeys, Ownership, SignatureKey, Team
+from ingot_contracts.identity import (
+    Account,
+    FindSignatureKeys,
+    Ownership,
+    RenewPrincipal,
+    SignatureKey,
+    Team,
+)
 
 
 class SshKeyOwner(msgspec.Struct, kw_only=True):
@@ -30,6 +37,11 @@ class HttpIdentity:
         """``former``: also the account that had the name before, as long as it is reserved."""
         path = f"/internal/accounts/by-name/{segment(login)}"
         return await self._peer.get(f"{path}?former=true" if former else path, Account)
+
+    async def renewed(self, principal: Principal) -> Principal:
+        """``principal`` as it is now. Raises NotFound when its credential is not valid any more, Denied as ``owner_of_ssh_key``."""
+        old = RenewPrincipal(id=principal.id, credential=principal.credential)
+        return await self._peer.post("/internal/principals", old, Principal)
 
     async def owner_of_ssh_key(self, fingerprint: str) -> SshKeyOwner:
         """The user who has the key. Raises Denied when they may not sign in."""

@@ -1,4 +1,4 @@
-"""Questions of the hooks to the process that started git: whether a ref, or the repository, may get the commits that arrived.
+"""Questions of the hooks to the process that started git: whether a ref, or the repository, may get what arrived.
 
 A hook makes a folder with its question and a FIFO for the answer, and writes the name of the folder into the FIFO
 of the process, all of them below ``questions`` in the storage. A line is one write, so lines do not mix (pipe(7)).
@@ -12,11 +12,12 @@ import secrets
 import shutil
 import socket
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
 import structlog
 
+from ingot_repos.git.errors import HooksNotRun
 from ingot_repos.git.refs import RefChange
 
 log = structlog.get_logger()
@@ -27,6 +28,10 @@ _ABANDONED_SECONDS = 2 * 3600.0
 _LONGEST_LINE = 2000
 PUSH = "push"
 """Stands in place of a ref in a question about all of a push."""
+LATE = "late"
+"""Stands there in a question whether a push that took long may go on."""
+LATE_SECONDS = 3.0
+"""A push that was decided about longer ago is decided about again before refs move. Less than a *yes* is good for."""
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 _OWN = secrets.token_hex(4)
 """The containers of a pod have the same name of a host, and each is the process 1 of its own."""
@@ -57,6 +62,39 @@ class HookQuestions:
         self._fifo = -1
         self._unread = b""
         self._tasks = set[asyncio.Task[None]]()
+        self.late_seconds = LATE_SECONDS
+        self._late: dict[str, Callable[[], Awaitable[str]]] = {}
+
+    @contextlib.asynccontextmanager
+    async def asked_late(
+        self, since: float, hooks: Callable[[], Path], of_late_push: Callable[[], Awaitable[str]]
+    ) -> AsyncIterator[Path]:
+        """A path that git gets for a push: when that takes long, there is a link to ``hooks``, which ask ``of_late_push``.
+
+        ``since``: when it was decided that the push may begin, by the clock of the loop. If there can be no link, the
+        push is cancelled.
+        """
+        loop, push = asyncio.get_running_loop(), asyncio.current_task()
+        path = self._root / process_name() / f"{LATE}-{secrets.token_hex(8)}"
+
+        def begin_to_ask() -> None:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.symlink_to(hooks().absolute())
+            except (OSError, HooksNotRun) as error:
+                log.warning("a push that takes long cannot be asked about", error=repr(error))
+                if push is not None:
+                    push.cancel()
+
+        self._late[path.name] = of_late_push
+        timer = loop.call_at(since + self.late_seconds, begin_to_ask)
+        try:
+            yield path
+        finally:
+            timer.cancel()
+            del self._late[path.name]
+            with contextlib.suppress(OSError):
+                path.unlink()
 
     async def open(self) -> None:
         """From here on questions are answered. Where there can be no FIFO, the hook finds none, and refuses."""
@@ -109,7 +147,9 @@ class HookQuestions:
         """Answer the question in a folder: a line of ``+`` alone, or of ``-`` and the reason."""
         try:
             about, *facts = os.fsdecode((folder / "question").read_bytes()).removesuffix("\n").split("\n")
-            if about == PUSH:
+            if about == LATE:
+                reason = await self._late[facts[0]]()
+            elif about == PUSH:
                 reason = await self._of_push(int(facts[0]), Path(facts[1]), facts[2:])
             else:
                 reason = await self._of_ref(facts[2], RefChange(about, facts[0], facts[1]))

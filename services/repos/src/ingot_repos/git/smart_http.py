@@ -95,6 +95,7 @@ def serve(
     max_file_bytes: int = 0,
     refusals: Sequence[RefRefusal] = (),
     hooks: Path | None = None,
+    late: Path | None = None,
     object_count: int = 0,
     refuses_all: bool = False,
     lfs_repository: int = 0,
@@ -116,7 +117,8 @@ def serve(
         max_push_bytes: larger packs are refused by git, with a message to the client.
         max_file_bytes: a push with a larger file is refused by git, with a message; 0: any.
         refusals: refs of a push that git refuses, with a message to the client.
-        hooks: the folder of the hook for it (`update_hook.hooks_folder`); without it no hook runs.
+        hooks: the folder of the hook for it (`update_hook.hooks_folder`); without it no hook runs, unless a push is late.
+        late: where the hooks are of a push that takes long (`HookQuestions.asked_late`).
         object_count: of the pack of a push (`push_requests.Push`).
         refuses_all: none of the refs may move, for the reasons in `refusals`.
         lfs_repository: see `update_hook.hook_environment`.
@@ -140,10 +142,15 @@ def serve(
         config.append(("receive.unpackLimit", "1"))
     config += [("receive.hideRefs", f"!{name.removesuffix('/')}") for name in opened]
     extra: dict[str, str] = {}
-    if hooks is not None:
-        config.append(("core.hooksPath", str(hooks)))
+    if folder := hooks or late:
+        config.append(("core.hooksPath", str(folder)))
         extra = hook_environment(
-            refusals, max_file_bytes, object_count, refuses_all=refuses_all, lfs_repository=lfs_repository
+            refusals,
+            max_file_bytes,
+            object_count,
+            refuses_all=refuses_all,
+            lfs_repository=lfs_repository,
+            late=late,
         )
     answer = stream_git(
         _service_args(path, service, *(["--stateless-rpc"] if stateless else [])),

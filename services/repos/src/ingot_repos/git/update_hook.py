@@ -15,10 +15,11 @@ import msgspec
 
 from ingot_repos.git.configuration import PROPOSALS
 from ingot_repos.git.errors import HooksNotRun
-from ingot_repos.git.hook_questions import PUSH, UNKNOWN, process_name
+from ingot_repos.git.hook_questions import LATE, PUSH, UNKNOWN, process_name
 
 REFUSALS = "INGOT_REFUSALS"
 PROCESS = "INGOT_PROCESS"
+LATE_PUSH = "INGOT_LATE"
 ANSWER_SECONDS = "INGOT_ANSWER_SECONDS"
 REFUSES_ALL = "INGOT_REFUSES_ALL"
 MAX_FILE_BYTES = "INGOT_MAX_FILE_BYTES"
@@ -42,11 +43,21 @@ ask() {
     ' sh "$own" "$folder") && answer=$answered
     rm -rf "$own"
 }
+# A push that takes long is asked about again, as the last thing before refs move. Else there is no file INGOT_LATE.
+ask_if_late() {
+    [ -e "$INGOT_LATE" ] || return 0
+    answer="-UNKNOWN"
+    ask LATE "${INGOT_LATE##*/}"
+    [ "$answer" != "+" ] || return 0
+    printf '%s\n' "${answer#-}" >&2
+    exit 1
+}
 """
 _UPDATE = r"""
 # $1 is the ref, $2 its id, $3 its new id. A line of INGOT_REFUSALS: ref or * for all, when, reason, with tabs; when is
 # always, forced, or asked: then a question stands for the reason.
 tab=$(printf '\t')
+asked=
 printf '%s\n' "$INGOT_REFUSALS" | {
     while IFS="$tab" read -r ref when reason; do
         [ "$ref" = "$1" ] || [ "$ref" = "*" ] || continue
@@ -54,12 +65,14 @@ printf '%s\n' "$INGOT_REFUSALS" | {
         if [ "$when" = asked ]; then
             answer="-UNKNOWN"
             ask "$1" "$2" "$3" "$reason"
-            [ "$answer" != "+" ] || continue
+            if [ "$answer" = "+" ]; then asked=yes; continue; fi
             reason=${answer#-}
         fi
         printf '%s\n' "$reason" >&2
         exit 1
     done
+    # Such an answer takes a while.
+    [ -z "$asked" ] || ask_if_late
     exit 0
 }
 """
@@ -88,18 +101,18 @@ if [ -n "$proposed" ]; then
     if [ "$missing" != whole ]; then echo "the push lacks objects of a proposed commit" >&2; exit 1; fi
 fi
 new=$(printf '%s\n' "$updates" | while read -r _ id _; do case $id in *[!0]*) echo "$id" ;; esac; done)
-[ -n "$new" ] || exit 0
+[ -n "$new" ] || { ask_if_late; exit 0; }
 if [ -n "$INGOT_LFS_REPOSITORY" ]; then
     answer="-UNKNOWN"
     ask PUSH "$INGOT_LFS_REPOSITORY" "$GIT_QUARANTINE_PATH" $new
     if [ "$answer" != "+" ]; then printf '%s\n' "${answer#-}" >&2; exit 1; fi
 fi
-[ "${INGOT_MAX_FILE_BYTES:-0}" -gt 0 ] || exit 0
+[ "${INGOT_MAX_FILE_BYTES:-0}" -gt 0 ] || { ask_if_late; exit 0; }
 found=$({
     printf '%s\n' "$new" | git rev-list --objects --no-object-names --filter-print-omitted \
         --filter="blob:limit=$((INGOT_MAX_FILE_BYTES + 1))" --not --all --stdin && echo whole
 } | sed -n '/^[~w]/p')
-[ "$found" = whole ] && exit 0
+if [ "$found" = whole ]; then ask_if_late; exit 0; fi
 blob=$(printf '%s\n' "$found" | sed -n '1s/^~//p')
 if [ -z "$blob" ]; then echo "the files of the push could not be checked" >&2; exit 1; fi
 path=$(printf '%s\n' "$new" | git rev-list --objects --not --all --stdin | sed -n "s/^$blob //p" | head -n 1)
@@ -107,7 +120,11 @@ echo "the file $path has $(git cat-file -s "$blob") bytes; $INGOT_MAX_FILE_BYTES
 exit 1
 """
 _HOOKS = {
-    name: (_ASK + text).replace("PROPOSALS", PROPOSALS).replace("PUSH", PUSH).replace("UNKNOWN", UNKNOWN)
+    name: (_ASK + text)
+    .replace("PROPOSALS", PROPOSALS)
+    .replace("ask PUSH", f"ask {PUSH}")
+    .replace("ask LATE", f"ask {LATE}")
+    .replace("UNKNOWN", UNKNOWN)
     for name, text in {"pre-receive": _PRE_RECEIVE, "update": _UPDATE}.items()
 }
 
@@ -166,11 +183,12 @@ def hook_environment(
     *,
     refuses_all: bool = False,
     lfs_repository: int = 0,
+    late: Path | None = None,
 ) -> dict[str, str]:
     """What the hooks read; ``object_count`` as of ``Push``. If the refusals are too long for a variable, every ref of the push is refused.
 
     ``refuses_all``: whatever the push brings, none of its refs may move. ``lfs_repository``: the id of the repository if
-    the process wants to look at its large files.
+    the process wants to look at its large files. ``late``: of ``HookQuestions.asked_late``.
     """
     # git takes no ref with such characters
     text = "\n".join(one.line() for one in refusals if not _CONTROL.search(one.ref))
@@ -187,4 +205,5 @@ def hook_environment(
         MAX_FILE_BYTES: str(max_file_bytes),
         OBJECT_COUNT: str(object_count),
         LFS_REPOSITORY: str(lfs_repository or ""),
+        LATE_PUSH: str(late or ""),
     }
