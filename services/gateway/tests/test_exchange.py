@@ -9,6 +9,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from ingot_gateway.exchange import LEAST_BYTES
+
 from .world import LOOPBACK, STREAM, EchoService, open_client, open_world, send_raw, serve_bounded
 
 REPO = "/api/v1/repos/ann/app"
@@ -99,6 +101,49 @@ async def test_a_slow_but_steady_request_does_not_time_out(transport):
         client.post("/ann/app/git-receive-pack", data=slowly()) as answer,
     ):
         assert (await answer.json())["size"] == 6
+
+
+async def test_a_client_that_sends_a_byte_now_and_then_is_ended(transport):
+    async def slowly():
+        while True:
+            await asyncio.sleep(0.02)
+            yield b"x"
+
+    async with (
+        open_client(transport, client_seconds=0.3) as client,
+        client.post("/ann/app.git/git-receive-pack", data=slowly()) as answer,
+    ):
+        assert answer.status == 408
+
+
+async def test_a_client_that_sends_enough_may_take_longer(transport):
+    async def steadily():
+        for _ in range(6):
+            await asyncio.sleep(0.25)
+            yield b"x" * LEAST_BYTES
+
+    async with (
+        open_client(transport, client_seconds=1) as client,
+        client.post("/ann/app.git/git-receive-pack", data=steadily()) as answer,
+    ):
+        assert (await answer.json())["size"] == 6 * LEAST_BYTES
+
+
+async def test_a_client_that_takes_nothing_of_an_answer_is_ended(transport):
+    async with open_world(transport, client_seconds=0.3) as world:
+        host, port = world.url.removeprefix("http://").split(":")
+        _, writer = await asyncio.open_connection(host, int(port), limit=1)
+        writer.write(f"POST {FETCH}?do=flood&mb=64 HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n".encode())
+        await asyncio.wait_for(world.services["repos"].ended.wait(), 20)
+        writer.close()
+
+
+async def test_git_that_computes_for_long_is_no_fault_of_the_client(transport):
+    async with (
+        open_client(transport, client_seconds=1) as client,
+        client.post(f"{FETCH}?do=ponder", data=b"0000") as answer,
+    ):
+        assert await answer.read() == b"pack"
 
 
 @pytest.mark.parametrize("do", ["hang", "drip"])

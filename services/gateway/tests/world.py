@@ -70,7 +70,7 @@ class EchoService:
         self.calls = 0
         self.paths: dict[str, Any] = {}
         """What the service says of its operations, for the API description."""
-        self.called, self.disconnected = asyncio.Event(), asyncio.Event()
+        self.called, self.disconnected, self.ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["path"] == "/internal/openapi.json":
@@ -80,7 +80,10 @@ class EchoService:
         self.calls += 1
         self.called.set()
         do = parse_qs(scope["query_string"].decode()).get("do", ["echo"])[0]
-        await getattr(self, f"_{do}")(scope, receive, send)
+        try:
+            await getattr(self, f"_{do}")(scope, receive, send)
+        finally:
+            self.ended.set()
 
     async def _echo(self, scope: Any, receive: Any, send: Any) -> None:
         size, digest = 0, hashlib.sha256()
@@ -126,6 +129,14 @@ class EchoService:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"drop", "more_body": True})
         await self._hang(scope, receive, send)
+
+    async def _ponder(self, _scope: Any, receive: Any, send: Any) -> None:
+        """An answer that takes its time."""
+        async for _ in _body_of(receive):
+            continue
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await asyncio.sleep(1.5)
+        await send({"type": "http.response.body", "body": b"pack"})
 
     async def _flood(self, scope: Any, _receive: Any, send: Any) -> None:
         megabytes = int(parse_qs(scope["query_string"].decode())["mb"][0])

@@ -63,10 +63,10 @@ def create_app(
         }
     parts.close += [upstream.close for upstream in upstreams.values()]
     limits: dict[RouteClass, RouteLimits] = {
-        "api": RouteLimits(settings.api_body_limit, settings.api_seconds),
-        "file": RouteLimits(settings.api_body_limit, settings.file_seconds),
-        "upload": RouteLimits(None, settings.file_seconds),
-        "git": RouteLimits(None, settings.git_seconds),
+        "api": RouteLimits(settings.api_body_limit, settings.api_seconds, settings.client_seconds),
+        "file": RouteLimits(settings.api_body_limit, settings.file_seconds, settings.client_seconds),
+        "upload": RouteLimits(None, settings.file_seconds, settings.client_seconds),
+        "git": RouteLimits(None, settings.git_seconds, settings.client_seconds),
     }
     merged = MergedDescription(
         HttpDescriptions(parts.peers), settings.public_url, settings.description_seconds

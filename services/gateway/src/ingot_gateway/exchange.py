@@ -15,6 +15,8 @@ from ingot_gateway.errors import ClientTooSlow
 from ingot_gateway.headers import response_headers
 
 FIRST_CHECK_SECONDS = 0.25
+LEAST_BYTES = 16 * 1024
+"""Fewer that a client sends in its time are none, as in the SSH server of repos: a byte a minute would hold a slot for ever."""
 CHECK_SECONDS = 0.5
 
 
@@ -23,10 +25,15 @@ class ClientDisconnected(Exception):
 
 
 class RouteLimits(NamedTuple):
-    """Of a class of routes: the largest body (None: any) and the longest silence of either side in seconds."""
+    """Of a class of routes: the largest body (None: any), the longest silence of either side, and the time of a client.
+
+    The latter is how long, in all, the client is waited for until it has sent ``LEAST_BYTES`` or taken a part of the answer.
+    What the service needs does not count. Both are seconds.
+    """
 
     body: int | None
     silence: float
+    client: float
 
 
 class ProxiedExchange:
@@ -51,6 +58,8 @@ class ProxiedExchange:
         self._task = asyncio.current_task()
         self._unread, self._size, self._waits_for_body = has_body, 0, False
         self._last_message_at = self._loop.time()
+        self._waited, self._heard = 0.0, 0
+        self._waits_since: dict[str, float] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._watcher: asyncio.Task[None] | None = None
         self._failure: ApiError | ClientDisconnected | None = None
@@ -79,9 +88,12 @@ class ProxiedExchange:
     async def receive(self) -> ReceiveMessage:
         """The next part of the request. Raises TooLarge if the body exceeds its limit."""
         self._waits_for_body = self._unread
+        if self._unread:
+            self._waits_since["body"] = self._loop.time()
         message = await self._receive()
         self._waits_for_body = False
         self._last_message_at = self._loop.time()
+        self._end_wait("body", len(message.get("body", b"")))
         if message["type"] == "http.disconnect":
             self._unread = False
             self._failure = self._failure or ClientDisconnected()
@@ -105,22 +117,37 @@ class ProxiedExchange:
             message = {**message, "headers": response_headers(list(message["headers"]))}
         elif message["type"] == "http.response.body":
             self._finished = not message.get("more_body", False)
+        self._waits_since["answer"] = self._loop.time()
         await self._send(message)
         self._last_message_at = self._loop.time()
+        self._end_wait("answer", LEAST_BYTES)
 
     @property
     def body_is_read(self) -> bool:
         """Whether the client has sent all of its request."""
         return not self._unread
 
+    def _end_wait(self, side: str, size: int) -> None:
+        """The client has sent so many bytes, or has taken a part of the answer."""
+        now = self._loop.time()
+        self._waited += now - self._waits_since.pop(side, now)
+        self._heard += size
+        if self._heard >= LEAST_BYTES:
+            self._waited, self._heard = 0.0, 0
+
     def _check(self) -> None:
-        silent = self._loop.time() - self._last_message_at
+        now = self._loop.time()
+        waited = self._waited + sum(now - since for since in self._waits_since.values())
+        if waited >= self._limits.client:
+            self._fail(ClientTooSlow())
+            return
+        silent = now - self._last_message_at
         if silent >= self._limits.silence:
             self._fail(ClientTooSlow() if self._waits_for_body else GatewayTimeout())
             return
         if self.watches_client and self._watcher is None and self.body_is_read:
             self._watcher = self._loop.create_task(self._watch_client(), name="watch the client")
-        wait = self._limits.silence - silent
+        wait = min(self._limits.silence - silent, max(self._limits.client - waited, FIRST_CHECK_SECONDS))
         if self._watcher is None and self.watches_client:
             wait = min(wait, CHECK_SECONDS)
         self._timer = self._loop.call_later(wait, self._check)

@@ -38,6 +38,14 @@ class Settings(ServiceSettings, kw_only=True):
     git_seconds: Annotated[float, msgspec.Meta(gt=0, description="The same while git fetches or pushes.")] = (
         3600.0
     )
+    client_seconds: Annotated[
+        float,
+        msgspec.Meta(
+            gt=0,
+            description="Time that a client is waited for until it has sent 16 KiB of a body, or taken a part of an answer; "
+            "what the service needs does not count.",
+        ),
+    ] = 600.0
     header_limit: Annotated[int, msgspec.Meta(ge=1, description="Largest number of request headers.")] = 100
     header_bytes_limit: Annotated[
         int, msgspec.Meta(ge=1024, description="Largest size of all request headers together.")
