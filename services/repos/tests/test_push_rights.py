@@ -8,7 +8,7 @@ import asyncssh
 import msgspec
 import pytest
 
-from ingot_repos.api.push_rights import BLOCKED, ENDED, OTHER_RULES
+from ingot_repos.api.push_rights import BLOCKED, ENDED, NEEDS_WRITE, OTHER_RULES
 from ingot_repos.git.hook_questions import UNKNOWN
 
 from .ssh_world import Key, served
@@ -40,8 +40,8 @@ def pieces(work, old, new, ref="refs/heads/master"):
     return b"%04x" % (len(line) + 4) + line + b"0000", pack
 
 
-async def dripped(person, push, meanwhile):
-    """What git answers to a push whose pack comes when ``meanwhile`` is over."""
+async def send(person, push, meanwhile):
+    """The answer to a push whose pack comes when ``meanwhile`` is over."""
     commands, pack = push
 
     async def body():
@@ -52,7 +52,12 @@ async def dripped(person, push, meanwhile):
 
     path = "/ann/app.git/git-receive-pack"
     headers = person.headers() | {"content-type": "application/x-git-receive-pack-request"}
-    answer = await person.world.http.post(path, content=body(), headers=headers)
+    return await person.world.http.post(path, content=body(), headers=headers)
+
+
+async def dripped(person, push, meanwhile):
+    """What git answers to it."""
+    answer = await send(person, push, meanwhile)
     assert answer.status_code == 200, answer.text
     return answer.text
 
@@ -236,3 +241,15 @@ async def test_over_ssh_a_push_that_takes_long_is_asked_about_too(
         assert reason in said
     assert ("ok refs/heads/master" in said) == (not reason), said
     assert await tip(world, repository_id) == (old if reason else new)
+
+
+@pytest.mark.parametrize("settings", [{"git_concurrency": 2}])
+async def test_a_push_that_moves_nothing_has_only_the_room_of_strangers(world, ann, bob, app, questions):
+    _, push, _, _ = app
+    await lower(world, ann)
+    admission = world.components.admission
+    admission.wait_seconds = 0.1
+    async with admission.slot(app[0] + 1, signed_in=False):
+        assert (await send(bob, push, nothing)).status_code == 503
+        assert "ok refs/heads/master" in await dripped(ann, push, nothing)
+    assert NEEDS_WRITE in await dripped(bob, push, nothing)

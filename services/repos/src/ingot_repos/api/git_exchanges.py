@@ -174,8 +174,7 @@ async def push(repository: ResolvedRepository, pusher: Pusher, renew: Renew, exc
         await exchange.write(b"", more=False)
         return
     try:
-        async with request.components.admission.slot(repository.id, signed_in=True):
-            await _receive(repository, pusher, renew, decided_at, push, exchange)
+        await _receive(repository, pusher, renew, decided_at, push, exchange)
     except Unavailable as error:
         if not exchange.is_session:
             raise
@@ -217,6 +216,8 @@ async def _receive(
     of_late_push = partial(refusal_of_late_push, request, renew, push.commands, refusals)
     try:
         async with (
+            # Who may move nothing here gets no more room than a stranger.
+            request.components.admission.slot(repository.id, signed_in=not refuses_all),
             contextlib.nullcontext(0) if refuses_all else journaled as push_id,
             request.questions.asked_late(decided_at, hooks_if_late, of_late_push) as late,
         ):
