@@ -9,9 +9,9 @@ import pytest
 from aiohttp.abc import ResolveResult
 
 from ingot_chassis.security.egress import Egress, Resolve
+from ingot_chassis.security.own_servers import OwnServers, Server
 from ingot_chassis.testing.receiver import Receiver
 from ingot_hooks.clients.endpoints import MAX_BODY_BYTES, HttpEndpoints, Reply
-from ingot_hooks.clients.own_servers import OwnServers, Server
 
 
 async def sent(

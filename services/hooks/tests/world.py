@@ -12,6 +12,7 @@ from ingot_chassis.db.database import Database
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.egress import Egress
 from ingot_chassis.security.keys import SigningKey
+from ingot_chassis.security.own_servers import OwnServers
 from ingot_chassis.security.principal import Membership, Principal, ServiceIdentity
 from ingot_chassis.testing.service import Callers, deliver_event
 from ingot_contracts.identity import Account
@@ -19,7 +20,6 @@ from ingot_contracts.testing.identity import FakeIdentity
 from ingot_contracts.testing.repos import FakeRepos
 from ingot_hooks.app import create_app
 from ingot_hooks.clients.endpoints import HttpEndpoints
-from ingot_hooks.clients.own_servers import OwnServers
 from ingot_hooks.components import Components
 from ingot_hooks.settings import Settings
 from ingot_hooks.store import claims

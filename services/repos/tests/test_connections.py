@@ -9,6 +9,7 @@ import pytest
 import structlog
 
 from ingot_chassis.security.egress import Egress
+from ingot_chassis.security.own_servers import OwnServers
 from ingot_repos.clients.socks_proxy import SocksProxy
 from ingot_repos.core.imports import REASON_TEXTS
 from ingot_repos.git.remote import MAX_REFS, FetchProgress, list_remote_refs
@@ -162,7 +163,7 @@ async def test_an_advertisement_is_judged_name_by_name(remote):
         b"refs/heads/.hidden", b"refs/tags/v1", b"refs/pull/1/head", b"HEAD", b"refs/heads/\x01", b"refs/heads/n\xc3\xa9",
     ]  # fmt: skip
     remote.answer = answering(advertisement(names))
-    proxy = SocksProxy(Egress(["127.0.0.1"], "REMOTES"))
+    proxy = SocksProxy(Egress(["127.0.0.1"], "REMOTES"), OwnServers([]))
     async with proxy.ticket("127.0.0.1", remote.port, 10**6) as (ticket, port):
         way = Reached(remote.url(), "http", proxy=(port, ticket.name, ticket.token))
         offer = await list_remote_refs(way, FetchProgress())

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from ingot_chassis.security.egress import Egress, ResolveResult
+from ingot_chassis.security.own_servers import OwnServers, Server
 from ingot_repos.clients.lfs_remotes import MOST_REDIRECTS, LfsRemoteFailed, open_lfs_remote
 
 from .lfs_client import FILE, oid_of
@@ -37,10 +38,16 @@ async def other(tmp_path):
         yield other
 
 
-def client(lfs, *, url="", allowed=("127.0.0.1",), **more):
+def client(lfs, *, url="", allowed=("127.0.0.1",), own=(), **more):
     egress, home = Egress(allowed, "REMOTES"), lfs.remote.url()
     return open_lfs_remote(
-        url or lfs.remote.url("lfs/"), egress, home=home, secrets=SECRETS, count=lambda _: None, **more
+        url or lfs.remote.url("lfs/"),
+        egress,
+        OwnServers(own),
+        home=home,
+        secrets=SECRETS,
+        count=lambda _: None,
+        **more,
     )
 
 
@@ -54,6 +61,13 @@ async def fault(client):
     with pytest.raises(LfsRemoteFailed) as failure:
         await content(client)
     return failure.value.fault
+
+
+async def test_no_object_comes_from_a_server_of_ingot(lfs):
+    assert await content(client(lfs)) == FILE
+    requests = len(lfs.remote.requests)
+    assert await fault(client(lfs, own=[Server("localhost", lfs.remote.port)])) == "address"
+    assert len(lfs.remote.requests) == requests
 
 
 BATCHES = [

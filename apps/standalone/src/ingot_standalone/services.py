@@ -103,10 +103,11 @@ class Services:
         identity = ServiceIdentity("repos", SigningKey.read(self._keys["repos"]))
         return SshServer(Repos(AppUpstream(repos), identity), self._repos)
 
-    def apps(self, bus: Bus, *, own_urls: Sequence[str]) -> list[Litestar]:
+    def apps(self, bus: Bus, *, inner_urls: Sequence[str], public_urls: Sequence[str]) -> list[Litestar]:
         """The apps, each after those that it calls; the gateway is the last. Raises SettingsError.
 
-        ``own_urls``: where this Ingot listens. No webhook reaches it.
+        ``inner_urls``: where this Ingot listens for itself alone; nothing that a user names leads there. ``public_urls``:
+        where it listens for everybody. No webhook reaches it; a mirror may be of a repository here.
         """
         apps: dict[str, Litestar] = {}
 
@@ -115,10 +116,12 @@ class Services:
             return Peers.in_process({name: apps[name] for name in CALLS[service]}, identity)
 
         apps["identity"] = ingot_identity.app.create_app(self._identity, bus=bus, peers=peers("identity"))
-        apps["repos"] = ingot_repos.app.create_app(self._repos, bus=bus, peers=peers("repos"))
+        apps["repos"] = ingot_repos.app.create_app(
+            self._repos, bus=bus, peers=peers("repos"), own_urls=inner_urls
+        )
         apps["issues"] = ingot_issues.app.create_app(self._issues, bus=bus, peers=peers("issues"))
         apps["hooks"] = ingot_hooks.app.create_app(
-            self._hooks, bus=bus, peers=peers("hooks"), own_urls=own_urls
+            self._hooks, bus=bus, peers=peers("hooks"), own_urls=[*inner_urls, *public_urls]
         )
         apps["web"] = ingot_web.app.create_app(self._web, bus=bus, peers=peers("web"))
         upstreams = {name: AsgiUpstream(app) for name, app in apps.items()}

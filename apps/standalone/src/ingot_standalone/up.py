@@ -64,10 +64,11 @@ async def _run(
     await _first_administrator(settings, folder)
     metrics = metrics_socket(services.gateway, listener)
     async with metrics_served(metrics, public_url=public_url), _nats(folder) as nats_url:
-        own_urls = [nats_url, *(_own_url(one) for one in (listener, metrics, ssh_listener) if one)]
+        inner_urls = [nats_url, *([_own_url(metrics)] if metrics else [])]
+        public_urls = [_own_url(one) for one in (listener, ssh_listener) if one]
         bus = Bus(nats_url, name="ingot")
         try:
-            apps = services.apps(bus, own_urls=own_urls)
+            apps = services.apps(bus, inner_urls=inner_urls, public_urls=public_urls)
             beside = [services.ssh_server(apps).served(ssh_listener)] if ssh_listener else []
             app = ComposedApp(apps, beside)
             signals.hand_over()

@@ -10,6 +10,7 @@ from ingot_chassis.http.app import service_app
 from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.egress import Egress
+from ingot_chassis.security.own_servers import own_servers, read_servers
 from ingot_chassis.security.sealing import Seal
 from ingot_chassis.service import assemble
 from ingot_hooks.api import deliveries, hooks
@@ -17,7 +18,6 @@ from ingot_hooks.api.policies import ORGANIZATION, ORGANIZATION_ALIAS, OWN_ACCOU
 from ingot_hooks.api.request import HooksRequest
 from ingot_hooks.clients.endpoints import HttpEndpoints
 from ingot_hooks.clients.identity import HttpIdentity
-from ingot_hooks.clients.own_servers import own_servers
 from ingot_hooks.clients.repos import HttpRepos
 from ingot_hooks.components import Components
 from ingot_hooks.consumers import EventSubscriptions
@@ -75,7 +75,9 @@ def create_app(
     )
     parts.subscribe(EventSubscriptions(delivery_wakeup, permission_wakeup).subscriptions())
     database = parts.require_database()
-    endpoints = HttpEndpoints(egress, own_servers(settings, own_urls), settings.delivery_seconds)
+    refused = read_servers(settings.refused_targets, "INGOT_HOOKS_REFUSED_TARGETS")
+    own = own_servers(settings, (settings.identity_url, settings.repos_url), own_urls, refused)
+    endpoints = HttpEndpoints(egress, own, settings.delivery_seconds)
     permissions = PermissionChecker(database, components)
     parts.close.append(endpoints.close)
     retention = Retention(database, settings)

@@ -1,8 +1,8 @@
 """Wiring of repos."""
 
 import asyncio
-import ssl
 from argparse import Namespace
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from ingot_chassis.peers.http_client import Origin
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.egress import Egress
 from ingot_chassis.security.keys import SigningKey
+from ingot_chassis.security.own_servers import own_servers, read_servers
 from ingot_chassis.security.principal import ServiceIdentity
 from ingot_chassis.security.sealing import Seal
 from ingot_chassis.service import ServiceParts, assemble, origins
@@ -111,7 +112,7 @@ from ingot_repos.store import lfs_objects as lfs_objects_store
 from ingot_repos.store import release_assets as release_assets_store
 from ingot_repos.store import shards as shards_store
 from ingot_repos.store.tables import metadata
-from ingot_repos.workers.connections import RemoteConnector
+from ingot_repos.workers.connections import RemoteConnector, require_files_of_remotes
 from ingot_repos.workers.imports import ImportJobs
 from ingot_repos.workers.lfs_fetches import LfsFetches
 from ingot_repos.workers.maintenance import Maintenance
@@ -178,11 +179,17 @@ ROUTES = Router(
 )
 
 
-def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
-    """The app of repos. Raises SettingsError."""
+def create_app(
+    settings: Settings,
+    *,
+    bus: Bus | None = None,
+    peers: Peers | None = None,
+    own_urls: Sequence[str] | None = None,
+) -> Litestar:
+    """The app of repos. ``own_urls``: where Ingot listens for itself alone; None: as the settings say. Raises SettingsError."""
     if not settings.storage_root:
         raise SettingsError(["INGOT_REPOS_STORAGE_ROOT is not set; see docs/settings.md"])
-    _require_files_of_remotes(settings)
+    require_files_of_remotes(settings)
     parts = assemble(
         "repos",
         settings,
@@ -191,7 +198,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         peers=peers,
         bus=bus,
     )
-    components = _components(settings, parts)
+    components = _components(settings, parts, own_urls)
     jobs, workers = components.jobs, components.workers
     parts.subscribe(EventSubscriptions(jobs).subscriptions())
     parts.close += [components.proxy.close, components.shards.close, components.objects.close]
@@ -273,7 +280,7 @@ async def run_shard_command(settings: Settings, options: Namespace) -> None:
             print(line, flush=True)  # noqa: T201 - this is what the operator asked for
 
 
-def _components(settings: Settings, parts: ServiceParts) -> Components:
+def _components(settings: Settings, parts: ServiceParts, own_urls: Sequence[str] | None) -> Components:
     database = parts.require_database()
     jobs = Jobs(database)
     presenter = Presenter(
@@ -312,10 +319,12 @@ def _components(settings: Settings, parts: ServiceParts) -> Components:
     lfs_limits = LfsLimits(settings.max_lfs_object_bytes, settings.max_lfs_owner_bytes)
     seal = Seal(settings.sealing_key, "INGOT_REPOS_SEALING_KEY")
     egress = Egress(settings.allowed_remotes, "INGOT_REPOS_ALLOWED_REMOTES", ports=(*PORTS.values(),))
-    proxy = SocksProxy(egress)
+    refused = read_servers(settings.refused_remotes, "INGOT_REPOS_REFUSED_REMOTES")
+    own = own_servers(settings, [settings.identity_url, *settings.shards.values()], own_urls, refused)
+    proxy = SocksProxy(egress, own)
     connector = RemoteConnector(seal, proxy, settings)
     lfs = LfsObjects(database, jobs, objects, lfs_limits, settings.shard)
-    lfs_fetches = LfsFetches(lfs, egress, settings)
+    lfs_fetches = LfsFetches(lfs, egress, own, settings)
 
     shards = Shards(
         origins(settings, settings.shards),
@@ -380,18 +389,3 @@ async def _added_url(database: Database, shard: str) -> str:
 
 def _connected(settings: Settings, url: str) -> Origin:
     return origins(settings, {"shard": url})["shard"]
-
-
-def _require_files_of_remotes(settings: Settings) -> None:
-    """Raises SettingsError. Git and ssh read these files later, where a wrong path would look like a wrong remote."""
-    for name, file in (
-        ("KNOWN_HOSTS", "" if settings.known_hosts == "any" else settings.known_hosts),
-        ("REMOTE_AUTHORITIES", settings.remote_authorities),
-    ):
-        if file and not (Path(file).is_absolute() and Path(file).is_file()):
-            raise SettingsError([f"INGOT_REPOS_{name} does not name a file by its absolute path"])
-    if settings.remote_authorities:
-        try:
-            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(settings.remote_authorities)
-        except OSError as error:
-            raise SettingsError([f"INGOT_REPOS_REMOTE_AUTHORITIES holds no certificates: {error}"]) from error

@@ -150,6 +150,14 @@ class Settings(ServiceSettings, kw_only=True):
             "(*.example.org), by comma; at any port."
         ),
     ] = msgspec.field(default_factory=list)
+    refused_remotes: Annotated[
+        list[str],
+        msgspec.Meta(
+            description="Servers that imports and mirrors never reach, whatever else is allowed: host:port, by comma. The "
+            "database, NATS, the store, file storage, identity, shards and repos itself are always among them; name the others "
+            "where private remotes are allowed."
+        ),
+    ] = msgspec.field(default_factory=list)
     local_remotes: Annotated[
         list[str],
         msgspec.Meta(

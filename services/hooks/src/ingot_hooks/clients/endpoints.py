@@ -20,8 +20,8 @@ from aiohttp.connector import AddrInfoType
 from yarl import URL
 
 from ingot_chassis.security.egress import Egress, Resolve, resolve_host
+from ingot_chassis.security.own_servers import OwnServers
 from ingot_hooks.clients.dns import HostResolver
-from ingot_hooks.clients.own_servers import OwnServers
 
 MAX_BODY_BYTES = 64 * 1024
 MAX_HEADERS = 100

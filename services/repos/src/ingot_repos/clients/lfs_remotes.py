@@ -24,6 +24,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from ingot_chassis.security.egress import Egress, Resolve, resolve_host
+from ingot_chassis.security.own_servers import OwnServers
 
 log = structlog.get_logger()
 
@@ -78,10 +79,10 @@ class _BatchAnswer(msgspec.Struct):
 
 
 class _JudgedAddresses(AbstractResolver):
-    """Resolves hosts that egress allows."""
+    """Resolves hosts that egress allows, and that are none of Ingot's own servers."""
 
-    def __init__(self, egress: Egress, resolve: Resolve) -> None:
-        self._egress, self._resolve = egress, resolve
+    def __init__(self, egress: Egress, own_servers: OwnServers, resolve: Resolve) -> None:
+        self._egress, self._own_servers, self._resolve = egress, own_servers, resolve
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
@@ -93,7 +94,9 @@ class _JudgedAddresses(AbstractResolver):
                 answers = await self._resolve(host, port)
         except (TimeoutError, OSError, UnicodeError):
             raise LfsRemoteFailed("unreachable") from None
-        if refusal := self._egress.refusal(host, port, [answer["host"] for answer in answers]):
+        addresses = [answer["host"] for answer in answers]
+        refusal = self._egress.refusal(host, port, addresses)
+        if refusal := refusal or await self._own_servers.refusal(host, port, addresses):
             log.warning("fetch refused", reason=refusal)
             raise LfsRemoteFailed("address")
         return [ResolveResult(**answer) for answer in answers]
@@ -193,6 +196,7 @@ class LfsRemote:
 async def open_lfs_remote(
     url: str,
     egress: Egress,
+    own_servers: OwnServers,
     *,
     home: str,
     secrets: tuple[str, str] | None,
@@ -205,13 +209,14 @@ async def open_lfs_remote(
     Args:
         url: of http or https.
         egress: judges every address.
+        own_servers: judges it as well.
         home: the URL of the remote itself: its scheme, host and port get ``secrets``, and nothing else does.
         secrets: user name and password.
         count: gets the size of what came, each time; what it raises ends the run.
         authorities: a PEM file of certificate authorities that are trusted beside the machine's own.
         resolve: how names are resolved.
     """
-    addresses = _JudgedAddresses(egress, resolve)
+    addresses = _JudgedAddresses(egress, own_servers, resolve)
     tls = await asyncio.to_thread(_trust, authorities)
     async with aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(resolver=addresses, use_dns_cache=False, ssl=tls),

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from ingot_chassis.security.egress import Egress, Resolve, resolve_host
+from ingot_chassis.security.own_servers import OwnServers
 
 log = structlog.get_logger()
 
@@ -50,8 +51,8 @@ class Ticket:
 class SocksProxy:
     """Listens from the first ticket until it is closed."""
 
-    def __init__(self, egress: Egress, *, resolve: Resolve = resolve_host) -> None:
-        self._egress, self._resolve = egress, resolve
+    def __init__(self, egress: Egress, own_servers: OwnServers, *, resolve: Resolve = resolve_host) -> None:
+        self._egress, self._own_servers, self._resolve = egress, own_servers, resolve
         self._tickets: dict[str, Ticket] = {}
         self._connections: dict[str, set[asyncio.Task[None]]] = {}
         self._server: asyncio.Server | None = None
@@ -86,7 +87,11 @@ class SocksProxy:
                 answers = await self._resolve(host, port)
         except (TimeoutError, OSError, UnicodeError):
             return ""
-        return self._egress.refusal(host, port, [answer["host"] for answer in answers])
+        return await self._refusal(host, port, [answer["host"] for answer in answers])
+
+    async def _refusal(self, host: str, port: int, addresses: list[str]) -> str:
+        refusal = self._egress.refusal(host, port, addresses)
+        return refusal or await self._own_servers.refusal(host, port, addresses)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with (
@@ -159,7 +164,7 @@ class SocksProxy:
             writer.write(_answer(UNREACHABLE))
             return None
         addresses = [answer["host"] for answer in answers]
-        if refusal := self._egress.refusal(host, port, addresses):
+        if refusal := await self._refusal(host, port, addresses):
             log.warning("fetch refused", reason=refusal)
             ticket.refusal = refusal
             writer.write(_answer(NOT_ALLOWED))

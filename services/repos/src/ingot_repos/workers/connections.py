@@ -1,14 +1,17 @@
 """Connections of jobs to remotes: opened through the proxy, and watched while a job fetches or pushes."""
 
 import asyncio
+import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from ingot_chassis.security.sealing import Seal, Unreadable
+from ingot_chassis.settings import SettingsError
 from ingot_repos.clients.socks_proxy import SocksProxy, Ticket
 from ingot_repos.core import imports
 from ingot_repos.core.names import LONGEST_BRANCH
@@ -120,3 +123,18 @@ def default_branch_of(remote_refs: RemoteRefs) -> str | None:
     fitting = [name for name in names if len(name) <= LONGEST_BRANCH]
     likely = [name for name in (remote_refs.head, "main", "master") if name in fitting]
     return next(iter((*likely, *fitting)), None)
+
+
+def require_files_of_remotes(settings: Settings) -> None:
+    """Raises SettingsError. Git and ssh read these files later, where a wrong path would look like a wrong remote."""
+    for name, file in (
+        ("KNOWN_HOSTS", "" if settings.known_hosts == "any" else settings.known_hosts),
+        ("REMOTE_AUTHORITIES", settings.remote_authorities),
+    ):
+        if file and not (Path(file).is_absolute() and Path(file).is_file()):
+            raise SettingsError([f"INGOT_REPOS_{name} does not name a file by its absolute path"])
+    if settings.remote_authorities:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(settings.remote_authorities)
+        except OSError as error:
+            raise SettingsError([f"INGOT_REPOS_REMOTE_AUTHORITIES holds no certificates: {error}"]) from error

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ingot_chassis.errors import BadRequest, InsufficientStorage, Invalid, TooLarge
 from ingot_chassis.security.egress import Egress
+from ingot_chassis.security.own_servers import OwnServers
 from ingot_repos.core.lfs_objects import LfsObjects
 from ingot_repos.git.lfs_pointers import Pointer, history_pointers
 from ingot_repos.git.remote import Reason, RemoteFailed
@@ -47,8 +48,8 @@ class _Run:
 class LfsFetches:
     """Fetches objects from remotes into the object store, as far as their owner may store them."""
 
-    def __init__(self, lfs: LfsObjects, egress: Egress, settings: Settings) -> None:
-        self._lfs, self._egress, self._settings = lfs, egress, settings
+    def __init__(self, lfs: LfsObjects, egress: Egress, own_servers: OwnServers, settings: Settings) -> None:
+        self._lfs, self._egress, self._own_servers, self._settings = lfs, egress, own_servers, settings
 
     async def fetch(
         self,
@@ -83,6 +84,7 @@ class LfsFetches:
                 open_lfs_remote(
                     url,
                     self._egress,
+                    self._own_servers,
                     home=connection.remote.url,
                     secrets=connection.remote.secrets,
                     count=count,

@@ -1,4 +1,4 @@
-"""Ingot's own servers: read from its settings, and never reached by a hook."""
+"""Ingot's own servers: read from settings, and recognized by their addresses."""
 
 import socket
 
@@ -6,9 +6,8 @@ import pytest
 
 from ingot_chassis.http.server import METRICS_DISTANCE
 from ingot_chassis.security.egress import ResolveResult
-from ingot_chassis.settings import SettingsError
-from ingot_hooks.clients.own_servers import OwnServers, Server, own_servers, read_servers, server_of
-from ingot_hooks.settings import Settings
+from ingot_chassis.security.own_servers import OwnServers, Server, own_servers, read_servers, server_of
+from ingot_chassis.settings import ServiceSettings, SettingsError
 
 
 @pytest.mark.parametrize(
@@ -79,24 +78,23 @@ async def test_its_last_addresses_count_while_its_name_cannot_be_resolved():
 
 
 async def test_the_servers_of_the_settings_and_those_that_the_operator_adds_are_refused():
-    settings = Settings(
+    settings = ServiceSettings(
         database_url="postgresql+asyncpg://ingot@127.0.0.1:6543/hooks",
         store_url="redis://127.0.0.1:6379",
-        repos_url="http://localhost:18082",
         objects_url="s3://ingot/files?endpoint=http://127.0.0.1:9000&region=eu",
-        refused_targets=["127.0.0.1:3000"],
     )
-    own = own_servers(settings, None)
-    for port in (3000, 4222, 6379, 6543, 8081, 9000, 18082, settings.port, settings.port + METRICS_DISTANCE):
+    own = own_servers(settings, ["http://localhost:18082"], None, [Server("127.0.0.1", 3000)])
+    for port in (3000, 4222, 6379, 6543, 9000, 18082, settings.port, settings.port + METRICS_DISTANCE):
         assert await own.refusal("127.0.0.1", port, ["127.0.0.1"]), port
     assert not await own.refusal("127.0.0.1", 8082, ["127.0.0.1"])
 
 
 async def test_in_one_process_with_all_other_services_only_what_that_listens_on_is_refused():
-    own = own_servers(Settings(), ["nats://token@127.0.0.1:4999", "http://localhost:3000/"])
+    urls = ["nats://token@127.0.0.1:4999", "http://localhost:3000/"]
+    own = own_servers(ServiceSettings(), ["http://localhost:8082"], urls, [])
     for port, is_refused in ((4999, True), (3000, True), (8082, False), (4222, False)):
         assert bool(await own.refusal("127.0.0.1", port, ["127.0.0.1"])) is is_refused, port
 
 
 def test_a_port_that_leaves_none_for_metrics_is_no_reason_not_to_start():
-    own_servers(Settings(port=65_000), None)
+    own_servers(ServiceSettings(port=65_000), [], None, [])

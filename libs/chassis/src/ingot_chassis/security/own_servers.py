@@ -1,4 +1,4 @@
-"""Servers that no hook reaches, whatever else is allowed: those that Ingot itself consists of.
+"""Servers that nothing is sent to on behalf of a user, whatever else is allowed: those that Ingot itself consists of.
 
 Compared are addresses, so that no name, spelling or other interface of this machine leads there.
 """
@@ -12,8 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from ingot_chassis.http.server import METRICS_DISTANCE
 from ingot_chassis.security.egress import Address, Resolve, resolve_host, unmapped
-from ingot_chassis.settings import SettingsError
-from ingot_hooks.settings import Settings
+from ingot_chassis.settings import ServiceSettings, SettingsError
 
 HIGHEST_PORT = 65_535
 DEFAULT_PORTS = {
@@ -55,8 +54,10 @@ def read_servers(entries: Sequence[str], setting: str) -> list[Server]:
     return servers
 
 
-def own_servers(settings: Settings, urls: Sequence[str] | None) -> "OwnServers":
-    """Those at ``urls``, or that the settings name if None; and those that the operator adds. Raises SettingsError."""
+def own_servers(
+    settings: ServiceSettings, peers: Sequence[str], urls: Sequence[str] | None, named: Sequence[Server]
+) -> "OwnServers":
+    """Those at ``urls``; if None, those that the settings name, and ``peers``. And those that the operator has ``named``."""
     if urls is None:
         metrics_port = settings.metrics_port or settings.port + METRICS_DISTANCE
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -67,12 +68,11 @@ def own_servers(settings: Settings, urls: Sequence[str] | None) -> "OwnServers":
                 settings.otlp_endpoint,
                 *settings.nats_url.split(","),
             ),
-            *(settings.identity_url, settings.repos_url),
+            *peers,
             # No metrics are served where their port would be above the highest.
             *(f"http://{host}:{port}" for port in (settings.port, metrics_port) if port <= HIGHEST_PORT),
             *parse_qs(urlsplit(settings.objects_url).query).get("endpoint", []),
         ]
-    named = read_servers(settings.refused_targets, "INGOT_HOOKS_REFUSED_TARGETS")
     return OwnServers([*filter(None, map(server_of, urls)), *named])
 
 
