@@ -133,6 +133,25 @@ class _Arrival(BaseHTTPRequestHandler):
         """Standard output is for the result."""
 
 
+PORTS = {"ssh": 22, "git": 9418}
+"""Of the remotes that git does not reach by HTTP, but through helper programs."""
+
+
+class Door(socketserver.ThreadingTCPServer):
+    """A port of one address. ``arrivals`` has the beginning of each connection, which is then closed."""
+
+    def __init__(self, address: str, port: int) -> None:
+        super().__init__((address, port), _Knock)
+        self.arrivals: list[str] = []
+
+
+class _Knock(socketserver.BaseRequestHandler):
+    server: Door
+
+    def handle(self) -> None:
+        self.server.arrivals.append(self.request.recv(200).decode("latin-1") or "nothing")
+
+
 class Visitor:
     """Has Ingot call names, as a person who owns a repository may."""
 
@@ -160,16 +179,17 @@ class Visitor:
             errors.append(max(deliveries, key=lambda delivery: delivery["sequence"])["error"])
         return errors
 
-    def copy(self, name: str) -> list[str]:
+    def copy(self, name: str, scheme: str = "http") -> list[str]:
         """Two imports from there; how each ended."""
         ends = []
         for number in (1, 2):
-            body = {"clone_addr": f"http://{name}/import.git", "repo_name": f"{name}-{number}"}
+            copy = f"{scheme}-{name}-{number}"
+            body = {"clone_addr": f"{scheme}://{name}/import.git", "repo_name": copy}
             answer = self.ask("POST", "repos/migrate", body)
             if "id" not in answer:
                 ends.append(answer["message"])
                 continue
-            path = f"repos/root/{name}-{number}/migration"
+            path = f"repos/root/{copy}/migration"
             ends.append(
                 self.wait(lambda p=path: self.ask("GET", p), lambda state: state["finished_at"])["error"]
             )
@@ -235,12 +255,16 @@ def repository(folder: Path) -> Path:
 def main(folder: Path) -> None:
     names, public = NameServer(), Listener(PUBLIC, repository(folder / "source"))
     private = [Listener(address) for address in PRIVATE]
-    for server in (names, public, *private):
+    public_doors = {scheme: Door(PUBLIC, port) for scheme, port in PORTS.items()}
+    private_doors = [Door(address, port) for address in PRIVATE for port in PORTS.values()]
+    for server in (names, public, *private, *public_doors.values(), *private_doors):
         threading.Thread(target=server.serve_forever, daemon=True).start()
-    deployment = Standalone(folder, {"INGOT_HOOKS_ALLOWED_TARGETS": ""})
+    settings = {"INGOT_HOOKS_ALLOWED_TARGETS": "", "INGOT_REPOS_KNOWN_HOSTS": "any"}
+    deployment = Standalone(folder, settings)
     with running(deployment), httpx.Client(base_url=deployment.url, auth=ADMINISTRATOR, timeout=60) as client:
         visitor = Visitor(client)
         ends = {name: [*visitor.hook(name), *visitor.copy(name), visitor.push(name)] for name in NAMES}
+        copies = {scheme: {name: visitor.copy(name, scheme) for name in NAMES} for scheme in PORTS}
         objects = visitor.fetch_objects()
         sync = visitor.sync(names, lambda: deployment.logs()["ingot"])
     result = {
@@ -248,8 +272,10 @@ def main(folder: Path) -> None:
         "sync": sync,
         "asked for": sorted(names.questions),
         "public": public.arrivals,
-        "private": [arrival for listener in private for arrival in listener.arrivals],
+        "private": [arrival for one in (*private, *private_doors) for arrival in one.arrivals],
+        "doors": {scheme: door.arrivals for scheme, door in public_doors.items()},
         "ends": ends,
+        "copies": copies,
     }
     sys.stdout.write(json.dumps(result) + "\n")
 
