@@ -93,7 +93,7 @@ class ProxiedExchange:
         message = await self._receive()
         self._waits_for_body = False
         self._last_message_at = self._loop.time()
-        self._end_wait("body", len(message.get("body", b"")))
+        self._end_wait("body", len(message["body"]) if message["type"] == "http.request" else 0)
         if message["type"] == "http.disconnect":
             self._unread = False
             self._failure = self._failure or ClientDisconnected()
