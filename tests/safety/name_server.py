@@ -137,16 +137,16 @@ PORTS = {"ssh": 22, "git": 9418}
 """Of the remotes that git does not reach by HTTP, but through helper programs."""
 
 
-class Door(socketserver.ThreadingTCPServer):
+class PortListener(socketserver.ThreadingTCPServer):
     """A port of one address. ``arrivals`` has the beginning of each connection, which is then closed."""
 
     def __init__(self, address: str, port: int) -> None:
-        super().__init__((address, port), _Knock)
+        super().__init__((address, port), _Beginning)
         self.arrivals: list[str] = []
 
 
-class _Knock(socketserver.BaseRequestHandler):
-    server: Door
+class _Beginning(socketserver.BaseRequestHandler):
+    server: PortListener
 
     def handle(self) -> None:
         self.server.arrivals.append(self.request.recv(200).decode("latin-1") or "nothing")
@@ -255,9 +255,9 @@ def repository(folder: Path) -> Path:
 def main(folder: Path) -> None:
     names, public = NameServer(), Listener(PUBLIC, repository(folder / "source"))
     private = [Listener(address) for address in PRIVATE]
-    public_doors = {scheme: Door(PUBLIC, port) for scheme, port in PORTS.items()}
-    private_doors = [Door(address, port) for address in PRIVATE for port in PORTS.values()]
-    for server in (names, public, *private, *public_doors.values(), *private_doors):
+    public_ports = {scheme: PortListener(PUBLIC, port) for scheme, port in PORTS.items()}
+    private_ports = [PortListener(address, port) for address in PRIVATE for port in PORTS.values()]
+    for server in (names, public, *private, *public_ports.values(), *private_ports):
         threading.Thread(target=server.serve_forever, daemon=True).start()
     settings = {"INGOT_HOOKS_ALLOWED_TARGETS": "", "INGOT_REPOS_KNOWN_HOSTS": "any"}
     deployment = Standalone(folder, settings)
@@ -272,8 +272,8 @@ def main(folder: Path) -> None:
         "sync": sync,
         "asked for": sorted(names.questions),
         "public": public.arrivals,
-        "private": [arrival for one in (*private, *private_doors) for arrival in one.arrivals],
-        "doors": {scheme: door.arrivals for scheme, door in public_doors.items()},
+        "private": [arrival for one in (*private, *private_ports) for arrival in one.arrivals],
+        "ports": {scheme: listener.arrivals for scheme, listener in public_ports.items()},
         "ends": ends,
         "copies": copies,
     }

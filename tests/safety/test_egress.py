@@ -80,11 +80,11 @@ def test_nothing_arrives_at_a_private_address(namespace, tmp_path):
     assert hosts["redirecting.example"], "asked, and its redirect not followed"
     assert "rebinding.example/hook" in hosts["rebinding.example"], "reached while its address was public"
     # The names that are public were reached, so the others could have been.
-    assert all(line.startswith("SSH-2.0-") for line in result["doors"]["ssh"]), result
-    assert all("git-upload-pack /import.git" in line for line in result["doors"]["git"]), result
+    assert all(line.startswith("SSH-2.0-") for line in result["ports"]["ssh"]), result
+    assert all("git-upload-pack /import.git" in line for line in result["ports"]["git"]), result
     for name in ("mixed.example", "inside.example", "metadata.example", "mapped.example", "both.example"):
         assert not hosts[name], result
         for scheme, copies in result["copies"].items():
-            assert result["doors"][scheme], result
+            assert result["ports"][scheme], result
             assert [REFUSED.search(end) is not None for end in copies[name]] == [True] * 2, result
         assert [REFUSED.search(end) is not None for end in result["ends"][name]] == [True] * 5, result

@@ -3,9 +3,11 @@
 Whatever is sent, the answer is no failure of the server, and git never finds any of it where it looks for options.
 """
 
+import asyncssh
 import pytest
 
 from ingot_chassis.http.openapi import openapi_description
+from ingot_chassis.jobs.workers import Workers
 from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
 from ingot_chassis.testing.hostile_values import (
     MARK,
@@ -17,7 +19,9 @@ from ingot_chassis.testing.hostile_values import (
     written,
 )
 from ingot_chassis.testing.long_texts import request_fields
+from ingot_repos.core.job_kinds import on_shard
 
+from .ssh_world import Key, served
 from .world import REPOS_KEY, commit, git, work_tree
 
 everywhere = pytest.mark.parametrize(
@@ -31,6 +35,13 @@ INTERNAL = {"name": "app", "command": "git-upload-pack", "lock_id": "1", "job_id
 """What is ordinary where the description of the API has nothing."""
 BY_HAND = [("GET", "/{owner}/{repo}/info/refs", ["owner", "repo"], ["service"], [])]
 """Routes that read their query themselves."""
+NOBODY = "http://127.0.0.1:2/source.git"
+"""A remote that may be asked, where nothing answers."""
+
+
+@pytest.fixture
+def settings():
+    return {"allowed_remotes": ["127.0.0.1"]}
 
 
 @pytest.fixture
@@ -82,6 +93,19 @@ def checked(answer, what):
     assert "set-cookie" not in answer.headers, what
 
 
+async def run_jobs(world):
+    """All that was asked for and is done later, with what was stored: forks, imports, mirrors, packs. How many there were."""
+    components = world.components
+    upkeep = Workers("repos", components.jobs, on_shard(world.app.state.upkeep.work(), world.settings.shard))
+    every = (
+        components.workers, components.import_workers, components.mirror_workers, components.move_workers, upkeep,
+    )  # fmt: skip
+    done = 0
+    while count := sum([await workers.step() for workers in every]):
+        done += count
+    return done
+
+
 def no_option_holds(git_log, value):
     for line in git_log:
         before = line[: line.index("--end-of-options")] if "--end-of-options" in line else line
@@ -99,9 +123,27 @@ async def test_in_paths_and_queries(world, ann, app, git_log, value):
                 url = filled(path, names, name, value, app) + end
                 checked(await ann.call(method, url, **as_peer(services)), (method, path, name))
                 sent += 1
+    await run_jobs(world)
     no_option_holds(git_log, value)
     assert sent > 120
     assert (await ann.get("/repos/ann/app")).status_code == 200
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_in_commands_over_ssh(world, app, git_log, tmp_path):
+    key = Key(tmp_path, "ann")
+    world.identity.ssh_keys[key.public.fingerprint] = (1, "laptop")
+    login = {"username": "git", "client_keys": [str(key.file)], "known_hosts": None, "config": None}
+    programs = ("git-upload-pack", "git-receive-pack", "git-upload-archive", "git-lfs-authenticate")
+    async with served(world) as (_, port), asyncssh.connect("127.0.0.1", port, **login) as connection:
+        for value in map(as_text, VALUES):
+            for path in (f"'{value}/app'", f"'ann/{value}'", f"{value}/{value}", f"'ann/app' {value}"):
+                for program in (*programs, value):
+                    done = await connection.run(f"{program} {path}", input="0000", timeout=20)
+                    assert done.exit_status, (program, path, done.stdout)
+                    assert done.stderr, (program, path)
+                    assert "Traceback" not in done.stderr
+            no_option_holds(git_log, value)
 
 
 @everywhere
@@ -141,6 +183,40 @@ async def test_in_bodies_that_are_not_described(world, ann, app, git_log, value)
     no_option_holds(git_log, value)
 
 
+@everywhere
+async def test_in_what_jobs_find(world, ann, bob, app, git_log, value):
+    """What is stored with an import, a mirror, a push mirror and a fork, as far as it is taken."""
+    value = as_text(value)
+    secrets = {"auth_username": value, "auth_password": value, "auth_token": value}
+    remote = {"clone_addr": NOBODY, "description": value}
+    for number, more in enumerate(
+        (
+            secrets,
+            {"auth_password": value},
+            {"mirror": True, "mirror_interval": value},
+            {"lfs_endpoint": value},
+        )
+    ):
+        body = remote | {"repo_name": f"copy{number}", "lfs": True} | more
+        checked(await ann.post("/repos/migrate", body), more)
+    mirror = {"remote_address": NOBODY, "interval": "8h", "remote_username": value, "remote_password": value}
+    for more in ({}, {"branch_filter": value}, {"interval": value}):
+        checked(await ann.post("/repos/ann/app/push_mirrors", mirror | more), more)
+    checked(await bob.post("/repos/ann/app/forks", {"name": value}), "fork")
+    checked(await ann.post("/repos/ann/app/branches", {"new_branch_name": value}), "branch")
+    # And as they ordinarily are, for the values that nobody takes.
+    for path, body in (
+        ("/repos/migrate", {"clone_addr": NOBODY, "repo_name": "copy"}),
+        ("/repos/ann/app/push_mirrors", {"remote_address": NOBODY, "interval": "8h"}),
+        ("/repos/ann/app/push_mirrors-sync", {}),
+    ):
+        assert (await ann.post(path, body)).status_code < 300, path
+    checked(await bob.post("/repos/ann/app/forks"), "fork")
+    assert await run_jobs(world) > 0
+    assert {"ls-remote", "push"} <= {word for line in git_log for word in line}
+    no_option_holds(git_log, value)
+
+
 def fields(world):
     """Method, path, names in the path, and the fields of the body that hold text, of every route that has one."""
     document = openapi_description(world.app)
@@ -157,7 +233,17 @@ def fields(world):
 @everywhere
 async def test_in_fields_of_bodies(world, ann, app, git_log, value):
     """Each field by itself, beside good values of the required ones."""
-    good = {"name": "made", "state": "success", "title": "made", "branch": "master", "tag_name": "v1"}
+    good = {
+        "name": "made",
+        "state": "success",
+        "title": "made",
+        "branch": "master",
+        "tag_name": "v1",
+        "clone_addr": NOBODY,
+        "remote_address": NOBODY,
+        "interval": "8h",
+        "mirror": True,
+    }
     value = as_text(value)
     sent = place = 0
     target = "none"
@@ -170,10 +256,12 @@ async def test_in_fields_of_bodies(world, ann, app, git_log, value):
             if not is_turn_of(value, place):
                 continue
             plain = filled(path, names, "", "", app).replace("/ann/app", f"/ann/{target}")
+            good["repo_name"] = f"made{place}"
             body = {key: text for key, text in good.items() if key in properties} | {name: value}
             checked(await ann.call(method, plain, body), (method, path, name))
             sent += 1
     sent += await in_objects_and_lists(world, ann, app, value)
+    await run_jobs(world)
     no_option_holds(git_log, value)
     assert sent > 20
     assert (await ann.get("/repos/ann/app")).status_code == 200

@@ -219,7 +219,7 @@ async def _receive(
             # Who may move nothing here gets no more room than a stranger.
             request.components.admission.slot(repository.id, signed_in=not refuses_all),
             contextlib.nullcontext(0) if refuses_all else journaled as push_id,
-            request.questions.asked_late(decided_at, hooks_if_late, of_late_push) as late,
+            request.questions.question_if_late(decided_at, hooks_if_late, of_late_push) as late,
         ):
             stream = serve(
                 path,

@@ -66,7 +66,7 @@ class HookQuestions:
         self._late: dict[str, Callable[[], Awaitable[str]]] = {}
 
     @contextlib.asynccontextmanager
-    async def asked_late(
+    async def question_if_late(
         self, since: float, hooks: Callable[[], Path], of_late_push: Callable[[], Awaitable[str]]
     ) -> AsyncIterator[Path]:
         """A path that git gets for a push: when that takes long, there is a link to ``hooks``, which ask ``of_late_push``.

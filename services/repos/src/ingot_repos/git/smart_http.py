@@ -118,7 +118,7 @@ def serve(
         max_file_bytes: a push with a larger file is refused by git, with a message; 0: any.
         refusals: refs of a push that git refuses, with a message to the client.
         hooks: the folder of the hook for it (`update_hook.hooks_folder`); without it no hook runs, unless a push is late.
-        late: where the hooks are of a push that takes long (`HookQuestions.asked_late`).
+        late: where the hooks are of a push that takes long (`HookQuestions.question_if_late`).
         object_count: of the pack of a push (`push_requests.Push`).
         refuses_all: none of the refs may move, for the reasons in `refusals`.
         lfs_repository: see `update_hook.hook_environment`.

@@ -188,7 +188,7 @@ def hook_environment(
     """What the hooks read; ``object_count`` as of ``Push``. If the refusals are too long for a variable, every ref of the push is refused.
 
     ``refuses_all``: whatever the push brings, none of its refs may move. ``lfs_repository``: the id of the repository if
-    the process wants to look at its large files. ``late``: of ``HookQuestions.asked_late``.
+    the process wants to look at its large files. ``late``: of ``HookQuestions.question_if_late``.
     """
     # git takes no ref with such characters
     text = "\n".join(one.line() for one in refusals if not _CONTROL.search(one.ref))
