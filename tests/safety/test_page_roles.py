@@ -103,7 +103,7 @@ def outcome(page: Page, person: str, target: Target) -> set[int]:
     if page.policy == "own hooks":
         return SHOWN if person == OWNER else HIDDEN
     if page.policy == "recipient":
-        return SHOWN if page.method == "GET" else HIDDEN
+        return HIDDEN  # nothing is offered to anybody
     if page.policy in ROLES:
         has, needed = level_in(person), ROLES[page.policy]
         if not _sees(person, target) or (page.policy == "team owner" and has == 1):

@@ -184,3 +184,23 @@ async def test_what_ends_a_transfer(world, ann, bob, app, end):
     assert (await answer(bob, path=path)).status_code == 404
     if end != "the giver leaves":
         assert await world.rows("transfer") == []
+
+
+async def test_who_may_answer_or_end_a_transfer_is_told_of_it_and_nobody_else(world, ann, bob, app):
+    """Also of a private repository, which the new owner does not see."""
+    cid, mia = (
+        world.user(n, name).but(organizations=world.identity.memberships[n])
+        for n, name in ((3, "cid"), (4, "mia"))
+    )
+    eve = world.user(5, "eve")
+    for person in (ann, bob, cid, mia, eve):
+        assert (await person.get("/repos/ann/app/transfer")).status_code == 404
+    await offer(ann, "acme")
+    for person in (ann, cid):
+        told = (await person.get("/repos/ann/app/transfer")).json()
+        assert (told["doer"]["login"], told["recipient"]["login"]) == ("ann", "acme")
+    for person in (bob, mia, eve):
+        assert (await person.get("/repos/ann/app/transfer")).status_code == 404
+    await ann.call("PATCH", "/api/v1/repos/ann/app", {"private": False})
+    for person, status in ((ann, 200), (cid, 200), (mia, 403), (eve, 403), (world.user(0, ""), 401)):
+        assert (await person.get("/repos/ann/app/transfer")).status_code == status

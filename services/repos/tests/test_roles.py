@@ -61,6 +61,7 @@ MATRIX = {
     f"POST {R}/transfer": at("owner", 202),
     f"POST {R}/transfer/accept": (404,) * 8,  # none waits
     f"POST {R}/transfer/reject": (404,) * 8,
+    f"GET {R}/transfer": (404,) * 8,
     f"GET {R}/migration": at("admin", 404),  # it was not migrated
     f"POST {R}/migration": at("admin", 404),
     f"DELETE {R}/migration": at("admin", 404),

@@ -6,6 +6,7 @@ from ingot_contracts.transfers import RepositoryTransfer
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core import access
 from ingot_repos.store import accounts, transfers
+from ingot_repos.store.transfers import TransferRow
 
 
 async def transfer_view(
@@ -17,8 +18,12 @@ async def transfer_view(
         return None
     async with request.db.read() as db:
         waiting = await transfers.get(db, repository.id)
-        if waiting is None:
-            return None
+    return await present_transfer(request, waiting) if waiting is not None else None
+
+
+async def present_transfer(request: RepositoryRequest, waiting: TransferRow) -> RepositoryTransfer:
+    """A transfer that the caller may know of."""
+    async with request.db.read() as db:
         rows = await accounts.list_by_ids(db, [waiting.sender_id, waiting.recipient_id])
     people = {row.id: request.presenter.user(row) for row in rows}
     ids = transfers.teams_of(waiting)
@@ -26,5 +31,5 @@ async def transfer_view(
     return RepositoryTransfer(
         doer=people.get(waiting.sender_id, GHOST),
         recipient=people.get(waiting.recipient_id, GHOST),
-        teams=[team for team in teams if access.knows_team(team, principal)],
+        teams=[team for team in teams if access.knows_team(team, request.principal)],
     )

@@ -4,12 +4,13 @@ from contextlib import suppress
 from typing import Annotated
 
 import msgspec
-from litestar import post
+from litestar import get, post
 
 from ingot_chassis.errors import ApiError, Invalid, NotFound
 from ingot_chassis.http.policy import MAX_ID
 from ingot_contracts.identity import Ownership
 from ingot_contracts.limits import Name
+from ingot_contracts.transfers import RepositoryTransfer
 from ingot_repos.api.policies import (
     acts_for,
     in_repository,
@@ -20,6 +21,7 @@ from ingot_repos.api.policies import (
 )
 from ingot_repos.api.repositories import present
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
+from ingot_repos.api.transfer_views import present_transfer
 from ingot_repos.core import access, transfers
 from ingot_repos.core.presenter import RepositoryAnswer
 from ingot_repos.store import repositories
@@ -60,6 +62,17 @@ async def transfer_repository(request: RepositoryRequest, data: TransferReposito
     if offered is None:
         raise NotFound
     return await present(request, ResolvedRepository(offered, request.resource.level))
+
+
+@get(
+    "/api/v1/repos/{owner:str}/{repo:str}/transfer",
+    policy=waiting_transfer("read:repository", for_giver=True),
+    operation_id="repoGetTransfer",
+    tags=["repository"],
+)
+async def get_transfer(request: RepositoryRequest) -> RepositoryTransfer:
+    """The transfer that waits, for who may answer or end it; the new owner needs no access to the repository."""
+    return await present_transfer(request, request.waiting_transfer.row)
 
 
 @post(
@@ -144,4 +157,4 @@ async def _check_teams(request: RepositoryRequest, new_owner: AccountRow, team_i
             raise Invalid.field("team_ids", "unknown", f"{team_id} is not a team of {new_owner.login}")
 
 
-routes = [transfer_repository, accept_transfer, reject_transfer]
+routes = [transfer_repository, get_transfer, accept_transfer, reject_transfer]

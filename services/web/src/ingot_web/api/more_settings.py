@@ -4,7 +4,7 @@ from typing import Any
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError
+from ingot_chassis.errors import ApiError, NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.repository_settings import load_own
@@ -110,10 +110,13 @@ async def _transfer_page(frame: RepositoryFrame, problem: ApiError | None = None
 
 @post(f"{SHARED}/transfer", policy=anyone(), include_in_schema=False)
 async def begin_transfer(request: WebRequest) -> Response[Any]:
-    """Hand it over, if its name was typed; a person or an organization of others has to accept it."""
+    """Hand it over, if its name was typed; a person or an organization of others has to accept it. Or take the offer back."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     await load_own(frame)
     try:
+        if form.text("do") == "cancel":
+            await frame.forge.send("POST", "repos", frame.api("transfer", "reject"))
+            return frame.redirect("/settings/transfer")
         require_typed(form.text("name"), frame.repository["full_name"])
         body = {"new_owner": form.text("new_owner")}
         moved = await frame.forge.send("POST", "repos", frame.api("transfer"), body)
@@ -124,10 +127,16 @@ async def begin_transfer(request: WebRequest) -> Response[Any]:
 
 @get("/{owner:str}/{repo:str}/transfer", policy=anyone(), include_in_schema=False)
 async def offer(request: WebRequest, owner: str, repo: str) -> Response[str]:
-    """The question whether one takes over a repository."""
+    """The question whether one takes over a repository, for whom it is offered to. Raises NotFound for everybody else."""
     request.require_signed_in()
+    waiting = await request.forge.get_if_there("repos", at("repos", owner, repo, "transfer"))
+    if waiting is None:
+        raise NotFound
     return request.render(
-        "repository/transfer.html", title="Take over a repository", full_name=f"{owner}/{repo}"
+        "repository/transfer.html",
+        title="Take over a repository",
+        full_name=f"{owner}/{repo}",
+        waiting=waiting,
     )
 
 
