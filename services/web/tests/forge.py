@@ -40,7 +40,8 @@ def issue(**changed):
     return {
         "number": 1, "title": "Old", "body": "first\nsecond", "state": "open", "user": ANN_USER, "created_at": MOMENT,
         "updated_at": MOMENT, "html_url": "http://forge/ann/demo/issues/1", "labels": [], "assignees": [],
-        "milestone": None, "due_date": None, "is_locked": False, "pin_order": 0, "pull_request": None, **changed,
+        "milestone": None, "due_date": None, "is_locked": False, "pin_order": 0, "pull_request": None, "comments": 0,
+        "review_comments": 0, "additions": None, "deletions": None, "changed_files": None, "draft": False, **changed,
     }  # fmt: skip
 
 

@@ -35,6 +35,12 @@ def test_what_is_outdated_or_elsewhere_stands_below_no_line():
     assert (conversations[0].is_outdated, conversations[0].hunk) == (True, ["@@", " a"])
 
 
+def test_the_changes_to_which_something_was_said_begin_with_no_empty_line():
+    for hunk, shown in (("@@\n \n+\n+a\n", ["+a", ""]), ("@@\n-\n+\n \n ", []), ("@@\n a", ["@@", " a"])):
+        (conversation,) = conversations_of([(_comment(1, new=4, diff_hunk=hunk), "")], set())
+        assert conversation.hunk == shown
+
+
 def test_a_comment_on_a_line_that_has_an_outdated_one_is_a_conversation_of_its_own():
     comments = [_comment(1, new=4, outdated=True), _comment(2, new=4, review=2)]
     conversations = conversations_of([(one, "") for one in comments], {2})

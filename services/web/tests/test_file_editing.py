@@ -1,10 +1,12 @@
 """Files as they are shown and changed on pages."""
 
+import time
 from base64 import b64encode
 
 import pytest
 
 from .forge import HOME
+from .test_previews import IN_PLACE, is_part
 from .world import ANN, BOB
 
 FILE = f"{HOME}/contents-ext/a.txt"
@@ -71,3 +73,54 @@ async def test_a_branch_is_shown_when_it_was_made_whatever_its_name(pages):
     answer = await pages.submit("/ann/demo/branches", "Make the branch", **{"name": "fix#1", "from": "main"})
 
     assert answer.headers["location"] == "/ann/demo/src/branch/fix%231"
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "shown"),
+    [
+        ("a.md", "*words*", "<p>*words*</p>"),
+        ("a.py", "def f(): pass", '<span class="k">def</span>'),
+        ("a.md", "", ""),
+    ],
+)
+@pytest.mark.parametrize("act", ["edit", "new"])
+async def test_a_file_is_looked_at_before_it_is_committed(pages, forge, act, path, content, shown):
+    forge.answers[FILE] = _file()
+    form = {
+        "token": pages.form_token(ANN, at=time.time()),
+        "path": path,
+        "content": content,
+        "preview": "1",
+        "message": "why",
+    }
+    page = (await pages.post(EDIT.replace("_edit", f"_{act}"), form, ANN)).text
+    assert (shown in page, "why</textarea>" in page, f"{content}</textarea>" in page) == (True, True, True)
+    part = await pages.post(EDIT, form, ANN, **IN_PLACE)
+    assert (shown in part.text, is_part(part), "<form" in part.text) == (True, True, False)
+    assert not forge.sent
+    forge.answers[HOME]["permissions"]["push"] = False
+    assert (await pages.post(EDIT, form, ANN)).status_code == 403
+
+
+async def test_what_is_too_large_is_not_looked_at(pages):
+    form = {
+        "token": pages.form_token(ANN, at=time.time()),
+        "path": "a.md",
+        "content": "a" * 500_001,
+        "preview": "1",
+    }
+    assert (await pages.post(EDIT, form, ANN)).status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        ("edit", "“Update a.txt”"),
+        ("delete", "“Delete a.txt”"),
+        ("new", "“Add” and the path"),
+        ("upload", "“Add” and the paths"),
+    ],
+)
+async def test_a_form_says_which_message_a_commit_has_without_one(pages, forge, act, words):
+    forge.answers[FILE] = _file()
+    assert f"Left empty, it says {words}." in (await pages.get(EDIT.replace("_edit", f"_{act}"), ANN)).text

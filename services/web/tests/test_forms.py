@@ -52,7 +52,7 @@ ANSWERS = {
     },
     "/user/two_factor": {"enabled": False, "recovery_codes": 0},
     f"{HOME}/compare/main...topic": {"commits": [COMMIT], "total_commits": 1},
-    f"{HOME}/pulls/1": issue(pull_request={"merged": False}, base={"ref": "main"}, head=HEAD, merged=False, mergeable=True),
+    f"{HOME}/pulls/1": issue(pull_request={"merged": False, "draft": False}, base={"ref": "main"}, head=HEAD, merged=False, mergeable=True),
     f"{HOME}/pulls/1/comments": [SUGGESTION], f"{HOME}/pulls/1.diff": CHANGED.encode(),
     f"{HOME}/releases/tags/v1": RELEASE, f"{HOME}/issues/comments/5": COMMENT,
     f"{HOME}/contents-ext/src/a.py": FILE, f"{HOME}/branch_protections/main": ON_THE_LIST,

@@ -2,8 +2,10 @@
 
 import time
 
+import pytest
+
 from .forge import MOMENT
-from .world import ANN
+from .world import ANN, World
 
 SUBJECT = {
     "html_url": "http://forge/ann/demo/issues/1",
@@ -36,3 +38,69 @@ async def test_notifications_are_marked_as_read_one_by_one_or_all_at_once(pages,
     assert len(forge.sent) == 2
     forge.answers["/notifications"] = [THREAD | {"unread": False}]
     assert 'value="7"' not in (await pages.get("/notifications", ANN)).text
+
+
+IN_PLACE = {"HX-Request": "true"}
+UNREAD = "/notifications/unread"
+
+
+async def _unread(pages, caller=ANN, **headers):
+    return await pages.client.get(UNREAD, headers=pages.callers.headers(caller) | headers)
+
+
+async def test_the_bar_asks_for_the_number_of_unread_notifications_once_in_a_while(pages, forge):
+    shown = (await pages.get("/explore/repos", ANN)).text
+    assert f'hx-get="{UNREAD}" hx-trigger="load"></span></a>' in shown
+    assert "/notifications/new" not in forge.read_paths, "no page costs more"
+    forge.answers["/notifications/new"] = {"new": 3}
+    part = await _unread(pages, **IN_PLACE)
+    assert part.text.strip() == '<span class="count">3<span class="hidden"> unread</span></span>'
+    assert (part.headers["cache-control"], part.headers["vary"]) == (
+        "private, max-age=30",
+        "HX-Request, Cookie",
+    )
+    assert "no-cache" in (await pages.get("/notifications", ANN)).text, "the list of them knows it better"
+
+
+@pytest.mark.parametrize("failure", [None, 404, 503])
+async def test_nothing_stands_in_the_bar_where_nothing_is_unread_or_nobody_knows(pages, forge, failure):
+    forge.answers["/notifications/new"] = {"new": 0 if failure is None else 3}
+    forge.failures |= {} if failure is None else {"/notifications/new": failure}
+    part = await _unread(pages, **IN_PLACE)
+    assert (part.status_code, part.text.strip()) == (200, "")
+
+
+async def test_the_number_alone_is_for_pages_that_stay_and_for_whoever_is_signed_in(pages):
+    assert (await _unread(pages)).headers["location"] == "/notifications"
+    assert (await pages.client.get(UNREAD, headers=IN_PLACE)).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("url", "name", "flags"),
+    [("http://forge/", "ingot-session", set()), ("https://forge/", "__Host-ingot-session", {"secure"})],
+)
+async def test_signing_out_ends_the_session_and_takes_its_cookie(forge, url, name, flags):
+    world = World(forge, public_url=url)
+    answer = await world.submit("/explore/repos", "Sign out", to="/user/logout")
+    await world.client.aclose()
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    assert [one[:2] for one in forge.sent] == [("DELETE", "/user/sessions/11")]
+    value, *attributes = answer.headers["set-cookie"].split("; ")
+    assert value == f'{name}=""'
+    assert {"max-age=0", "path=/", "httponly", "samesite=lax", *flags} == {one.lower() for one in attributes}
+
+
+async def test_a_session_that_ended_already_is_signed_out_as_well(pages, forge):
+    forge.failures["/user/sessions/11"] = 404
+    answer = await pages.submit("/explore/repos", "Sign out", to="/user/logout")
+    assert answer.headers["location"] == "/"
+
+
+async def test_nobody_is_signed_out_by_another_site(pages, forge):
+    assert (await pages.post("/user/logout", {"token": "1.0.0"}, ANN)).status_code == 403
+    assert not forge.sent
+
+
+async def test_the_bar_searches(pages):
+    shown = (await pages.get("/")).text
+    assert 'role="search" action="/explore/repos"><input type="search" name="q"' in shown

@@ -137,7 +137,7 @@ async def test_a_new_comment_is_not_added_below_another_page_of_the_timeline(pag
 
 
 async def test_the_page_of_a_timeline_is_the_same_at_the_address_of_a_pull_request(pages, forge):
-    forge.answers[f"{HOME}/issues/1"] = issue(pull_request={"merged": False})
+    forge.answers[f"{HOME}/issues/1"] = issue(pull_request={"merged": False, "draft": False})
     assert (await pages.get("/ann/demo/issues/1?page=2", ANN)).headers[
         "location"
     ] == "/ann/demo/pulls/1?page=2"

@@ -73,8 +73,8 @@ async def test_a_member_sees_settings_without_the_forms_of_owners(pages, forge, 
     forge.failures["/orgs/crew/hooks/1/deliveries"] = 403
     member = await pages.get(f"/org/crew/settings{page}", ANN)
     assert (member.status_code, words in member.text) == (200, True)
-    assert 'method="post"' not in member.text
-    assert 'method="post"' in (await pages.get("/org/crew/settings", ROOT)).text
+    assert 'method="post"' not in member.text.partition("<main")[2]
+    assert 'method="post"' in (await pages.get("/org/crew/settings", ROOT)).text.partition("<main")[2]
 
 
 @pytest.mark.parametrize("page", ["", "/members", "/labels", "/teams/1", "/hooks"])

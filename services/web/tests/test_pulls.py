@@ -13,13 +13,14 @@ from .test_previews import IN_PLACE, is_part
 from .world import ANN, BOB
 
 PAGE = "/ann/demo/pulls/1"
+PULL = f"{HOME}/pulls/1"
 RULE = {"reason": "the rule 'main' protects the branch: changes are requested", "overridable": True}
 
 
 @pytest.fixture
 def forge(forge):
     forge.answers[f"{HOME}/pulls/1"] = issue(
-        pull_request={"merged": False}, base={"ref": "main"}, head=HEAD, merged=False, mergeable=True, draft=True
+        pull_request={"merged": False, "draft": False}, base={"ref": "main"}, head=HEAD, merged=False, mergeable=True, draft=True
     )  # fmt: skip
     return forge
 
@@ -197,3 +198,25 @@ async def test_a_request_for_a_review_is_taken_back(pages, forge):
         answer = await pages.submit(PAGE, "Take back", to="/issues/1/facts")
         assert answer.headers["location"] == PAGE
         assert forge.sent == [("DELETE", path, body)]
+
+
+async def test_tabs_and_the_head_of_a_pull_request_say_how_much_there_is(pages, forge):
+    pull = forge.answers[f"{HOME}/pulls/1"]
+    pull |= {"comments": 3, "review_comments": 4, "changed_files": 5, "additions": 60, "deletions": 7}
+    forge.answers |= {f"{PULL}/commits": [], f"{PULL}.diff": b""}
+    for page in (PAGE, f"{PAGE}/commits", f"{PAGE}/files"):
+        shown = (await pages.get(page)).text
+        for name, count in (("Conversation", 7), ("Files", 5)):
+            assert f'>{name} <span class="count">{count}</span></a>' in shown
+        assert '<span class="plus">+60</span> <span class="minus">\N{MINUS SIGN}7</span>' in shown
+    assert "Draft</span>" in shown
+    pull |= {"additions": None, "deletions": None, "changed_files": None}
+    shown = (await pages.get(PAGE)).text
+    assert (">Files</a>" in shown, 'class="plus"' in shown) == (True, False)
+
+
+async def test_a_list_says_which_pull_requests_are_drafts(pages, forge):
+    for draft in (True, False):
+        forge.answers[f"{HOME}/issues"] = [issue(pull_request={"merged": False, "draft": draft})]
+        shown = (await pages.get("/ann/demo/pulls")).text
+        assert ('<span class="badge">Draft</span>' in shown) is draft

@@ -22,7 +22,7 @@ PULL = f"{HOME}/pulls/1"
 @pytest.fixture
 def forge(forge):
     forge.answers[f"{HOME}/issues/1"] = pull = issue(
-        pull_request={"merged": False},
+        pull_request={"merged": False, "draft": False},
         base={"ref": "main"},
         head={"ref": "topic", "repo": None, "sha": "1" * 40},
         merged=False,

@@ -121,7 +121,11 @@ def forge(forge):
     }  # fmt: skip
     forge.answers |= {
         PULL: issue(
-            pull_request={"merged": False}, base={"ref": "main"}, head=head, merged=False, mergeable=True
+            pull_request={"merged": False, "draft": False},
+            base={"ref": "main"},
+            head=head,
+            merged=False,
+            mergeable=True,
         ),
         f"{PULL}.diff": CHANGED.encode(),
         f"{PULL}/comments": [_comment()],

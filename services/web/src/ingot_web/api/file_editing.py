@@ -1,5 +1,6 @@
 """Files changed on a page: a new one, one that is there, several uploaded at once; each change is a commit."""
 
+from asyncio import to_thread
 from base64 import b64encode
 from typing import Any
 from urllib.parse import quote
@@ -9,11 +10,19 @@ from litestar import Response, get, post
 from ingot_chassis.errors import ApiError, Invalid, TooLarge
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import NamedRef, RepositoryFrame
-from ingot_web.api.repositories import file_in_git
+from ingot_web.api.repositories import MARKDOWN, document, file_in_git
 from ingot_web.api.request import Form, WebRequest
+from ingot_web.core.highlighting import highlight
 
 EDITED_BYTES = 500_000
 """Of a file that is changed in the form."""
+DEFAULT_MESSAGES = {
+    "new": "“Add” and the path",
+    "edit": "“Update {}”",
+    "delete": "“Delete {}”",
+    "upload": "“Add” and the paths",
+}
+"""What repos writes without a message, in words."""
 SHARED = "/{owner:str}/{repo:str}/"
 
 
@@ -24,11 +33,19 @@ async def _begin(frame: RepositoryFrame) -> None:
 
 
 def _page(
-    frame: RepositoryFrame, act: str, ref: NamedRef, form: Form, problem: ApiError | None = None
+    frame: RepositoryFrame,
+    act: str,
+    ref: NamedRef,
+    form: Form,
+    problem: ApiError | None = None,
+    preview: tuple[str, Any] = ("", None),
 ) -> Response[str]:
+    """``preview`` is a file as it would be shown: "document" with its HTML, or "lines"."""
     words = {"new": "New file", "edit": "Edit", "delete": "Delete", "upload": "Upload files"}[act]
+    kind, shown = preview
     return frame.render(
         "repository/edit.html",
+        in_place="repository/edit_preview.html" if kind else "",
         tab="code",
         title=f"{words} {ref.path}".strip(),
         status=problem.status if problem else 200,
@@ -37,6 +54,9 @@ def _page(
         words=words,
         ref=ref,
         form=form,
+        kind=kind,
+        shown=shown,
+        default_message=DEFAULT_MESSAGES[act].format(ref.path),
     )
 
 
@@ -116,6 +136,9 @@ async def save(request: WebRequest) -> Response[Any]:
     form, frame = await request.sent_form(), RepositoryFrame(request)
     act = request.scope["path"].split("/")[3].removeprefix("_")
     ref = await _branch(frame)
+    if form.has("preview"):
+        await _begin(frame)
+        return _page(frame, act, ref, form, preview=await _preview(frame, ref, form))
     new_branch = form.text("new_branch") if form.text("to") == "new" else ""
     try:
         files = _changes(act, ref, form)
@@ -132,6 +155,16 @@ async def save(request: WebRequest) -> Response[Any]:
     if act == "delete":
         path = path.rpartition("/")[0]
     return frame.redirect(quote(f"/src/{ref.url}/{path}".rstrip("/")))
+
+
+async def _preview(frame: RepositoryFrame, ref: NamedRef, form: Form) -> tuple[str, Any]:
+    """Raises TooLarge."""
+    path, text = form.text("path").strip("/"), form.lines("content")
+    if len(text) > EDITED_BYTES:
+        raise TooLarge("the file is too large to be shown here")
+    if path.lower().endswith(MARKDOWN):
+        return "document", await document(frame, ref, path, text)
+    return "lines", await to_thread(highlight, path, text)
 
 
 def _changes(act: str, ref: NamedRef, form: Form) -> list[dict[str, str]]:

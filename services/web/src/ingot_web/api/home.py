@@ -1,15 +1,21 @@
 """The first page: of nobody what is here, of somebody what is theirs; and what waits for them."""
 
 from asyncio import gather
+from contextlib import suppress
 from typing import Any
 
 from litestar import Response, get, post
+from litestar.datastructures import Cookie
 
-from ingot_chassis.errors import NotFound
+from ingot_chassis.errors import ApiError, NotFound
 from ingot_chassis.http.policy import anyone
+from ingot_contracts.identity import session_cookie
 from ingot_web.api.request import PAGE_SIZE, WebRequest, whole_number
+from ingot_web.clients.forge import at
 
 SHOWN = 6
+UNREAD_AGE = 30
+"""Seconds for which a browser keeps the number of unread notifications."""
 TYPES = {"created_by": "created", "mentioned": "mentioned", "review_requested": "review"}
 """Filters by the names that Gitea has for them in addresses."""
 
@@ -89,6 +95,22 @@ async def notifications(request: WebRequest) -> Response[str]:
     )
 
 
+@get("/notifications/unread", policy=anyone(), include_in_schema=False)
+async def count_unread(request: WebRequest) -> Response[Any]:
+    """How many are unread, for the bar above a page that stays; nothing where that is not known. Anybody else is sent to the list."""
+    request.require_signed_in()
+    if not request.wants_part:
+        return request.redirect("/notifications")
+    try:
+        count = (await request.forge.get("issues", "/notifications/new"))["new"]
+    except ApiError:
+        count = 0
+    part = request.render("unread.html", in_place="unread.html", count=count)
+    # Not asked again with each page; who signs in as somebody else has another cookie.
+    part.headers |= {"Cache-Control": f"private, max-age={UNREAD_AGE}", "Vary": "HX-Request, Cookie"}
+    return part
+
+
 def _place(request: WebRequest, thread: Any) -> str:
     """Where it is to be read: the latest comment, which may be on a later page of the timeline, or the issue."""
     subject = thread["subject"]
@@ -114,4 +136,26 @@ async def mark_read(request: WebRequest) -> Response[bytes]:
     return request.redirect("/notifications")
 
 
-routes = [home, issues, pulls, notifications, mark_read]
+@post("/user/logout", policy=anyone(), include_in_schema=False)
+async def sign_out(request: WebRequest) -> Response[bytes]:
+    """End the session of this browser."""
+    await request.sent_form()
+    with suppress(NotFound):  # it ended meanwhile
+        await request.forge.send("DELETE", "identity", at("user", "sessions", request.principal.session_id))
+    answer = request.redirect("/")
+    is_secure = request.public_url.startswith("https:")
+    answer.set_cookie(
+        Cookie(
+            session_cookie(request.public_url),
+            value="",
+            path="/",
+            max_age=0,
+            secure=is_secure,
+            httponly=True,
+            samesite="lax",
+        )
+    )
+    return answer
+
+
+routes = [home, issues, pulls, notifications, count_unread, mark_read, sign_out]

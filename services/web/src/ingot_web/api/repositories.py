@@ -159,10 +159,10 @@ async def _readme(frame: RepositoryFrame, ref: NamedRef, contents: list[Any]) ->
     text = content.decode("utf-8", "replace")
     if not best["name"].lower().endswith(MARKDOWN):
         return best["name"], Markup("<pre>{}</pre>").format(text)
-    return best["name"], await _document(frame, ref, best["path"], text)
+    return best["name"], await document(frame, ref, best["path"], text)
 
 
-async def _document(frame: RepositoryFrame, ref: NamedRef, path: str, text: str) -> Markup:
+async def document(frame: RepositoryFrame, ref: NamedRef, path: str, text: str) -> Markup:
     """A markdown file, whose links lead to its neighbours."""
     folder = path.rpartition("/")[0]
     inside = f"/{folder}" if folder else ""
@@ -287,7 +287,7 @@ async def _shown(frame: RepositoryFrame, ref: NamedRef, file: Any) -> tuple[str,
         return "binary", None
     text = content.decode("utf-8", "replace")
     if name.endswith(MARKDOWN) and not _asks_for_source(frame.request):
-        return "document", await _document(frame, ref, file["path"], text)
+        return "document", await document(frame, ref, file["path"], text)
     if name.endswith(".csv") and not _asks_for_source(frame.request) and (rows := _rows(text)):
         return "table", rows
     text, omitted = first_lines(text)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import dropwhile
 from typing import Any
 
 from markupsafe import Markup
@@ -49,8 +50,9 @@ class Conversation:
 
     @property
     def hunk(self) -> list[str]:
-        """The end of the changes to which it was said."""
-        return str(self.comments[0][0]["diff_hunk"]).split("\n")[-4:]
+        """The end of the changes to which it was said, without empty lines before it."""
+        lines = str(self.comments[0][0]["diff_hunk"]).split("\n")[-4:]
+        return list(dropwhile(lambda line: not line[1:].strip(), lines))
 
 
 def conversations_of(comments: Iterable[tuple[Any, Markup]], pending_reviews: set[int]) -> list[Conversation]:
