@@ -197,8 +197,8 @@ async def test_who_may_answer_or_end_a_transfer_is_told_of_it_and_nobody_else(wo
         assert (await person.get("/repos/ann/app/transfer")).status_code == 404
     await offer(ann, "acme")
     for person in (ann, cid):
-        told = (await person.get("/repos/ann/app/transfer")).json()
-        assert (told["doer"]["login"], told["recipient"]["login"]) == ("ann", "acme")
+        waiting = (await person.get("/repos/ann/app/transfer")).json()
+        assert (waiting["doer"]["login"], waiting["recipient"]["login"]) == ("ann", "acme")
     for person in (bob, mia, eve):
         assert (await person.get("/repos/ann/app/transfer")).status_code == 404
     await ann.call("PATCH", "/api/v1/repos/ann/app", {"private": False})
