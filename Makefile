@@ -31,7 +31,7 @@ help: ## List every target
 
 .PHONY: run
 run: .venv/.runtime ## Start all of Ingot on this machine (ARGS="…" goes to `ingot up`)
-	@$(BIN)/ingot up $(ARGS)
+	@INGOT_WEB_STYLEGUIDE=$${INGOT_WEB_STYLEGUIDE:-true} $(BIN)/ingot up $(ARGS)
 
 .PHONY: setup
 setup: .venv/.dev ## Install everything for development into .venv
