@@ -2,6 +2,7 @@
 
 import pytest
 
+from .forge import HOME
 from .world import ANN
 
 
@@ -49,3 +50,15 @@ async def test_a_method_that_a_page_has_not_is_refused(world):
 )
 async def test_what_nobody_can_have_named_is_not_there(world, path):
     assert (await world.get(path)).status_code == 404
+
+
+@pytest.mark.parametrize(("status", "wait", "words"), [
+    (429, "7", "Wait 7 seconds, and"), (429, "1", "Wait 1 second, and"), (429, "", "Wait a moment, and"),
+    (408, "", "Wait a moment, and"),
+])  # fmt: skip
+async def test_who_asked_too_much_is_told_how_long_to_wait(pages, forge, status, wait, words):
+    forge.failures[HOME] = status
+    forge.headers[HOME] = {"retry-after": wait} if wait else {}
+    answer = await pages.get("/ann/demo/labels", ANN)
+    assert (answer.status_code, words in answer.text) == (status, True)
+    assert answer.headers.get("retry-after", "") == wait

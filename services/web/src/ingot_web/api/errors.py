@@ -19,6 +19,7 @@ TITLES = {
     403: "You may not do that",
     404: "There is no such page",
     405: "This page cannot do that",
+    408: "That took too long",
     409: "That clashes with something",
     413: "That is too large",
     422: "That is not valid",
@@ -27,11 +28,17 @@ TITLES = {
 }
 
 
-def error_page(request: WebRequest, status: int, message: str) -> Response[str]:
-    """``message`` is what the service said."""
+def error_page(request: WebRequest, status: int, message: str, retry_after: str = "") -> Response[str]:
+    """``message`` is what the service said, ``retry_after`` in how many seconds to ask again."""
     title = TITLES.get(status, "Something went wrong here")
     return request.render(
-        "error.html", status=status, title=title, problem=message, code=status, request_id=request_id()
+        "error.html",
+        status=status,
+        title=title,
+        problem=message,
+        code=status,
+        retry_after=retry_after,
+        request_id=request_id(),
     )
 
 
@@ -41,9 +48,11 @@ def _api_error(request: WebRequest, error: ApiError) -> Response[Any]:
     is_nobody = "principal" in request.scope and not request.principal.signed_in
     if error.status == Denied.status and request.method == "GET" and is_nobody:
         error = Unauthenticated("sign in to see this")
-    page = error_page(request, error.status, error.message)
-    if "Retry-After" in error.headers:
-        page.headers["Retry-After"] = error.headers["Retry-After"]
+    # A header of a service comes in lower case.
+    retry_after = next((value for name, value in error.headers.items() if name.lower() == "retry-after"), "")
+    page = error_page(request, error.status, error.message, retry_after)
+    if retry_after:
+        page.headers["Retry-After"] = retry_after
     return page
 
 
