@@ -70,7 +70,7 @@ ISSUES = (
     ("kim", "Which zero do the heights count from?", ["question"], "The chart's, or the mean?"),
 )  # fmt: skip
 LABELS = {"bug": "#d73a4a", "documentation": "#0075ca", "feature": "#1a7f37", "forecast": "#8250df", "question": "#bf8700"}  # fmt: skip
-WIDE, PHONE = (1280, 860), (360, 1100)
+WIDE, PHONE = 1280, 360
 
 
 @dataclass(frozen=True)
@@ -78,23 +78,33 @@ class Picture:
     """A page, how large the window is, and whether the system prefers dark."""
 
     path: str
-    size: tuple[int, int] = WIDE
+    width: int
+    height: int
     dark: bool = False
 
 
+PAGES = {
+    "start": ("", 640),
+    "repository": (BASE, 1000),
+    "file": (f"{BASE}/src/branch/main/{CODE}", 860),
+    "blame": (f"{BASE}/blame/branch/main/{CODE}", 860),
+    "commits": (f"{BASE}/commits/branch/main", 720),
+    "issues": (f"{BASE}/issues", 720),
+    "issue": (f"{BASE}/issues/2", 1000),
+    "pulls": (f"{BASE}/pulls", 640),
+    "pull-request": (f"{BASE}/pulls/6", 1250),
+    "changes": (f"{BASE}/pulls/6/files?style=split", 1100),
+    "edit": (f"{BASE}/_edit/main/docs/usage.md", 1100),
+    "webhook": (f"{BASE}/settings/hooks/{{hook}}", 720),
+}
+"""The path of a page, and the height of a wide window."""
 SHOWN = {
-    "start": Picture("", (1280, 640)),
-    "repository": Picture(BASE, (1280, 1000)),
-    "file": Picture(f"{BASE}/src/branch/main/{CODE}"),
-    "blame": Picture(f"{BASE}/blame/branch/main/{CODE}"),
-    "issues": Picture(f"{BASE}/issues", (1280, 720)),
-    "issue-dark": Picture(f"{BASE}/issues/2", (1280, 1000), dark=True),
-    "issue-phone": Picture(f"{BASE}/issues/2", PHONE),
-    "pull-request": Picture(f"{BASE}/pulls/6", (1280, 1250)),
-    "changes-dark": Picture(f"{BASE}/pulls/6/files?style=split", (1280, 1100), dark=True),
-    "changes-phone-dark": Picture(f"{BASE}/pulls/6/files", PHONE, dark=True),
-    "edit-dark": Picture(f"{BASE}/_edit/main/docs/usage.md", (1280, 1100), dark=True),
-    "webhook": Picture(f"{BASE}/settings/hooks/{{hook}}", (1280, 720)),
+    **{name: Picture(path, WIDE, height) for name, (path, height) in PAGES.items()},
+    **{f"{name}-dark": Picture(path, WIDE, height, dark=True) for name, (path, height) in PAGES.items()},
+    **{
+        f"{name}-phone": Picture(path.replace("?style=split", ""), PHONE, 1000)
+        for name, (path, _) in PAGES.items()
+    },
 }
 
 
@@ -192,7 +202,7 @@ class World:
         await self.make(f"{pulls}/6/reviews", event="COMMENT", body="Nearly there. One name, and it can go in.", comments=[comment])  # fmt: skip
         await self.make(f"repos/{BASE}/issues/6/comments", by="kim", body="Thank you! I keep the long one: it says what happens.")  # fmt: skip
         await self.make(f"{pulls}/6/reviews", event="APPROVED", body="That is a reason.")
-        await self.make(pulls, by="kim", title="Draw a day as a curve", head="curve", base="main")
+        await self.make(pulls, by="kim", title="WIP: Draw a day as a curve", head="curve", base="main")
         await self.make(f"{pulls}/7/requested_reviewers", by="kim", reviewers=["ann"])
 
     async def _is_released(self, path: str) -> bool:
@@ -202,8 +212,12 @@ class World:
 
 async def take(person: Person, picture: Picture, hook: int) -> bytes:
     """One picture, as PNG."""
-    width, height = picture.size
-    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": picture.size == PHONE}
+    size = {
+        "width": picture.width,
+        "height": picture.height,
+        "deviceScaleFactor": 1,
+        "mobile": picture.width == PHONE,
+    }
     await person.page.call("Emulation.setDeviceMetricsOverride", **size)
     scheme = {"name": "prefers-color-scheme", "value": "dark" if picture.dark else "light"}
     await person.page.call("Emulation.setEmulatedMedia", features=[scheme])

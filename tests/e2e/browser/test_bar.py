@@ -1,0 +1,37 @@
+"""The bar above every page: on a phone one row with a menu, and what waits, with JavaScript."""
+
+import httpx
+import pytest
+from tests.e2e.deployments import ADMINISTRATOR
+
+from .person import BAR, PROGRAM, open_browser
+
+PHONE = {"width": 360, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+UNREAD = "document.querySelector('.bell .count')?.innerText.startsWith('1')"
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
+@pytest.mark.parametrize("javascript", [True, False], ids=["with JavaScript", "without JavaScript"])
+async def test_the_bar_is_one_row_on_a_phone_and_its_menu_leads_on(deployment, tmp_path, javascript):
+    reader = f"bar-{'with' if javascript else 'without'}"
+    async with httpx.AsyncClient(base_url=f"{deployment.url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
+        for path, body in (
+            ("admin/users", {"username": reader, "email": f"{reader}@example.org", "password": reader}),
+            ("user/repos", {"name": reader}),
+            (f"repos/{ADMINISTRATOR[0]}/{reader}/issues", {"title": "Fire", "body": f"@{reader}, look!"}),
+        ):
+            assert (await http.post(path, json=body)).status_code == 201, path
+    async with open_browser(deployment.url, tmp_path, javascript=javascript) as person:
+        await person.page.call("Emulation.setDeviceMetricsOverride", **PHONE)
+        await person.sign_in(reader, reader)
+        await person.visit("notifications")
+        await person.look_until("Fire")
+        assert await person.page.value("document.querySelector('.bar nav').offsetHeight") < 60
+        if javascript:
+            await person.page.wait_for(UNREAD)
+        await person.press(reader, within=BAR)
+        await person.follow("Explore", within=BAR)
+        await person.read("Organizations")
+        await person.sign_out(reader)
+        await person.read("Sign in")
+        assert not person.page.complaints
