@@ -66,8 +66,8 @@ def _coloured(name: str, lines: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     for left, right in side_by_side(kinds):
         if left is None or right is None or left == right:
             continue
-        ranges_of_both = changed_words(lines[left][1], lines[right][1])
-        for index, ranges in zip((left, right), ranges_of_both, strict=True):
+        changed = changed_words(lines[left][1], lines[right][1])
+        for index, ranges in zip((left, right), changed, strict=True):
             if ranges:
                 texts[index] = _marked(pieces[index], ranges)
     return tuple(texts)
