@@ -134,10 +134,10 @@ class OutcomeRecorder:
             return [failed for outcome in batch for failed in await self._write_or_keep([outcome])]
         if not is_outage:
             self._leases.let_end(batch[0].row)  # It would block its lane for ever.
-        kept = [outcome for outcome in batch if self._leases.is_valid(outcome.row)]
-        if len(kept) < len(batch):
-            log.error("outcomes not recorded, the leases have ended", count=len(batch) - len(kept))
-        return kept
+        unwritten = [outcome for outcome in batch if self._leases.is_valid(outcome.row)]
+        if len(unwritten) < len(batch):
+            log.error("outcomes not recorded, the leases have ended", count=len(batch) - len(unwritten))
+        return unwritten
 
     async def _write_batch(self, batch: list[Outcome]) -> None:
         # Hooks are written in one order everywhere, because another process may write the same hooks.
