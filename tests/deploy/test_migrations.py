@@ -88,7 +88,7 @@ OF_BEFORE = "DROP TABLE oldest_code"
 """Migrated by code that says nothing of older code."""
 
 
-@pytest.mark.parametrize("command", ["serve", "work", "migrate"])
+@pytest.mark.parametrize("command", ["serve", "work", "migrate", "doctor"])
 @pytest.mark.parametrize("reason", [NO_OLDER_CODE, OF_BEFORE])
 async def test_a_release_refuses_a_newer_database_on_which_it_does_not_run(command, reason, database_url):
     assert (await ended("migrate", database_url))[0] == 0
@@ -106,13 +106,20 @@ async def test_a_process_starts_again_on_a_database_that_the_next_release_has_ex
     assert (await ended("migrate", database_url))[0] == 0
     await execute(database_url, NEWER)
     await execute(database_url, f"UPDATE oldest_code SET revision = '{revisions(SCRIPTS)[-1]}'")
-    code, output = await ended("migrate", database_url)
-    assert (code, output.count("the database is newer than this release")) == (0, 1)
+    for once in ("migrate", "doctor"):
+        code, output = await ended(once, database_url)
+        assert (code, output.count("the database is newer than this release")) == (0, 1)
     async with issues(command, database_url, port) as process, httpx.AsyncClient(timeout=1.5) as client:
         line = await line_about(process, "the database is newer than this release")
         assert (line["level"], line["revision"]) == ("warning", "of-tomorrow")
         await line_about(process, "listening")
         assert (await client.get(f"http://127.0.0.1:{port}/readyz")).status_code == 200
+
+
+async def test_the_doctor_names_an_older_database(database_url):
+    code, output = await ended("doctor", database_url)
+    assert code == 2
+    assert "the database of issues is older than this release; run `ingot-issues migrate`" in output
 
 
 def write_chain(folder, oldest_code):

@@ -149,5 +149,17 @@ def test_each_alert_has_a_section_of_the_runbook():
     assert len(headings) == len(set(headings))
 
 
+def test_the_section_of_an_alert_begins_with_the_doctor_of_its_service():
+    _, *parts = re.split(r"^## (\w+)$", (ROOT / "docs/runbook.md").read_text(), flags=re.MULTILINE)
+    sections = dict(zip(parts[::2], parts[1::2], strict=True))
+    for one in written():
+        for rule in rules_of(one) if one["kind"] == "PrometheusRule" else ():
+            service = one["metadata"]["name"]
+            section = sections[re.sub(f"^{service}", "", rule["alert"], flags=re.IGNORECASE)].lstrip()
+            assert section.startswith((f"`ingot-{service} doctor`", "`ingot-<service> doctor`")), rule[
+                "alert"
+            ]
+
+
 def rules_of(one):
     return [rule for group in one["spec"]["groups"] for rule in group["rules"]]

@@ -1,6 +1,10 @@
 """`ingot doctor`: what is wrong, on the data folder."""
 
 import sqlite3
+from contextlib import closing
+
+import httpx
+import pytest
 
 from .ingot_command import ingot
 
@@ -32,3 +36,78 @@ def test_the_doctor_needs_a_data_folder(tmp_path):
 
     assert result.code == 2
     assert "has no data yet" in result.err
+
+
+@pytest.fixture(scope="module")
+def with_repository(running):
+    """The same with one repository."""
+    new = {"name": "doctored", "auto_init": True}
+    auth = ("root", running.password)
+    assert httpx.post(f"{running.url}api/v1/user/repos", json=new, auth=auth, timeout=60).status_code == 201
+    return running
+
+
+@pytest.fixture
+def copied(with_repository, tmp_path):
+    """A copy of its databases, to be changed."""
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    for file in with_repository.folder.glob("*.db"):
+        with (
+            closing(sqlite3.connect(file, timeout=30)) as there,
+            closing(sqlite3.connect(folder / file.name)) as here,
+        ):
+            there.backup(here)
+    return folder
+
+
+OLD_EVENT = (
+    "INSERT INTO outbox (id, type, key, payload, created_at) "
+    "VALUES ('e1', 'issues.issue.changed.v1', '7', '{}', '2026-01-01 00:00:00.000000')"
+)
+DAMAGE = (
+    "INSERT INTO upkeep (repository_id, packed_version, damage) "
+    "SELECT id, 0, 'an object is corrupt' FROM repository WHERE true "
+    "ON CONFLICT (repository_id) DO UPDATE SET damage = excluded.damage"
+)
+
+
+def change(folder, service, *statements):
+    with closing(sqlite3.connect(folder / f"{service}.db", timeout=30)) as database, database:
+        for statement in statements:
+            database.execute(statement)
+
+
+@pytest.mark.parametrize(
+    ("service", "statements", "says"),
+    [
+        (
+            "issues",
+            [OLD_EVENT],
+            "issues: 1 events wait for NATS for more than a minute",
+        ),
+        (
+            "hooks",
+            ["UPDATE alembic_version SET version_num = '0001'"],
+            "is of an older release; start `ingot up`",
+        ),
+        (
+            "repos",
+            ["UPDATE alembic_version SET version_num = 'x'", "UPDATE oldest_code SET revision = 'x'"],
+            "the database is at revision x, which this release does not know",
+        ),
+        (
+            "repos",
+            [DAMAGE],
+            "is damaged: an object is corrupt",
+        ),
+    ],
+    ids=["old events", "older", "newer", "damaged"],
+)
+def test_the_doctor_names_what_is_wrong_with_a_database(copied, service, statements, says):
+    change(copied, service, *statements)
+
+    result = ingot("doctor", "--data", str(copied))
+
+    assert result.code == 2
+    assert says in result.out + result.err

@@ -1,6 +1,7 @@
-"""What the doctor says of leases and space; of events: test_replay.py and test_relay.py."""
+"""What the doctor says of leases, space, events that wait, and peers; of dead-lettered events: test_replay.py and test_relay.py."""
 
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,12 @@ from ingot_chassis.clock import now
 from ingot_chassis.events import doctor
 from ingot_chassis.events.doctor import examine, examine_space
 from ingot_chassis.jobs.jobs import Jobs, JobState
+from ingot_chassis.peers.doctor import examine_peers
+from ingot_chassis.peers.http_client import Origin
+from ingot_chassis.peers.peers import Peers
+from ingot_chassis.security.keys import SigningKey
+from ingot_chassis.security.principal import ServiceIdentity
+from ingot_chassis.testing.processes import free_port
 
 
 @pytest.mark.parametrize(
@@ -33,6 +40,48 @@ async def test_a_lease_that_ended_long_ago_is_found(database, age, count):
 
     assert len(lines) == count
     assert all("fork 7" in line and "pod-a" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("age", "is_sent", "count"),
+    [(timedelta(minutes=5), False, 1), (timedelta(minutes=5), True, 0), (timedelta(), False, 0)],
+)
+async def test_events_that_wait_for_long_are_counted(database, age, is_sent, count):
+    moment = now()
+    row = {"type": "counter.changed.v1", "key": "7", "payload": b"{}", "created_at": moment - age}
+    async with database.transaction() as tx:
+        for number in range(3):
+            await tx.execute(
+                database.metadata.tables["outbox"]
+                .insert()
+                .values(id=f"event-{number}", sent_at=moment if is_sent else None, **row)
+            )
+
+    lines = await examine("counter", database)
+
+    assert len(lines) == count
+    assert all(line.startswith("counter: 3 events wait for NATS for more than a minute") for line in lines)
+
+
+async def test_a_peer_that_is_not_ready_is_named():
+    """One answers, one says that it is not ready, one is not there."""
+
+    async def app(scope, _receive, send, *, status):
+        await send({"type": "http.response.start", "status": status, "headers": []})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    own = ServiceIdentity("gateway", SigningKey.generate())
+    apps = {name: partial(app, status=status) for name, status in (("identity", 200), ("repos", 503))}
+    nowhere = Origin(f"http://127.0.0.1:{free_port()}", patience=0)
+    peers = Peers({**Peers.in_process(apps, own), **Peers.over_http({"issues": nowhere}, own)})
+
+    lines = await examine_peers("gateway", peers)
+    await peers.close()
+
+    assert [line.split(";")[0] for line in lines] == [
+        "gateway: repos is not ready: repos cannot answer",
+        "gateway: issues is not ready: issues does not answer",
+    ]
 
 
 async def test_a_clock_that_differs_is_found(database, monkeypatch):

@@ -13,6 +13,7 @@ import ingot_repos.git.packs
 from ingot_chassis.jobs.workers import Workers
 from ingot_repos.app import fsck
 from ingot_repos.core.job_kinds import on_shard
+from ingot_repos.core.storage_checks import examine_storage
 from ingot_repos.git.errors import PackedByAnother
 from ingot_repos.git.packs import check_repository, in_use, is_in_use, pack_repository, while_in_use
 from ingot_repos.git.refs import list_refs
@@ -305,7 +306,10 @@ async def test_damage_is_found_and_shown_and_touches_nothing_else(world, ann, ba
     assert (await ann.get("/repos/ann/app/raw/a.txt")).text == "one\n"
     await upkeep.plan()
     assert await kinds(world) == []  # it is left for a day
-    (line,) = await upkeep.examine(False)
+    components, shard = world.components, world.settings.shard
+    (line,) = await examine_storage(
+        world.database, components.storage, components.objects, shard, repair=False
+    )
     assert line.startswith(f"repos: ann/damaged (id {damaged}) is damaged: ")
 
 

@@ -215,7 +215,7 @@ async def test_operators_see_a_replica_that_is_behind(worlds, ann):
     assert (await said(a, "list_all"))[-1] == "replica of ann/app on b: is being made"
     before = lose(b, "a")
     assert await bring_up(b) == (0, 0)
-    (line,) = await examine_storage(b.database, b.components.storage, "b", repair=True)
+    (line,) = await examine_storage(b.database, b.components.storage, b.components.objects, "b", repair=True)
     assert line.startswith("repos: the replica of ann/app on b is behind: ")
     assert b.components.storage.exists(app["id"])
     b.components.shards._origins["a"] = before

@@ -7,6 +7,9 @@ import time
 
 import pytest
 
+from ingot_chassis.objects.store import ObjectStore
+from ingot_repos.core.lfs_objects import object_key as lfs_key
+from ingot_repos.core.release_assets import object_key as asset_key
 from ingot_repos.core.storage_checks import examine_storage
 from ingot_repos.git.packs import in_use
 from ingot_repos.git.temporary_files import ABANDONED_SECONDS
@@ -22,8 +25,10 @@ from .world import git, migrate
 @pytest.fixture
 def examine(world):
     async def run(*, repair: bool = False) -> list[str]:
-        storage, shard = world.components.storage, world.settings.shard
-        return await examine_storage(world.database, storage, shard, repair=repair)
+        components, shard = world.components, world.settings.shard
+        return await examine_storage(
+            world.database, components.storage, components.objects, shard, repair=repair
+        )
 
     return run
 
@@ -106,6 +111,45 @@ async def test_a_deleted_repository_that_others_have_yet_to_forget_is_not_report
     assert await examine() == []
 
 
+async def test_uploads_whose_bytes_are_gone_are_found(world, ann, base, examine):
+    url = "/api/v1/repos/ann/app/releases"
+    release = (await ann.call("POST", url, {"tag_name": "v1"})).json()
+    for name in ("kept.zip", "lost.zip"):
+        file = {"attachment": (name, name.encode(), "application/octet-stream")}
+        sent = await world.http.post(f"{url}/{release['id']}/assets", headers=ann.headers(), files=file)
+        assert sent.status_code == 201, sent.text
+    await put(ann, FILE)
+    await put(ann, b"kept")
+    assert await examine() == []
+
+    (asset,) = [row for row in await world.rows("release_asset") if row.name == "lost.zip"]
+    (stored,) = [row for row in await world.rows("lfs_object") if row.size == len(FILE)]
+    keys = [lfs_key(stored.uuid), asset_key(base, asset.uuid)]
+    await world.components.objects.delete(keys[1:])
+    await put_object(world, keys[0], b"half of it")
+    lines = await examine(repair=True)
+    assert [line.split(" is not in")[0] for line in lines] == [
+        f"repos: the object of LFS {stored.oid}",
+        "repos: the file of a release lost.zip",
+    ]
+    assert [line.split()[-4] for line in lines] == keys
+
+
+async def put_object(world, key, content):
+    async def chunks():
+        yield content
+
+    await world.components.objects.put(key, chunks(), max_bytes=len(content))
+
+
+async def test_a_storage_of_uploads_that_does_not_answer_is_one_line(world, ann, base):
+    await put(ann, FILE)
+    away = ObjectStore("s3://none/path?endpoint=http://127.0.0.1:1", prefix="repos", key_id="k", secret="s")
+    storage, shard = world.components.storage, world.settings.shard
+    (line,) = await examine_storage(world.database, storage, away, shard, repair=False)
+    assert line.startswith("repos: the storage of uploads cannot be asked: ")
+
+
 async def test_many_repositories_cost_the_same_statements(world, ann, examine):
     costs = []
     for number in range(3):
@@ -125,8 +169,9 @@ async def test_what_a_move_has_left_on_a_shard_is_found_and_removed(make_databas
         assert await b.components.move_workers.step() == 1
 
         async def examine(world, *, repair=False):
+            components = world.components
             return await examine_storage(
-                world.database, world.components.storage, world.settings.shard, repair=repair
+                world.database, components.storage, components.objects, world.settings.shard, repair=repair
             )
 
         assert await examine(a) == []  # a job will remove the old files

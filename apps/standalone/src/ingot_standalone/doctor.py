@@ -1,5 +1,7 @@
 """Finds problems in a data folder, also while the server runs, and repairs what can be repaired on request."""
 
+import os
+
 from sqlalchemy import MetaData
 from sqlalchemy.exc import DatabaseError
 
@@ -9,6 +11,8 @@ from ingot_chassis.db.migrations import pending
 from ingot_chassis.db.tables import chassis_tables
 from ingot_chassis.errors import CannotStart, DatabaseNewer
 from ingot_chassis.events.doctor import examine, examine_space
+from ingot_chassis.objects.store import ObjectStore
+from ingot_chassis.settings import load
 from ingot_repos.core.storage_checks import examine_storage
 from ingot_repos.git.storage import Storage
 from ingot_standalone.data_folder import DataFolder
@@ -19,6 +23,21 @@ async def findings(folder: DataFolder, *, repair: bool = False) -> list[str]:
     """One line for each problem of any service, and of the folder itself. Raises CannotStart."""
     lines = [line for service in SCHEMAS for line in await _findings_of(service, folder, repair)]
     return [*lines, *examine_space("disk", folder.path)]
+
+
+async def _findings_of_files(folder: DataFolder, database: Database, repair: bool) -> list[str]:
+    settings = load(ingot_repos.settings.Settings, "repos", os.environ)
+    objects = ObjectStore(
+        settings.objects_url or folder.files.as_uri(),
+        prefix="repos",
+        key_id=settings.objects_key_id,
+        secret=settings.objects_secret,
+    )
+    try:
+        storage = Storage(folder.repositories)
+        return await examine_storage(database, storage, objects, settings.shard, repair=repair)
+    finally:
+        await objects.close()
 
 
 async def _findings_of(service: str, folder: DataFolder, repair: bool) -> list[str]:
@@ -32,12 +51,7 @@ async def _findings_of(service: str, folder: DataFolder, repair: bool) -> list[s
         try:
             lines = await examine(service, database)
             if service == "repos":
-                lines += await examine_storage(
-                    database,
-                    Storage(folder.repositories),
-                    ingot_repos.settings.Settings().shard,
-                    repair=repair,
-                )
+                lines += await _findings_of_files(folder, database, repair)
             return lines
         finally:
             await database.close()

@@ -16,6 +16,7 @@ from ingot_chassis.errors import CannotStart
 from ingot_chassis.http.drain import HEALTH_PATHS
 from ingot_chassis.http.server import bound_socket, metrics_served, metrics_socket, serve_app
 from ingot_chassis.security.keys import KeyUnreadable
+from ingot_chassis.service import ServiceParts
 from ingot_chassis.settings import ServiceSettings, SettingsError, load
 from ingot_chassis.telemetry import configure_logging, configure_tracing
 
@@ -108,8 +109,8 @@ def service_main(
         commands.add_parser("work", help="run the background work only")
         commands.add_parser("migrate", help="bring the database to this release and end")
         commands.add_parser("replay", help="apply and send dead-lettered events once more, and end")
-        doctor = commands.add_parser("doctor", help="say what is wrong and what to do, and end")
-        doctor.add_argument("--repair", action="store_true", help="put right what can be put right")
+    doctor = commands.add_parser("doctor", help="say what is wrong and what to do, and end")
+    doctor.add_argument("--repair", action="store_true", help="put right what can be put right")
     _add_own_commands(commands, more or {}, groups or {})
     options = parser.parse_args(arguments)
     command = options.command
@@ -131,7 +132,7 @@ def service_main(
                 await database_commands.replay_events(app)
                 return
             if command == "doctor":
-                await database_commands.report_findings(app, scripts, repair=options.repair)
+                await _examine(app, scripts, repair=options.repair)
                 return
             listener = bound_socket(settings.host, settings.port)
             async with metrics_served(metrics_socket(settings, listener), public_url=settings.public_url):
@@ -151,6 +152,24 @@ def service_main(
                 )
 
     run_command(main)
+
+
+async def _examine(app: Any, scripts: Path | None, *, repair: bool) -> None:
+    """Print what is wrong and what to do. Raises CannotStart if something is, or the database cannot be used; DatabaseNewer."""
+    parts: ServiceParts = app.state.parts
+    if scripts is None:
+        async with app.lifespan():
+            findings = await parts.examine(repair=repair)
+    else:
+        from ingot_chassis import database_commands
+
+        await database_commands.require_schema(parts, scripts)  # before anything else of the service asks
+        async with app.lifespan():
+            findings = await database_commands.find_problems(parts, repair=repair)
+    for line in findings or [f"{parts.name}: nothing is wrong"]:
+        print(line)  # noqa: T201 - this is what the operator asked for
+    if findings:
+        raise CannotStart(f"{parts.name} needs attention; docs/runbook.md says more")
 
 
 def _add_own_commands(

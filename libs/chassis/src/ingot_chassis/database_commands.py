@@ -48,24 +48,27 @@ async def replay_events(app: Any) -> None:
         raise CannotStart("events stay dead-lettered; the log says why")
 
 
-async def report_findings(app: Any, scripts: Path | None, *, repair: bool) -> None:
-    """Print what is wrong and what to do. Raises CannotStart if something is, or the database cannot be used; DatabaseNewer."""
-    parts: ServiceParts = app.state.parts
-    async with app.lifespan():
-        try:
-            if scripts is not None and await pending(parts.settings.database_url, scripts):
-                raise CannotStart(
-                    f"the database of {parts.name} is older than this release; run `ingot-{parts.name} migrate`"
-                )
-            findings = await examine(parts.name, parts.require_database())
-            for examination in parts.examinations:
-                findings += await examination(repair)
-        except (OSError, SQLAlchemyError) as error:
-            raise CannotStart(f"cannot use the database: {_first_line(error)}") from error
-    for line in findings or [f"{parts.name}: nothing is wrong"]:
-        print(line)  # noqa: T201 - this is what the operator asked for
-    if findings:
-        raise CannotStart(f"{parts.name} needs attention; docs/runbook.md says more")
+async def require_schema(parts: ServiceParts, scripts: Path) -> None:
+    """Raises CannotStart when the database cannot be used or is older than this release; DatabaseNewer."""
+    try:
+        is_older = await pending(parts.settings.database_url, scripts)
+    except (OSError, SQLAlchemyError) as error:
+        raise CannotStart(f"cannot use the database: {_first_line(error)}") from error
+    if is_older:
+        raise CannotStart(
+            f"the database of {parts.name} is older than this release; run `ingot-{parts.name} migrate`"
+        )
+
+
+async def find_problems(parts: ServiceParts, *, repair: bool) -> list[str]:
+    """What is wrong with a service and its database. Raises CannotStart when it cannot be used."""
+    try:
+        return [
+            *await examine(parts.name, parts.require_database()),
+            *await parts.examine(repair=repair),
+        ]
+    except (OSError, SQLAlchemyError) as error:
+        raise CannotStart(f"cannot use the database: {_first_line(error)}") from error
 
 
 async def wait_for_schema(url: str, scripts: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ingot_chassis.events.bus import Bus
 from ingot_chassis.jobs.loops import Loop
 from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
+from ingot_chassis.peers.doctor import examine_peers
 from ingot_chassis.peers.http_client import Origin
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import Jwks, SigningKey
@@ -63,6 +64,10 @@ class ServiceParts:
             PeriodicTask(f"{self.name}_forget_applied_events", CLEANUP, self.consumers.forget_old)
         )
 
+    async def examine(self, *, repair: bool) -> list[str]:
+        """What is wrong with what the service holds, in lines for an operator."""
+        return [line for examination in self.examinations for line in await examination(repair)]
+
     def background(self) -> list[tuple[str, Loop]]:
         """The background work: ``loops``, and one loop for each of ``tasks``."""
         return [*self.loops, *((task.name, task.run) for task in self.tasks)]
@@ -113,6 +118,8 @@ def assemble(
         _add_database(parts, metadata)
         if subscriptions:
             parts.subscribe(subscriptions)
+    else:
+        parts.examinations.append(lambda _repair: examine_peers(name, all_peers))
     return parts
 
 

@@ -87,6 +87,7 @@ def create_app(
     points = Limits(settings.rate_limit_account, settings.rate_limit_token, settings.rate_limit_address)
     rate_limiter = RateLimiter(open_buckets(settings.store_url), points)
     parts.close.append(rate_limiter.close)
+    parts.examinations.append(rate_limiter.examine)
     errors = ErrorWriter(settings.public_url)
     proxy = Proxy(
         upstreams,

@@ -91,6 +91,9 @@ class Buckets(Protocol):
 
     async def take(self, buckets: Sequence[Bucket], cost: int) -> Levels: ...
 
+    async def failure(self) -> str:
+        """Why they cannot be reached now, or nothing."""
+
     async def close(self) -> None: ...
 
 
@@ -120,6 +123,9 @@ class MemoryBuckets:
         in_use = [(at, key) for key, at in self._full_at.items() if at > now]
         in_use.sort(reverse=True)
         self._full_at = {key: at for at, key in in_use[: MOST_BUCKETS // 2]}
+
+    async def failure(self) -> str:
+        return ""
 
     async def close(self) -> None:
         self._full_at.clear()
@@ -203,6 +209,13 @@ class RedisBuckets:
         refused, seconds = await self._script(keys, [WINDOW, cost, *(bucket.points for bucket in buckets)])
         return Levels(bool(refused), [float(text) for text in seconds])
 
+    async def failure(self) -> str:
+        try:
+            await self._redis.ping()
+        except self._failures as error:
+            return str(error)
+        return ""
+
     async def close(self) -> None:
         await self._redis.aclose()
 
@@ -248,6 +261,15 @@ class RateLimiter:
         self._buckets, self._limits = buckets, limits
         self.refusals: dict[str, int] = {}
         """How many requests were refused since the process started, by the kind of the bucket that was full."""
+
+    async def examine(self, _repair: bool) -> list[str]:
+        """What the doctor says."""
+        failure = await self._buckets.failure()
+        if not failure:
+            return []
+        return [
+            f"gateway: INGOT_STORE_URL does not answer: {failure}; meanwhile each process counts requests alone"
+        ]
 
     @property
     def on(self) -> bool:

@@ -223,10 +223,14 @@ def create_app(
     async def examine(repair: bool) -> list[str]:
         lines = examine_space("repos", components.storage.root)
         return lines + await examine_storage(
-            parts.require_database(), components.storage, settings.shard, repair=repair
+            parts.require_database(),
+            components.storage,
+            components.objects,
+            settings.shard,
+            repair=repair,
         )
 
-    parts.examinations += [examine, upkeep.examine]
+    parts.examinations.append(examine)
     questions = HookQuestions(components.storage.root, components.judge.answer, components.lfs_pushes.answer)
     parts.start += [trim_archives, questions.open]
     parts.close.append(questions.close)

@@ -75,7 +75,7 @@ async def _stuck_jobs(service: str, database: Database) -> list[str]:
     statement = select(job.c.id, job.c.kind, job.c.key, job.c.owner).where(stuck).order_by(job.c.id)
     async with database.read() as db:
         rows = await fetch_all(db, statement, StuckJobRow)
-    return _shortened(
+    return shortened(
         service,
         [
             f"{service}: job {row.id} ({row.kind} {row.key}) is held by {row.owner}, which no longer works on it, and "
@@ -114,7 +114,7 @@ async def _events_too_large(service: str, database: Database) -> list[str]:
     statement = select(outbox.c.id, outbox.c.type, outbox.c.key, size).order_by(outbox.c.seq)
     async with database.read() as db:
         rows = await fetch_all(db, statement.where(outbox.c.dead_lettered_at.is_not(None)), LargeEventRow)
-    return _shortened(
+    return shortened(
         service,
         [
             f"{service}: event {row.id} ({row.type}, key {row.key}) was not sent, for it has {row.size} bytes; "
@@ -129,7 +129,7 @@ async def _events_not_applied(service: str, database: Database) -> list[str]:
     statement = select(inbox.c.event_id, inbox.c.error).order_by(inbox.c.received_at)
     async with database.read() as db:
         rows = await fetch_all(db, statement.where(inbox.c.error.is_not(None)), UnappliedEventRow)
-    return _shortened(
+    return shortened(
         service,
         [
             f"{service}: event {row.event_id} could not be applied: {row.error}; "
@@ -139,7 +139,8 @@ async def _events_not_applied(service: str, database: Database) -> list[str]:
     )
 
 
-def _shortened(service: str, lines: list[str]) -> list[str]:
+def shortened(service: str, lines: list[str]) -> list[str]:
+    """The first of many lines of one kind, and how many more there are."""
     if len(lines) <= SHOWN:
         return lines
     return [*lines[:SHOWN], f"{service}: and {len(lines) - SHOWN} more of this kind"]

@@ -4,25 +4,52 @@ It may run beside the service. A repository that is being changed is left alone.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import structlog
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.errors import ApiError
+from ingot_chassis.events.doctor import shortened
+from ingot_chassis.objects.files import ExistingUuids
+from ingot_chassis.objects.store import ObjectStore
 from ingot_repos.core.job_kinds import job_kind
+from ingot_repos.core.lfs_objects import object_key as lfs_key
 from ingot_repos.core.moves import DISCARD, MOVE
-from ingot_repos.git.errors import RepositoryNotFound
+from ingot_repos.core.release_assets import object_key as asset_key
+from ingot_repos.git.errors import RepositoryDamaged, RepositoryNotFound, RepositorySuspect
 from ingot_repos.git.packs import is_in_use
 from ingot_repos.git.refs import BRANCHES, TAGS, list_refs
 from ingot_repos.git.storage import Storage
 from ingot_repos.git.temporary_files import list_abandoned_locks, remove_abandoned_locks
-from ingot_repos.store import refs, replicas, shards, storage_checks
+from ingot_repos.store import (
+    lfs_objects,
+    refs,
+    release_assets,
+    replicas,
+    shards,
+    storage_checks,
+    upkeep,
+)
+from ingot_repos.store.storage_checks import UploadRow
+
+log = structlog.get_logger()
 
 PAGE = 200
+ASKED_AT_ONCE = 16
+"""Objects of a storage."""
+MOST_DAMAGED = 100
+"""That are named."""
 NOBODY = 0
 """Of a move of refs that nobody made through this service."""
 
 
-async def examine_storage(database: Database, storage: Storage, shard: str, *, repair: bool) -> list[str]:
+async def examine_storage(
+    database: Database, storage: Storage, objects: ObjectStore, shard: str, *, repair: bool
+) -> list[str]:
     """One line for each thing that differs.
 
     With ``repair`` moved refs are announced, abandoned locks removed, and folders of nobody and copies that moves have
@@ -33,6 +60,8 @@ async def examine_storage(database: Database, storage: Storage, shard: str, *, r
         *await _folders_of_nobody(database, storage, repair),
         *await _copies_of_moves(database, storage, shard, repair),
         *await _replicas(database, shard),
+        *await _damaged(database, shard),
+        *await _lost_uploads(database, objects, shard),
     ]
 
 
@@ -61,6 +90,11 @@ async def _repositories(database: Database, storage: Storage, shard: str, repair
                     lines += await _abandoned_locks(storage, row.id, repair)
             except RepositoryNotFound:
                 lines.append(f"repos: repository {row.id} has no files; restore {storage.path(row.id)}")
+            except (
+                RepositoryDamaged,
+                RepositorySuspect,
+            ) as error:  # its refs cannot be compared; `_damaged` says more
+                log.warning("repository cannot be read", repository=row.id, error=str(error))
 
 
 async def _moved_names(storage: Storage, repository_id: int, ledger: Mapping[str, str]) -> list[str]:
@@ -169,6 +203,82 @@ async def _replicas(database: Database, shard: str) -> list[str]:
         for row in rows
         if row.error and row.name is not None
     ]
+
+
+async def _damaged(database: Database, shard: str) -> list[str]:
+    """Repositories that were damaged when they were checked last."""
+    async with database.read() as db:
+        rows = await upkeep.list_damaged(db, shard, MOST_DAMAGED)
+    return [
+        f"repos: {row.owner_login}/{row.name} (id {row.repository_id}) is damaged: {row.damage}"
+        for row in rows
+    ]
+
+
+class Uploads(NamedTuple):
+    """Rows whose bytes are objects."""
+
+    kind: str
+    list_page: Callable[[Executor, str, int, int], Awaitable[Sequence[UploadRow]]]
+    key: Callable[[UploadRow], str]
+    existing_uuids: ExistingUuids
+
+
+UPLOADS = (
+    Uploads(
+        "the object of LFS",
+        storage_checks.list_lfs_objects,
+        lambda row: lfs_key(row.uuid),
+        lfs_objects.existing_uuids,
+    ),
+    Uploads(
+        "the file of a release",
+        storage_checks.list_assets,
+        lambda row: asset_key(row.repository_id, row.uuid),
+        release_assets.existing_uuids,
+    ),
+)
+
+
+async def _lost_uploads(database: Database, objects: ObjectStore, shard: str) -> list[str]:
+    """Rows without their bytes, or without all of them."""
+    try:
+        return [
+            line
+            for uploads in UPLOADS
+            for line in shortened("repos", await _lost(database, objects, shard, uploads))
+        ]
+    except ApiError as error:
+        return [f"repos: the storage of uploads cannot be asked: {error.message}; its log says why"]
+
+
+async def _lost(database: Database, objects: ObjectStore, shard: str, uploads: Uploads) -> list[str]:
+    lines: list[str] = []
+    last = 0
+    while True:
+        async with database.read() as db:
+            rows = await uploads.list_page(db, shard, last, PAGE)
+        if not rows:
+            return lines
+        last = rows[-1].id
+        sizes = await _sizes(objects, [uploads.key(row) for row in rows])
+        lost = {row.uuid: row for row, size in zip(rows, sizes, strict=True) if size != row.size}
+        if lost:
+            async with database.read() as db:  # what was deleted meanwhile is not lost
+                there = await uploads.existing_uuids(db, list(lost))
+            lines += [
+                f"repos: {uploads.kind} {row.name} is not in the storage with its {row.size} bytes; restore "
+                f"{uploads.key(row)} from a backup"
+                for row in lost.values()
+                if row.uuid in there
+            ]
+
+
+async def _sizes(objects: ObjectStore, keys: Sequence[str]) -> list[int | None]:
+    sizes: list[int | None] = []
+    for start in range(0, len(keys), ASKED_AT_ONCE):
+        sizes += await asyncio.gather(*map(objects.size, keys[start : start + ASKED_AT_ONCE]))
+    return sizes
 
 
 async def _has_job(database: Database, repository_id: int, shard: str) -> bool:

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import exists, select, union
+from sqlalchemy import exists, literal, select, union
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all
 from ingot_repos.store.lfs_tables import lfs_link, lfs_object
 from ingot_repos.store.states import RepositoryState
-from ingot_repos.store.tables import push, ref, repository, tombstone
+from ingot_repos.store.tables import push, ref, release, release_asset, repository, tombstone
 
 
 class CheckedRow(TypedRow):
@@ -21,6 +21,16 @@ class CheckedRow(TypedRow):
 class PlacedRow(TypedRow):
     id: int
     shard: str
+
+
+class UploadRow(TypedRow):
+    """What was uploaded; ``repository_id`` is 0 for objects of LFS, which many repositories may have."""
+
+    id: int
+    uuid: str
+    name: str
+    size: int
+    repository_id: int
 
 
 class LedgerRow(TypedRow):
@@ -78,3 +88,32 @@ async def list_links_on_other_shards(db: Executor, shard: str) -> Sequence[Place
         repository.c.shard != shard, repository.c.id.in_(linked.where(lfs_object.c.shard == shard))
     )
     return await fetch_all(db, statement.order_by(repository.c.id), PlacedRow)
+
+
+async def list_lfs_objects(db: Executor, shard: str, after: int, limit: int) -> Sequence[UploadRow]:
+    """Objects of LFS of a shard with greater ids than ``after``, in the order of ids."""
+    statement = (
+        select(
+            lfs_object.c.id,
+            lfs_object.c.uuid,
+            lfs_object.c.oid.label("name"),
+            lfs_object.c.size,
+            literal(0).label("repository_id"),
+        )
+        .where(lfs_object.c.shard == shard, lfs_object.c.id > after)
+        .order_by(lfs_object.c.id)
+    )
+    return await fetch_all(db, statement.limit(limit), UploadRow)
+
+
+async def list_assets(db: Executor, shard: str, after: int, limit: int) -> Sequence[UploadRow]:
+    """Files of releases of the repositories of a shard with greater ids than ``after``, in the order of ids."""
+    asset = release_asset
+    statement = (
+        select(asset.c.id, asset.c.uuid, asset.c.name, asset.c.size, release.c.repository_id)
+        .join(release, release.c.id == asset.c.release_id)
+        .join(repository, repository.c.id == release.c.repository_id)
+        .where(repository.c.shard == shard, asset.c.id > after)
+        .order_by(asset.c.id)
+    )
+    return await fetch_all(db, statement.limit(limit), UploadRow)

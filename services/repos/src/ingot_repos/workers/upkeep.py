@@ -34,8 +34,6 @@ PACK_EVERY, CHECK_EVERY = timedelta(days=1), timedelta(days=7)
 PLANNED_AT_ONCE = 10
 """Of a kind, and no more while one of them is due: jobs that wait for long are a sign that something is wrong."""
 POINTERS_AT_ONCE = 1000
-MOST_DAMAGED = 100
-"""That the doctor names."""
 
 DAMAGED = Gauge("ingot_repositories_damaged", "Repositories in which git found damaged objects", ["shard"])
 UNCHECKED = Gauge("ingot_repositories_unchecked", "Repositories that were never checked", ["shard"])
@@ -135,15 +133,6 @@ class UpkeepJobs:
                     damaged += 1
                     yield f"repository {repository_id}: {damage}"
         yield f"{checked} repositories are checked, {damaged} of them damaged"
-
-    async def examine(self, _repair: bool) -> list[str]:
-        """What the doctor says: the repositories that were damaged when they were checked last."""
-        async with self._db.read() as db:
-            rows = await upkeep.list_damaged(db, self._shard, MOST_DAMAGED)
-        return [
-            f"repos: {row.owner_login}/{row.name} (id {row.repository_id}) is damaged: {row.damage}"
-            for row in rows
-        ]
 
     async def check_now(self, repository_id: int) -> str:
         """What git says of damage in a repository or its replica here, or nothing; it is noted. Nothing for a deleted one."""
