@@ -28,8 +28,10 @@ def renderer() -> tuple[str, ...]:
 
 
 @cache
-def rendered(place: str) -> list[Object]:
-    """The objects of deploy/k8s/``place``. The keys of the overlay dev are made for the occasion."""
+def rendered(place: str, *, kustomization: str = "") -> list[Object]:
+    """The objects of deploy/k8s/``place``, with a kustomization that is there for now. The keys of the overlay dev are made for
+    the occasion.
+    """
     if not renderer():
         pytest.skip("nothing here renders: install kustomize or kubectl, or build one with `make kustomize`")
     with tempfile.TemporaryDirectory() as folder:
@@ -39,6 +41,9 @@ def rendered(place: str) -> list[Object]:
         subprocess.run(
             [sys.executable, ROOT / "tools" / "make_keys.py", keys], check=True, stdout=subprocess.DEVNULL
         )
+        if kustomization:
+            (copy / place).mkdir(parents=True)
+            (copy / place / "kustomization.yaml").write_text(kustomization)
         done = subprocess.run([*renderer(), copy / place], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert not done.stderr, done.stderr

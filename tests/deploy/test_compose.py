@@ -85,6 +85,7 @@ def test_containers_are_bounded_and_only_the_gateway_is_outside():
         assert service["mem_limit"], name
         assert service["image"].rpartition(":")[2] not in ("", "latest"), name
         assert "privileged" not in service, name
+        assert "logging" not in service, f"{name}: podman knows other drivers than Docker"
         assert ("ports" in service) == (name == "gateway"), name
         if name.removesuffix("-migrate") in SERVICES:
             assert service["read_only"] is True, name

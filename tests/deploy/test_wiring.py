@@ -248,3 +248,19 @@ def test_workers_scale_by_the_streams_that_they_consume(service):
         if trigger["type"] == "nats-jetstream"
     }
     assert streams == {(stream_of(emitter), service) for emitter in CONSUMES[service]}
+
+
+def test_everything_goes_into_another_namespace_by_one_line_of_kustomization():
+    """As docs/kubernetes.md says: a kustomization of one's own whose resource is the overlay."""
+    moved = rendered("overlays/forge", kustomization=OTHER_NAMESPACE)
+    names = {one["metadata"].get("namespace") for one in moved if one["kind"] != "Namespace"}
+    assert names == {"forge"}
+    assert [one["metadata"]["name"] for one in moved if one["kind"] == "Namespace"] == ["forge"]
+    assert len(moved) == len(rendered("overlays/dev"))
+    hosts = {urlsplit(url).hostname for url in re.findall(r"\w+://[^\s\"',]+", yaml.safe_dump_all(moved))}
+    assert not [host for host in hosts if host and re.search(r"\.ingot(\.|$)", host)], (
+        "a URL names the old namespace"
+    )
+
+
+OTHER_NAMESPACE = "resources: [../dev]\nnamespace: forge\n"

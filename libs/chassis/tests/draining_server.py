@@ -1,6 +1,6 @@
 """A process that serves: ``draining_server.py HOST DRAIN_SECONDS HANDOVER_SECONDS HANDOVER_LIMIT_SECONDS``. It prints its port, then its log.
 
-``/bytes/N`` answers N bytes. ``/wait`` answers when ``/go`` was asked for.
+``/bytes/N`` answers N bytes, ``/chunks/N`` the same in chunks. ``/wait`` answers when ``/go`` was asked for.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
         print("waits", flush=True)
         await go.wait()
     body = b"x" * int(size[0] if size else 2)
-    headers = [(b"content-length", str(len(body)).encode())]
+    headers = [] if what == "chunks" else [(b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 

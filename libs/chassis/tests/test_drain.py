@@ -226,27 +226,36 @@ async def test_nothing_is_lost_when_the_network_ends_with_the_process(slow_link)
 
 
 CALLER = """
-import asyncio, sys
+import asyncio, os, sys
 from ingot_chassis.peers import connection
 from ingot_chassis.peers.http_client import Origin
+from ingot_chassis.zero_copy import Pipe
 connection.SILENT_SECONDS = 1
 async def main():
     origin = Origin(f"http://10.111.0.1:{sys.argv[1]}")
-    async with await origin.request("GET", b"/bytes/9000000", (), b"") as answer:
+    in_chunks = sys.argv[2] == "spliced"
+    path = b"/chunks/9000000" if in_chunks else b"/bytes/9000000"
+    async with await origin.request("GET", path, (), b"", in_chunks=in_chunks) as answer:
         print("hears", flush=True)
         try:
-            await answer.whole()
-        except ConnectionError as error:
+            await (spliced(answer.chunks) if in_chunks else answer.whole())
+        except OSError as error:
             print("broke off", flush=True)
+async def spliced(chunks):
+    with Pipe() as pipe:
+        while not chunks.is_whole:
+            if isinstance(count := await chunks.part(pipe), int):
+                os.read(pipe.reader, count)
 asyncio.run(main())
 """
 
 
-async def test_a_caller_notices_that_the_machine_of_a_service_has_gone_without_a_word(slow_link):
+@pytest.mark.parametrize("way", ["read", "spliced"])
+async def test_a_caller_notices_that_the_machine_of_a_service_has_gone_without_a_word(slow_link, way):
     server_side, client_side = slow_link
     async with draining_process(host="10.111.0.1", prefix=("ip", "netns", "exec", server_side)) as server:
         caller = await asyncio.create_subprocess_exec(
-            *("ip", "netns", "exec", client_side, sys.executable, "-c", CALLER, str(server.port)),
+            *("ip", "netns", "exec", client_side, sys.executable, "-c", CALLER, str(server.port), way),
             stdout=asyncio.subprocess.PIPE,
         )
         assert caller.stdout is not None

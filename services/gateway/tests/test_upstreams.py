@@ -42,7 +42,7 @@ async def test_a_service_that_does_not_listen_is_a_bad_gateway(method):
         client.request(method, REPO) as answer,
     ):
         assert answer.status == 502
-        assert (await answer.json())["message"]
+        assert (await answer.json())["message"] == "the service cannot be reached"
         assert answer.headers["X-Request-Id"]
 
 
@@ -67,7 +67,37 @@ async def test_a_service_that_closes_the_connection_is_a_bad_gateway(start):
         writer.close()
 
     async with listening(hang_up) as url, gateway_to(url) as client, client.post(REPO, data=b"{}") as answer:
-        assert answer.status == 502
+        assert (answer.status, (await answer.json())["message"]) == (502, "the service broke off")
+
+
+@pytest.mark.parametrize("fetches", [False, True], ids=["read", "spliced"])
+async def test_a_service_that_falls_silent_in_the_middle_of_an_answer_ends_it(fetches):
+    """Also of a clone, whose bytes do not come through the process."""
+    part = b"x" * 300_000
+
+    async def fall_silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n" % (2 * len(part)) + part)
+        await reader.read()
+        writer.close()
+
+    path = "/ann/app/git-upload-pack" if fetches else REPO
+    received = bytearray()
+
+    async def read(answer: aiohttp.ClientResponse) -> None:
+        while received_part := await answer.content.readany():
+            received.extend(received_part)
+
+    async with (
+        asyncio.timeout(30),
+        listening(fall_silent) as url,
+        gateway_to(url, git_seconds=0.5, api_seconds=0.5) as client,
+        client.post(path) as answer,
+    ):
+        assert answer.status == 200
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await read(answer)
+    assert received == part
 
 
 async def test_a_read_on_a_stale_connection_is_repeated():
