@@ -129,6 +129,21 @@ async def test_deleting_keeps_the_tag(world, ann, app):
     assert (await make(ann))["id"] > draft["id"]
 
 
+@pytest.mark.parametrize("way", ["deleted", "made a draft"])
+async def test_a_release_that_is_gone_is_no_longer_counted(world, ann, app, way):
+    await make(ann, "v1")
+    release = await make(ann, "v2")
+    path = f"{PATH}/{release['id']}"
+    if way == "deleted":
+        answer = await ann.call("DELETE", path)
+    else:
+        answer = await ann.call("PATCH", path, {"draft": True})
+    assert answer.is_success
+    assert (await ann.get("/repos/ann/app")).json()["release_counter"] == 1
+    counts = [event["repository"]["release_counter"] for event in await world.events("release")]
+    assert counts == [1, 2, 1]
+
+
 async def test_one_tag_has_one_release_in_any_letter_case(world, ann, app):
     await make(ann, "v1")
     await make(ann, "v2", draft=True)

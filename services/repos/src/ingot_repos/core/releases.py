@@ -100,11 +100,12 @@ class ReleaseEditor:
         if not draft and (row.draft or changed_tag):
             return await self._publish(repository, actor, row, changes)
         async with self._db.transaction() as tx:
-            if not row.draft and draft:
+            is_withdrawn = not row.draft and draft
+            if is_withdrawn:
                 changes |= {"published_at": None}
-                await self.announce(tx, "deleted", row, as_user(actor))
             edited = await self._change(tx, row, changes)
-            await repositories.count_releases(tx, row.repository_id)
+            if is_withdrawn:
+                await self.announce(tx, "deleted", row, as_user(actor))
             if not draft:
                 await self.announce(tx, "updated", edited, as_user(actor))
         return edited
@@ -116,6 +117,9 @@ class ReleaseEditor:
                 raise NotFound
             assets = (await release_assets.list_of_releases(tx, [row.id])).get(row.id, [])
             if not row.draft:
+                await releases.change(
+                    tx, row.id, draft=True
+                )  # it is announced with its files, and no longer counted
                 await self.announce(tx, "deleted", row, as_user(actor))
             await releases.remove(tx, row.id)
             await free(tx, self._jobs, repository.shard, assets)
