@@ -47,7 +47,7 @@ async def test_no_secret_is_anywhere_else_in_a_cluster(deployment):
     async with Outside.open() as outside:
         async with httpx.AsyncClient(base_url=deployment.url, timeout=60) as client:
             visitor = Visitor(client)
-            secrets = await hand_over(visitor, outside)
+            secrets = await hand_over(visitor, outside, deployment.serve_ssh())
         contents = observations(outside, visitor)
     stored = {service: await tables(servers.database_urls[service]) for service in WITH_DATABASE}
     assert b"cora@example.org" in stored["identity"]["account"]

@@ -5,12 +5,16 @@ import base64
 import hashlib
 import json
 import re
+import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from html import unescape
+from typing import Any
 
 import asyncssh
 import httpx
+
+from ..e2e.parts import PATIENCE  # noqa: TID252 - the folder above is no package with a name
 
 VERIFIER = "a-word-of-the-application-that-only-the-application-knows"
 _FORM = re.compile(r'<form method="post" action="([^"]*)">(.*?)</form>', re.DOTALL)
@@ -50,14 +54,24 @@ def lfs_token(port: int, key: asyncssh.SSHKey, repository: str) -> dict[str, str
     """The header with which a key opens LFS of a repository over HTTP, for downloads."""
 
     async def ask() -> dict[str, str]:
-        login = {"username": "git", "client_keys": [key], "known_hosts": None, "config": None}
-        async with asyncssh.connect("127.0.0.1", port, **login) as connection:
+        login: dict[str, Any] = {"username": "git", "client_keys": [key], "known_hosts": None, "config": None}
+        async with await _connect(port, login) as connection:
             answer = await connection.run(f"git-lfs-authenticate '{repository}' download", check=True)
         headers: dict[str, str] = json.loads(answer.stdout or "")["header"]
         return headers
 
     with ThreadPoolExecutor() as threads:  # the loop of this thread may be that of a test
         return threads.submit(asyncio.run, ask()).result()
+
+
+async def _connect(port: int, login: dict[str, Any]) -> asyncssh.SSHClientConnection:
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return await asyncssh.connect("127.0.0.1", port, **login)
+        except OSError:  # the SSH server of a cluster is about to start
+            assert time.monotonic() < end
+            await asyncio.sleep(0.05)
 
 
 def _submit(browser: httpx.Client, page: httpx.Response, **fields: str) -> httpx.Response:

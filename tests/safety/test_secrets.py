@@ -11,21 +11,28 @@ import hashlib
 import re
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import asyncssh
 import httpx
 from aiohttp import web
+from cryptography.hazmat.primitives.hashes import SHA1
+from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
 from ..e2e.deployments import ADMINISTRATOR, Standalone  # noqa: TID252 - the folder above has no name
-from .credentials import VERIFIER
+from .credentials import VERIFIER, lfs_token
 from .test_web_pages import TOKEN
 
 PRIVATE_KEY = f"""-----BEGIN OPENSSH PRIVATE KEY-----
 {base64.b64encode(b"openssh-key-v1 canary of a key").decode()}
 -----END OPENSSH PRIVATE KEY-----"""
+
+
+CODE = "X-Gitea-OTP"
 
 
 class Outside:
@@ -107,7 +114,7 @@ class Visitor:
         self.errors.append(answer.text)
 
 
-async def hand_over(visitor: Visitor, outside: Outside) -> dict[str, str]:
+async def hand_over(visitor: Visitor, outside: Outside, ssh_port: int) -> dict[str, str]:
     """Give and get secrets of every kind; what they are."""
     ask, fail, api = visitor.ask, visitor.fail, "api/v1/"
     secrets = {
@@ -148,8 +155,10 @@ async def hand_over(visitor: Visitor, outside: Outside) -> dict[str, str]:
     secrets["code"] = exchange["code"]
     secrets["factor"] = (await ask("POST", f"{api}user/two_factor", auth=cora)).json()["secret"]
 
+    secrets |= await codes_of_second_factor(visitor, api)
     private = {"name": "app", "private": True, "auto_init": True}
     await ask("POST", f"{api}user/repos", headers=headers, json=private)
+    secrets["token of LFS"] = await token_of_lfs(visitor, f"{api}user/keys", headers, ssh_port)
     repository = f"{api}repos/cora/app"
     config = {"url": f"{outside.url}/hook", "content_type": "json", "secret": secrets["hook"]}
     hook: dict[str, Any] = {
@@ -199,6 +208,46 @@ async def hand_over(visitor: Visitor, outside: Outside) -> dict[str, str]:
     return secrets | {"password of root": ADMINISTRATOR[1]}
 
 
+async def codes_of_second_factor(visitor: Visitor, api: str) -> dict[str, str]:
+    """Recovery codes of somebody else: who has a second factor signs in with nothing but a code."""
+    name, password = "dana", "canary-password-of-dana-3Ff"
+    new = {"username": name, "email": "dana@example.org", "password": password}
+    await visitor.ask("POST", f"{api}admin/users", auth=ADMINISTRATOR, json=new)
+    dana: Any = {"auth": (name, password)}
+    secret = (await visitor.ask("POST", f"{api}user/two_factor", **dana)).json()["secret"]
+    path, body = f"{api}user/two_factor/confirm", {"code": app_code(secret)}
+    first = (await visitor.ask("POST", path, **dana, json=body)).json()["recovery_codes"]
+    await visitor.fail("GET", f"{api}user", **dana, headers={CODE: f"x{first[0]}"})
+    await visitor.ask("GET", f"{api}user", **dana, headers={CODE: first[0]})
+    path = f"{api}user/two_factor/recovery_codes"
+    new = {"headers": {CODE: first[1]}, "json": {"code": first[2]}}
+    renewed = (await visitor.ask("POST", path, **dana, **new)).json()["recovery_codes"]
+    codes = [*first, *renewed]
+    assert len(codes) == len(set(codes)) == 20
+    return {"factor that is on": secret, "password of dana": password} | {
+        f"recovery code {number}{kind}": code
+        for number, written in enumerate(codes)
+        for kind, code in (("", written), (" without its signs", written.replace("-", "")))
+    }
+
+
+async def token_of_lfs(visitor: Visitor, keys: str, headers: dict[str, str], ssh_port: int) -> str:
+    """What git-lfs gets over SSH; used, and used wrongly."""
+    key = asyncssh.generate_private_key("ssh-ed25519")
+    laptop = {"title": "laptop", "key": key.export_public_key().decode()}
+    await visitor.ask("POST", keys, headers=headers, json=laptop)
+    ((name, value),) = lfs_token(ssh_port, key, "cora/app").items()
+    path, batch = "cora/app.git/info/lfs/objects/batch", {"operation": "download", "objects": []}
+    await visitor.ask("POST", path, headers={name: value}, json=batch)
+    await visitor.fail("POST", path, headers={name: f"{value}x"}, json=batch)
+    return value.split()[-1]
+
+
+def app_code(secret: str) -> str:
+    """What the app of a second factor shows now."""
+    return TOTP(base64.b32decode(secret), 6, SHA1(), 30).generate(int(time.time())).decode()
+
+
 async def tokens_of_application(visitor: Visitor, client_id: str, address: str) -> dict[str, str]:
     """What an application gets from somebody who has signed in, whose browser has the code in its address."""
     path = "login/oauth/authorize"
@@ -241,7 +290,7 @@ async def test_no_secret_is_anywhere_else(tmp_path):
             await asyncio.to_thread(deployment.start)
             async with httpx.AsyncClient(base_url=deployment.url, timeout=60) as client:
                 visitor = Visitor(client)
-                secrets = await hand_over(visitor, outside)
+                secrets = await hand_over(visitor, outside, deployment.serve_ssh())
             backup = ("backup", "--data", str(tmp_path / "data"), "--to", str(tmp_path / "backups"))
             ingot = [str(Path(sys.executable).with_name("ingot")), *backup]
             done = await asyncio.to_thread(subprocess.run, ingot, capture_output=True, check=True)
