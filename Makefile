@@ -42,7 +42,7 @@ setup: .venv/.dev ## Install everything for development into .venv
 test: .venv/.dev ## Run all tests, those of each service and library alone (ARGS="-k login" and the like go to pytest)
 	@INGOT_TEST_DATABASES=$(DATABASES) WORKERS=$(WORKERS) tools/isolated $(ALONE) -- $(ARGS)
 	@echo "testing them together …"
-	@$(PYTEST) -q -n $(WORKERS) $(TOGETHER) $(ARGS) $(if $(ARGS),|| [ $$? -eq 5 ])
+	@$(PYTEST) -q -rs -n $(WORKERS) $(TOGETHER) $(ARGS) $(if $(ARGS),|| [ $$? -eq 5 ])
 
 .PHONY: test-chassis test-contracts test-standalone $(SERVICES:%=test-%)
 test-identity: ## Run the tests of services/identity
