@@ -43,6 +43,9 @@ class Deployment(Protocol):
     def restart(self, part: str) -> None:
         """Start a killed process again; returns when it answers."""
 
+    def stop_part(self, part: str) -> None:
+        """End one process as an update does: it answers what has begun. Raises AssertionError if it does not end well."""
+
     def halt(self, part: str) -> None:
         """Stop one process with SIGSTOP: its connections stay open, and nothing answers."""
 
@@ -117,6 +120,9 @@ class Standalone:
 
     def restart(self, _part: str) -> None:
         self.start()
+
+    def stop_part(self, _part: str) -> None:
+        self.stop()
 
     def halt(self, _part: str) -> None:
         self._ingot.send_signal(signal.SIGSTOP)
@@ -258,6 +264,9 @@ class Cluster:
         self.begin(part)
         for replica in self._parts[part]:
             replica.wait_ready()
+
+    def stop_part(self, part: str) -> None:
+        assert [replica.stop() for replica in self._parts[part]] == [0 for _ in self._parts[part]], part
 
     def halt(self, part: str) -> None:
         for replica in self._parts[part]:

@@ -8,6 +8,7 @@ import asyncio
 import base64
 import itertools
 import ssl
+import time
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -27,6 +28,7 @@ FORKS = "forks"
 """The organization that has them."""
 EVENTS = ["push", "issues_only", "issue_comment", "pull_request_only", "fork"]
 REQUEST_SECONDS = 40
+"""Longer than any request may take, so that one that does is noticed."""
 PAUSE = 0.2
 TLS = ssl.create_default_context()
 """Of no use here, but a client without one reads all certificates of the machine, which costs more than a request."""
@@ -47,8 +49,17 @@ class Ledger:
     """Pull request to the commit that it brought."""
     forks: dict[str, str] = field(default_factory=dict)
     deleted: list[str] = field(default_factory=list)
+    deletions: dict[tuple[str, str, int | str], bool] = field(default_factory=dict)
+    """By repository, kind and number or name: issues, comments, branches and releases, and whether it was acknowledged."""
+    stars: dict[str, bool | None] = field(default_factory=dict)
+    """None while nobody knows, since the last change got no answer."""
+    closed: dict[tuple[str, int], str] = field(default_factory=dict)
+    """The milestone of each issue that was closed."""
+    releases: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     acknowledged: int = 0
     unanswered: int = 0
+    longest: tuple[float, str] = (0.0, "")
+    """The request that took longest, with an answer or without."""
     unexpected: list[str] = field(default_factory=list)
 
 
@@ -87,7 +98,7 @@ class Load:
         """Work beside the block, and end what was begun; if the block fails, at once."""
         async with asyncio.TaskGroup() as workers:
             for name in REPOSITORIES:
-                for work in (self._push, self._open_issues, self._merge):
+                for work in (self._push, self._open_issues, self._merge, self._plan, self._release):
                     workers.create_task(self._again(work(name)))
             workers.create_task(self._again(self._fork_and_delete()))
             yield
@@ -132,7 +143,11 @@ class Load:
         for number in itertools.count():
             yield partial(self._open_issue, name, f"{name} {number}")
             for issue in list(self.ledger.issues[name])[-1:]:
+                if (name, "issues", issue) in self.ledger.deletions:
+                    continue  # no newer one was acknowledged
                 yield partial(self._comment, name, issue, f"to {name} {number}")
+                if number % 5 == 4:
+                    yield partial(self._delete_one, name, "issues", issue)
 
     async def _open_issue(self, name: str, title: str) -> None:
         self.ledger.attempted.add(title)
@@ -141,12 +156,64 @@ class Load:
 
     async def _comment(self, name: str, issue: int, text: str) -> None:
         self.ledger.attempted.add(text)
-        await self._request("POST", f"repos/{OWNER}/{name}/issues/{issue}/comments", {"body": text})
+        path = f"repos/{OWNER}/{name}/issues"
+        answer = await self._request("POST", f"{path}/{issue}/comments", {"body": text})
         self.ledger.comments[name, issue].append(text)
+        if text.endswith("3"):
+            self.ledger.deletions[name, "comments", text] = False
+            await self._request("DELETE", f"{path}/comments/{answer.json()['id']}")
+            self.ledger.deletions[name, "comments", text] = True
+
+    async def _delete_one(self, name: str, kind: str, one: int | str) -> None:
+        """It may be gone: what got no answer is deleted again."""
+        deletions = self.ledger.deletions
+        deletions.setdefault((name, kind, one), False)
+        await self._request("DELETE", f"repos/{OWNER}/{name}/{kind}/{one}", accepted=404)
+        deletions[name, kind, one] = True
+
+    async def _plan(self, name: str) -> Any:
+        """Issues in milestones, which are closed; and stars."""
+        for number in itertools.count():
+            title = f"plan {number}"
+            yield partial(self._close_in_milestone, name, title)
+            yield partial(self._star, name, is_starred=number % 2 == 0)
+
+    async def _close_in_milestone(self, name: str, title: str) -> None:
+        path = f"repos/{OWNER}/{name}"
+        milestone = (await self._request("POST", f"{path}/milestones", {"title": title})).json()["id"]
+        self.ledger.attempted |= {title, f"{title} open"}
+        for each in (title, f"{title} open"):
+            new = {"title": each, "milestone": milestone}
+            issue = (await self._request("POST", f"{path}/issues", new)).json()["number"]
+            self.ledger.issues[name][issue] = each
+            if each == title:
+                await self._request("PATCH", f"{path}/issues/{issue}", {"state": "closed"})
+                self.ledger.closed[name, issue] = title
+
+    async def _star(self, name: str, *, is_starred: bool) -> None:
+        self.ledger.stars[name] = None
+        await self._request("PUT" if is_starred else "DELETE", f"user/starred/{OWNER}/{name}")
+        self.ledger.stars[name] = is_starred
+
+    async def _release(self, name: str) -> Any:
+        """Releases with their tags; every second release is deleted again."""
+        for number in itertools.count():
+            tag = f"v{number}"
+            yield partial(self._release_one, name, tag)
+            if number % 2 and tag in self.ledger.releases[name]:
+                yield partial(self._delete_one, name, "releases/tags", tag)
+
+    async def _release_one(self, name: str, tag: str) -> None:
+        new = {"tag_name": tag, "target_commitish": "main", "name": tag}
+        await self._request("POST", f"repos/{OWNER}/{name}/releases", new)
+        self.ledger.releases[name].add(tag)
 
     async def _merge(self, name: str) -> Any:
         for number in itertools.count():
-            yield partial(self._merge_one, name, f"topic-{number}")
+            branch = f"topic-{number}"
+            yield partial(self._merge_one, name, branch)
+            if number % 3 == 0 and branch in map(self.ledger.issues[name].get, self.ledger.merged[name]):
+                yield partial(self._delete_one, name, "branches", branch)
 
     async def _merge_one(self, name: str, branch: str) -> None:
         repository = f"repos/{OWNER}/{name}"
@@ -195,10 +262,14 @@ class Load:
         url = f"{self.url}api/v1/"
         async with httpx.AsyncClient(base_url=url, timeout=REQUEST_SECONDS, verify=TLS) as client:
             while True:
+                start = time.monotonic()
                 try:
                     answer = await client.request(method, path, json=body, headers=headers, auth=auth)
                 except httpx.TransportError as error:
                     raise Unanswered from error
+                finally:
+                    wait = (time.monotonic() - start, f"{method} {path}")
+                    self.ledger.longest = max(self.ledger.longest, wait)
                 if answer.status_code == 500:
                     self.ledger.unexpected.append(f"{method} {path}: 500 {answer.text}")
                 if answer.status_code >= 500:

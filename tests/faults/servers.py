@@ -14,7 +14,8 @@ from ingot_chassis.testing.databases import AdminConnection
 from ingot_chassis.testing.processes import GuardedProcess, Owner, ServerError, free_port
 from ingot_chassis.testing.servers import POSTGRES_SETTINGS, init_postgres, postgres_answers, redis_answers
 
-from ..e2e.deployments import Standalone  # noqa: TID252 - the folder above is no package with a name
+from ..e2e import parts  # noqa: TID252 - the folder above is no package with a name
+from ..e2e.deployments import Standalone  # noqa: TID252
 
 PATIENCE = 30.0
 RETRY = 0.02
@@ -91,7 +92,7 @@ class NatsOfIngot:
 
     def start(self) -> None:
         """Returns when another one runs. Raises ServerError."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + parts.PATIENCE  # Ingot may have to start before it
         while time.monotonic() < deadline:
             with contextlib.suppress(OSError, ValueError):  # the note of it is written just now
                 if self._ingot.nats_process() != self._killed:

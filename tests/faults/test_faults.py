@@ -1,9 +1,11 @@
 """A mixed load while processes and servers are killed, stopped and cut off, and disks are full: nothing acknowledged is lost or wrong.
 
-``make soak`` runs it long (INGOT_FAULTS, INGOT_FAULTS_SEED).
+The gate has time for some of the kinds, other ones each day; ``make soak`` runs all of them, again and again
+(INGOT_FAULTS). A run says its seed, and INGOT_FAULTS_SEED makes it the same again.
 """
 
 import asyncio
+import itertools
 import os
 import random
 import signal
@@ -15,6 +17,7 @@ from typing import NamedTuple, Protocol
 
 import pytest
 
+from ingot_chassis.clock import now
 from ingot_chassis.testing.servers import SessionServers
 
 from ..e2e.deployments import (  # noqa: TID252 - the folder above is no package with a name
@@ -25,15 +28,17 @@ from ..e2e.deployments import (  # noqa: TID252 - the folder above is no package
     Standalone,
     running,
 )
-from .checks import SETTLED_SECONDS, Checker, wait_settled, waiting
+from .checks import Checker
 from .databases import cut_off
 from .load import Load
+from .pending import SETTLED_SECONDS, wait_settled, waiting
 from .servers import NatsOfIngot, own_postgres, own_redis
 
 FAULTS = int(os.environ.get("INGOT_FAULTS", "0"))
-"""How many; 0 for the first six kinds: for more a gate has no time."""
+"""How many; 0 for what a gate has time for."""
 MOST_IN_THE_GATE = 6
-SEED = int(os.environ.get("INGOT_FAULTS_SEED", "20171201"))
+SEED = int(os.environ.get("INGOT_FAULTS_SEED") or now().toordinal())
+"""The number of the day, so that gates of several days try every kind."""
 CALM = (0.3, 1.5)
 """Seconds between two faults."""
 HALTED = 2.0
@@ -99,37 +104,46 @@ Fault = Callable[[], Awaitable[None]]
 
 
 class Faults:
-    """The kinds of faults of one stage; which part each hits is by chance."""
+    """The kinds of faults of one stage. Each part has its turn, and so has each server, in an order by chance."""
 
     def __init__(self, stage: Stage, chance: random.Random) -> None:
         self._deployment, self._servers, self._chance = stage.deployment, stage.servers, chance
         self._databases, self._disk_of, self._with_disk = stage.databases, stage.disk_of, stage.with_disk
+        self._next_part, self._next_server, self._next_with_disk = (
+            partial(next, itertools.cycle(chance.sample(names, len(names))))
+            for names in (list(self._deployment.parts), list(self._servers), list(self._with_disk))
+        )
 
     def round(self, most: int) -> list[tuple[str, Fault]]:
-        """The first kinds, each once, in an order by chance."""
-        parts, servers, chance = self._deployment.parts, list(self._servers), self._chance
-        killed, halted, starting = (chance.choice(parts) for _ in range(3))
-        server = chance.choice(servers)
-        kinds: list[tuple[str, Fault]] = [
-            (f"halt {halted}", partial(self._halt, halted)),
-            (f"fill the disk of {self._disk_of}", self._fill_disk),
-            (f"kill {starting} while it starts", partial(self._kill_while_starting, starting)),
-            *((f"kill {name}", partial(self._kill, name)) for name in servers),
-            (f"kill {killed}", partial(self._kill, killed)),
-            (f"kill {killed} and {server}", partial(self._kill, killed, server)),
-            (f"halt {server}", partial(self._halt_server, server)),
+        """Each kind once, in an order by chance; of more than ``most`` some, which move on with the seed."""
+        part, server = self._next_part, self._next_server
+        kinds: list[Callable[[], tuple[str, Fault]]] = [
+            lambda: self._named("halt {}", self._halt, part()),
+            lambda: (f"fill the disk of {self._disk_of}", self._fill_disk),
+            lambda: self._named("kill {} while it starts", self._kill_while_starting, part()),
+            *(partial(self._named, "kill {}", self._kill, name) for name in self._servers),
+            lambda: self._named("kill {}", self._kill, part()),
+            lambda: self._named("kill {} and {}", self._kill, part(), server()),
+            lambda: self._named("halt {}", self._halt_server, server()),
+            lambda: self._named("restart {}", self._restart, part()),
         ]
-        if len(parts) > 1:
-            both = chance.sample(parts, 2)
-            kinds.append((f"kill {both[0]} and {both[1]}", partial(self._kill, *both)))
-        if "postgresql" in servers:
-            kinds.append(("cut off the databases", partial(cut_off, self._databases.values(), HALTED)))
+        if len(self._deployment.parts) > 1:
+            kinds.append(lambda: self._named("kill {} and {}", self._kill, part(), part()))
+        if len(self._servers) > 1:
+            kinds.append(lambda: self._named("kill {} and {}", self._kill, server(), server()))
+        if "postgresql" in self._servers:
+            cut = partial(cut_off, self._databases.values(), HALTED)
+            kinds.append(lambda: ("cut off the databases", cut))
         if self._with_disk:
-            full = chance.choice(list(self._with_disk))
-            kinds.append((f"fill the disk of {full}", partial(self._fill_disk_of_server, full)))
-        kinds = kinds[:most]
-        chance.shuffle(kinds)
-        return kinds
+            full = self._next_with_disk
+            kinds.append(lambda: self._named("fill the disk of {}", self._fill_disk_of_server, full()))
+        first = SEED * most % len(kinds) if most < len(kinds) else 0
+        kinds = (kinds[first:] + kinds[:first])[:most]
+        self._chance.shuffle(kinds)
+        return [kind() for kind in kinds]
+
+    def _named(self, text: str, fault: Callable[..., Awaitable[None]], *names: str) -> tuple[str, Fault]:
+        return text.format(*names), partial(fault, *names)
 
     async def _kill(self, *names: str) -> None:
         servers = [self._servers[name] for name in names if name in self._servers]
@@ -151,6 +165,11 @@ class Faults:
         self._deployment.begin(part)
         await asyncio.sleep(self._chance.uniform(0, START))
         await self._kill(part)
+
+    async def _restart(self, part: str) -> None:
+        """As an update does: what has begun is answered first."""
+        await asyncio.to_thread(self._deployment.stop_part, part)
+        await asyncio.to_thread(self._deployment.restart, part)
 
     async def _halt(self, part: str) -> None:
         self._deployment.halt(part)
@@ -184,6 +203,7 @@ async def test_nothing_acknowledged_is_lost_whatever_fails(request, mode, tmp_pa
     faults = Faults(stage, chance)
     most = FAULTS or MOST_IN_THE_GATE
     done = 0
+    print(f"{mode}: INGOT_FAULTS_SEED={SEED}")
     start = time.monotonic()
     async with load.running():
         while done < most:
@@ -196,12 +216,13 @@ async def test_nothing_acknowledged_is_lost_whatever_fails(request, mode, tmp_pa
 
     print(f"at the end of the load: {await waiting(stage.databases, stage.deployment.nats_url())}")
     settled, late = await wait_settled(stage.databases, stage.deployment.nats_url())
-    checker = Checker(stage.deployment.url, load.ledger, stage.databases, stage.storage)
+    checker = Checker(stage.deployment.url, load.ledger, stage.databases, stage.storage, tmp_path)
     await checker.run(list(receiver.requests))
     ledger = load.ledger
     print(
         f"{mode}: {done} faults, {ledger.acknowledged} acknowledged, {ledger.unanswered} unanswered, "
-        f"{len(receiver.requests)} requests of hooks, {checker.checked} checks, settled in {settled:.1f} s"
+        f"{len(receiver.requests)} requests of hooks, {checker.checked} checks, settled in {settled:.1f} s, "
+        f"longest request {ledger.longest[0]:.1f} s ({ledger.longest[1]})"
     )
     assert not checker.wrong, "\n".join(checker.wrong)
     assert not late, f"more than {SETTLED_SECONDS} s after everything was up these waited: {late}"
