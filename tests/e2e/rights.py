@@ -1,17 +1,15 @@
 """Rights that somebody has: what comes of each, and how it ends."""
 
 import asyncio
-import json
 import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from functools import partial
 from html import unescape
 from typing import NamedTuple
 
-import asyncssh
 import httpx
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
@@ -72,20 +70,31 @@ async def login(client):
     return (await client.get("api/v1/user")).json()["login"]
 
 
-async def new_repository(owner, path="user"):
-    """The full name of a private one with a file, an issue and a hook."""
-    body = {"name": "demo", "private": True, "auto_init": True, "default_branch": "main"}
+async def new_repository(owner, path="user", *, private=True):
+    """The full name of one with a file, an issue with a file, and a release with one."""
+    body = {"name": "demo", "private": private, "auto_init": True, "default_branch": "main"}
     answer = await owner.post(f"api/v1/{path}/repos", json=body)
     assert answer.status_code == 201, answer.text
     full_name = answer.json()["full_name"]
-    assert (await owner.post(f"api/v1/repos/{full_name}/issues", json={"title": "one"})).status_code == 201
+    api = f"api/v1/repos/{full_name}"
+    assert (await owner.post(f"{api}/issues", json={"title": "one"})).status_code == 201
+    release = await owner.post(f"{api}/releases", json={"tag_name": "v1", "target_commitish": "main"})
+    assert release.status_code == 201, release.text
+    for of in ("issues/1", f"releases/{release.json()['id']}"):
+        answer = await owner.post(f"{api}/{of}/assets", files={"attachment": ("a.txt", b"text")})
+        assert answer.status_code == 201, answer.text
     return full_name
 
 
-def urls_of(full_name):
+async def urls_of(owner, full_name):
     """What somebody who may read a repository opens in every service."""
     api = f"api/v1/repos/{full_name}"
+    (attachment,) = (await owner.get(f"{api}/issues/1/assets")).json()
     return [
+        f"{full_name}/attachments/{attachment['uuid']}",
+        f"{full_name}/releases/download/v1/a.txt",
+        f"{api}/raw/README.md",
+        f"{api}/media/README.md",
         api,
         f"{api}/issues",
         f"{api}/issues/1",
@@ -96,6 +105,11 @@ def urls_of(full_name):
         f"{full_name}.git/info/lfs/locks",
         f"{full_name}.git/info/lfs/objects/batch",
     ]
+
+
+def pages_of(full_name):
+    """What the same person opens with the session of a browser."""
+    return [full_name, f"{full_name}/issues/1", f"{full_name}/archive/main.zip"]
 
 
 async def status_of(client, url):
@@ -123,8 +137,15 @@ async def sign_in(browser, name, path="login", query=None):
     return answer
 
 
-async def granted_token(connect, owner, person):
-    """An access token that an application got from a person."""
+async def browser_of(people, person):
+    """One in which they have signed in."""
+    browser = await people.connect()
+    await sign_in(browser, await login(person))
+    return browser
+
+
+async def granted_tokens(connect, owner, person):
+    """What an application got from a person, and the use of its refresh tokens, each of which gives the next one."""
     own = "api/v1/user/applications/oauth2"
     app = (await owner.post(own, json={"name": "ci", "redirect_uris": [REDIRECT]})).json()
     query = {
@@ -142,14 +163,23 @@ async def granted_token(connect, owner, person):
     form = {"grant_type": "authorization_code", "client_id": app["client_id"], "code": code}
     tokens = await browser.post("login/oauth/access_token", data=form | {"code_verifier": VERIFIER})
     assert tokens.status_code == 200, tokens.text
-    return tokens.json()["access_token"]
+    newest = tokens.json()
+
+    async def refreshes():
+        nonlocal newest
+        form = {"grant_type": "refresh_token", "refresh_token": newest["refresh_token"]}
+        answer = await browser.post("login/oauth/access_token", data=form | {"client_id": app["client_id"]})
+        newest = answer.json() if answer.is_success else newest
+        return answer.is_success
+
+    return tokens.json(), Use("refresh token", refreshes)
 
 
 async def deleted_token(people):
     ann = await people.person("ann")
     name, full_name = await login(ann), await new_repository(ann)
     token = (await ann.post(f"api/v1/users/{name}/tokens", json={"name": "t"})).json()
-    urls = ["api/v1/user", f"api/v1/repos/{full_name}/hooks", *urls_of(full_name)]
+    urls = ["api/v1/user", f"api/v1/repos/{full_name}/hooks", *await urls_of(ann, full_name)]
     by_header = await people.connect(headers={"Authorization": f"token {token['sha1']}"})
     by_password = await people.connect(auth=(name, token["sha1"]))
     return Right(
@@ -168,8 +198,28 @@ async def collaborator(people, permission):
 
 
 async def removed_collaborator(people):
-    full_name, _, bob, remove = await collaborator(people, "admin")
-    return Right([(bob, [f"api/v1/repos/{full_name}/hooks", *urls_of(full_name)])], remove)
+    full_name, ann, bob, remove = await collaborator(people, "admin")
+    urls = [f"api/v1/repos/{full_name}/hooks", *await urls_of(ann, full_name)]
+    return Right([(bob, urls), (await browser_of(people, bob), pages_of(full_name))], remove)
+
+
+async def lowered_collaborator(people):
+    full_name, ann, bob, _ = await collaborator(people, "write")
+    api = f"api/v1/repos/{full_name}"
+    urls = [f"{api}/{what}" for what in ("collaborators", "branch_protections", "tag_protections")]
+    member = f"{api}/collaborators/{await login(bob)}"
+    lower = partial(ann.put, member, json={"permission": "read"})
+    return Right([(bob, urls)], lower, ((bob, await urls_of(ann, full_name)),))
+
+
+async def private_repository(people):
+    """Somebody reads a public one, as everybody may."""
+    ann, bob = await people.two()
+    full_name = await new_repository(ann, private=False)
+    make_private = partial(ann.patch, f"api/v1/repos/{full_name}", json={"private": True})
+    browser, nobody = await browser_of(people, bob), await people.connect()
+    urls = await urls_of(ann, full_name)
+    return Right([(bob, urls), (browser, pages_of(full_name)), (nobody, pages_of(full_name))], make_private)
 
 
 async def watch(people):
@@ -226,19 +276,29 @@ async def team_with_repository(people, permission):
 async def left_team(people):
     ann, bob, full_name, team = await team_with_repository(people, "write")
     member = f"{team}/members/{await login(bob)}"
-    return Right([(bob, urls_of(full_name))], lambda: ann.delete(member))
+    return Right([(bob, await urls_of(ann, full_name))], lambda: ann.delete(member))
+
+
+async def left_organization(people):
+    ann, bob, full_name, _ = await team_with_repository(people, "write")
+    member = f"api/v1/orgs/{full_name.partition('/')[0]}/members/{await login(bob)}"
+    opened = [
+        (bob, await urls_of(ann, full_name)),
+        (await browser_of(people, bob), pages_of(full_name)),
+    ]
+    return Right(opened, lambda: ann.delete(member))
 
 
 async def repository_of_a_team(people):
     ann, bob, full_name, team = await team_with_repository(people, "write")
-    return Right([(bob, urls_of(full_name))], lambda: ann.delete(f"{team}/repos/{full_name}"))
+    return Right([(bob, await urls_of(ann, full_name))], lambda: ann.delete(f"{team}/repos/{full_name}"))
 
 
 async def lowered_team(people):
     ann, bob, full_name, team = await team_with_repository(people, "admin")
     urls = [f"api/v1/repos/{full_name}/{what}" for what in ("hooks", "keys", "push_mirrors")]
     change = {"permission": "read"}
-    return Right([(bob, urls)], lambda: ann.patch(team, json=change), ((bob, urls_of(full_name)),))
+    return Right([(bob, urls)], lambda: ann.patch(team, json=change), ((bob, await urls_of(ann, full_name)),))
 
 
 async def team_of_all_repositories(people):
@@ -248,7 +308,7 @@ async def team_of_all_repositories(people):
     body = {"name": "all", "permission": "read", "includes_all_repositories": True}
     team = (await ann.post(f"api/v1/orgs/{org}/teams", json=body)).json()["id"]
     assert (await ann.put(f"api/v1/teams/{team}/members/{name}")).status_code == 204
-    urls = urls_of(await new_repository(ann, f"orgs/{org}"))
+    urls = await urls_of(ann, await new_repository(ann, f"orgs/{org}"))
     change = {"includes_all_repositories": False}
     return Right([(bob, urls)], lambda: ann.patch(f"api/v1/teams/{team}", json=change))
 
@@ -256,29 +316,30 @@ async def team_of_all_repositories(people):
 async def ended_session(people):
     ann = await people.person("ann")
     name, full_name = await login(ann), await new_repository(ann)
-    archive = f"{full_name}/archive/main.zip"
+    pages = pages_of(full_name)
     ended, other = await people.connect(), await people.connect()
     for browser in (other, ended):
         await sign_in(browser, name)
     sessions = (await ann.get("api/v1/user/sessions")).json()
     assert len(sessions) == 2
     return Right(
-        [(ended, [archive])],
+        [(ended, pages)],
         lambda: ann.delete(f"api/v1/user/sessions/{sessions[0]['id']}"),
-        ((other, [archive]),),
+        ((other, pages),),
     )
 
 
 async def grant(people):
-    """The token of an application."""
+    """The tokens of an application."""
     ann, bob = await people.two()
     full_name = await new_repository(bob)
-    token = await granted_token(people.connect, ann, await login(bob))
-    client = await people.connect(headers={"Authorization": f"Bearer {token}"})
+    tokens, refreshes = await granted_tokens(people.connect, ann, await login(bob))
+    client = await people.connect(headers={"Authorization": f"Bearer {tokens['access_token']}"})
     (one,) = (await bob.get("api/v1/user/oauth2_grants")).json()
     return Right(
-        [(client, ["api/v1/user", *urls_of(full_name)])],
+        [(client, ["api/v1/user", *await urls_of(bob, full_name)])],
         lambda: bob.delete(f"api/v1/user/oauth2_grants/{one['id']}"),
+        uses=(refreshes,),
     )
 
 
@@ -287,13 +348,14 @@ async def replaced_password(people):
     name, full_name = await login(bob), await new_repository(bob)
     browser = await people.connect()
     await sign_in(browser, name)
-    token = await granted_token(people.connect, ann, name)
-    client = await people.connect(headers={"Authorization": f"Bearer {token}"})
-    urls = ["api/v1/user", *urls_of(full_name)]
+    tokens, refreshes = await granted_tokens(people.connect, ann, name)
+    client = await people.connect(headers={"Authorization": f"Bearer {tokens['access_token']}"})
+    urls = ["api/v1/user", *await urls_of(bob, full_name)]
     body = {"password": "another password"}
     return Right(
-        [(bob, urls), (client, urls), (browser, [f"{full_name}/archive/main.zip"])],
+        [(bob, urls), (client, urls), (browser, pages_of(full_name))],
         lambda: people.administrator.patch(f"api/v1/admin/users/{name}", json=body),
+        uses=(refreshes,),
     )
 
 
@@ -304,87 +366,20 @@ async def account_without_sign_in(people):
     client = await people.connect(headers={"Authorization": f"token {token}"})
     body = {"prohibit_login": True}
     return Right(
-        [(client, ["api/v1/user", *urls_of(full_name)])],
+        [(client, ["api/v1/user", *await urls_of(bob, full_name)])],
         lambda: people.administrator.patch(f"api/v1/admin/users/{name}", json=body),
     )
-
-
-async def ssh_uses(people, key, full_name):
-    """What a key opens over SSH: a new connection, another command in one that is there already, and LFS over HTTP."""
-    port = people.deployment.serve_ssh()
-    login = {"username": "git", "client_keys": [key], "known_hosts": None, "config": None}
-
-    async def runs(connection):
-        process = await connection.create_process(f"git-upload-pack '{full_name}'", encoding=None)
-        with suppress(BrokenPipeError):  # refused before it was said
-            process.stdin.write(b"0000")
-            process.stdin.write_eof()
-        return (await process.wait()).exit_status == 0
-
-    async def is_let_in():
-        try:
-            async with asyncssh.connect("127.0.0.1", port, **login) as connection:
-                return await runs(connection)
-        except asyncssh.PermissionDenied:
-            return False
-
-    end = time.monotonic() + PATIENCE
-    while True:
-        try:
-            connection = await people.stack.enter_async_context(asyncssh.connect("127.0.0.1", port, **login))
-            break
-        except OSError:  # the SSH server of a cluster is about to start
-            assert time.monotonic() < end
-            await asyncio.sleep(0.05)
-    answer = await connection.run(f"git-lfs-authenticate '{full_name}' download", check=True)
-    lfs = json.loads(answer.stdout)
-    client = await people.connect(headers=lfs["header"])
-
-    async def opens_lfs():
-        return await status_of(client, f"{lfs['href']}/objects/batch") == 200
-
-    return (
-        Use("connection", is_let_in),
-        Use("next command", partial(runs, connection)),
-        Use("token of LFS", opens_lfs),
-    )
-
-
-async def key_at(client, path):
-    """A new key that is added there, and its URL."""
-    key = asyncssh.generate_private_key("ssh-ed25519")
-    body = {"title": "laptop", "key": key.export_public_key().decode()}
-    answer = await client.post(path, json=body)
-    assert answer.status_code == 201, answer.text
-    return key, f"{path}/{answer.json()['id']}"
-
-
-async def removed_ssh_key(people):
-    ann = await people.person("ann")
-    full_name = await new_repository(ann)
-    key, url = await key_at(ann, "api/v1/user/keys")
-    return Right([], lambda: ann.delete(url), uses=await ssh_uses(people, key, full_name))
-
-
-async def ssh_key_of_who_left(people):
-    full_name, _, bob, remove = await collaborator(people, "write")
-    key, _ = await key_at(bob, "api/v1/user/keys")
-    return Right([], remove, uses=await ssh_uses(people, key, full_name))
-
-
-async def removed_deploy_key(people):
-    ann = await people.person("ann")
-    full_name = await new_repository(ann)
-    key, url = await key_at(ann, f"api/v1/repos/{full_name}/keys")
-    return Right([], lambda: ann.delete(url), uses=await ssh_uses(people, key, full_name))
 
 
 RIGHTS = [
     deleted_token,
     removed_collaborator,
+    lowered_collaborator,
+    private_repository,
     watch,
     pull_request,
     left_team,
+    left_organization,
     repository_of_a_team,
     lowered_team,
     team_of_all_repositories,
@@ -392,7 +387,4 @@ RIGHTS = [
     grant,
     replaced_password,
     account_without_sign_in,
-    removed_ssh_key,
-    ssh_key_of_who_left,
-    removed_deploy_key,
 ]

@@ -15,8 +15,10 @@ from ingot_chassis.testing.receiver import Receiver
 from .deployments import ADMINISTRATOR
 from .parts import PATIENCE
 from .rights import RIGHTS, People, Use, collaborator, login, status_of
+from .rights_of_keys import RIGHTS_OF_KEYS
 
 REVOKED_WITHIN = 5.0
+ALL_RIGHTS = [*RIGHTS, *RIGHTS_OF_KEYS]
 
 
 @pytest.fixture
@@ -71,13 +73,13 @@ async def shut(rights):
     await asyncio.gather(*(require_open(*each) for right in rights for each in right.others))
 
 
-@pytest.mark.parametrize("right", RIGHTS)
+@pytest.mark.parametrize("right", ALL_RIGHTS)
 async def test_what_is_revoked_opens_nothing(people, right):
     await shut([await right(people)])
 
 
 async def test_what_is_revoked_opens_nothing_without_nats(deployment, people):
-    rights = await asyncio.gather(*(right(people) for right in RIGHTS))
+    rights = await asyncio.gather(*(right(people) for right in ALL_RIGHTS))
     await asyncio.to_thread(deployment.stop_nats)
     try:
         await shut(rights)
