@@ -39,7 +39,7 @@ from ingot_repos.store.storage_checks import UploadRow
 log = structlog.get_logger()
 
 PAGE = 200
-ASKED_AT_ONCE = 16
+OBJECTS_AT_ONCE = 16
 """Objects of a storage."""
 MOST_DAMAGED = 100
 """That are named."""
@@ -276,8 +276,8 @@ async def _lost(database: Database, objects: ObjectStore, shard: str, uploads: U
 
 async def _sizes(objects: ObjectStore, keys: Sequence[str]) -> list[int | None]:
     sizes: list[int | None] = []
-    for start in range(0, len(keys), ASKED_AT_ONCE):
-        sizes += await asyncio.gather(*map(objects.size, keys[start : start + ASKED_AT_ONCE]))
+    for start in range(0, len(keys), OBJECTS_AT_ONCE):
+        sizes += await asyncio.gather(*map(objects.size, keys[start : start + OBJECTS_AT_ONCE]))
     return sizes
 
 
