@@ -1,7 +1,5 @@
 """Finds problems in a data folder, also while the server runs, and repairs what can be repaired on request."""
 
-import os
-
 from sqlalchemy import MetaData
 from sqlalchemy.exc import DatabaseError
 
@@ -12,11 +10,11 @@ from ingot_chassis.db.tables import chassis_tables
 from ingot_chassis.errors import CannotStart, DatabaseNewer
 from ingot_chassis.events.doctor import examine, examine_space
 from ingot_chassis.objects.store import ObjectStore
-from ingot_chassis.settings import load
 from ingot_repos.core.storage_checks import examine_storage
 from ingot_repos.git.storage import Storage
 from ingot_standalone.data_folder import DataFolder
 from ingot_standalone.services import SCHEMAS
+from ingot_standalone.settings import ServiceSettingsReader
 
 
 async def findings(folder: DataFolder, *, repair: bool = False) -> list[str]:
@@ -26,7 +24,9 @@ async def findings(folder: DataFolder, *, repair: bool = False) -> list[str]:
 
 
 async def _findings_of_files(folder: DataFolder, database: Database, repair: bool) -> list[str]:
-    settings = load(ingot_repos.settings.Settings, "repos", os.environ)
+    reader = ServiceSettingsReader({})
+    settings = reader.read(ingot_repos.settings.Settings, "repos")
+    reader.check()
     objects = ObjectStore(
         settings.objects_url or folder.files.as_uri(),
         prefix="repos",
