@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -11,8 +12,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import uvicorn
 
-from ingot_chassis.http.drain import unsent_bytes
+from ingot_chassis.http.drain import DrainingServer, unsent_bytes
+from ingot_chassis.http.server import bound_socket
 
 PROGRAM = Path(__file__).with_name("draining_server.py")
 LOOPBACK = "127.0.0.1"
@@ -165,6 +168,26 @@ async def test_a_process_ends_that_only_probes_ask_and_one_that_is_asked_for_too
             while await answered(server, path):
                 pass
         assert await server.end() == -signal.SIGTERM
+
+
+async def test_a_connection_that_nobody_has_taken_yet_is_answered():
+    """It waits in the kernel when the server stops to listen, with a request that its client must not send again."""
+
+    async def app(_scope, _receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    listener = bound_socket(LOOPBACK, 0)
+    config = uvicorn.Config(app, lifespan="off", http="httptools", ws="none", log_config=None)
+    config.load()
+    server = DrainingServer(config, 0, 0)
+    server.lifespan = config.lifespan_class(config)
+    await server.startup(sockets=[listener])
+    with socket.create_connection(listener.getsockname()) as client:
+        client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+        await server.shutdown(sockets=[listener])
+        client.settimeout(10)
+        assert client.recv(1000).startswith(b"HTTP/1.1 200")
 
 
 @pytest.fixture

@@ -84,6 +84,8 @@ class DrainingServer(uvicorn.Server):
         deadline = loop.time() + (self.config.timeout_graceful_shutdown or 0)
         await self._until(lambda: all(task.done() for task in running), deadline)
 
+        for listener in sockets or []:
+            await self._accept_waiting(listener)
         for server in self.servers:
             server.close()
         for listener in sockets or []:
@@ -101,6 +103,22 @@ class DrainingServer(uvicorn.Server):
             await self._until(lambda: not any(unsent_bytes(port) for port in ports), deadline)
         if not self.force_exit:
             await self.lifespan.shutdown()
+
+    async def _accept_waiting(self, listener: socket.socket) -> None:
+        """Take the connections that clients have made already: the kernel breaks those that nobody has taken when it closes."""
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            connection.setblocking(False)
+            await loop.connect_accepted_socket(
+                lambda: self.config.http_protocol_class(  # type: ignore[call-arg]
+                    config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+                ),
+                connection,
+            )
 
     async def _until(self, condition: Callable[[], bool], deadline: float) -> bool:
         """Wait for ``condition``; whether it came true before the deadline and the second Ctrl-C."""
