@@ -1,5 +1,6 @@
 """Backup and restore: the drill. Everything is there again, events are sent again, and no hook is sent twice."""
 
+import asyncio
 import json
 import sqlite3
 import subprocess
@@ -10,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
+import nats
 import pytest
 
 from .ingot_command import MAX_SECONDS, RunningIngot, ingot
@@ -87,6 +89,15 @@ def rows(folder: Path) -> dict[str, list[str]]:
     return by_name
 
 
+async def messages(folder: Path) -> dict[str, int]:
+    """How many events each stream of a running Ingot has."""
+    client = await nats.connect(json.loads((folder / "nats" / "running.json").read_text())["url"])
+    try:
+        return {str(one.config.name): one.state.messages for one in await client.jetstream().streams_info()}
+    finally:
+        await client.close()
+
+
 def count(folder: Path, service: str, question: str) -> int:
     with closing(sqlite3.connect(folder / f"{service}.db", timeout=30)) as database:
         return int(database.execute(question).fetchone()[0])
@@ -142,6 +153,8 @@ def test_a_backup_of_a_running_ingot_has_everything_and_sends_no_hook_twice(
     assert (refs(restored), rows(restored)) == (expected_refs, expected_rows)
     assert not (restored / "nats").exists()
 
+    events = {name: count(restored, name, "SELECT count(*) FROM outbox") for name in ("repos", "issues")}
+    assert all(events.values())
     again = RunningIngot(restored, **variables)
     try:
         again.wait_ready()
@@ -151,6 +164,10 @@ def test_a_backup_of_a_running_ingot_has_everything_and_sends_no_hook_twice(
         receiver.wait(len(delivered) + 2)
         while count(restored, "repos", "SELECT count(*) FROM outbox WHERE sent_at IS NULL"):
             pass  # the lost stream makes the relay send its events of seven days again
+        while count(restored, "issues", "SELECT count(*) FROM outbox WHERE sent_at IS NULL"):
+            pass
+        streams = asyncio.run(messages(restored))
+        assert all(streams[f"INGOT_{name.upper()}"] >= number for name, number in events.items())
         assert ingot("doctor", "--data", str(restored)).out.strip() == "nothing is wrong"
     finally:
         again.stop()
