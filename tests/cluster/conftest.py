@@ -148,4 +148,6 @@ def cluster() -> Cluster:
     cluster.apply()
     cluster.wait_ready()
     print(f"\napplied and ready after {time.monotonic() - start:.0f} s")
+    if not os.environ.get("INGOT_CLUSTER_SSH"):
+        print("git over SSH is not tried: INGOT_CLUSTER_SSH is not set")
     return cluster

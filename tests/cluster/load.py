@@ -1,7 +1,7 @@
-"""A load on an Ingot that is on a cluster: reads, issues, pushes, clones, and long downloads. Each failure is noted.
+"""A load on an Ingot: reads, pages, issues, pushes and clones over HTTP and SSH, long downloads. Each failure is noted.
 
-Nothing is tried again here: whatever a person would see as failed is in ``failures``. What was acknowledged is looked for
-at the end by ``lost``.
+Nothing is tried again here: whatever a person would see as failed is in ``failures``, and apart from them, in ``refused``, what
+was answered by 503 with `Retry-After`. What was acknowledged is looked for at the end by ``lost``.
 """
 
 import asyncio
@@ -11,39 +11,54 @@ import itertools
 import math
 import os
 import secrets
+import shlex
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import asyncssh
 import httpx
 
 from ..e2e.history import GitFailed, commit_file, git  # noqa: TID252 - the folder above is no package with a name
 
 READERS = 4
 PAUSE = 0.3
-LONG_FILE = 6_000_000
 LONG_RATE = 600_000
-"""Bytes a second of long downloads and clones: they go on for ten seconds."""
+"""Bytes a second of long downloads and clones."""
 REQUEST_SECONDS = 60
+
+
+class TryLater(AssertionError):
+    """It was answered by 503 with `Retry-After`."""
 
 
 class Load:
     """A person of its own, with one repository."""
 
-    def __init__(self, url: str, administrator: tuple[str, str], folder: Path) -> None:
-        self.url, self._folder = url, folder
-        self._administrator = administrator
+    def __init__(
+        self,
+        url: str,
+        administrator: tuple[str, str],
+        folder: Path,
+        *,
+        ssh: str = "",
+        long_seconds: float = 10,
+    ) -> None:
+        """``ssh``: where git over SSH is, as ssh://git@host:port; without it there is none."""
+        self.url, self._folder = url.rstrip("/"), folder
+        self._administrator, self._ssh = administrator, ssh
         self.name, self._password = f"load-{secrets.token_hex(4)}", secrets.token_hex(12)
-        self._file, self._token = os.urandom(LONG_FILE), ""
+        self._file, self._token = os.urandom(round(LONG_RATE * long_seconds)), ""
         self.done: Counter[str] = Counter()
         self.failures: list[str] = []
-        self.slowest = 0.0
+        self.refused: list[str] = []
+        self.slowest = (0.0, "")
         self._titles: set[str] = set()
-        self._commits: list[str] = []
+        self._commits: defaultdict[str, list[str]] = defaultdict(list)
         self._ending = asyncio.Event()
 
     async def prepare(self) -> None:
@@ -60,11 +75,30 @@ class Load:
             )
             self._token = token["sha1"]
             await ask(client, "POST", "user/repos", {"name": "app"}, headers=self._headers)
+            if self._ssh:
+                await self._add_key(client)
         work = self._folder / "work"
         work.mkdir()
         await git("init", "-q", "-b", "main", cwd=work)
         await commit_file(work, "large.bin", self._file, "A large file")
         await git("push", "-q", self._remote, "main", cwd=work)
+
+    async def _add_key(self, client: httpx.AsyncClient) -> None:
+        """A key for SSH, and how git uses it."""
+        key, file = asyncssh.generate_private_key("ssh-ed25519"), self._folder / "key"
+        file.write_bytes(key.export_private_key())
+        file.chmod(0o600)
+        body = {"title": "load", "key": key.export_public_key().decode()}
+        await ask(client, "POST", "user/keys", body, headers=self._headers)
+        options = (
+            *("IdentitiesOnly=yes", "BatchMode=yes", "StrictHostKeyChecking=accept-new"),
+            f"UserKnownHostsFile={self._folder}/hosts",
+        )
+        command = ["ssh", "-F", "none", "-i", str(file), *(f"-o{option}" for option in options)]
+        work = self._folder / "ssh-work"
+        work.mkdir()
+        await git("init", "-q", "-b", "ssh", cwd=work)
+        await git("config", "core.sshCommand", shlex.join(command), cwd=work)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -79,7 +113,11 @@ class Load:
     def report(self) -> str:
         """One line of figures."""
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(self.done.items()))
-        return f"{counts}; {len(self.failures)} failed; the slowest took {self.slowest:.1f} s"
+        seconds, kind = self.slowest
+        return (
+            f"{counts}; {len(self.failures)} failed, {len(self.refused)} were refused; "
+            f"the slowest took {seconds:.1f} s ({kind})"
+        )
 
     async def read_repository(self) -> None:
         """A clone and a file, of what is there since ``prepare``. Raises GitFailed, AssertionError."""
@@ -90,20 +128,23 @@ class Load:
 
     async def lost(self) -> list[str]:
         """Issues and commits that were acknowledged and are not there."""
-        titles, commits = set[str](), set[str]()
+        repository = f"repos/{self.name}/app"
+        titles = await self._all(f"{repository}/issues?state=all", "title")
+        lost = self._titles - titles
+        for branch, commits in self._commits.items():
+            lost |= set(commits) - await self._all(f"{repository}/commits?sha={branch}", "sha")
+        return sorted(lost)
+
+    async def _all(self, path: str, field: str) -> set[str]:
+        """This field of all rows of a list."""
+        values = set[str]()
         async with self._client() as client:
-            for names, path in ((titles, "issues?state=all&"), (commits, "commits?sha=main&")):
-                for page in itertools.count(1):
-                    rows = await ask(
-                        client,
-                        "GET",
-                        f"repos/{self.name}/app/{path}limit=50&page={page}",
-                        headers=self._headers,
-                    )
-                    names.update(row.get("title") or row["sha"] for row in rows)
-                    if not rows:
-                        break
-        return sorted(self._titles - titles) + sorted(set(self._commits) - commits)
+            for page in itertools.count(1):
+                rows = await ask(client, "GET", f"{path}&limit=50&page={page}", headers=self._headers)
+                values.update(row[field] for row in rows)
+                if not rows:
+                    return values
+        raise AssertionError
 
     @property
     def _headers(self) -> dict[str, str]:
@@ -120,7 +161,15 @@ class Load:
         async with asyncio.TaskGroup() as group:
             for number in range(READERS):
                 group.create_task(self._read(is_new=number % 2 == 0))
-            for work in (self._open_issues, self._push, self._clone, self._clone_slowly, self._download):
+            for work in (
+                self._read_pages,
+                self._open_issues,
+                self._push,
+                self._clone,
+                self._clone_slowly,
+                self._download,
+                *((self._exchange_by_ssh,) if self._ssh else ()),
+            ):
                 group.create_task(work())
 
     async def _again(self, kind: str, do: Callable[[int], Awaitable[Any]]) -> None:
@@ -132,10 +181,11 @@ class Load:
             try:
                 await do(number)
             except (httpx.HTTPError, GitFailed, AssertionError) as error:
-                self.failures.append(f"{kind}: {error!r}")
+                is_refused = isinstance(error, TryLater) or "returned error: 503" in str(error)
+                (self.refused if is_refused else self.failures).append(f"{kind}: {error!r}")
             self.done[kind] += 1
             if kind not in ("downloads", "slow clones"):
-                self.slowest = max(self.slowest, time.monotonic() - start)
+                self.slowest = max(self.slowest, (time.monotonic() - start, kind))
             await asyncio.sleep(PAUSE)
 
     async def _read(self, *, is_new: bool) -> None:
@@ -162,6 +212,19 @@ class Load:
                 lambda number: ask(client, "GET", paths[number % len(paths)], headers=self._headers),
             )
 
+    async def _read_pages(self) -> None:
+        """As a browser does, on a kept connection."""
+        paths = ("", f"{self.name}/app", f"{self.name}/app/issues", f"{self.name}/app/commits/branch/main")
+        async with httpx.AsyncClient(base_url=f"{self.url}/", timeout=REQUEST_SECONDS) as client:
+
+            async def read(number: int) -> None:
+                path = paths[number % len(paths)]
+                answer = await client.get(path)
+                require_success(answer)
+                assert path.split("/")[0] in answer.text, answer.text[:300]
+
+            await self._again("pages", read)
+
     async def _open_issues(self) -> None:
         path = f"repos/{self.name}/app/issues"
         async with self._client() as client:
@@ -179,7 +242,7 @@ class Load:
         async def push(number: int) -> None:
             commit = await commit_file(work, "count", b"%d" % number, f"Count {number}")
             await git("push", "-q", self._remote, "main", cwd=work)
-            self._commits.append(commit)
+            self._commits["main"].append(commit)
 
         await self._again("pushes", push)
 
@@ -188,6 +251,17 @@ class Load:
             "clones",
             lambda number: git("clone", "-q", "--bare", self._remote, f"clone-{number}", cwd=self._folder),
         )
+
+    async def _exchange_by_ssh(self) -> None:
+        work, remote = self._folder / "ssh-work", f"{self._ssh}/{self.name}/app.git"
+
+        async def exchange(number: int) -> None:
+            commit = await commit_file(work, "count", b"%d" % number, f"Count {number}")
+            await git("push", "-q", remote, "ssh", cwd=work)
+            self._commits["ssh"].append(commit)
+            await git("fetch", "-q", remote, "ssh", cwd=work)
+
+        await self._again("exchanges over SSH", exchange)
 
     async def _clone_slowly(self) -> None:
         """Git itself, over a line that is slow."""
@@ -205,12 +279,14 @@ class Load:
             digest, size, start = hashlib.sha256(), 0, time.monotonic()
             path = f"repos/{self.name}/app/raw/large.bin"
             async with self._client() as client, client.stream("GET", path, headers=self._headers) as answer:
-                assert answer.status_code == 200, answer.status_code
+                require_success(answer)
                 async for chunk in answer.aiter_bytes(64 * 1024):
                     digest.update(chunk)
                     size += len(chunk)
                     await asyncio.sleep(max(start + size / LONG_RATE - time.monotonic(), 0))
-            assert digest.digest() == hashlib.sha256(self._file).digest(), f"{size} of {LONG_FILE} bytes"
+            assert digest.digest() == hashlib.sha256(self._file).digest(), (
+                f"{size} of {len(self._file)} bytes"
+            )
 
         await self._again("downloads", download)
 
@@ -241,5 +317,13 @@ async def slow_line(url: str) -> AsyncIterator[str]:
 async def ask(client: httpx.AsyncClient, method: str, path: str, body: object = None, **options: Any) -> Any:
     """The JSON of an answer of success. Raises AssertionError with what came else."""
     answer = await client.request(method, path, json=body, **options)
-    assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text[:300]}"
+    require_success(answer)
     return answer.json() if answer.content else None
+
+
+def require_success(answer: httpx.Response) -> None:
+    """Raises TryLater, AssertionError."""
+    if answer.status_code == 503 and answer.headers.get("Retry-After", "").isdecimal():
+        raise TryLater(f"{answer.request.method} {answer.request.url}: 503")
+    text = answer.text[:300] if answer.is_closed else ""
+    assert answer.is_success, f"{answer.request.method} {answer.request.url}: {answer.status_code} {text}"

@@ -8,6 +8,8 @@ import asyncio
 import itertools
 import os
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -24,14 +26,32 @@ SERVING = (
 )
 SHARD = "deployment/repos-0"
 DELETIONS = int(os.environ.get("INGOT_CLUSTER_DELETIONS", "30"))
+SSH = os.environ.get("INGOT_CLUSTER_SSH", "")
+"""Where this machine reaches git over SSH, as ssh://git@host:port."""
 CALM = 3.0
 """Seconds of load before and after what is tried."""
 
 
-async def load(cluster: Cluster, folder: Path) -> Load:
-    work = Load(cluster.url, cluster.administrator, folder)
+@asynccontextmanager
+async def loaded(
+    cluster: Cluster, folder: Path, what: str, *, may_refuse: bool = False
+) -> AsyncIterator[Load]:
+    """Meanwhile people use it. Nothing fails, nothing that was acknowledged is lost, and the figures are printed.
+
+    ``may_refuse``: 503 with `Retry-After` is no failure.
+    """
+    work = Load(cluster.url, cluster.administrator, folder, ssh=SSH)
     await work.prepare()
-    return work
+    async with work.running():
+        await asyncio.sleep(CALM)
+        start = time.monotonic()
+        yield work
+        seconds = time.monotonic() - start
+        await asyncio.sleep(CALM)
+    print(f"\n{what} in {seconds:.0f} s: {work.report()}")
+    assert work.failures == []
+    assert may_refuse or work.refused == []
+    assert await work.lost() == []
 
 
 async def call(function, *arguments):
@@ -47,15 +67,20 @@ async def restart(cluster: Cluster, *workloads: str) -> None:
 
 @pytest.mark.parametrize("workload", [*SERVING, SHARD, "deployment/ssh"])
 async def test_a_rolling_restart_fails_nothing(cluster, tmp_path, workload):
-    work = await load(cluster, tmp_path)
-    async with work.running():
-        await asyncio.sleep(CALM)
-        start = time.monotonic()
+    async with loaded(cluster, tmp_path, f"{workload} restarted"):
         await restart(cluster, workload)
-        seconds = time.monotonic() - start
-        await asyncio.sleep(CALM)
-    print(f"\n{workload} restarted in {seconds:.0f} s: {work.report()}")
-    assert work.failures == []
+
+
+@pytest.mark.parametrize("server", ["postgresql", "nats", "redis"])
+async def test_a_server_restarts_and_what_needs_it_waits_or_says_when_to_try_again(cluster, tmp_path, server):
+    (kind,) = [kind for kind in ("statefulset", "deployment") if server in names(cluster, kind)]
+    async with loaded(cluster, tmp_path, f"{server} restarted", may_refuse=True):
+        await restart(cluster, f"{kind}/{server}")
+    assert await call(cluster.doctor) == ""
+
+
+def names(cluster: Cluster, kind: str) -> list[str]:
+    return [one["metadata"]["name"] for one in cluster.objects(kind)]
 
 
 async def scale(cluster: Cluster, count: int) -> None:
@@ -66,41 +91,23 @@ async def scale(cluster: Cluster, count: int) -> None:
 
 
 async def test_a_second_replica_comes_restarts_and_goes_and_nothing_fails(cluster, tmp_path):
-    work = await load(cluster, tmp_path)
-    async with work.running():
-        await asyncio.sleep(CALM)
+    async with loaded(cluster, tmp_path, "two replicas, restarted, and one again"):
         await scale(cluster, 2)
         await restart(cluster, *SERVING)
         await scale(cluster, 1)
-        await asyncio.sleep(CALM)
-    print(f"\ntwo replicas, restarted, and one again: {work.report()}")
-    assert work.failures == []
 
 
 @pytest.mark.parametrize("name", ["gateway", "identity", "issues", "hooks", "web", "repos"])
 async def test_a_deleted_pod_fails_nothing(cluster, tmp_path, name):
-    work = await load(cluster, tmp_path)
-    async with work.running():
-        await asyncio.sleep(CALM)
-        start = time.monotonic()
+    async with loaded(cluster, tmp_path, f"a pod of {name} deleted, another one ready"):
         await call(cluster.delete_pod, name)
-        seconds = time.monotonic() - start
-        await asyncio.sleep(CALM)
-    print(f"\na pod of {name} deleted, another one ready after {seconds:.0f} s: {work.report()}")
-    assert work.failures == []
 
 
 async def test_many_deleted_pods_lose_nothing_that_was_acknowledged(cluster, tmp_path):
-    work = await load(cluster, tmp_path)
-    names = itertools.cycle(("repos", "issues", "gateway", "identity", "hooks", "web"))
-    start = time.monotonic()
-    async with work.running():
-        for name in itertools.islice(names, DELETIONS):
+    services = itertools.cycle(("repos", "issues", "gateway", "identity", "hooks", "web"))
+    async with loaded(cluster, tmp_path, f"{DELETIONS} pods deleted"):
+        for name in itertools.islice(services, DELETIONS):
             await call(cluster.delete_pod, name)
-    seconds = time.monotonic() - start
-    print(f"\n{DELETIONS} pods deleted in {seconds:.0f} s: {work.report()}")
-    assert await work.lost() == []
-    assert work.failures == []
     assert await call(cluster.doctor) == ""
 
 
@@ -109,22 +116,18 @@ async def test_a_changed_setting_of_all_reaches_the_pods_and_nothing_fails(clust
         names = [workload.partition("/")[2] for workload in SERVING]
         return {cluster.run(name, "printenv", "INGOT_LOG_LEVEL").strip() for name in (*names, "repos")}
 
-    work = await load(cluster, tmp_path)
-    async with work.running():
+    async with loaded(cluster, tmp_path, "a setting of all changed and changed back"):
         with cluster.changed(settings="INGOT_LOG_LEVEL=warning\n") as overlay:
             await call(cluster.apply, overlay)
             await call(cluster.wait_ready)
             assert await call(levels) == {"warning"}
         await call(cluster.wait_ready)
-    print(f"\na setting of all changed and changed back: {work.report()}")
-    assert work.failures == []
 
 
 async def test_an_eviction_takes_one_pod_at_a_time_and_fails_nothing(cluster, tmp_path):
     """As a drain does it, where no other node takes the pods: they wait until this one may be used again."""
     (node, *_) = cluster.nodes()
-    work = await load(cluster, tmp_path)
-    async with work.running():
+    async with loaded(cluster, tmp_path, "a pod of each service evicted"):
         await scale(cluster, 2)
         try:
             await call(cluster.kubectl, "cordon", node)
@@ -137,8 +140,6 @@ async def test_an_eviction_takes_one_pod_at_a_time_and_fails_nothing(cluster, tm
             await call(cluster.kubectl, "uncordon", node)
         await call(cluster.wait_ready)
         await scale(cluster, 1)
-    print(f"\na pod of each service evicted: {work.report()}")
-    assert work.failures == []
 
 
 async def test_an_autoscaler_adds_a_pod_under_load_and_nothing_fails(cluster, tmp_path):
@@ -146,12 +147,9 @@ async def test_an_autoscaler_adds_a_pod_under_load_and_nothing_fails(cluster, tm
         cluster.kubectl("get", "--raw", "/apis/metrics.k8s.io/v1beta1/nodes")
     except AssertionError:
         pytest.skip("the cluster has no metrics-server")
-    work = await load(cluster, tmp_path)
-    async with work.running(), asyncio.timeout(300):
+    async with loaded(cluster, tmp_path, "the gateway scaled"), asyncio.timeout(300):
         while len(await call(cluster.pods, "gateway")) < 2:
             await asyncio.sleep(2)
-    print(f"\nthe gateway scaled: {work.report()}")
-    assert work.failures == []
 
 
 async def test_a_replica_on_another_shard_answers_while_the_shard_is_away(cluster, tmp_path):
@@ -159,7 +157,8 @@ async def test_a_replica_on_another_shard_answers_while_the_shard_is_away(cluste
         return cluster.kubectl("exec", on, "-c", "serve", "--", "ingot-repos", "shards", *arguments)
 
     other = "deployment/repos-1"
-    work = await load(cluster, tmp_path)
+    work = Load(cluster.url, cluster.administrator, tmp_path)
+    await work.prepare()
     repository = f"{work.name}/app"
     with cluster.changed(resource="../../base/repos/shards/1") as overlay:
         try:
@@ -190,18 +189,13 @@ async def test_a_drained_node_loses_nothing_that_was_acknowledged(cluster, tmp_p
     nodes = cluster.nodes()
     if len(nodes) < 2:
         pytest.skip("a node can be drained where there is another one")
-    work = await load(cluster, tmp_path)
     options = ("--ignore-daemonsets", "--delete-emptydir-data", "--timeout=300s")
     try:
-        async with work.running():
-            await asyncio.sleep(CALM)
+        async with loaded(cluster, tmp_path, f"{nodes[0]} drained"):
             await call(cluster.kubectl, "drain", nodes[0], *options)
             await call(cluster.wait_ready)
-            await asyncio.sleep(CALM)
     finally:
         cluster.kubectl("uncordon", nodes[0])
-    print(f"\n{nodes[0]} drained: {work.report()}")
-    assert work.failures == []
 
 
 CONNECT = """
