@@ -17,7 +17,7 @@ from ingot_chassis.db.migrations import OLDEST_CODE
 
 LAST_RELEASE = {"identity": "0011", "repos": "0018", "issues": "0017", "hooks": "0006"}
 """The newest revision of each service in the last release; a new release writes its own here."""
-FIRST_THAT_ASKS = {"identity": "0014", "repos": "0030", "issues": "0024", "hooks": "0007"}
+FIRST_THAT_ASKS = {"identity": "0014", "repos": "0031", "issues": "0025", "hooks": "0007"}
 """Older code refuses every newer database, whatever that says."""
 
 
