@@ -42,7 +42,7 @@ def test_as_many_are_claimed_as_can_be_sent_in_some_seconds(clock, seconds, per_
 
 
 def test_some_are_claimed_before_the_first_answer(clock):
-    assert EndpointSlots(4, clock).limit() == (4 * FIRST_PER_SLOT, PER_LANE)
+    assert EndpointSlots(4, clock).limit() == (4 * FIRST_PER_SLOT, FIRST_PER_SLOT)
 
 
 async def test_none_are_claimed_while_the_slots_are_stalled(clock):

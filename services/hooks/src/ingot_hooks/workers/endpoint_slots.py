@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from ingot_hooks.store.due_deliveries import EndpointLimit
 
-FIRST_PER_SLOT, MAX_PER_SLOT = 16, 32
+FIRST_PER_SLOT, MAX_PER_SLOT = 4, 32
 """How many deliveries are claimed for each slot: before the first answer is there, and at most."""
 PER_LANE = 16
 AHEAD_SECONDS = 5.0
