@@ -80,7 +80,8 @@ MOST_SECONDS = 30
 """No request waits for longer, also while something is away."""
 FULL_DISK = re.compile(r"disk I/O error|database or disk is full")
 """What SQLite says of a full disk: whoever asked was refused with 507, and the lease of a job ends by itself."""
-TROUBLE = re.compile(r"unexpected error|Traceback \(most recent call last\)|was never (?:awaited|retrieved)")
+# What a job that is tried again failed of stands within a line.
+TROUBLE = re.compile(r"unexpected error|^Traceback \(most recent call last\)|was never (?:awaited|retrieved)")
 
 
 class Checker:

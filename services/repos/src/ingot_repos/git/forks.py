@@ -50,10 +50,10 @@ def copy_history(source: Path, target: Path) -> None:
 def _copy_objects(source: Path, target: Path) -> None:
     with in_use(source):
         for look in range(_LOOKS):
-            contents = read_contents(source)
-            cruft = {_stem(file) for file in contents.files if file.path.endswith(".mtimes")}
-            write_refs(target, [ref for ref in contents.refs if ref.name.startswith(_REFS)])
             try:
+                contents = read_contents(source)  # a folder of objects may go meanwhile, too
+                cruft = {_stem(file) for file in contents.files if file.path.endswith(".mtimes")}
+                write_refs(target, [ref for ref in contents.refs if ref.name.startswith(_REFS)])
                 _link(source, target, [file for file in contents.files if _stem(file) not in cruft])
                 if _has_nothing_else(target) or _has_nothing_else(target, after=_PRUNE):
                     return
