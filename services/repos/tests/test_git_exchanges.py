@@ -45,6 +45,7 @@ async def wire_beside_the_end(process, caller, direction):
     async with wire("127.0.0.1", caller["port"], receive_buffer=65_536, **{direction: take}) as port:
         yield f"http://127.0.0.1:{port}/ann/app.git"
     assert has_ended
+    await process.wait()  # a signal to a process that just ended would take its exit status away
 
 
 def options(caller):
