@@ -393,4 +393,5 @@ def _variables(
         private[service][f"{prefix}_SEALING_KEY"] = Fernet.generate_key().decode()
         if service in backing_servers.database_urls:
             private[service][f"{prefix}_DATABASE_URL"] = backing_servers.database_urls[service]
+    private["issues"]["INGOT_ISSUES_OBJECTS_URL"] = (folder / "objects").as_uri()
     return shared, private
