@@ -18,6 +18,7 @@ from ingot_chassis.testing.binaries import nats_programs
 from ingot_contracts.topology import CALLS, SERVICES
 
 from .manifests import ROOT
+from .test_wiring import REFUSED_SERVERS
 
 FOLDER = ROOT / "deploy" / "compose"
 MOUNTED = ROOT / "deploy" / "k8s" / "overlays" / "dev"
@@ -68,15 +69,18 @@ def test_a_container_has_the_settings_of_its_service(service, keys):
         assert migrated[f"INGOT_{service.upper()}_DATABASE_URL"] == settings.database_url
 
 
-def test_hooks_are_told_every_port_of_ingot_that_their_settings_do_not_name(keys):
+@pytest.mark.parametrize(("service", "setting"), REFUSED_SERVERS.items())
+def test_whoever_sends_outside_refuses_every_port_of_ingot_that_its_settings_do_not_name(
+    service, setting, keys
+):
     """Metrics are not among them: in a container they are for its own loopback alone."""
-    targets = {
-        f"{service}:{importlib.import_module(f'ingot_{service}.settings').Settings().port}"
-        for service in SERVICES
-        if service not in ("hooks", *CALLS["hooks"])
+    servers = {
+        f"{other}:{importlib.import_module(f'ingot_{other}.settings').Settings().port}"
+        for other in SERVICES
+        if other not in (service, *CALLS[service])
     }
-    settings = environment(composed()["hooks"], keys)
-    assert {*settings["INGOT_HOOKS_REFUSED_TARGETS"].split(",")} == targets
+    settings = environment(composed()[service], keys)
+    assert {*settings[setting].split(",")} == servers
     assert not any("INGOT_METRICS_HOST" in environment(service, keys) for service in composed().values())
 
 

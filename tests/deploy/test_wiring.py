@@ -16,6 +16,7 @@ from .manifests import ROOT, Object, containers, named, rendered, written
 
 INSTALLED = ("dev", "production")
 WITH_DATABASE = [s for s in SERVICES if s not in ("web", "gateway")]
+REFUSED_SERVERS = {"hooks": "INGOT_HOOKS_REFUSED_TARGETS", "repos": "INGOT_REPOS_REFUSED_REMOTES"}
 OTHERS = {"DATABASE_USER", "DATABASE_PASSWORD", "PGSSLMODE", "PGSSLROOTCERT"}
 """Variables that are no settings: parts of others, and what the driver of PostgreSQL reads."""
 
@@ -149,21 +150,23 @@ def test_a_service_finds_the_services_it_calls(service, overlay):
             assert (url.hostname, url.port) == (called, port["port"]), name
 
 
-def test_hooks_are_told_every_port_of_ingot_that_their_settings_do_not_name():
+@pytest.mark.parametrize(("service", "setting"), REFUSED_SERVERS.items())
+def test_whoever_sends_outside_refuses_every_port_of_ingot_that_its_settings_do_not_name(service, setting):
     """But for the Services of single shards, whose number is the operator's; the network policies hold for these."""
-    file = ROOT / "deploy" / "k8s" / "base" / "hooks" / "settings.env"
+    file = ROOT / "deploy" / "k8s" / "base" / service / "settings.env"
     settings = dict(line.split("=", 1) for line in file.read_text().splitlines())
-    own_targets = {
-        urlsplit(settings[f"INGOT_HOOKS_{called.upper()}_URL"]).netloc for called in CALLS["hooks"]
+    own_servers = {
+        urlsplit(settings[f"INGOT_{service.upper()}_{called.upper()}_URL"]).netloc
+        for called in CALLS[service]
     }
-    targets = {
+    servers = {
         f"{one['metadata']['name']}:{port['port']}"
         for one in written()
         if one["kind"] == "Service" and "app.kubernetes.io/component" in one["metadata"].get("labels", ())
         for port in one["spec"]["ports"]
         if "ingot-shard" not in one["spec"]["selector"]
     }
-    assert {*settings["INGOT_HOOKS_REFUSED_TARGETS"].split(",")} == targets - own_targets
+    assert {*settings[setting].split(",")} == servers - own_servers
 
 
 @pytest.mark.parametrize("overlay", INSTALLED)

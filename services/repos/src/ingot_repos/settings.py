@@ -154,8 +154,8 @@ class Settings(ServiceSettings, kw_only=True):
         list[str],
         msgspec.Meta(
             description="Servers that imports and mirrors never reach, whatever else is allowed: host:port, by comma. The "
-            "database, NATS, the store, file storage, identity, shards and repos itself are always among them; name the others "
-            "where private remotes are allowed."
+            "database, NATS, the store, file storage, identity, shards and repos itself are always among them; name the gateway, "
+            "web, hooks and issues."
         ),
     ] = msgspec.field(default_factory=list)
     local_remotes: Annotated[
