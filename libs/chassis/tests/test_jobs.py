@@ -1,6 +1,7 @@
 """Leased jobs on real databases."""
 
 import asyncio
+import sqlite3
 from datetime import timedelta
 from functools import partial
 
@@ -10,6 +11,7 @@ import pytest
 from prometheus_client import REGISTRY
 from sqlalchemy import select, update
 from sqlalchemy.exc import OperationalError
+from structlog.testing import capture_logs
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
@@ -165,6 +167,49 @@ async def test_work_that_gives_up_ends_as_failed(database):
 
     await Workers("counter", jobs, {"kind": give_up}).step()
     assert ((await row(jobs)).state, (await row(jobs)).last_error) == ("failed", "no such thing")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no such file"), GiveUp("no such thing")])
+async def test_a_worker_goes_on_when_the_end_of_a_job_cannot_be_recorded(database, error):
+    class UnwritableJobs(Jobs):
+        async def retry(self, *_args, **_options):
+            raise OperationalError("UPDATE", None, sqlite3.OperationalError("database or disk is full"))
+
+        fail = retry
+
+    jobs = UnwritableJobs(database)
+    await add(jobs, "a")
+    await add(jobs, "b")
+
+    async def fail(_job):
+        raise error
+
+    with capture_logs() as lines:
+        assert await Workers("counter", jobs, {"kind": fail}).step() == 2
+    unrecorded = [(line["key"], line["error"]) for line in lines if "not recorded" in line["event"]]
+    assert [key for key, _ in unrecorded] == ["a", "b"]
+    assert all("disk is full" in text and "\n" not in text for _, text in unrecorded)
+    await expire_leases(jobs)
+    assert len(await Jobs(database).claim(["kind"], 2)) == 2
+
+
+async def test_a_stopped_job_whose_end_cannot_be_recorded_is_still_stopped(database):
+    class UnwritableJobs(Jobs):
+        async def retry(self, *_args, **_options):
+            raise OperationalError("UPDATE", None, sqlite3.OperationalError("database or disk is full"))
+
+    jobs, started = UnwritableJobs(database), asyncio.Event()
+    await add(jobs)
+
+    async def hang(_job):
+        started.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(Workers("counter", jobs, {"kind": hang}).step())
+    await asyncio.wait_for(started.wait(), 5)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 async def test_a_worker_claims_as_many_jobs_as_it_may_run_at_once(database):

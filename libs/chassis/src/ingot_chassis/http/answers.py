@@ -81,7 +81,7 @@ class AnswerCycle(RequestResponseCycle):
                 log.error("a request has no whole answer", path=self.scope["path"])
                 await self._fail(500, FAILED)
         except asyncio.CancelledError:
-            log.info("request cut off: the process stops", path=self.scope["path"])
+            log.info("request cut off", path=self.scope["path"])
             await self._fail(503, STOPPING, (b"retry-after", b"5"))
         except BaseException:
             log.exception("a request failed outside of the app", path=self.scope["path"])

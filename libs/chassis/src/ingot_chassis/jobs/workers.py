@@ -2,7 +2,8 @@
 
 import asyncio
 import traceback
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 import structlog
 from prometheus_client import Counter, Gauge
@@ -98,12 +99,14 @@ class Workers:
         except LeaseLost:
             log.warning("lease lost", job=job.kind, key=job.key)
         except asyncio.CancelledError:
-            await self._hand_back(job, "interrupted", counts=False)
+            with _recording_end(job):
+                await self._jobs.retry(job, "interrupted", counts=False)
             raise
         except GiveUp as error:
             DONE.labels(self._service, job.kind, "failed").inc()
-            async with self._jobs.database.transaction() as tx:
-                await self._jobs.fail(tx, job, str(error))
+            with _recording_end(job):
+                async with self._jobs.database.transaction() as tx:
+                    await self._jobs.fail(tx, job, str(error))
         except Exception as error:  # noqa: BLE001 - whatever the work raises is this job's failure
             DONE.labels(self._service, job.kind, "retried").inc()
             log.warning(
@@ -114,7 +117,8 @@ class Workers:
                 where=traceback.format_exc(limit=-1),
             )
             passes = isinstance(error, Unavailable | InsufficientStorage) or is_away(error) or is_full(error)
-            await self._hand_back(job, repr(error), counts=not passes)
+            with _recording_end(job):
+                await self._jobs.retry(job, repr(error), counts=not passes)
         finally:
             heartbeat.cancel()
 
@@ -125,12 +129,6 @@ class Workers:
                 return
         async with self._jobs.database.transaction() as tx:
             await self._jobs.finish(tx, job)
-
-    async def _hand_back(self, job: Job, error: str, *, counts: bool) -> None:
-        try:
-            await self._jobs.retry(job, error, counts=counts)
-        except LeaseLost:
-            log.warning("lease lost", job=job.kind, key=job.key)
 
     async def _hold(self, job: Job, worker: asyncio.Task[None] | None) -> None:
         """Extend the lease three times per term until the job ends; stop the worker when it is lost."""
@@ -145,3 +143,14 @@ class Workers:
                 return
             except Exception as error:  # noqa: BLE001 - two more tries fit into the term; then the lease is lost
                 log.warning("lease not extended", job=job.kind, key=job.key, error=repr(error))
+
+
+@contextmanager
+def _recording_end(job: Job) -> Iterator[None]:
+    """For writing how the job ended. Where that fails, its lease ends by itself, and the job is claimed again."""
+    try:
+        yield
+    except LeaseLost:
+        log.warning("lease lost", job=job.kind, key=job.key)
+    except Exception as error:  # noqa: BLE001 - nobody waits for the task of a job, and the others go on
+        log.warning("end of a job not recorded", job=job.kind, key=job.key, error=repr(error))
