@@ -9,11 +9,11 @@ from functools import partial
 import asyncssh
 
 from .parts import PATIENCE
-from .rights import Right, Use, collaborator, new_repository, status_of
+from .rights import LIST_REFS, Right, Use, collaborator, new_repository, status_of
 
 
 async def ssh_uses(people, key, full_name):
-    """What a key opens over SSH: a new connection, another command in one that is there already, and LFS over HTTP."""
+    """What a key opens over SSH: a new connection, another command and a session in one that is there, and LFS over HTTP."""
     port = people.deployment.serve_ssh()
     login = {"username": "git", "client_keys": [key], "known_hosts": None, "config": None}
 
@@ -39,6 +39,19 @@ async def ssh_uses(people, key, full_name):
         except OSError:  # the SSH server of a cluster is about to start
             assert time.monotonic() < end
             await asyncio.sleep(0.05)
+    session = await connection.create_process(
+        f"git-upload-pack '{full_name}'", encoding=None, env={"GIT_PROTOCOL": "version=2"}
+    )
+    await read_packets(session.stdout)
+
+    async def lists_refs():
+        try:
+            session.stdin.write(LIST_REFS)
+            await read_packets(session.stdout)
+        except (asyncio.IncompleteReadError, OSError):
+            return False
+        return True
+
     answer = await connection.run(f"git-lfs-authenticate '{full_name}' download", check=True)
     lfs = json.loads(answer.stdout)
     client = await people.connect(headers=lfs["header"])
@@ -49,8 +62,15 @@ async def ssh_uses(people, key, full_name):
     return (
         Use("connection", is_let_in),
         Use("next command", partial(runs, connection)),
+        Use("session", lists_refs),
         Use("token of LFS", opens_lfs),
     )
+
+
+async def read_packets(reader):
+    """Read those of git until a flush."""
+    while size := int(await reader.readexactly(4), 16):
+        await reader.readexactly(max(0, size - 4))
 
 
 async def key_at(client, path):

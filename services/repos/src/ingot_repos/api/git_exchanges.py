@@ -1,11 +1,11 @@
-"""What git and a client say to each other, streamed both ways: the same for HTTP and for SSH.
+"""A push, and what git and a client say to each other, streamed both ways: the same for HTTP and for SSH.
 
 The handlers have decided before. These answers are raw ASGI, because one begins while its request is read.
 """
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 
 import structlog
@@ -21,19 +21,18 @@ from ingot_repos.api.push_rights import (
 )
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.api.shards import forward_push
-from ingot_repos.api.shared_fetches import answer_to_fetch, within_limits
 from ingot_repos.core import proposals
 from ingot_repos.core.placements import OnAnotherShard
 from ingot_repos.core.proposals import Options, Plan, Proposal
 from ingot_repos.core.protections import NO_RULES, Rules, rules_of
 from ingot_repos.core.waits import looks
 from ingot_repos.git.errors import BodyRefused, GitError
-from ingot_repos.git.fetch_requests import WantRefused, checked, find_hidden
+from ingot_repos.git.fetch_requests import WantRefused
 from ingot_repos.git.proposals import FOR
 from ingot_repos.git.push_advertisement import advertise_for_push
 from ingot_repos.git.push_reports import PushReport, refusal_of_push
-from ingot_repos.git.push_requests import Push, read_push_commands, replayed
-from ingot_repos.git.smart_http import FLUSH, advertise, inflate, pkt_line, serve, speaks_v2
+from ingot_repos.git.push_requests import Push, read_push_commands
+from ingot_repos.git.smart_http import inflate, serve
 from ingot_repos.git.spools import Part
 from ingot_repos.git.update_hook import hooks_folder
 from ingot_repos.store import push_conditions
@@ -43,107 +42,6 @@ log = structlog.get_logger()
 MAX_INFLATED = 64 * 1024 * 1024
 SMALL_OBJECTS, SMALL_BYTES = 100, 1024 * 1024
 """A push of fewer of both is a small change."""
-
-
-async def fetch(repository: ResolvedRepository, exchange: Exchange) -> None:
-    """Stream a pack; stop git when the client goes away."""
-    request, body = exchange.request, exchange.body()
-    if exchange.is_gzip:
-        body = inflate(body, MAX_INFLATED)
-    if speaks_v2(exchange.protocol):
-        body = checked(body, partial(_find_hidden, request, repository))
-    if not exchange.is_session:
-        stream = answer_to_fetch(repository, request, body, takes_files=exchange.takes_files)
-    elif speaks_v2(exchange.protocol):
-        stream = _answers_to_session(repository, exchange, body)
-    else:
-        path = request.storage.path(repository.id)
-        git = serve(
-            path,
-            "git-upload-pack",
-            exchange.protocol,
-            body,
-            stateless=False,
-            drain=False,
-            max_memory=request.max_git_memory,
-        )
-        stream = within_limits(repository, request, git)
-    if exchange.is_session:
-        stream = _with_refusal(stream)
-    await answer(repository, exchange, "git-upload-pack", stream)
-
-
-async def _with_refusal(stream: AsyncGenerator[Part, None]) -> AsyncGenerator[Part, None]:
-    """The stream; when there is no room for git, it says so in the words of git, since the answer has begun."""
-    try:
-        async with contextlib.aclosing(stream):
-            async for part in stream:
-                yield part
-    except Unavailable as error:
-        yield pkt_line(f"ERR {error.message}".encode())
-
-
-async def _answers_to_session(
-    repository: ResolvedRepository, exchange: Exchange, requests: AsyncIterator[bytes]
-) -> AsyncGenerator[Part, None]:
-    """What git says in a session of protocol 2, whose requests know nothing of each other, as over HTTP."""
-    path, memory = exchange.request.storage.path(repository.id), exchange.request.max_git_memory
-    yield await advertise(path, "git-upload-pack", exchange.protocol, is_session=True, max_memory=memory)
-    coming = asyncio.ensure_future(anext(requests, None))
-    try:
-        while (
-            one := await coming
-        ) is not None and one != FLUSH:  # a flush alone: the client has all that it wants
-            # Somebody reads on, so a client that goes away meanwhile is noticed.
-            coming = asyncio.ensure_future(anext(requests, None))
-            parts = answer_to_fetch(
-                repository, exchange.request, replayed(one), takes_files=exchange.takes_files
-            )
-            async with contextlib.aclosing(parts):
-                async for part in parts:
-                    yield part
-    finally:
-        coming.cancel()
-        await asyncio.gather(coming, return_exceptions=True)
-
-
-async def _find_hidden(
-    request: RepositoryRequest, repository: ResolvedRepository, wants: set[str]
-) -> str | None:
-    cache = request.components.reads.tree_objects
-    return await find_hidden(
-        request.storage,
-        repository.id,
-        repository.row.default_branch,
-        wants,
-        cache,
-        max_memory=request.max_git_memory,
-    )
-
-
-async def answer(
-    repository: ResolvedRepository, exchange: Exchange, service: str, stream: AsyncGenerator[Part, None]
-) -> None:
-    """Forward what git says; end it when the client goes away."""
-    serving = asyncio.current_task()
-    watch = asyncio.create_task(exchange.disconnected())
-    is_disconnected = False
-
-    def stop(ended: asyncio.Task[None]) -> None:
-        nonlocal is_disconnected
-        if not ended.cancelled() and serving is not None:
-            is_disconnected = True
-            serving.cancel()
-
-    watch.add_done_callback(stop)
-    try:
-        await _forward(exchange, service, stream, repository)
-    except asyncio.CancelledError:
-        if not is_disconnected:
-            raise
-    finally:
-        watch.remove_done_callback(stop)
-        watch.cancel()
 
 
 async def push(repository: ResolvedRepository, pusher: Pusher, renew: Renew, exchange: Exchange) -> None:
@@ -242,7 +140,7 @@ async def _receive(
             report = PushReport(has_side_band=push.has_side_band)
             try:
                 answer_to_push = report.texts_of(stream) if has_more_to_say else stream
-                last = await _forward(
+                last = await forward(
                     exchange, "git-receive-pack", answer_to_push, repository, return_last=True
                 )
             finally:
@@ -351,7 +249,7 @@ async def _settled(request: RepositoryRequest, push_id: int, *, small: bool) -> 
         log.exception("push not announced yet", push=push_id)
 
 
-async def _forward(
+async def forward(
     exchange: Exchange,
     service: str,
     stream: AsyncGenerator[Part, None],

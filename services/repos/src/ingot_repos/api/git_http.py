@@ -10,7 +10,8 @@ from ingot_chassis.errors import ApiError, Denied, NotFound, Unauthenticated
 from ingot_chassis.http.policy import anyone
 from ingot_repos.api.error_forms import for_git
 from ingot_repos.api.exchanges import NEVER_CACHED, GitAnswer
-from ingot_repos.api.git_exchanges import fetch, push
+from ingot_repos.api.git_exchanges import push
+from ingot_repos.api.git_fetches import fetch
 from ingot_repos.api.policies import own_account, require_on_disk, require_readable, resolve, resolve_by_id
 from ingot_repos.api.push_rights import Pusher
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
@@ -50,7 +51,7 @@ async def upload_pack(request: RepositoryRequest) -> GitAnswer:
     """A fetch."""
     _require_type(request, "git-upload-pack")
     repository = await _resolve(request, "git-upload-pack")
-    return GitAnswer(partial(fetch, repository), request)
+    return GitAnswer(partial(fetch, repository, partial(_renew_reader, request, repository.id)), request)
 
 
 @post(
@@ -75,15 +76,26 @@ async def _pusher(request: RepositoryRequest, repository: ResolvedRepository) ->
 
 async def _renew(request: RepositoryRequest, repository_id: int) -> tuple[ResolvedRepository, Pusher]:
     """The repository and who pushes, by what the credential of the request is now. Raises as ``_resolve``."""
-    principal = await request.components.identity.renewed(request.principal)
-    request.scope["principal"] = principal  # type: ignore[typeddict-unknown-key]
-    _require_scope(request, "write:repository")
+    await _renew_principal(request, "write:repository")
     try:
         repository = await resolve_by_id(request, repository_id, "write")
     except Denied:
         repository = await resolve_by_id(request, repository_id, "signed-in")
     require_changeable(repository.row)
     return repository, await _pusher(request, repository)
+
+
+async def _renew_reader(request: RepositoryRequest, repository_id: int) -> None:
+    """Raises as ``_resolve`` when the credential of the request, as it is now, may not fetch any more."""
+    if request.principal.signed_in:
+        await _renew_principal(request, "read:repository")
+    await resolve_by_id(request, repository_id)
+
+
+async def _renew_principal(request: RepositoryRequest, scope: str) -> None:
+    principal = await request.components.identity.renewed(request.principal)
+    request.scope["principal"] = principal  # type: ignore[typeddict-unknown-key]
+    _require_scope(request, scope)
 
 
 async def _advertisement(

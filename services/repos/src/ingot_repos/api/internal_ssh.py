@@ -11,7 +11,8 @@ from litestar import get, post
 from ingot_chassis.errors import Denied, NotFound, Unavailable
 from ingot_chassis.http.policy import Connection, Policy, services
 from ingot_repos.api.exchanges import Exchange, GitAnswer
-from ingot_repos.api.git_exchanges import answer, fetch, push
+from ingot_repos.api.git_exchanges import push
+from ingot_repos.api.git_fetches import RenewReader, answer, fetch
 from ingot_repos.api.policies import find, own_account, require_on_disk, require_readable, resolve
 from ingot_repos.api.push_rights import Pusher
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
@@ -73,9 +74,11 @@ async def _find_session(
     return session
 
 
-async def _renew(request: RepositoryRequest, repository_id: int) -> tuple[ResolvedRepository, Pusher]:
+async def _renew(
+    request: RepositoryRequest, repository_id: int, level: access.RequiredLevel
+) -> tuple[ResolvedRepository, Pusher]:
     """The repository and who pushes, by what the key opens now. Raises NotFound, Denied."""
-    session = await _find_session(request, "write")
+    session = await _find_session(request, level)
     if session.repository.id != repository_id:
         raise NotFound
     return session.repository, session.pusher
@@ -138,19 +141,20 @@ async def run_git(request: RepositoryRequest) -> GitAnswer:
     """One session of git: what the client says is the body, what git says the answer, both at once."""
     session = cast("SshSession", request.scope["resource"])  # type: ignore[typeddict-item]
     request.acquire_slot()
+    renew_reader = partial(_renew, request, session.repository.id, "read")
     match request.path_params["command"]:
         case "git-receive-pack":
-            renew = partial(_renew, request, session.repository.id)
+            renew = partial(_renew, request, session.repository.id, "write")
             respond = partial(push, session.repository, session.pusher, renew)
         case "git-upload-pack":
-            respond = partial(fetch, session.repository)
+            respond = partial(fetch, session.repository, renew_reader)
         case _:
-            respond = partial(_archive, session.repository)
+            respond = partial(_archive, session.repository, renew_reader)
     return GitAnswer(respond, request, is_session=True)
 
 
-async def _archive(repository: ResolvedRepository, exchange: Exchange) -> None:
-    await answer(repository, exchange, "git-upload-archive", _archive_of(repository, exchange))
+async def _archive(repository: ResolvedRepository, renew: RenewReader, exchange: Exchange) -> None:
+    await answer(repository, exchange, "git-upload-archive", _archive_of(repository, exchange), renew)
 
 
 async def _archive_of(repository: ResolvedRepository, exchange: Exchange) -> AsyncGenerator[bytes, None]:

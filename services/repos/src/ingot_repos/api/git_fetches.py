@@ -1,0 +1,152 @@
+"""A fetch, streamed both ways: the same for HTTP and for SSH. While it runs, it is decided about again and again."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from functools import partial
+
+import structlog
+
+from ingot_chassis.errors import ApiError, Denied, NotFound, Unauthenticated, Unavailable
+from ingot_repos.api.exchanges import Exchange
+from ingot_repos.api.git_exchanges import MAX_INFLATED, forward
+from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
+from ingot_repos.api.shared_fetches import answer_to_fetch, within_limits
+from ingot_repos.git.fetch_requests import checked, find_hidden
+from ingot_repos.git.push_requests import replayed
+from ingot_repos.git.smart_http import FLUSH, advertise, inflate, pkt_line, serve, speaks_v2
+from ingot_repos.git.spools import Part
+
+log = structlog.get_logger()
+
+DECIDE_AGAIN_SECONDS = 3.0
+"""What runs for longer is decided about again, each time. Less than a *yes* is good for."""
+RenewReader = Callable[[], Awaitable[object]]
+"""Decides anew, with the same credential; raises the ApiError for which a fetch does not begin."""
+
+
+async def fetch(repository: ResolvedRepository, renew: RenewReader, exchange: Exchange) -> None:
+    """Stream a pack; stop git when the client goes away, or may not fetch any more. Raises ApiError."""
+    request, body = exchange.request, exchange.body()
+    if exchange.is_gzip:
+        body = inflate(body, MAX_INFLATED)
+    if speaks_v2(exchange.protocol):
+        body = checked(body, partial(_find_hidden, request, repository))
+    if not exchange.is_session:
+        stream = answer_to_fetch(repository, request, body, takes_files=exchange.takes_files)
+    elif speaks_v2(exchange.protocol):
+        stream = _answers_to_session(repository, exchange, body)
+    else:
+        path = request.storage.path(repository.id)
+        git = serve(
+            path,
+            "git-upload-pack",
+            exchange.protocol,
+            body,
+            stateless=False,
+            drain=False,
+            max_memory=request.max_git_memory,
+        )
+        stream = within_limits(repository, request, git)
+    if exchange.is_session:
+        stream = _with_refusal(stream)
+    await answer(repository, exchange, "git-upload-pack", stream, renew)
+
+
+async def _with_refusal(stream: AsyncGenerator[Part, None]) -> AsyncGenerator[Part, None]:
+    """The stream; when there is no room for git, it says so in the words of git, since the answer has begun."""
+    try:
+        async with contextlib.aclosing(stream):
+            async for part in stream:
+                yield part
+    except Unavailable as error:
+        yield pkt_line(f"ERR {error.message}".encode())
+
+
+async def _answers_to_session(
+    repository: ResolvedRepository, exchange: Exchange, requests: AsyncIterator[bytes]
+) -> AsyncGenerator[Part, None]:
+    """What git says in a session of protocol 2, whose requests know nothing of each other, as over HTTP."""
+    path, memory = exchange.request.storage.path(repository.id), exchange.request.max_git_memory
+    yield await advertise(path, "git-upload-pack", exchange.protocol, is_session=True, max_memory=memory)
+    coming = asyncio.ensure_future(anext(requests, None))
+    try:
+        while (
+            one := await coming
+        ) is not None and one != FLUSH:  # a flush alone: the client has all that it wants
+            # Somebody reads on, so a client that goes away meanwhile is noticed.
+            coming = asyncio.ensure_future(anext(requests, None))
+            parts = answer_to_fetch(
+                repository, exchange.request, replayed(one), takes_files=exchange.takes_files
+            )
+            async with contextlib.aclosing(parts):
+                async for part in parts:
+                    yield part
+    finally:
+        coming.cancel()
+        await asyncio.gather(coming, return_exceptions=True)
+
+
+async def _find_hidden(
+    request: RepositoryRequest, repository: ResolvedRepository, wants: set[str]
+) -> str | None:
+    cache = request.components.reads.tree_objects
+    return await find_hidden(
+        request.storage,
+        repository.id,
+        repository.row.default_branch,
+        wants,
+        cache,
+        max_memory=request.max_git_memory,
+    )
+
+
+async def answer(
+    repository: ResolvedRepository,
+    exchange: Exchange,
+    service: str,
+    stream: AsyncGenerator[Part, None],
+    renew: RenewReader,
+) -> None:
+    """Forward what git says; end it when the client goes away, or may not have it any more. Raises ApiError.
+
+    An answer that has begun is then cut off by CancelledError, so that nobody takes a part for the whole.
+    """
+    serving, is_running = asyncio.current_task(), True
+    departure = asyncio.create_task(exchange.disconnected())
+    refusal = asyncio.create_task(_refusal(renew))
+
+    def stop(ended: asyncio.Task[None] | asyncio.Task[ApiError]) -> None:
+        if is_running and not ended.cancelled() and serving is not None:
+            serving.cancel()
+
+    departure.add_done_callback(stop)
+    refusal.add_done_callback(stop)
+    try:
+        await forward(exchange, service, stream, repository)
+    except asyncio.CancelledError:
+        if departure.done():
+            return
+        if not refusal.done():
+            raise
+        error = refusal.result()
+        log.info("fetch cut off", repository=repository.id, service=service, error=error.message)
+        if exchange.is_started:
+            raise
+        raise error from None
+    finally:
+        is_running = False
+        departure.cancel()
+        refusal.cancel()
+
+
+async def _refusal(renew: RenewReader) -> ApiError:
+    """Why the fetch may not go on, as soon as that is so. What cannot be decided is decided the next time."""
+    while True:
+        await asyncio.sleep(DECIDE_AGAIN_SECONDS)
+        try:
+            await renew()
+        except (NotFound, Unauthenticated, Denied) as error:
+            return error
+        except Exception as error:  # noqa: BLE001 - while identity or the database is away, fetches go on
+            log.warning("fetch not decided about again", error=repr(error))
