@@ -91,6 +91,34 @@ async def test_a_client_that_leaves_leaves_nothing(world, app):
     assert await world.rows("lfs_object") == []
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+class TestOnEachStorage:
+    """The same through a folder of its own and through an S3-compatible storage."""
+
+    @pytest.fixture
+    def settings(self, objects_at):
+        return objects_at
+
+    async def test_an_object_is_checked_stored_once_read_in_parts_and_freed(self, world, ann, bob, app):
+        content = FILE * 500
+        wrong = await put(ann, content[:-1] + b"!", as_oid=oid_of(content))
+        assert wrong.status_code == 422, wrong.text
+        assert await stored(world) == []
+        await upload(ann, content)
+        assert (await download(ann, content)).content == content
+        part = await download(ann, content, Range="bytes=9000000-9000099")
+        assert (part.status_code, part.content) == (206, content[9_000_000:9_000_100])
+        await bob.create("second")
+        assert "actions" not in await upload(bob, content, repo="bob/second")
+        for person, path, left in ((ann, "ann/app", 1), (bob, "bob/second", 0)):
+            assert (await download(bob, content, repo="bob/second")).content == content
+            assert (await person.call("DELETE", f"/api/v1/repos/{path}")).status_code == 204
+            await world.components.lfs.free_unlinked()
+            await world.components.workers.step()
+            assert len(await stored(world)) == left
+        assert not (world.folder / "storage" / "files").exists()
+
+
 class TestQuota:
     """Two files of ten bytes fit; with a third one there are too many."""
 

@@ -184,7 +184,12 @@ def object_backend(request: pytest.FixtureRequest) -> str:
 def objects_at(object_backend: str, session_servers: SessionServers, tmp_path: Path) -> dict[str, str]:
     if object_backend == "folder":
         return {"objects_url": (tmp_path / "objects").as_uri()}
-    server = urlsplit(session_servers.s3())
+    return bucket(session_servers)
+
+
+def bucket(servers: SessionServers) -> dict[str, str]:
+    """The settings of an empty storage in the run's S3-compatible server."""
+    server = urlsplit(servers.s3())
     endpoint = f"{server.scheme}://{server.hostname}:{server.port}"
     return {
         "objects_url": f"s3://tests/{secrets.token_hex(8)}?endpoint={endpoint}",
