@@ -8,8 +8,10 @@ SERVICES := identity repos issues hooks web gateway
 MEMBERS := $(patsubst %/pyproject.toml,%,$(wildcard libs/*/pyproject.toml services/*/pyproject.toml apps/*/pyproject.toml))
 # What runs by itself; the app that puts all services together has nothing to be isolated from.
 ALONE := $(filter-out apps/%,$(MEMBERS))
-# What tests them together. What waits for processes that start comes first, beside what computes; short tests come last.
-TOGETHER := $(filter apps/%,$(MEMBERS)) $(filter-out tests/e2e tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/))) tests/e2e
+# What tests them together: the longest first, then what waits for processes that start, beside what computes; short tests come last.
+LONGEST := tests/e2e/test_schema.py
+E2E := $(filter-out $(LONGEST),$(sort $(wildcard tests/e2e/test_*.py tests/e2e/*/test_*.py)))
+TOGETHER := $(LONGEST) $(filter apps/%,$(MEMBERS)) $(filter-out tests/e2e tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/))) $(E2E)
 # They wait for other processes a third of their time.
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
 SOURCES := $(addsuffix /src,$(MEMBERS))
