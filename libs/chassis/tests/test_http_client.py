@@ -243,6 +243,28 @@ async def parts(*chunks: bytes) -> AsyncIterator[bytes]:
 LARGE = b"a" * 65_537
 
 
+async def test_a_write_does_not_go_over_a_connection_that_the_server_has_just_ended():
+    """The loop has not heard of it yet: it had other things to do, as in a service under load."""
+    loop, listener = asyncio.get_running_loop(), socket.create_server(("127.0.0.1", 0))
+    listener.setblocking(False)
+    origin = Origin(f"http://127.0.0.1:{listener.getsockname()[1]}")
+
+    async def answer() -> socket.socket:
+        accepted, _ = await loop.sock_accept(listener)
+        await loop.sock_recv(accepted, 1000)
+        await loop.sock_sendall(accepted, OK)
+        return accepted
+
+    with listener:
+        first = asyncio.create_task(answer())
+        assert await exchange(origin) == (200, b"ok")
+        second = asyncio.create_task(answer())
+        (await first).close()
+        assert await exchange(origin, "POST", b"x") == (200, b"ok")
+        (await second).close()
+    await origin.close()
+
+
 @pytest.mark.parametrize(
     ("headers", "sent", "expected"),
     [

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import select
 import sys
 import termios
 from collections.abc import Callable
@@ -38,6 +39,13 @@ class Pipe:
     def __exit__(self, *_: object) -> None:
         os.close(self.reader)
         os.close(self.writer)
+
+
+def is_readable(descriptor: int) -> bool:
+    """Whether something can be read now, or the other side is gone."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 async def wait_readable(descriptor: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any, cast
 import httptools
 
 from ingot_chassis.peers.chunked_body import ChunkedBody
+from ingot_chassis.zero_copy import is_readable
 
 IDLE_SECONDS = 30.0
 """How long an unused connection is trusted; the servers here keep one for longer."""
@@ -89,6 +90,10 @@ class Connection(asyncio.Protocol):
         self._requested, self._sending = False, None
         self.good_until = min(now + IDLE_SECONDS, self._lasts_until)
         return True
+
+    def has_input(self) -> bool:
+        """Whether something waits to be read. On a connection that is not in use that is its end."""
+        return is_readable(self._open_transport().get_extra_info("socket").fileno())
 
     def _end_chunks(self) -> None:
         if self.chunks is not None:

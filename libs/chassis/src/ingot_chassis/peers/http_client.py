@@ -108,7 +108,7 @@ class Origin:
             head += b"content-length: %d\r\n" % len(body)
         tries = 0
         while True:
-            connection = self._reusable()
+            connection = self._reusable(looks=bool(body) or method not in IDEMPOTENT)
             used_before = connection is not None
             connection = connection or await self._opened(give_up)
             tries += 1
@@ -135,11 +135,16 @@ class Origin:
                 raise
             return Answer(connection, self._give_back)
 
-    def _reusable(self) -> Connection | None:
+    def _reusable(self, *, looks: bool) -> Connection | None:
+        """``looks``: the request is sent once only, so see whether the other side has ended the connection just now."""
         now = asyncio.get_running_loop().time()
         while self._idle:
             connection = self._idle.pop()
-            if not connection.ended and now < connection.good_until:
+            if (
+                not connection.ended
+                and now < connection.good_until
+                and not (looks and connection.has_input())
+            ):
                 return connection
             connection.hang_up()
         return None
