@@ -15,6 +15,7 @@ import pytest
 import uvicorn
 
 from ingot_chassis.http.drain import DrainingServer, unsent_bytes
+from ingot_chassis.http.head_limits import HEAD_SECONDS, MAX_HEAD_BYTES, bounded_http
 from ingot_chassis.http.server import bound_socket
 
 PROGRAM = Path(__file__).with_name("draining_server.py")
@@ -170,24 +171,51 @@ async def test_a_process_ends_that_only_probes_ask_and_one_that_is_asked_for_too
         assert await server.end() == -signal.SIGTERM
 
 
-async def test_a_connection_that_nobody_has_taken_yet_is_answered():
-    """It waits in the kernel when the server stops to listen, with a request that its client must not send again."""
+POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
+"""Its client must not send it again."""
+
+
+async def server_of_this_process() -> tuple[DrainingServer, socket.socket]:
+    """It answers everything with ``ok``."""
 
     async def app(_scope, _receive, send):
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
         await send({"type": "http.response.body", "body": b"ok"})
 
     listener = bound_socket(LOOPBACK, 0)
-    config = uvicorn.Config(app, lifespan="off", http="httptools", ws="none", log_config=None)
+    protocol = bounded_http("http://x", MAX_HEAD_BYTES, HEAD_SECONDS)
+    config = uvicorn.Config(app, interface="asgi3", lifespan="off", http=protocol, ws="none", log_config=None)
     config.load()
     server = DrainingServer(config, 0, 0)
     server.lifespan = config.lifespan_class(config)
     await server.startup(sockets=[listener])
+    return server, listener
+
+
+async def test_a_connection_that_nobody_has_taken_yet_is_answered():
+    """It waits in the kernel when the server stops to listen."""
+    server, listener = await server_of_this_process()
     with socket.create_connection(listener.getsockname()) as client:
-        client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+        client.sendall(POST)
         await server.shutdown(sockets=[listener])
         client.settimeout(10)
         assert client.recv(1000).startswith(b"HTTP/1.1 200")
+
+
+async def test_a_request_that_has_come_over_an_idle_connection_is_answered():
+    """It waits in the kernel when the connection would be closed."""
+    server, listener = await server_of_this_process()
+    with socket.create_connection(listener.getsockname()) as client:
+        async with asyncio.timeout(30):
+            while not server.server_state.connections:
+                await asyncio.sleep(0)
+        (connection,) = server.server_state.connections
+        client.sendall(POST)
+        connection.shutdown()
+        await server.shutdown(sockets=[listener])
+        client.settimeout(10)
+        assert client.recv(1000).startswith(b"HTTP/1.1 200")
+        assert connection.transport.is_closing()
 
 
 @pytest.fixture

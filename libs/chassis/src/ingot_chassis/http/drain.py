@@ -91,9 +91,7 @@ class DrainingServer(uvicorn.Server):
         for listener in sockets or []:
             listener.close()
         await asyncio.sleep(POLL_SECONDS)  # a request may be on its way over a connection that was just made
-        for connection in list(state.connections):
-            connection.shutdown()
-        if not await self._until(lambda: not state.connections and not state.tasks, deadline):
+        if not await self._until(self._ended, deadline):
             log.warning("the time to drain is over", requests=len(state.tasks))
             for task in state.tasks:
                 task.cancel(msg="the time to drain is over")
@@ -103,6 +101,13 @@ class DrainingServer(uvicorn.Server):
             await self._until(lambda: not any(unsent_bytes(port) for port in ports), deadline)
         if not self.force_exit:
             await self.lifespan.shutdown()
+
+    def _ended(self) -> bool:
+        """End the connections on which nothing arrives; whether nothing is left."""
+        state = self.server_state
+        for connection in list(state.connections):
+            connection.shutdown()
+        return not state.connections and not state.tasks
 
     async def _accept_waiting(self, listener: socket.socket) -> None:
         """Take the connections that clients have made already: the kernel breaks those that nobody has taken when it closes."""

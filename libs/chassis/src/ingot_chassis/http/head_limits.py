@@ -18,7 +18,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from ingot_chassis.errors import ErrorObject
 from ingot_chassis.http.answers import AnswerCycle
 from ingot_chassis.http.drain import HEALTH_PATHS, DrainState
-from ingot_chassis.zero_copy import EXTENSION
+from ingot_chassis.zero_copy import EXTENSION, is_readable
 
 log = structlog.get_logger()
 
@@ -207,8 +207,13 @@ class BoundedHttp(HttpToolsProtocol):
             self.cycle.keep_alive = False
 
     def shutdown(self) -> None:
-        """End the connection: at once if nothing runs on it, else after the answer. A head that arrives is awaited."""
-        if not self._head_begun:
+        """End the connection: at once if nothing runs on it, else after the answer.
+
+        A request that arrives is awaited, also one that has come and was not read yet: its client may not send it again.
+        """
+        if self._head_begun or self._refusal is not None or self.transport.is_closing():
+            return
+        if self._answering() or not is_readable(self.transport.get_extra_info("socket").fileno()):
             super().shutdown()
 
     def _on_late(self) -> None:
