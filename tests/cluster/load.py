@@ -26,7 +26,6 @@ import httpx
 from ..e2e.history import GitFailed, commit_file, git  # noqa: TID252 - the folder above is no package with a name
 
 READERS = 4
-PAUSE = 0.3
 LONG_RATE = 600_000
 """Bytes a second of long downloads and clones."""
 REQUEST_SECONDS = 60
@@ -47,10 +46,11 @@ class Load:
         *,
         ssh: str = "",
         long_seconds: float = 10,
+        pause: float = 0.3,
     ) -> None:
-        """``ssh``: where git over SSH is, as ssh://git@host:port; without it there is none."""
+        """``ssh``: where git over SSH is, as ssh://git@host:port; without it there is none. ``pause``: after each request."""
         self.url, self._folder = url.rstrip("/"), folder
-        self._administrator, self._ssh = administrator, ssh
+        self._administrator, self._ssh, self._pause = administrator, ssh, pause
         self.name, self._password = f"load-{secrets.token_hex(4)}", secrets.token_hex(12)
         self._file, self._token = os.urandom(round(LONG_RATE * long_seconds)), ""
         self.done: Counter[str] = Counter()
@@ -109,6 +109,12 @@ class Load:
         finally:
             self._ending.set()
             await task
+
+    async def goes_on(self) -> None:
+        """Wait until everything that is done again and again was done once more."""
+        before = Counter(self.done)
+        while any(self.done[kind] <= count for kind, count in before.items()):
+            await asyncio.sleep(self._pause)
 
     def report(self) -> str:
         """One line of figures."""
@@ -174,6 +180,7 @@ class Load:
 
     async def _again(self, kind: str, do: Callable[[int], Awaitable[Any]]) -> None:
         """Do it until the end, one after the other."""
+        self.done[kind] += 0
         for number in itertools.count():
             if self._ending.is_set():
                 return
@@ -186,7 +193,7 @@ class Load:
             self.done[kind] += 1
             if kind not in ("downloads", "slow clones"):
                 self.slowest = max(self.slowest, (time.monotonic() - start, kind))
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(self._pause)
 
     async def _read(self, *, is_new: bool) -> None:
         repository = f"repos/{self.name}/app"

@@ -20,11 +20,15 @@ OF_THIS_CONNECTION = (b"host", b"connection", b"keep-alive", b"transfer-encoding
 
 
 class RoundRobin:
-    """An ASGI app in front of ``urls``."""
+    """An ASGI app in front of ``urls``; each is waited for so many seconds."""
 
-    def __init__(self, urls: list[str]) -> None:
-        self._origins = [Origin(url) for url in urls]
-        self._turn = count()
+    def __init__(self, urls: list[str], *, patience: float = 0) -> None:
+        self._turn, self._patience = count(), patience
+        self.send_to(urls)
+
+    def send_to(self, urls: list[str]) -> None:
+        """From here on; what runs goes on where it is."""
+        self._origins = [Origin(url, patience=self._patience) for url in urls]
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         try:
@@ -71,24 +75,27 @@ async def _body(receive: Receive) -> AsyncIterator[bytes]:
             yield message["body"]
 
 
+async def listen(app: RoundRobin, port: int) -> asyncio.Server:
+    """Answer on ``port``. An unused connection stays for as long as at a service: its clients rely on that."""
+    config = uvicorn.Config(
+        app,
+        interface="asgi3",
+        http="httptools",
+        ws="none",
+        log_config=None,
+        server_header=False,
+        timeout_keep_alive=75,
+    )
+    config.load()
+    state = ServerState()
+    return await asyncio.get_running_loop().create_server(
+        lambda: config.http_protocol_class(config=config, server_state=state, app_state={}), "127.0.0.1", port
+    )
+
+
 async def balance(arguments: list[str]) -> None:
-    loop = asyncio.get_running_loop()
-    servers = []
-    for port, _, urls in (entry.partition("=") for entry in arguments):
-        config = uvicorn.Config(
-            RoundRobin(urls.split(",")), http="httptools", ws="none", log_config=None, server_header=False
-        )
-        config.load()
-        state = ServerState()
-        servers.append(
-            await loop.create_server(
-                lambda config=config, state=state: config.http_protocol_class(
-                    config=config, server_state=state, app_state={}
-                ),
-                "127.0.0.1",
-                int(port),
-            )
-        )
+    entries = (argument.partition("=") for argument in arguments)
+    servers = [await listen(RoundRobin(urls.split(",")), int(port)) for port, _, urls in entries]
     await asyncio.gather(*(server.serve_forever() for server in servers))
 
 

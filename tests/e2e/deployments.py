@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from cryptography.fernet import Fernet
-
-from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.testing.processes import free_port
 from ingot_chassis.testing.servers import NatsServer
-from ingot_contracts.topology import CALLS, SERVICES
+from ingot_contracts.topology import SERVICES
 
+from .cluster_settings import shard_variables, url_of, variables_of
 from .parts import Part
 
 ADMINISTRATOR = ("root", "the password of root")
@@ -181,7 +179,8 @@ class BackingServers:
 class Cluster:
     """`ingot-<service> serve`, each in a process of its own, or in ``replicas`` behind a balancer.
 
-    A part is a service with all of its replicas. Those of repos are shards: each has files that the others do not.
+    ``fronts``: where services are reached, if the caller has balancers of its own. A part is a service with all of its
+    replicas. Those of repos are shards: each has files that the others do not.
     """
 
     parts = SERVICES
@@ -193,13 +192,14 @@ class Cluster:
         variables: Mapping[str, str] | None = None,
         *,
         replicas: int = 1,
+        fronts: Mapping[str, int] | None = None,
     ) -> None:
         self.backing_servers, self.folder = backing_servers, folder
         ports = {service: [free_port() for _ in range(replicas)] for service in SERVICES}
-        fronts = {service: free_port() if replicas > 1 else ports[service][0] for service in SERVICES}
-        urls = {service: _url(port) for service, port in fronts.items()}
+        fronts = fronts or {name: free_port() if replicas > 1 else ports[name][0] for name in SERVICES}
+        urls = {service: url_of(port) for service, port in fronts.items()}
         self.url = urls["gateway"]
-        shared, private = _variables(folder, backing_servers, urls)
+        shared, private = variables_of(backing_servers, urls, ADMINISTRATOR)
         self._ssh_port, self._serves_ssh = free_port(), False
         private["repos"] |= {"INGOT_REPOS_SSH_HOST": "127.0.0.1", "INGOT_REPOS_SSH_PORT": str(self._ssh_port)}
         shared |= variables or {}
@@ -211,8 +211,8 @@ class Cluster:
                     shared
                     | private[service]
                     | {f"INGOT_{service.upper()}_PORT": str(port)}
-                    | (_shard(port, ports[service], folder) if service == "repos" else {}),
-                    url=_url(port),
+                    | (shard_variables(port, ports[service], folder) if service == "repos" else {}),
+                    url=url_of(port),
                     log=folder / f"{service}.log",
                 )
                 for port in ports[service]
@@ -228,25 +228,25 @@ class Cluster:
             url="",
             log=folder / "ssh.log",
         )
-        self._migrations = [
-            Part(
+        self._migrations = {
+            service: Part(
                 [sys.executable, "-m", f"ingot_{service}", "migrate"],
                 shared | private[service],
                 url="",
                 log=folder / f"{service}.log",
             )
             for service in WITH_DATABASE
-        ]
+        }
 
     def start(self) -> None:
         if self._balancer is not None:
             self._balancer.begin()
-        for migration in self._migrations:
+        for migration in self._migrations.values():
             migration.begin()
         for replicas in self._parts.values():
             for replica in replicas:
                 replica.begin()  # they wait for their databases to be migrated
-        for migration in self._migrations:
+        for migration in self._migrations.values():
             migration.wait_done()
         for replicas in self._parts.values():
             for replica in replicas:
@@ -267,6 +267,16 @@ class Cluster:
 
     def stop_part(self, part: str) -> None:
         assert [replica.stop() for replica in self._parts[part]] == [0 for _ in self._parts[part]], part
+
+    def migrate(self, part: str, variables: Mapping[str, str]) -> None:
+        """Bring the database of a service to another release."""
+        self._migrations[part] = migration = self._migrations[part].beside(variables, url="")
+        migration.begin()
+        migration.wait_done()
+
+    def replicas(self, part: str) -> list[Part]:
+        """The processes of a service; whoever adds one to the list need not end it."""
+        return self._parts[part]
 
     def halt(self, part: str) -> None:
         for replica in self._parts[part]:
@@ -322,7 +332,7 @@ class Cluster:
     def end(self) -> None:
         for part in self.parts:
             self.kill(part)
-        for process in (self._ssh, *self._migrations, *([self._balancer] if self._balancer else [])):
+        for process in (self._ssh, *self._migrations.values(), *([self._balancer] if self._balancer else [])):
             process.kill()
 
     def logs(self) -> Mapping[str, str]:
@@ -330,26 +340,12 @@ class Cluster:
         return logs | ({"ssh": self._ssh.log_end()} if self._serves_ssh else {})
 
 
-def _url(port: int) -> str:
-    return f"http://127.0.0.1:{port}/"
-
-
-def _shard(port: int, ports: list[int], folder: Path) -> dict[str, str]:
-    """A process of repos has a folder of its own, and knows who has the others."""
-    names = {each: f"shard-{number}" for number, each in enumerate(ports)}
-    return {
-        "INGOT_REPOS_SHARD": names[port],
-        "INGOT_REPOS_SHARDS": ",".join(f"{names[each]}={_url(each)}" for each in ports if each != port),
-        "INGOT_REPOS_STORAGE_ROOT": str(folder / names[port]),
-    }
-
-
 def _balancer(fronts: Mapping[str, int], ports: Mapping[str, list[int]], folder: Path) -> Part:
     """The process that shares the requests to each service out among its replicas."""
-    arguments = [f"{fronts[service]}={','.join(map(_url, ports[service]))}" for service in SERVICES]
+    arguments = [f"{fronts[service]}={','.join(map(url_of, ports[service]))}" for service in SERVICES]
     program = str(Path(__file__).with_name("balancer.py"))
     return Part(
-        [sys.executable, program, *arguments], {}, url=_url(fronts["gateway"]), log=folder / "balancer.log"
+        [sys.executable, program, *arguments], {}, url=url_of(fronts["gateway"]), log=folder / "balancer.log"
     )
 
 
@@ -359,39 +355,16 @@ RUNNING: list[Deployment] = []
 
 @contextmanager
 def running(deployment: Deployment) -> Iterator[None]:
-    """Start it, stop it, and leave no process behind whatever happens."""
+    """Start it, stop it, and leave no process behind whatever happens. A failure inside shows the logs."""
     RUNNING.append(deployment)
     try:
         deployment.start()
         yield
         deployment.stop()
+    except BaseException:
+        for part, log in deployment.logs().items():
+            print(f"log of {part}:\n{log}")
+        raise
     finally:
         deployment.end()
         RUNNING.remove(deployment)
-
-
-def _variables(
-    folder: Path, backing_servers: BackingServers, urls: Mapping[str, str]
-) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """What all services read, and what each reads for itself."""
-    keys = {service: SigningKey.generate() for service in SERVICES}
-    name, password = ADMINISTRATOR
-    shared = {
-        "INGOT_PUBLIC_KEYS": ",".join(f"{service}={key.x}" for service, key in keys.items()),
-        "INGOT_NATS_URL": backing_servers.nats_url,
-        "INGOT_STORE_URL": backing_servers.redis_url,
-        "INGOT_PUBLIC_URL": urls["gateway"],
-        "INGOT_HOOKS_ALLOWED_TARGETS": "127.0.0.0/8",
-        "INGOT_IDENTITY_ADMIN_USERNAME": name,
-        "INGOT_IDENTITY_ADMIN_PASSWORD": password,
-    }
-    private: dict[str, dict[str, str]] = {}
-    for service in SERVICES:
-        prefix = f"INGOT_{service.upper()}"
-        private[service] = {f"{prefix}_PRIVATE_KEY": keys[service].text(), f"{prefix}_DATABASE_POOL": "4"}
-        private[service] |= {f"{prefix}_{called.upper()}_URL": urls[called] for called in CALLS[service]}
-        private[service][f"{prefix}_SEALING_KEY"] = Fernet.generate_key().decode()
-        if service in backing_servers.database_urls:
-            private[service][f"{prefix}_DATABASE_URL"] = backing_servers.database_urls[service]
-    private["issues"]["INGOT_ISSUES_OBJECTS_URL"] = (folder / "objects").as_uri()
-    return shared, private

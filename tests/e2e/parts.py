@@ -31,6 +31,10 @@ class Part:
         assert self._process is not None
         return self._process.pid
 
+    def beside(self, variables: Mapping[str, str], *, url: str) -> "Part":
+        """Another process of the same, which is somewhere else."""
+        return Part(self._command, self._environment | dict(variables), url=url, log=self._log)
+
     def begin(self) -> None:
         """Start it without waiting."""
         with self._log.open("ab") as log:
