@@ -1,21 +1,19 @@
 """The backups of a cluster: what the manifests name is there, and their scripts save and restore databases."""
 
 import os
-import re
 import shutil
 import subprocess
 import tempfile
 from functools import cache
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import asyncpg
 import pytest
 import yaml
 
-from ingot_chassis.testing.binaries import postgres_programs
 from ingot_repos.workers.backups import DUMPS
 
+from .backup_scripts import BackupScripts, script
 from .manifests import K8S, Object, containers, named, pods, renderer
 
 SERVICES = ("hooks", "issues", "repos", "identity")
@@ -58,12 +56,6 @@ def databases(pod: Object) -> list[Object]:
     """The secrets that are below /etc/databases."""
     (volume,) = [one for one in pod["spec"]["volumes"] if one["name"] == "databases"]
     return [source["secret"] for source in volume["projected"]["sources"]]
-
-
-def script(name: str) -> str:
-    """What the container for the databases of a CronJob runs."""
-    (container,) = [c for pod, c in containers(with_backups("dev")) if pod == f"CronJob {name}-0 databases"]
-    return str(container["args"][0])
 
 
 @INSTALLED
@@ -160,30 +152,10 @@ def test_a_restoration_is_of_the_backup_that_is_named_and_is_never_tried_again(o
 
 
 async def test_the_scripts_save_databases_and_put_them_back(postgres_server, tmp_path):
-    programs = next(
-        folder for folder, _ in postgres_programs(tmp_path, None) if (folder / "pg_dump").exists()
-    )
-    backup = tmp_path / "backup"
-    backup.mkdir()
     server = await asyncpg.connect(postgres_server, ssl=False)
-    url = urlsplit(postgres_server)
     urls = {name: f"{postgres_server.rsplit('/', 1)[0]}/backup_{name}" for name in SERVICES}
-    for name in SERVICES:
-        account = tmp_path / "databases" / f"backup_{name}"
-        account.mkdir(parents=True)
-        (account / "username").write_text(unquote(url.username or "postgres"))
-        (account / "password").write_text(unquote(url.password or "none"))
-    variables = {"PATH": f"{programs}:/usr/bin:/bin", "HOME": str(tmp_path), "POD": "one"}
-    variables |= {"DATABASE_HOST": str(url.hostname), "PGPORT": str(url.port or 5432)}
-
-    def run(name: str, **more: str) -> subprocess.CompletedProcess[str]:
-        text = script(name).replace("/backup", str(backup)).replace("/etc/databases", f"{tmp_path}/databases")
-        for service in SERVICES:  # the server has databases of other tests
-            text = re.sub(rf"(for service in .*)\b(?<!_){service}\b", rf"\1backup_{service}", text)
-        environment = variables | more
-        return subprocess.run(
-            ["sh", "-euc", text], env=environment, capture_output=True, text=True, check=False
-        )
+    scripts = BackupScripts(tmp_path, urls)
+    backup = scripts.backups
 
     async def execute(name: str, statement: str) -> list[asyncpg.Record]:
         connection = await asyncpg.connect(urls[name], ssl=False)
@@ -199,10 +171,10 @@ async def test_the_scripts_save_databases_and_put_them_back(postgres_server, tmp
         stale = backup / ".databases-old"
         stale.mkdir()
         os.utime(stale, (0, 0))
-        done = run("backup")
+        done = scripts.run("backup", POD="one")
         assert done.returncode == 0, done.stderr
         (dumps,) = backup.glob(".databases-*")
-        assert sorted(file.name for file in dumps.iterdir()) == sorted(f"backup_{name}" for name in DUMPS)
+        assert sorted(file.name for file in dumps.iterdir()) == sorted(DUMPS)
         assert {file.stat().st_mode & 0o777 for file in dumps.iterdir()} == {0o600}
         assert dumps.stat().st_mode & 0o777 == 0o700
         (backup / WHOLE).mkdir()
@@ -210,11 +182,12 @@ async def test_the_scripts_save_databases_and_put_them_back(postgres_server, tmp
         for name in SERVICES:
             await execute(name, "UPDATE one SET word = 'later'")
         for of in ("", "NAME-OF-A-BACKUP"):
-            done = run("restore-databases", BACKUP=of)
-            assert (done.returncode, done.stderr.split(" in ")[0]) == (2, "no dump of backup_identity")
-        assert run("backup", POD="two", PGSSLMODE="verify-full").returncode != 0, "its TLS is verified"
-        assert run("restore-databases", BACKUP=WHOLE, PGSSLMODE="verify-full").returncode != 0
-        done = run("restore-databases", BACKUP=WHOLE)
+            done = scripts.run("restore-databases", BACKUP=of)
+            assert (done.returncode, done.stderr.split(" in ")[0]) == (2, "no dump of identity")
+        failed = scripts.run("backup", POD="two", PGSSLMODE="verify-full")
+        assert failed.returncode != 0, "its TLS is verified"
+        assert scripts.run("restore-databases", BACKUP=WHOLE, PGSSLMODE="verify-full").returncode != 0
+        done = scripts.run("restore-databases", BACKUP=WHOLE)
         assert done.returncode == 0, done.stderr
         for name in SERVICES:
             assert [row["word"] for row in await execute(name, "SELECT word FROM one")] == [name]
