@@ -26,6 +26,8 @@ MOST_REPOSITORIES = 10_000
 MOST_COPIES = 100
 """Repositories without a copy that one request copies."""
 COPIES_AT_ONCE = 10
+NOBODY = -1
+"""No account has this id."""
 
 
 async def readable_repositories(
@@ -145,14 +147,14 @@ async def search_issues(
 
 
 async def _owner_id(request: IssuesRequest, login: str) -> int:
-    """The id of an account. Raises Invalid."""
+    """The id of an account. One that nobody has owns nothing, and so is answered like one that the caller may not know of."""
     async with request.db.read() as db:
         account_id = await accounts.get_id(db, login)
     if account_id is None:
         try:
             account_id = (await request.components.identity.account_by_name(login)).id
         except NotFound:
-            raise Invalid.field("owner", "unknown", f"{login!r} is no account") from None
+            return NOBODY
     return account_id
 
 
