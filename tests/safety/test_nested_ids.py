@@ -1,11 +1,12 @@
 """Ids of somebody else's things below one's own path: answered like what is not there, and nothing changes.
 
-Sam owns a repository and an organization, and names below them, and below ``/user``, what Ann has in private ones.
+Sam owns a repository and an organization, and names below them, and below ``/user``, what Ann has in private ones. So do
+a team of his with her repository, and his repository with a team of hers.
 """
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ import httpx
 from .routes import ROUTES, Route
 from .rules import CALLERS, ORGANIZATIONS, REPOSITORIES, Target
 from .test_matrix import NOT_OPENED, comparable, in_turn, pages
-from .world import ABSENT_ID, MINE, MY_ORGANIZATION, World, body_of
+from .world import ABSENT, ABSENT_ID, MINE, MY_ORGANIZATION, OURS, World, body_of
 
 CLOSED, VAULT = REPOSITORIES[1], ORGANIZATIONS[2]
 NOWHERE = {
@@ -27,6 +28,8 @@ TARGET_IDS = ("repository_id", "team_id")
 PUBLIC = {"DELETE /api/v1/user/keys/{key_id}"}
 """What everybody may list: that it belongs to somebody else is said."""
 SECRET = b"what only Ann has"
+HER_TEAM = "inner-circle"
+"""A team of Ann's private organization; in Sam's there is none of that name."""
 LFS = {"content-type": "application/octet-stream"}
 
 
@@ -60,6 +63,7 @@ async def more_ids(client: httpx.AsyncClient, world: World) -> dict[tuple[Target
         hook = f"api/v1/{place}/hooks/{world.things[target]['hook_id']}"
         await do("POST", f"{hook}/tests")
         ids[target, "delivery_id"] = (await do("GET", f"{hook}/deliveries"))[0]["id"]
+    await do("POST", f"api/v1/orgs/{VAULT.owner}/teams", json={"name": HER_TEAM, "permission": "write"})
     return ids
 
 
@@ -75,6 +79,37 @@ def attempts(world: World, ids: Mapping[tuple[Target, str], str]) -> Iterator[At
             path = world.fill(route, mine, **{name: things[name] for name in chosen})
             absent = world.fill(route, mine, **{name: NOWHERE.get(name, ABSENT_ID) for name in chosen})
             yield Attempt(route, path, absent)
+
+
+def mixtures(world: World) -> Iterator[Attempt]:
+    """What is Sam's together with what is Ann's: a team and a repository, a team and a person, a repository and a team."""
+    mine = {"team_id": world.things[MY_ORGANIZATION]["team_id"], "org": OURS.owner, "repo": OURS.repo}
+    her_team, no_team = {"team_id": world.things[VAULT]["team_id"]}, {"team_id": ABSENT_ID}
+    for route in ROUTES:
+        pairs: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        if route.place == "team" and route.name not in NOT_OPENED:
+            pairs.append((her_team, no_team))
+            if "repo" in route.placeholders:
+                hers = [target for target in REPOSITORIES if target.visible_to in ("nobody", "members")]
+                pairs += [
+                    ({"org": one.owner, "repo": one.repo}, {"org": one.owner, "repo": ABSENT}) for one in hers
+                ]
+        elif "{repo}/teams/{team}" in route.path:
+            pairs.append(({"team": HER_TEAM}, {"team": ABSENT}))
+        target = MY_ORGANIZATION if route.place == "team" else OURS
+        own = mine if route.place == "team" else {}
+        for named, absent in pairs:
+            yield Attempt(
+                route, world.fill(route, target, **own | named), world.fill(route, target, **own | absent)
+            )
+
+
+async def teams(client: httpx.AsyncClient, world: World) -> Sequence[str]:
+    """What Ann reads of the teams of her private organization, and of their members and repositories."""
+    ann = world.headers(next(caller for caller in CALLERS if caller.name == "owner"))
+    listed = (await client.get(f"api/v1/orgs/{VAULT.owner}/teams", headers=ann)).json()
+    paths = [f"api/v1/teams/{team['id']}/{what}" for team in listed for what in ("members", "repos")]
+    return [f"{listed}", *[(await client.get(path, headers=ann)).text for path in paths]]
 
 
 def _is_id(name: str) -> bool:
@@ -103,15 +138,18 @@ async def test_ids_of_others_are_ids_of_nothing(world):
                 wrong.append(f"{one.route.name}: {one.path}: {there}, where nothing is: {absent}")
 
         ids = await more_ids(client, world)
-        before = await pages(world, client, (CLOSED, VAULT))
-        tried = list(attempts(world, ids))
+        before, teams_before = await pages(world, client, (CLOSED, VAULT)), await teams(client, world)
+        mixed = list(mixtures(world))
+        tried = [*attempts(world, ids), *mixed]
         await in_turn([partial(attempt, one) for one in tried])
-        after = await pages(world, client, (CLOSED, VAULT))
+        after, teams_after = await pages(world, client, (CLOSED, VAULT)), await teams(client, world)
     wrong += [
         f"changed: {path}: {before[path]} -> {after[path]}"
         for path in before
         if _lasting(path, before) != _lasting(path, after)
     ]
-    print(f"{len(tried)} ids of others")
+    print(f"{len(tried)} ids of others, {len(mixed)} of them beside one's own")
     assert len(tried) > 100
+    assert len(mixed) > 15
+    assert teams_before == teams_after
     assert not wrong, "\n".join(wrong)

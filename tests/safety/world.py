@@ -36,6 +36,7 @@ LINES = [{"path": "topic.md", "body": "Here", "new_position": 1}]
 UNREADABLE = b"{"
 MINE = Target("of the stranger", "sam", "mine")
 MY_ORGANIZATION = Target("of the stranger", "nest")
+OURS = Target("of the stranger's organization", "nest", "own")
 STRANGERS = {"sam", "nest"}
 
 
@@ -67,7 +68,7 @@ class World:
         own = world._own_things()
         for organization in (*ORGANIZATIONS, MY_ORGANIZATION):
             world.things[organization] = own | world._organization(organization)
-        for repository in (*REPOSITORIES, MINE):
+        for repository in (*REPOSITORIES, MINE, OURS):
             world.things[repository] = own | world._repository(repository)
         world.do(OWNER, "POST", "user/repos", name="else", private=True)
         world._credentials()
@@ -169,7 +170,8 @@ class World:
         return things | {"name": "next", "username": "sam"}
 
     def _repository(self, target: Target) -> dict[str, Any]:
-        below = f"orgs/{target.owner}/repos" if target.of_organization else "user/repos"
+        of_organization = target.of_organization or target == OURS
+        below = f"orgs/{target.owner}/repos" if of_organization else "user/repos"
         private = target.visible_to == "nobody"
         by = "sam" if target.owner in STRANGERS else OWNER
         repository = self.do(
@@ -204,7 +206,7 @@ class World:
         for name, permission in (*COLLABORATORS.items(), ("susi", 3)):
             word = {1: "read", 2: "write", 3: "admin"}[permission]
             self.do(by, "PUT", f"{path}/collaborators/{name}", permission=word)
-        if target.of_organization:
+        if of_organization:
             team = self.things[next(each for each in self.things if each.owner == target.owner)]["team_id"]
             self.do(by, "PUT", f"teams/{team}/repos/{target.owner}/{target.repo}")
         things = {

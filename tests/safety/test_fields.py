@@ -1,0 +1,281 @@
+"""What somebody else has, named in bodies and queries: answered like what is not there, and nothing changes.
+
+Which fields an operation has is read in the description of the API. Sam names, at his own repository and organization,
+what Ann has in private ones, and again what nobody has. A field that looks as if it named something, and of which this
+file knows nothing, fails the test.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import httpx
+
+from .routes import ROUTES, Route
+from .rules import CALLERS, ORGANIZATIONS, REPOSITORIES
+from .test_matrix import NOT_OPENED, comparable, in_turn, pages
+from .world import ABSENT_ID, BODY, MY_ORGANIZATION, OURS, World
+
+CLOSED, INNER, VAULT = REPOSITORIES[1], REPOSITORIES[4], ORGANIZATIONS[2]
+HIDDEN = "hush"
+"""All that is made here for Ann to have is called so."""
+ABSENT = "void"
+NO_COMMIT = "9" * 40
+Schemas = Mapping[str, Mapping[str, Any]]
+ALSO_NEEDED = {
+    "POST /api/v1/repos/{owner}/{repo}/branch_protections": ("rule_name",),
+    "POST /api/v1/repos/{owner}/{repo}/pulls/{index}/reviews": ("event",),
+}
+"""Fields without which nothing is made, though the description lets them be absent."""
+PULLS = "POST /api/v1/repos/{owner}/{repo}/pulls"
+
+
+class Claim(NamedTuple):
+    """``fields`` and what they say. A text has the name of the thing at ``{}``; a list has the thing in it."""
+
+    fields: Mapping[str, Any]
+    hidden: int | str
+    absent: int | str
+
+    def values(self, thing: int | str, schemas: Schemas) -> dict[str, Any] | None:
+        """What the fields say of the thing; None where one of them is not there or takes no such thing."""
+        values = {}
+        for name, text in self.fields.items():
+            value = thing if text == "{}" else text.format(thing) if isinstance(text, str) else text
+            if name not in schemas:
+                return None
+            kinds, is_list = kinds_of(schemas[name])
+            if ("integer" if isinstance(value, int) else "string") not in kinds:
+                return None
+            values[name] = [value] if is_list else value
+        return values
+
+
+class Attempt(NamedTuple):
+    """``hidden`` names a thing of Ann, ``absent`` in its place nothing; both are for ``where``: the query or the body."""
+
+    route: Route
+    where: str
+    claim: Claim
+    hidden: dict[str, Any]
+    absent: dict[str, Any]
+    required: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.route.name} {self.where} {self.hidden}"
+
+    @property
+    def reads(self) -> bool:
+        return self.route.method == "GET" or self.route.unaudited == "read"
+
+
+def kinds_of(schema: Mapping[str, Any]) -> tuple[set[str], bool]:
+    """The types that a field takes, and whether it takes a list of them."""
+    options = [schema, *schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    lists = [option["items"] for option in options if "items" in option]
+    if lists:
+        return kinds_of(lists[0])[0], True
+    kinds: set[str] = set()
+    for option in options:
+        named = option.get("type", ())
+        kinds |= {named} if isinstance(named, str) else {*named}
+    return kinds, False
+
+
+def claims(world: World) -> list[Claim]:
+    """Ann gets what nobody else may know of, and everything that can name it is here."""
+    closed, vault = f"repos/{CLOSED.owner}/{CLOSED.repo}", f"orgs/{VAULT.owner}"
+    label = world.do("ann", "POST", f"{closed}/labels", name=f"{HIDDEN}-label", color="#ee0701")["id"]
+    milestone = world.do("ann", "POST", f"{closed}/milestones", title=f"{HIDDEN}-milestone")["id"]
+    issue = world.things[CLOSED]["index"]
+    world.do("ann", "PATCH", f"{closed}/issues/{issue}", title=f"{HIDDEN}-issue")
+    world.do("ann", "POST", f"{closed}/branches", new_branch_name=f"{HIDDEN}-branch")
+    commit = world.do("ann", "GET", f"{closed}/branches/main")["commit"]["id"]
+    team = world.do("ann", "POST", f"{vault}/teams", name=f"{HIDDEN}-team", permission="write")["id"]
+    organization = world.do("ann", "GET", vault)["id"]
+    inner = world.things[INNER]["index"]
+
+    def named(*names: str, what: str, ids: tuple[int, int] | None = None) -> list[Claim]:
+        things: list[tuple[int | str, int | str]] = [(f"{HIDDEN}-{what}", f"{ABSENT}-{what}")]
+        if ids:
+            things += [ids, (str(ids[0]), str(ids[1]))]
+        return [Claim({name: "{}"}, *each) for name in names for each in things]
+
+    teams = [
+        *("team_reviewers", "whitelist_teams", "push_whitelist_teams", "force_push_allowlist_teams"),
+        *("merge_whitelist_teams", "approvals_whitelist_teams", "bypass_allowlist_teams"),
+    ]
+    commits = [
+        *(
+            "sha",
+            "ref",
+            "target",
+            "target_commitish",
+            "commit_id",
+            "new_commit_id",
+            "old_commit_id",
+            "branch",
+        ),
+        *("head_commit_id", "headcommitid"),
+    ]
+    return [
+        *named("labels", what="label", ids=(label, ABSENT_ID)),
+        *named("milestone", "milestones", what="milestone", ids=(milestone, ABSENT_ID)),
+        *named(*teams, what="team"),
+        *(Claim({name: "{}"}, commit, NO_COMMIT) for name in commits),
+        *(Claim({name: "{}"}, VAULT.owner, ABSENT) for name in ("owner", "organization", "new_owner", "repo_owner")),
+        Claim({"owner": VAULT.owner, "team": "{}"}, f"{HIDDEN}-team", f"{ABSENT}-team"),
+        Claim({"owner": OURS.owner, "team": "{}"}, f"{HIDDEN}-team", f"{ABSENT}-team"),
+        *(Claim({name: "{}"}, organization, ABSENT_ID) for name in ("uid", "priority_owner_id", "starredBy")),
+        Claim({"priority_repo_id": "{}"}, str(world.things[CLOSED]["repository_id"]), str(ABSENT_ID)),
+        Claim({"team_id": "{}"}, team, ABSENT_ID),
+        Claim({"ids": "{}"}, world.things[CLOSED]["rule_id"], ABSENT_ID),
+        Claim({"key_id": "{}"}, world.things[CLOSED]["key_id"], ABSENT_ID),
+        Claim({"new_owner": OURS.owner, "team_ids": "{}"}, team, ABSENT_ID),
+        Claim({"index": issue, "owner": CLOSED.owner, "repo": "{}"}, CLOSED.repo, ABSENT),
+        Claim({"index": inner, "owner": "{}", "repo": INNER.repo}, VAULT.owner, ABSENT),
+        Claim({"head": f"{CLOSED.owner}:{{}}"}, f"{HIDDEN}-branch", f"{ABSENT}-branch"),
+        Claim({"head": "{}:main"}, VAULT.owner, ABSENT),
+        Claim({"base": "{}"}, f"{HIDDEN}-branch", f"{ABSENT}-branch"),
+        Claim({"repositories": f"{CLOSED.owner}/{{}}"}, CLOSED.repo, ABSENT),
+        Claim({"body": f"fixes {CLOSED.owner}/{{}}#{issue}"}, CLOSED.repo, ABSENT),
+        Claim({"message": f"fixes {CLOSED.owner}/{{}}#{issue}"}, CLOSED.repo, ABSENT),
+        Claim({"text": f"#{issue}", "mode": "gfm", "context": f"{CLOSED.owner}/{{}}"}, CLOSED.repo, ABSENT),
+        Claim({"text": f"{CLOSED.owner}/{{}}#{issue}"}, CLOSED.repo, ABSENT),
+        Claim({"template": f"{CLOSED.owner}/{{}}"}, CLOSED.repo, ABSENT),
+    ]  # fmt: skip
+
+
+NAMING = re.compile(
+    r"(?:^|_)(?:u?id|ids|index|owner|repos?|repository|repositories|org|organization|teams?|milestones?|labels?|sha|oid|commit|"
+    r"commitish|context)$"
+)
+OF_OTHER_KINDS = {
+    "aws_access_key_id": "of somebody else's server",
+    "issue_labels": "one of the sets of labels that come with Ingot",
+    "merge_commit_id": "of a merge outside of Ingot, which is refused",
+}
+"""Fields that look as if they named something, and why they do not."""
+
+
+def operations(description: Mapping[str, Any]) -> Iterator[tuple[Route, str, Schemas, tuple[str, ...]]]:
+    """A route, ``params`` or ``json``, the fields there, and which must be there."""
+
+    def resolved(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        if "$ref" in schema:
+            return resolved(description["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]])
+        return schema
+
+    for route in ROUTES:
+        operation = description["paths"].get(route.path, {}).get(route.method.lower())
+        if operation is None or route.policy == "site" or route.name in NOT_OPENED:
+            continue
+        parameters = [one for one in operation.get("parameters", ()) if one["in"] == "query"]
+        yield route, "params", {one["name"]: one["schema"] for one in parameters}, ()
+        content = operation.get("requestBody", {}).get("content", {})
+        body = resolved(content.get("application/json", {}).get("schema", {}))
+        fields = {name: resolved(schema) for name, schema in body.get("properties", {}).items()}
+        yield route, "json", fields, tuple(body.get("required", ()))
+
+
+def attempts(description: Mapping[str, Any], all_claims: list[Claim]) -> Iterator[Attempt]:
+    for route, where, schemas, required in operations(description):
+        for claim in all_claims:
+            hidden, absent = (claim.values(thing, schemas) for thing in (claim.hidden, claim.absent))
+            if hidden is not None and absent is not None:
+                yield Attempt(route, where, claim, hidden, absent, required)
+
+
+def unknown_fields(description: Mapping[str, Any], all_claims: list[Claim]) -> set[str]:
+    """Those that look as if they named something, and are in no claim."""
+    claimed = {name for claim in all_claims for name in claim.fields}
+    names = {
+        name
+        for _, _, schemas, _ in operations(description)
+        for name, schema in schemas.items()
+        if NAMING.search(name) and kinds_of(schema)[0] & {"integer", "string"}
+    }
+    return names - claimed - OF_OTHER_KINDS.keys()
+
+
+class Sam:
+    """Sends attempts as the stranger; every one gets names of its own where it makes something."""
+
+    def __init__(self, world: World, client: httpx.AsyncClient) -> None:
+        self._world, self._client, self._count = world, client, 0
+        self.leaks: list[str] = []
+        """Answers with a name that only Ann may see, and that the request did not have."""
+        by_name = {caller.name: world.headers(caller) for caller in CALLERS}
+        self._headers = by_name["stranger"]
+        self._by_password = by_name["stranger by password"]
+
+    async def send(self, one: Attempt, said: dict[str, Any]) -> tuple[Any, ...]:
+        """The answer without what it repeats of the request: in full where nothing changes or all is refused."""
+        self._count += 1
+        route, fresh = one.route, f"fresh{self._count}"
+        values: dict[str, Any] = {**BODY, "owner": OURS.owner, "rule_name": "fresh", "name_pattern": "fresh"}
+        required = {
+            name: fresh if values[name] == "fresh" else values[name]
+            for name in (*one.required, *ALSO_NEEDED.get(route.name, ()))
+            if name not in said
+        }
+        if route.name == PULLS and "head" in required:
+            required["head"] = await self._branch(fresh)
+        target = OURS if route.place == "repository" else MY_ORGANIZATION if route.place else None
+        path = self._world.fill(route, target, **({"username": "sam"} if not route.place else {}))
+        credential = self._by_password if route.policy in ("own tokens", "by password") else self._headers
+        options = {one.where: {**required, **said}} if one.where == "json" else {"params": said}
+        answer = await self._client.request(route.method, path, headers=credential, **options)
+        status, text, fields = comparable(answer, path)
+        text = text.replace(fresh, "…")
+        for thing in (one.claim.hidden, one.claim.absent):
+            if isinstance(thing, str) or status >= 400:
+                text = re.sub(rf"\b{re.escape(str(thing))}\b", "…", text)
+        echoes = re.compile("|".join(re.escape(echo) for echo in str(httpx.QueryParams(said)).split("&")))
+        headers = [(name, echoes.sub("…", value)) for name, value in fields if name != "content-length"]
+        if HIDDEN in f"{text}{headers}":
+            self.leaks.append(f"{one.name}: {text}")
+        if status >= 400 or one.reads:
+            return status, text, headers
+        return (status,)
+
+    async def _branch(self, name: str) -> str:
+        path = f"api/v1/repos/{OURS.owner}/{OURS.repo}/contents/{name}.md"
+        body = {"content": BODY["content"], "branch": "main", "new_branch": name, "message": "Go on"}
+        answer = await self._client.post(path, headers=self._headers, json=body)
+        assert answer.status_code == 201, answer.text
+        return name
+
+
+async def test_what_is_hidden_is_nothing_in_fields_as_well(world):
+    all_claims = claims(world)
+    ours = f"repos/{OURS.owner}/{OURS.repo}"
+    world.do("sam", "PATCH", ours, template=True)
+    wrong: list[str] = []
+    async with httpx.AsyncClient(base_url=world.url, timeout=60) as client:
+        description = (await client.get("api/v1/openapi.json")).json()
+        assert unknown_fields(description, all_claims) == set()
+        sam = Sam(world, client)
+
+        async def attempt(one: Attempt) -> None:
+            absent, hidden = await sam.send(one, one.absent), await sam.send(one, one.hidden)
+            if hidden != absent or hidden[0] >= 500:
+                wrong.append(f"{one.name}: {hidden}, where nothing is: {absent}")
+
+        before = await pages(world, client, (CLOSED, INNER, VAULT))
+        tried = list(attempts(description, all_claims))
+        await in_turn([partial(attempt, one) for one in tried if one.reads])
+        for one in tried:
+            if not one.reads:  # what it changes may be seen by others
+                await attempt(one)
+        after = await pages(world, client, (CLOSED, INNER, VAULT))
+    wrong += [
+        f"changed: {path}: {before[path]} -> {after[path]}" for path in before if before[path] != after[path]
+    ]
+    routes = {one.route.name for one in tried}
+    print(f"{len(tried)} fields that name what is hidden, of {len(routes)} operations")
+    assert len(routes) > 50
+    wrong += sam.leaks
+    assert not wrong, "\n".join(wrong)
