@@ -124,19 +124,34 @@ async def test_many_lanes_of_a_full_endpoint_are_passed_over_at_once(world):
     assert [row.hook_id for row in await world.rows("delivery") if row.number == number] == [good]
 
 
+@pytest.mark.parametrize("analyzed", [False, True])
 @pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
-async def test_a_claim_and_its_outcome_look_at_their_own_lane(world):
-    """In a table of which the planner knows nothing: there it would rather read all that is running or pending."""
+async def test_a_claim_and_its_outcome_look_at_their_own_lane(world, analyzed):
+    """The planner would rather read all that is due, running or pending, in a table of which it knows nothing, and in
+    one of which it knows that nothing was under way."""
     await world.create_hook(BEFORE)
     await world.deliver(push())
     (row,) = await world.rows("delivery")
-    others = [
-        {column.name: getattr(row, column.name) for column in world.table("delivery").c}
-        | {"number": n, "id": str(n), "hook_id": n, "state": "running" if n % 2 else "pending"}
-        for n in range(1000, 1200)
-    ]
-    async with world.db.transaction() as tx:
-        await tx.execute(world.table("delivery").insert(), others)
+
+    async def add(first: int, states: tuple[str, str]) -> None:
+        others = [
+            {column.name: getattr(row, column.name) for column in world.table("delivery").c}
+            | {"number": n, "id": str(n), "hook_id": n, "state": states[n % 2]}
+            | {"next_attempt_at": now() - timedelta(seconds=10_000 - n)}
+            for n in range(first, first + 1000)
+        ]
+        async with world.db.transaction() as tx:
+            await tx.execute(world.table("delivery").insert(), others)
+
+    if analyzed:
+        await add(1000, ("delivered", "delivered"))
+        await world.update_all("delivery", state="delivered")
+        async with world.db.transaction() as tx:
+            await tx.execute(text("ANALYZE delivery"))
+        async with world.db.transaction() as tx:
+            table = world.table("delivery")
+            await tx.execute(table.update().where(table.c.number == row.number).values(state="pending"))
+    await add(2000, ("pending", "running"))
     read = text(
         "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'delivery'"
     )
