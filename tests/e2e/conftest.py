@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator, Iterator
 
 import pytest
 
-from ingot_chassis.testing.plugin import BackendsInUse
+from ingot_chassis.testing.plugin import BackendsInUse, bucket
 from ingot_chassis.testing.servers import SessionServers
 
 from .deployments import (
@@ -48,15 +48,20 @@ def backing_servers(
 def deployment(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
+    session_servers: SessionServers,
     backing_servers: Callable[[], BackingServers],
 ) -> Iterator[Deployment]:
-    """All in one process, or two of everything behind round-robin: no test may need to meet one replica twice."""
+    """All in one process, with files in a folder, or two of everything behind round-robin, with files in S3-compatible storage.
+
+    No test may need to meet one replica twice.
+    """
     folder = tmp_path_factory.mktemp(request.param.replace(" ", "-"))
-    deployment = (
-        Standalone(folder, VARIABLES)
-        if request.param == "standalone"
-        else Cluster(folder, backing_servers(), VARIABLES, replicas=2)
-    )
+    deployment: Deployment
+    if request.param == "standalone":
+        deployment = Standalone(folder, VARIABLES)
+    else:
+        storage = {f"INGOT_{name.upper()}": value for name, value in bucket(session_servers).items()}
+        deployment = Cluster(folder, backing_servers(), VARIABLES | storage, replicas=2)
     with running(deployment):
         yield deployment
 
