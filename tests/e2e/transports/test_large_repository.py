@@ -8,14 +8,10 @@ import shutil
 import subprocess
 from pathlib import Path
 from typing import Self
-from urllib.parse import quote
 
-import httpx
 import pytest
-
-from .deployments import Deployment
-from .history import ENVIRONMENT, git
-from .test_ssh import git_by_key, needs_ssh, person
+from tests.e2e.deployments import Deployment
+from tests.e2e.history import ENVIRONMENT, git
 
 MIB = 2**20
 LARGE_MIB = int(os.environ.get("INGOT_LARGE_MIB", "32"))
@@ -36,12 +32,6 @@ def work(tmp_path_factory) -> Path:
     for command in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "All of it"]):
         subprocess.run(["git", *AS_IT_IS, *command], cwd=folder, env=ENVIRONMENT, check=True)
     return folder
-
-
-async def new_repository(api, owner, name):
-    answer = await api.post("user/repos", json={"name": name, "default_branch": "main"}, auth=owner)
-    assert answer.status_code == 201, answer.text
-    return answer.json()
 
 
 class Growth:
@@ -70,32 +60,21 @@ def memory(process: int, field: str) -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 
 
-@needs_ssh
-@pytest.mark.parametrize("way", ["http", "ssh"])
-async def test_no_process_has_a_large_repository_in_memory(deployment, work, tmp_path, way):
-    if way == "ssh":
-        deployment.serve_ssh()
-    async with httpx.AsyncClient(base_url=f"{deployment.url}api/v1/", timeout=60) as api:
-        owner, key = await person(api, tmp_path, "ann")
-        created = await new_repository(api, owner, "large")
-        small = await new_repository(api, owner, "small")
-    by_password = "://{}:{}@".format(*map(quote, owner))
-    urls = {"ssh": created["ssh_url"], "http": created["clone_url"].replace("://", by_password)}
+async def test_no_process_has_a_large_repository_in_memory(deployment, ann, work, tmp_path):
+    url, small = [ann.url(await ann.create(name)) for name in ("large", "small")]
     # The first exchange loads what every later one needs.
-    await git_by_key(key, "clone", "-q", urls[way].replace("large", "small"), cwd=tmp_path)
-    assert small["empty"]
+    await ann.git("clone", "-q", small, cwd=tmp_path)
     with Growth(deployment) as pushing:
-        await git_by_key(key, *AS_IT_IS, "push", "-q", urls[way], "main", cwd=work)
+        await ann.git(*AS_IT_IS, "push", "-q", url, "main", cwd=work)
     with Growth(deployment) as cloning:
-        await git_by_key(key, "clone", "-q", "--bare", urls[way], "clone", cwd=tmp_path)
+        await ann.git("clone", "-q", "--bare", url, "clone", cwd=tmp_path)
     grown = {
         (act, name): size
         for act, growth in (("push", pushing), ("clone", cloning))
         for name, size in growth.bytes.items()
     }
-    print(
-        f"{way}, {LARGE_MIB} MiB:", {" ".join(one): size // MIB for one, size in grown.items() if size > MIB}
-    )
+    mebibytes = {" ".join(one): size // MIB for one, size in grown.items() if size > MIB}
+    print(f"{ann.transport}, {LARGE_MIB} MiB:", mebibytes)
     assert {one: size for one, size in grown.items() if size > MAX_GROWTH} == {}
     assert await git("rev-parse", "main", cwd=tmp_path / "clone") == await git("rev-parse", "main", cwd=work)
     shutil.rmtree(tmp_path / "clone")
