@@ -28,6 +28,8 @@ class Deployment(Protocol):
 
     url: str
     parts: tuple[str, ...]
+    folder: Path
+    """Has all of its files."""
 
     def start(self) -> None:
         """Start everything; returns when it answers."""
@@ -87,7 +89,7 @@ class Standalone:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}/"
         self._ssh_port = free_port()
-        self._data = folder / "data"
+        self.folder, self._data = folder, folder / "data"
         name, password = ADMINISTRATOR
         self._ingot = Part(
             [
