@@ -23,6 +23,8 @@ from urllib.parse import urlsplit
 import asyncssh
 import httpx
 
+from ingot_chassis.peers.peers import TIMEOUT
+
 from ..e2e.history import GitFailed, commit_file, git  # noqa: TID252 - the folder above is no package with a name
 
 READERS = 4
@@ -56,6 +58,8 @@ class Load:
         self.done: Counter[str] = Counter()
         self.failures: list[str] = []
         self.refused: list[str] = []
+        self.refused_soon: list[str] = []
+        """Those of them that came before a call between services was given up: the machine was not just too busy."""
         self.slowest = (0.0, "")
         self._titles: set[str] = set()
         self._commits: defaultdict[str, list[str]] = defaultdict(list)
@@ -190,6 +194,8 @@ class Load:
             except (httpx.HTTPError, GitFailed, AssertionError) as error:
                 is_refused = isinstance(error, TryLater) or "returned error: 503" in str(error)
                 (self.refused if is_refused else self.failures).append(f"{kind}: {error!r}")
+                if is_refused and time.monotonic() - start < TIMEOUT:
+                    self.refused_soon.append(f"{kind}: {error!r}")
             self.done[kind] += 1
             if kind not in ("downloads", "slow clones"):
                 self.slowest = max(self.slowest, (time.monotonic() - start, kind))
