@@ -6,9 +6,9 @@ from sqlalchemy import text
 from ingot_chassis.http.paging import Page
 from ingot_chassis.testing.service import rows_touched
 from ingot_repos.store import repository_lists
-from ingot_repos.store.repositories import Viewer
 from ingot_repos.store.repository_counts import recount
 from ingot_repos.store.search import Search, search
+from ingot_repos.store.viewers import Viewer
 
 pytestmark = pytest.mark.both_databases
 

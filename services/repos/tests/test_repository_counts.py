@@ -9,9 +9,9 @@ from ingot_chassis.testing.service import count_statements
 from ingot_contracts.identity import Account
 from ingot_repos.store import accounts, collaborations
 from ingot_repos.store.count_tables import repository_count
-from ingot_repos.store.repositories import Viewer, visible
 from ingot_repos.store.repository_counts import MOST_NOTES, add_up, count_visible, recount
 from ingot_repos.store.tables import account, repository
+from ingot_repos.store.viewers import Viewer, visible
 
 pytestmark = pytest.mark.both_databases
 
@@ -45,7 +45,7 @@ async def differences(world):
             rows = select(func.count()).select_from(
                 repository.join(account, account.c.id == repository.c.owner_id)
             )
-            counted = (await db.execute(rows.where(visible(viewer)))).scalar_one()
+            counted = (await db.execute(rows.where(visible(viewer.kind)), viewer.values())).scalar_one()
             if (number := await count_visible(db, viewer)) != counted:
                 wrong[name] = number, counted
     return wrong

@@ -80,12 +80,24 @@ def has_trigrams(
 
     True for texts that are too short for it, or whose letters FTS5 may fold in another way.
     """
+    phrase = trigram_phrase(text, of=of)
+    if phrase is None:
+        return true()
+    return _IsMatch(id_column, literal_column(table), bindparam(None, phrase, type_=String, unique=True))
+
+
+def has_phrase(id_column: ColumnElement[int], table: str, name: str) -> ColumnElement[bool]:
+    """The same as a condition whose parameter ``name`` is a ``trigram_phrase``."""
+    return _IsMatch(id_column, literal_column(table), bindparam(name, type_=String))
+
+
+def trigram_phrase(text: str, *, of: str = "") -> str | None:
+    """What FTS5 looks for to find ``text``, in one column or in all; None for a text that it does not find."""
     is_plain = all(letter.isascii() or letter.lower() == letter.upper() for letter in text)
     if not is_plain or len(text) < TRIGRAM:
-        return true()
+        return None
     phrase = '"' + text.replace('"', '""') + '"'
-    value = bindparam(None, f"{of} : {phrase}" if of else phrase, type_=String, unique=True)
-    return _IsMatch(id_column, literal_column(table), value)
+    return f"{of} : {phrase}" if of else phrase
 
 
 @compiles(_IsMatch)

@@ -7,8 +7,9 @@ from ingot_chassis.security.principal import ANONYMOUS, Principal
 from ingot_contracts.identity import Team
 from ingot_contracts.repos import LEVELS, Level, reaches
 from ingot_repos.store.accounts import AccountRow
-from ingot_repos.store.repositories import RepositoryRow, Viewer
+from ingot_repos.store.repositories import RepositoryRow
 from ingot_repos.store.states import Visibility
+from ingot_repos.store.viewers import Viewer
 
 RequiredLevel = Level | Literal["signed-in"]
 """``signed-in``: read access, and not anonymous."""

@@ -24,7 +24,8 @@ from ingot_repos.core.job_kinds import job_kind
 from ingot_repos.git.lfs_pointers import Pointer
 from ingot_repos.store import lfs_objects, refs, repositories, shards
 from ingot_repos.store.lfs_objects import LfsObjectRow
-from ingot_repos.store.repositories import RepositoryRow, Viewer
+from ingot_repos.store.repositories import RepositoryRow
+from ingot_repos.store.viewers import Viewer
 
 log = structlog.get_logger()
 

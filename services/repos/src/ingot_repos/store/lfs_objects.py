@@ -11,8 +11,8 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
 from ingot_chassis.db.transaction import insert
 from ingot_repos.store.lfs_tables import lfs_link, lfs_object, lfs_user
-from ingot_repos.store.repositories import Viewer, visible
 from ingot_repos.store.tables import account, repository
+from ingot_repos.store.viewers import Viewer, visible
 
 
 class LfsObjectRow(TypedRow):
@@ -62,12 +62,12 @@ async def list_readable(
         select(lfs_link.c.object_id)
         .join(repository, repository.c.id == lfs_link.c.repository_id)
         .join(account, account.c.id == repository.c.owner_id)
-        .where(lfs_link.c.object_id == lfs_object.c.id, visible(viewer))
+        .where(lfs_link.c.object_id == lfs_object.c.id, visible(viewer.kind))
         .correlate(lfs_object)
         .exists()
     )
     statement = select(lfs_object).where(lfs_object.c.shard == shard, lfs_object.c.oid.in_(oids), readable)
-    return {row.oid: row for row in await fetch_all(db, statement, LfsObjectRow)}
+    return {row.oid: row for row in await fetch_all(db, statement, LfsObjectRow, **viewer.values())}
 
 
 async def get(db: Executor, shard: str, oid: str) -> LfsObjectRow | None:

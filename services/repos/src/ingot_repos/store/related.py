@@ -7,7 +7,8 @@ import msgspec
 from ingot_chassis.db.driver import Executor
 from ingot_repos.store import mirrors, repositories
 from ingot_repos.store.mirrors import MirrorWithUrlRow
-from ingot_repos.store.repositories import RepositoryRow, Viewer
+from ingot_repos.store.repositories import RepositoryRow
+from ingot_repos.store.viewers import Viewer
 
 
 class RelatedRows(msgspec.Struct, frozen=True):

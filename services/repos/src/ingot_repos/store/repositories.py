@@ -2,11 +2,10 @@
 
 from collections.abc import Collection
 from datetime import datetime
+from functools import cache
 from typing import Any, Literal
 
-import msgspec
 from sqlalchemy import (
-    BigInteger,
     ColumnElement,
     Select,
     String,
@@ -18,7 +17,6 @@ from sqlalchemy import (
     func,
     literal_column,
     null,
-    or_,
     select,
     update,
 )
@@ -28,7 +26,8 @@ from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
-from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
+from ingot_chassis.db.rows import TypedRow, fetch_first
+from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
 from ingot_contracts.pulls import MergeStyle
 from ingot_repos.store.repository_columns import COLUMNS
@@ -42,6 +41,7 @@ from ingot_repos.store.tables import (
     team_grant,
     transfer,
 )
+from ingot_repos.store.viewers import IS_CREATED, NOBODY, Viewer, ViewerKind, visible
 
 
 class RepositoryRow(TypedRow):
@@ -116,69 +116,39 @@ _OWNER = (
 )
 _COMMA: Any = literal_column("','")
 _NOTHING: ColumnElement[Any] = cast(null(), String)
-_CREATED = repository.c.state != literal_column("'creating'")
 
 
-class Viewer(msgspec.Struct, frozen=True):
-    """The caller, as far as SQL must know.
-
-    ``inside`` are the organizations they are in, ``entire`` those that they have all repositories of. With ``restricted_to`` they are nobody towards all other repositories.
-    """
-
-    id: int = 0
-    admin: bool = False
-    entire: list[int] = []
-    inside: list[int] = []
-    teams: list[int] = []
-    restricted_to: list[int] | None = None
-
-
-def select_joined(viewer_id: Any, in_teams: ColumnElement[bool] | None) -> Select[Any]:
-    """The columns of RepositoryRow; ``viewer_id`` is a value or a parameter, ``in_teams`` picks grants of teams."""
+def select_joined(kind: ViewerKind = NOBODY) -> Select[Any]:
+    """The columns of RepositoryRow for a kind of viewer, whose values are parameters."""
     source = repository.join(account, account.c.id == repository.c.owner_id)
     source = source.outerjoin(transfer, transfer.c.repository_id == repository.c.id)
     mode, granted = _NOTHING, _NOTHING
-    if viewer_id is not None:
+    if kind.signed_in:
+        of_viewer = collaboration.c.user_id == bindparam("viewer_id", type_=BigId)
         source = source.outerjoin(
-            collaboration,
-            and_(collaboration.c.repository_id == repository.c.id, collaboration.c.user_id == viewer_id),
+            collaboration, and_(collaboration.c.repository_id == repository.c.id, of_viewer)
         )
         mode = collaboration.c.mode
-    if in_teams is not None:
+    if kind.in_teams:
         granted = (
             select(func.aggregate_strings(cast(team_grant.c.team_id, String), _COMMA))
-            .where(team_grant.c.repository_id == repository.c.id, in_teams)
+            .where(
+                team_grant.c.repository_id == repository.c.id, any_of(team_grant.c.team_id, "viewer_teams")
+            )
             .correlate(repository)
             .scalar_subquery()
         )
     return select(*COLUMNS, *_OWNER, mode.label("mode"), granted.label("granted")).select_from(source)
 
 
-def in_teams(viewer: Viewer) -> ColumnElement[bool] | None:
-    return team_grant.c.team_id.in_(viewer.teams) if viewer.teams else None
-
-
-def _one(by: ColumnElement[bool], *, signed_in: bool = False, teams: bool = False) -> Select[Any]:
-    """The statement for one repository."""
-    statement = select_joined(
-        bindparam("viewer_id", type_=BigInteger) if signed_in else None,
-        any_of(team_grant.c.team_id, "viewer_teams") if teams else None,
-    )
-    return statement.where(by)
-
-
 _BY = {
-    "id": repository.c.id == bindparam("repository_id", type_=BigInteger),
+    "id": repository.c.id == bindparam("repository_id", type_=BigId),
     "name": and_(account.c.lower_login == bindparam("owner"), repository.c.lower_name == bindparam("name")),
 }
-_ANONYMOUS = {key: PreparedQuery(_one(and_(by, _CREATED)), RepositoryRow) for key, by in _BY.items()}
-_SIGNED_IN = {
-    key: PreparedQuery(_one(and_(by, _CREATED), signed_in=True), RepositoryRow) for key, by in _BY.items()
-}
-_IN_TEAMS = {
-    key: PreparedQuery(_one(and_(by, _CREATED), signed_in=True, teams=True), RepositoryRow)
-    for key, by in _BY.items()
-}
+_ANONYMOUS, _SIGNED_IN, _IN_TEAMS = (
+    {key: PreparedQuery(select_joined(kind).where(by, IS_CREATED), RepositoryRow) for key, by in _BY.items()}
+    for kind in (NOBODY, ViewerKind(signed_in=True), ViewerKind(signed_in=True, in_teams=True))
+)
 
 
 async def _get(
@@ -199,7 +169,7 @@ async def get_by_name(db: Executor, viewer: Viewer, owner: str, name: str) -> Re
 
 async def get_by_former_name(db: Executor, viewer: Viewer, owner: str, name: str) -> RepositoryRow | None:
     """The repository that had this name before, if no other has it now."""
-    statement = select_joined(viewer.id or None, in_teams(viewer))
+    statement = select_joined(viewer.kind)
     holder = account.alias("holder")
     former = (
         select(former_name.c.repository_id)
@@ -207,14 +177,15 @@ async def get_by_former_name(db: Executor, viewer: Viewer, owner: str, name: str
         .where(holder.c.lower_login == owner.lower(), former_name.c.lower_name == name.lower())
         .scalar_subquery()
     )
-    return await fetch_first(db, statement.where(repository.c.id == former, _CREATED), RepositoryRow)
+    statement = statement.where(repository.c.id == former, IS_CREATED)
+    return await fetch_first(db, statement, RepositoryRow, **viewer.values())
 
 
 async def get(db: Executor, viewer: Viewer, repository_id: int) -> RepositoryRow | None:
     return await _get(db, viewer, "id", repository_id=repository_id)
 
 
-_UNFILTERED = PreparedQuery(_one(_BY["id"]), RepositoryRow)
+_UNFILTERED = PreparedQuery(select_joined().where(_BY["id"]), RepositoryRow)
 
 
 async def get_unfiltered(db: Executor, repository_id: int) -> RepositoryRow | None:
@@ -226,46 +197,15 @@ async def get_visible(db: Executor, viewer: Viewer, ids: Collection[int]) -> dic
     """The repositories of these ids that the viewer may see, by id."""
     if not ids:
         return {}
-    statement = select_joined(viewer.id or None, in_teams(viewer))
-    rows = await fetch_all(db, statement.where(repository.c.id.in_(ids), visible(viewer)), RepositoryRow)
+    rows = await _visible(viewer.kind).all(db, ids=list(ids), **viewer.values())
     return {row.id: row for row in rows}
 
 
-def visible(viewer: Viewer) -> ColumnElement[bool]:
-    """The rows that ``core.access`` would let the viewer read, as a condition on repository and account."""
-    if viewer.restricted_to is not None:
-        unrestricted = msgspec.structs.replace(viewer, restricted_to=None)
-        named = and_(repository.c.id.in_(viewer.restricted_to), visible(unrestricted))
-        return or_(named, visible(Viewer()))
-    if viewer.admin:
-        return _CREATED
-    open_owner: ColumnElement[bool] = account.c.visibility == "public"
-    if viewer.id:
-        open_owner = or_(
-            account.c.visibility.in_(("public", "limited")),
-            account.c.id.in_([viewer.id, *viewer.inside]),
-        )
-    public = and_(repository.c.private.is_(false()), open_owner)
-    return and_(_CREATED, or_(public, accessible(viewer))) if viewer.id else and_(_CREATED, public)
-
-
-def accessible(viewer: Viewer) -> ColumnElement[bool]:
-    """Repositories that the viewer owns, or has by an organization of theirs, or that were shared with the viewer."""
-    ways: list[ColumnElement[bool]] = [
-        repository.c.owner_id.in_([viewer.id, *viewer.entire]),
-        select(collaboration.c.user_id)
-        .where(collaboration.c.repository_id == repository.c.id, collaboration.c.user_id == viewer.id)
-        .correlate(repository)
-        .exists(),
-    ]
-    if viewer.teams:
-        ways.append(
-            select(team_grant.c.team_id)
-            .where(team_grant.c.repository_id == repository.c.id, team_grant.c.team_id.in_(viewer.teams))
-            .correlate(repository)
-            .exists()
-        )
-    return or_(*ways)
+@cache
+def _visible(kind: ViewerKind) -> PreparedQuery[RepositoryRow]:
+    """Those of some ids that a viewer of this kind may see."""
+    is_one = any_of(repository.c.id, "ids")
+    return PreparedQuery(select_joined(kind).where(is_one, visible(kind)), RepositoryRow)
 
 
 async def add(db: Executor, **values: Any) -> int | None:

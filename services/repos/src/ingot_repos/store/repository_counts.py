@@ -4,12 +4,13 @@ from collections import Counter
 
 from sqlalchemy import BigInteger, ColumnElement, and_, cast, delete, func, not_, select, true, union
 
+from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_count
 from ingot_chassis.db.transaction import Tx, insert
 from ingot_repos.store.count_tables import repository_count
-from ingot_repos.store.repositories import Viewer, visible
 from ingot_repos.store.tables import account, collaboration, repository, team_grant
+from ingot_repos.store.viewers import Viewer, visible
 
 MOST_NOTES = 1_000
 """Rows that every total adds up, at most for a minute more."""
@@ -30,7 +31,7 @@ async def count_visible(db: Executor, viewer: Viewer) -> int:
     of_kind = true() if _sees_all(viewer) else _is_open(viewer, kind.private, kind.visibility)
     total = select(func.coalesce(func.sum(kind.number), 0)).where(of_kind).scalar_subquery()
     statement = select(cast(total, BigInteger) + _more(viewer))
-    return max(0, int((await db.execute(statement)).scalar_one()))
+    return max(0, int((await db.execute(statement, viewer.values())).scalar_one()))
 
 
 def _sees_all(viewer: Viewer) -> bool:
@@ -49,22 +50,19 @@ def _more(viewer: Viewer) -> ColumnElement[int]:
     """How many others the viewer may see, by what three indexes find."""
     if _sees_all(viewer) or not viewer.id:
         return cast(0, BigInteger)
+    reached: ColumnElement[bool] = any_of(repository.c.id, "viewer_repositories")
     if viewer.restricted_to is None:
         ids = union(
-            select(repository.c.id).where(
-                repository.c.owner_id.in_({viewer.id, *viewer.entire, *viewer.inside})
-            ),
+            select(repository.c.id).where(any_of(repository.c.owner_id, "viewer_inside")),
             select(collaboration.c.repository_id).where(collaboration.c.user_id == viewer.id),
-            select(team_grant.c.repository_id).where(team_grant.c.team_id.in_(viewer.teams)),
+            select(team_grant.c.repository_id).where(any_of(team_grant.c.team_id, "viewer_teams")),
         )
         reached = repository.c.id.in_(ids)
-    else:
-        reached = repository.c.id.in_(viewer.restricted_to)
     is_open = _is_open(viewer, repository.c.private, account.c.visibility)
     counted = select(func.count()).select_from(
         repository.join(account, account.c.id == repository.c.owner_id)
     )
-    return counted.where(reached, visible(viewer), not_(is_open)).scalar_subquery()
+    return counted.where(reached, visible(viewer.kind), not_(is_open)).scalar_subquery()
 
 
 async def add_up(tx: Tx) -> int:

@@ -11,8 +11,8 @@ from ingot_chassis.db.arrays import has_trigrams
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_page
 from ingot_chassis.db.transaction import insert
-from ingot_repos.store.repositories import Viewer, visible
 from ingot_repos.store.tables import account, repository, repository_topic, topic
+from ingot_repos.store.viewers import Viewer, visible
 
 
 class TopicRow(TypedRow):
@@ -69,9 +69,9 @@ async def search(db: Executor, viewer: Viewer, text: str, page: Slice) -> tuple[
         .where(
             topic.c.name.contains(text, autoescape=True),
             has_trigrams(topic.c.id, "topic_trigrams", text),
-            visible(viewer),
+            visible(viewer.kind),
         )
         .group_by(topic.c.id, topic.c.name, topic.c.created_at, topic.c.updated_at)
         .order_by(count.desc(), topic.c.name)
     )
-    return await fetch_page(db, statement, page, TopicRow)
+    return await fetch_page(db, statement.params(viewer.values()), page, TopicRow)
