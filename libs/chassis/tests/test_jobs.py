@@ -19,6 +19,7 @@ from ingot_chassis.errors import InsufficientStorage, Unavailable
 from ingot_chassis.jobs.jobs import Jobs, LeaseLost
 from ingot_chassis.jobs.loops import running
 from ingot_chassis.jobs.workers import GiveUp, Workers
+from ingot_chassis.testing.service import count_statements
 
 from .messaging_world import metadata
 
@@ -216,9 +217,9 @@ async def test_a_worker_claims_as_many_jobs_as_it_may_run_at_once(database):
     claims, at_once, ended, all_ended = [], 0, 0, asyncio.Event()
 
     class WatchedJobs(Jobs):
-        async def claim(self, kinds, limit=1):
+        async def claim(self, kinds, limit=1, **options):
             claims.append(limit)
-            return await super().claim(kinds, limit)
+            return await super().claim(kinds, limit, **options)
 
     jobs = WatchedJobs(database)
     for key in range(7):
@@ -298,6 +299,44 @@ async def test_a_heartbeat_after_the_work_ended_its_job_does_not_stop_the_worker
 
     assert await Workers("counter", jobs, {"kind": work}).step() == 1
     assert steps == ["after the end"]
+
+
+async def test_the_end_of_a_job_counts_when_it_is_committed(database):
+    jobs = Jobs(database)
+    await add(jobs)
+    [job] = await jobs.claim(["kind"])
+
+    async def finish(*, is_undone):
+        async with database.transaction() as tx:
+            await jobs.finish(tx, job)
+            assert not job.ended
+            if is_undone:
+                raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await finish(is_undone=True)
+    assert not job.ended
+    await finish(is_undone=False)
+    assert job.ended
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_a_worker_looks_for_jobs_once_while_they_follow_one_another(database):
+    jobs, looks, last = Jobs(database), [], asyncio.Event()
+    for key in ("first", "second", "third"):
+        await add(jobs, key)
+
+    async def work(job):
+        async with database.transaction() as tx:
+            await jobs.finish(tx, job)
+        looks.append([statement for statement, _ in statements if statement.startswith("SELECT")])
+        if len(looks) == 3:
+            last.set()
+
+    with count_statements(database) as statements:
+        async with running(Workers("counter", jobs, {"kind": work}, concurrency=1).loops()[:1]):
+            await asyncio.wait_for(last.wait(), 30)
+    assert [len(selects) for selects in looks] == [1, 1, 1]
 
 
 async def test_a_worker_that_lost_its_lease_is_stopped(database):

@@ -54,8 +54,11 @@ class Workers:
     async def run(self) -> None:
         """Claim and work until cancelled; running jobs are then cancelled and handed back."""
         try:
+            expected = False
             while True:
-                claimed = await self._jobs.claim(list(self._work), self._concurrency - len(self._tasks))
+                room = self._concurrency - len(self._tasks)
+                claimed = await self._jobs.claim(list(self._work), room, expected=expected)
+                expected = len(claimed) == room
                 for job in claimed:
                     task = asyncio.create_task(self._work_on(job))
                     self._tasks.add(task)
@@ -124,6 +127,8 @@ class Workers:
 
     async def _finish_if_leased(self, job: Job) -> None:
         """End the job if its work has not done so. Raises LeaseLost."""
+        if job.ended:
+            return
         async with self._jobs.database.read() as db:
             if not await self._jobs.is_leased(db, job):
                 return
