@@ -254,6 +254,19 @@ async def test_who_watches_hears_of_what_is_opened_unless_they_said_no(world):
     assert (await world.call("GET", "//notifications/new", as_=3)).json() == {"new": 0}
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_the_text_of_a_new_issue_is_read_where_somebody_may_be_mentioned(world):
+    world.repos.repositories[APP] = repository(watchers_count=1)
+    world.repos.watchers[APP] = [2]
+    counts = []
+    for body in ("x", "@x"):
+        await world.open_issue(as_=2, body=body)
+        with count_statements(world.db) as statements:
+            await world.work()
+        counts.append(len(statements))
+    assert counts[1] - counts[0] == 2  # the text, and who is mentioned in it
+
+
 async def test_a_watcher_who_may_not_read_any_more_hears_nothing(world):
     world.repos.repositories[APP] = repository(watchers_count=1, private=True)
     world.repos.watchers[APP] = [4]

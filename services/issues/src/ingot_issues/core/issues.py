@@ -116,13 +116,15 @@ async def open_issue(
         announce_opened(tx, context, issue)
     else:
         issue = await announce(tx, context, issue.id, "opened")
-    if (
-        context.repository.watchers_count
-        or new_issue.assignees
-        or "@" in f"{new_issue.title}{new_issue.body}"
-    ):
-        await notify(tx, context, issue.id, is_opened=True)
+    await notify_of_new(tx, context, issue.id, new_issue)
     return await edit_issue(tx, context, issue, IssueEdit(state=State.CLOSED)) if closed else issue
+
+
+async def notify_of_new(tx: Tx, context: RepositoryContext, issue_id: int, new_issue: NewIssue) -> None:
+    """Let those hear of a new issue or pull request who watch, are assigned or may be mentioned, if there are any."""
+    may_mention = "@" in f"{new_issue.title}{new_issue.body}"
+    if context.repository.watchers_count or new_issue.assignees or may_mention:
+        await notify(tx, context, issue_id, is_opened=may_mention)
 
 
 async def insert_issue(

@@ -27,7 +27,8 @@ class Notify(msgspec.Struct, frozen=True, kw_only=True):
     """The job: tell people of what the actor did. ``comment_id`` 0: it was no comment.
 
     ``review_id``: it was a review or, with ``reply_id``, an answer to one of its comments.
-    ``is_edited``: only who is mentioned for the first time hears of it. ``also`` are people who take no part yet.
+    ``is_opened``: it was opened with a text in which somebody may be mentioned. ``is_edited``: only who is mentioned for
+    the first time hears of it. ``also`` are people who take no part yet.
     """
 
     repository_id: int

@@ -7,9 +7,15 @@ from ingot_chassis.errors import Conflict, Invalid, NotFound
 from ingot_contracts.issues import ChangedText, Changes
 from ingot_contracts.pulls import Comparison
 from ingot_issues.core.events import announce
-from ingot_issues.core.issues import IssueEdit, NewIssue, edit_issue, insert_issue, refuse_duplicate
+from ingot_issues.core.issues import (
+    IssueEdit,
+    NewIssue,
+    edit_issue,
+    insert_issue,
+    notify_of_new,
+    refuse_duplicate,
+)
 from ingot_issues.core.mergeability import CheckMergeability, add_check
-from ingot_issues.core.notifications import notify
 from ingot_issues.core.repository_context import RepositoryContext
 from ingot_issues.store import issue_rows
 from ingot_issues.store import pulls as store
@@ -52,12 +58,7 @@ async def open_pull(
         restricted=context.restricted,
     )
     await add_check(tx, context.jobs, check)
-    if (
-        context.repository.watchers_count
-        or new_issue.assignees
-        or "@" in f"{new_issue.title}{new_issue.body}"
-    ):
-        await notify(tx, context, issue_id, is_opened=True)
+    await notify_of_new(tx, context, issue_id, new_issue)
     return await announce(tx, context, issue_id, "opened")
 
 
