@@ -58,7 +58,8 @@ async def test_each_demand_of_a_rule_is_a_reason(world, may_override):
             "these checks have not succeeded: ci, lint",
         )
     }
-    assert len(statements) == 4
+    # On PostgreSQL that of open blockers is prepared, and not counted.
+    assert len(statements) == (4 if world.db.is_sqlite else 3)
 
 
 async def test_who_may_not_write_hears_nothing_of_rules_and_blockers(world):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ingot_chassis.clock import now
+from ingot_chassis.testing.service import count_statements
 from ingot_contracts.identity import User
 from ingot_contracts.repos import NO_COMMIT
 from ingot_issues.core.merges import DELETE_HEAD_BRANCH
@@ -53,6 +54,15 @@ async def test_a_head_that_has_moved_is_merged_as_it_is_now(world):
     assert [merge.head_sha for merge in world.merges()] == [HEAD, NEXT]
     assert (await world.call("GET", "/pulls/1")).json()["head"]["sha"] == NEXT
     assert await world.pull_actions() == [("opened", False), ("synchronized", False), ("closed", True)]
+
+
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+async def test_the_statements_of_a_merge_are_prepared(world):
+    await world.propose_many("fix", "other")
+    assert (await world.call("POST", "/pulls/1/merge")).status_code == 200
+    with count_statements(world.db) as statements:
+        assert (await world.call("POST", "/pulls/2/merge")).status_code == 200
+    assert statements == []
 
 
 async def test_a_merge_calls_repos_once(world):

@@ -6,13 +6,23 @@ from sqlalchemy import BindParameter, ColumnElement, Select, bindparam, delete, 
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
-from ingot_chassis.db.rows import Slice, fetch_all, fetch_count
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_count
 from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
 from ingot_issues.store.issues import DETAILS, DetailsRow, IssueDetails, details_of
 from ingot_issues.store.repository_ids import RepositoryIdRow
 from ingot_issues.store.states import State
 from ingot_issues.store.tables import dependency, issue
+
+
+class BlockedRow(TypedRow):
+    """An issue that another one blocks."""
+
+    issue_id: int
+
+
+class NumberRow(TypedRow):
+    number: int
 
 
 async def add(db: Executor, issue_id: int, blocker_id: int) -> bool:
@@ -37,22 +47,6 @@ async def exists(db: Executor, issue_id: int, blocker_id: int) -> bool:
     return (await db.execute(statement)).scalar() is not None
 
 
-async def list_blocked_ids(db: Executor, blocker_id: int) -> list[int]:
-    """The issues that an issue blocks."""
-    return list((await db.execute(_related(blocker_id, blocked=True))).scalars())
-
-
-async def count_open_blockers(db: Executor, issue_id: int) -> int:
-    """How many open issues an issue is blocked by."""
-    statement = (
-        select(func.count())
-        .select_from(dependency)
-        .join(issue, issue.c.id == dependency.c.blocker_id)
-        .where(dependency.c.issue_id == issue_id, issue.c.state == State.OPEN)
-    )
-    return int((await db.execute(statement)).scalar_one())
-
-
 def _related(issue_id: int | BindParameter[int], *, blocked: bool) -> Select[int]:
     """The ids of the issues that an issue blocks, or that block it."""
     if blocked:
@@ -60,11 +54,32 @@ def _related(issue_id: int | BindParameter[int], *, blocked: bool) -> Select[int
     return select(dependency.c.blocker_id).where(dependency.c.issue_id == issue_id)
 
 
+_ISSUE = bindparam("issue", type_=BigId)
+_BLOCKED = PreparedQuery(_related(_ISSUE, blocked=True), BlockedRow)
+
+
+async def list_blocked_ids(db: Executor, blocker_id: int) -> list[int]:
+    """The issues that an issue blocks."""
+    return [row.issue_id for row in await _BLOCKED.all(db, issue=blocker_id)]
+
+
+_OPEN_BLOCKERS = PreparedQuery(
+    select(func.count().label("number"))
+    .select_from(dependency.join(issue, issue.c.id == dependency.c.blocker_id))
+    .where(dependency.c.issue_id == _ISSUE, issue.c.state == bindparam("state")),
+    NumberRow,
+)
+
+
+async def count_open_blockers(db: Executor, issue_id: int) -> int:
+    """How many open issues an issue is blocked by."""
+    row = await _OPEN_BLOCKERS.first(db, issue=issue_id, state=State.OPEN.value)
+    return row.number if row is not None else 0
+
+
 _REPOSITORIES = {
     blocked: PreparedQuery(
-        select(issue.c.repository_id)
-        .where(issue.c.id.in_(_related(bindparam("issue_id", type_=BigId), blocked=blocked)))
-        .distinct(),
+        select(issue.c.repository_id).where(issue.c.id.in_(_related(_ISSUE, blocked=blocked))).distinct(),
         RepositoryIdRow,
     )
     for blocked in (False, True)
@@ -73,7 +88,7 @@ _REPOSITORIES = {
 
 async def list_repositories(db: Executor, issue_id: int, *, blocked: bool) -> set[int]:
     """The repositories of the issues that an issue blocks, or that block it."""
-    return {row.repository_id for row in await _REPOSITORIES[blocked].all(db, issue_id=issue_id)}
+    return {row.repository_id for row in await _REPOSITORIES[blocked].all(db, issue=issue_id)}
 
 
 async def list_page(

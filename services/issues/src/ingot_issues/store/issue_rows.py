@@ -11,7 +11,7 @@ from sqlalchemy import Integer, bindparam, delete, select, update
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.prepared import PreparedQuery
+from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
 from ingot_chassis.db.tables import BigId
 from ingot_issues.store.issues import IssueDetails, PullDetails
@@ -150,8 +150,14 @@ async def remove(db: Executor, issue_id: int) -> None:
     await db.execute(delete(issue).where(issue.c.id == issue_id))
 
 
+_CLOSE = PreparedWrite(
+    update(issue)
+    .where(_HAS_ID, issue.c.state == State.OPEN.value)
+    .values(state=State.CLOSED.value, closed_at=bindparam("moment"), updated_at=bindparam("moment"))
+    .returning(issue.c.milestone_id)
+)
+
+
 async def close(db: Executor, issue_id: int) -> MilestoneIdRow | None:
     """Close an open issue; its milestone, or None when it was closed before."""
-    values = {"state": State.CLOSED, "closed_at": now(), "updated_at": now()}
-    statement = update(issue).where(issue.c.id == issue_id, issue.c.state == State.OPEN).values(values)
-    return await fetch_first(db, statement.returning(issue.c.milestone_id), MilestoneIdRow)
+    return await _CLOSE.first(db, MilestoneIdRow, issue_id=issue_id, moment=now())

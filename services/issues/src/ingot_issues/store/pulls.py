@@ -2,12 +2,26 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import bindparam, exists, or_, select, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    String,
+    bindparam,
+    exists,
+    func,
+    literal_column,
+    null,
+    or_,
+    select,
+    true,
+    update,
+)
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedWrite
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
 from ingot_chassis.db.tables import BigId
 from ingot_contracts.pulls import Comparison, DiffCounts, Merged
@@ -35,6 +49,12 @@ class TipsRow(TypedRow):
     id: int
     base_sha: str
     head_sha: str
+
+
+class TakesBranchRow(TypedRow):
+    """Whether the head branch of a merged pull request is to be deleted."""
+
+    takes_branch: bool
 
 
 class Branches(NamedTuple):
@@ -186,6 +206,22 @@ def _compared_values(comparison: Comparison) -> dict[str, str | bool | int | Non
     }
 
 
+_UNMERGED = pull.c.id == bindparam("pull", type_=BigId), pull.c.merged.is_(False)
+_CLAIM = PreparedWrite(
+    update(pull)
+    .where(
+        *_UNMERGED,
+        or_(pull.c.merge_claimed_until.is_(None), pull.c.merge_claimed_until < bindparam("moment")),
+        exists().where(issue.c.id == pull.c.issue_id, issue.c.state == State.OPEN.value),
+    )
+    .values(
+        merge_claim=bindparam("claim"),
+        merge_claimed_until=bindparam("claimed_until"),
+        takes_branch=bindparam("takes"),
+    )
+)
+
+
 async def claim_merge(
     db: Executor, pull_id: int, claim: str, lease: timedelta, *, takes_branch: bool
 ) -> bool:
@@ -193,11 +229,9 @@ async def claim_merge(
 
     ``takes_branch``: the head branch is to be deleted afterwards.
     """
-    free = or_(pull.c.merge_claimed_until.is_(None), pull.c.merge_claimed_until < now())
-    is_open = exists().where(issue.c.id == pull.c.issue_id, issue.c.state == State.OPEN)
-    statement = update(pull).where(pull.c.id == pull_id, pull.c.merged.is_(False), free, is_open)
-    values = {"merge_claim": claim, "merge_claimed_until": now() + lease, "takes_branch": takes_branch}
-    return (await db.execute(statement.values(values))).rowcount == 1
+    moment = now()
+    values = {"claim": claim, "claimed_until": moment + lease, "takes": takes_branch}
+    return await _CLAIM.run(db, pull=pull_id, moment=moment, **values) == 1
 
 
 async def release_merge(db: Executor, pull_id: int, claim: str) -> None:
@@ -209,20 +243,40 @@ async def release_merge(db: Executor, pull_id: int, claim: str) -> None:
     )
 
 
+def _unless_empty(name: str, column: Column[str]) -> ColumnElement[str]:
+    return func.coalesce(func.nullif(bindparam(name, type_=String), literal_column("''")), column)
+
+
+_MARK_MERGED = PreparedWrite(
+    update(pull)
+    .where(*_UNMERGED)
+    .values(
+        merged=true(),
+        merged_at=bindparam("moment"),
+        merged_by=bindparam("account"),
+        merge_sha=bindparam("sha"),
+        merge_claim=null(),
+        merge_claimed_until=null(),
+        base_sha=_unless_empty("former_base", pull.c.base_sha),
+        merge_base=_unless_empty("former_merge_base", pull.c.merge_base),
+    )
+    .returning(pull.c.takes_branch)
+)
+
+
 async def mark_merged(db: Executor, pull_id: int, merged: Merged, *, merged_by: int) -> bool | None:
     """Record the merge; whether the head branch is to be deleted, or None when the merge was recorded before."""
-    values: dict[str, Any] = {
-        "merged": True,
-        "merged_at": now(),
-        "merged_by": merged_by,
-        "merge_sha": merged.sha,
-        "merge_claim": None,
-        "merge_claimed_until": None,
-    }
-    former = {"base_sha": merged.base_sha, "merge_base": merged.merge_base}
-    values |= {name: sha for name, sha in former.items() if sha}
-    statement = update(pull).where(pull.c.id == pull_id, pull.c.merged.is_(False)).values(values)
-    return (await db.execute(statement.returning(pull.c.takes_branch))).scalar()
+    row = await _MARK_MERGED.first(
+        db,
+        TakesBranchRow,
+        pull=pull_id,
+        moment=now(),
+        account=merged_by,
+        sha=merged.sha,
+        former_base=merged.base_sha,
+        former_merge_base=merged.merge_base,
+    )
+    return row.takes_branch if row is not None else None
 
 
 async def keep_branch(db: Executor, pull_id: int) -> None:

@@ -3,11 +3,13 @@
 from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import delete, select
+from sqlalchemy import bindparam, delete, select
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.prepared import PreparedWrite
 from ingot_chassis.db.rows import TypedRow, fetch_first
+from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
 from ingot_contracts.pulls import MergeStyle
 from ingot_issues.store.states import State
@@ -39,10 +41,14 @@ async def get(db: Executor, issue_id: int) -> ScheduledMergeRow | None:
     return await fetch_first(db, statement, ScheduledMergeRow)
 
 
+_REMOVE = PreparedWrite(
+    delete(scheduled_merge).where(scheduled_merge.c.issue_id == bindparam("issue", type_=BigId))
+)
+
+
 async def remove(db: Executor, issue_id: int) -> bool:
     """Nothing is scheduled any more; False when nothing was."""
-    statement = delete(scheduled_merge).where(scheduled_merge.c.issue_id == issue_id)
-    return (await db.execute(statement)).rowcount == 1
+    return await _REMOVE.run(db, issue=issue_id) == 1
 
 
 async def list_ids(db: Executor, limit: int) -> list[int]:
