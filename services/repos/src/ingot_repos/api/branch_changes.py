@@ -13,7 +13,7 @@ from ingot_repos.api.file_changes import ref_updates
 from ingot_repos.api.policies import in_repository
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core.branches import BranchEditor
-from ingot_repos.git.branches import branch_with_commit
+from ingot_repos.git.branches import branch_with_tip
 from ingot_repos.git.errors import RefNotFound, RepositoryNotFound
 from ingot_repos.git.refs import BRANCHES
 
@@ -54,10 +54,10 @@ async def create_branch(request: RepositoryRequest, data: CreateBranch) -> Branc
     source = data.old_ref_name or BRANCHES + branch
     await (await _editor(request)).create(data.new_branch_name, source)
     try:
-        info = await request.storage.call(repository.id, branch_with_commit, data.new_branch_name)
+        tip = await request.storage.call(repository.id, branch_with_tip, data.new_branch_name)
     except (RefNotFound, RepositoryNotFound):  # deleted again already
         raise NotFound from None
-    return (await branch_views(request, repository, [(data.new_branch_name, info)]))[0]
+    return (await branch_views(request, repository, [tip]))[0]
 
 
 @put(

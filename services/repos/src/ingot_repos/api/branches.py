@@ -14,10 +14,8 @@ from ingot_repos.core.excerpts import clip_for_list
 from ingot_repos.core.presenter import author_addresses
 from ingot_repos.core.protections import Actor, Rules, actor_of, branch_rules_of, may_merge
 from ingot_repos.core.signatures import UNSIGNED
-from ingot_repos.git.branches import branch_with_commit, page_of_branches
-from ingot_repos.git.commits import CommitInfo
+from ingot_repos.git.branches import Tip, branch_with_tip, page_of_branches
 from ingot_repos.git.errors import RefNotFound, RepositoryNotFound
-from ingot_repos.git.signatures import commit_signatures
 from ingot_repos.store import accounts
 from ingot_repos.store.protections import read_rule
 
@@ -37,11 +35,12 @@ class Branch(msgspec.Struct):
 
 
 async def branch_views(
-    request: RepositoryRequest, repository: ResolvedRepository, tips: list[tuple[str, CommitInfo]]
+    request: RepositoryRequest, repository: ResolvedRepository, tips: list[tuple[str, Tip]]
 ) -> list[Branch]:
     """Branches of a repository with the accounts of their authors."""
-    infos = [info for _, info in tips]
-    signatures = await request.storage.call(repository.id, commit_signatures, [info.oid for info in infos])
+    by_oid = {tip.commit.oid: tip for _, tip in tips}
+    infos = [tip.commit for tip in by_oid.values()]
+    signatures = {oid: tip.signature for oid, tip in by_oid.items() if tip.signature is not None}
     verifications = await verifications_of(request, infos, signatures)
     async with request.db.read() as db:
         logins = await accounts.logins_by_email(db, author_addresses(*infos))
@@ -49,15 +48,19 @@ async def branch_views(
     row = repository.row
     actor = actor_of(request.principal, row, repository.level)
     writes = reaches(repository.level, "write") and not row.archived and not row.mirror
+    commits = {
+        info.oid: request.presenter.commit(
+            repository.full_name, info, logins, verification=verifications.get(info.oid, UNSIGNED)
+        )
+        for info in infos
+    }
     return [
         Branch(
             name=name,
-            commit=request.presenter.commit(
-                repository.full_name, info, logins, verification=verifications.get(info.oid, UNSIGNED)
-            ),
-            **_guard(rules, actor, name, info.oid, writes=writes),
+            commit=commits[tip.commit.oid],
+            **_guard(rules, actor, name, tip.commit.oid, writes=writes),
         )
-        for name, info in tips
+        for name, tip in tips
     ]
 
 
@@ -108,10 +111,10 @@ async def get_one(request: RepositoryRequest, branch: str) -> Branch:  # noqa: A
     repository = request.resource
     name = request.rest_of_path(6)  # the path parameter comes normalized
     try:
-        info = await request.storage.call(repository.id, branch_with_commit, name)
+        tip = await request.storage.call(repository.id, branch_with_tip, name)
     except (RefNotFound, RepositoryNotFound):
         raise NotFound from None
-    return (await branch_views(request, repository, [(name, info)]))[0]
+    return (await branch_views(request, repository, [tip]))[0]
 
 
 routes = [list_branches, get_one]

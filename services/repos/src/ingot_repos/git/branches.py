@@ -1,36 +1,49 @@
 """Branches with the commits at their tips."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import pygit2
 
-from ingot_repos.git.commits import CommitInfo, commit_info
+from ingot_repos.git.commits import CommitInfo, describe, find_commit
 from ingot_repos.git.errors import ObjectNotFound, RepositoryDamaged
-from ingot_repos.git.refs import BRANCHES, TAGS, Branch, get_branch, list_branches, list_refs
+from ingot_repos.git.refs import BRANCHES, TAGS, get_branch, list_branches, list_refs
+from ingot_repos.git.signatures import CommitSignature, commit_signature
+
+
+@dataclass(frozen=True, slots=True)
+class Tip:
+    """The commit to which branches point; ``signature`` is None where it has none."""
+
+    commit: CommitInfo
+    signature: CommitSignature | None
 
 
 def page_of_branches(
     repo: pygit2.Repository, part: str, offset: int, limit: int, clip: Callable[[CommitInfo], CommitInfo]
-) -> tuple[list[tuple[str, CommitInfo]], int]:
-    """One page of the branches whose names hold ``part``, by name, each with the clipped commit at its tip; and their number.
+) -> tuple[list[tuple[str, Tip]], int]:
+    """One page of the branches whose names hold ``part``, by name, each with its tip, clipped; and their number.
 
     Capital and small letters are the same.
     """
     branches, total = list_branches(repo, part=part, offset=offset, limit=limit)
-    return [(branch.name, clip(tip(repo, branch))) for branch in branches], total
+    tips = {oid: _tip(repo, oid, clip) for oid in {branch.oid for branch in branches}}
+    return [(branch.name, tips[branch.oid]) for branch in branches], total
 
 
-def branch_with_commit(repo: pygit2.Repository, name: str) -> CommitInfo:
-    """The commit at the tip of a branch. Raises RefNotFound."""
-    return tip(repo, get_branch(repo, name))
+def branch_with_tip(repo: pygit2.Repository, name: str) -> tuple[str, Tip]:
+    """A branch as a page has it, but whole. Raises RefNotFound."""
+    branch = get_branch(repo, name)
+    return branch.name, _tip(repo, branch.oid, lambda info: info)
 
 
-def tip(repo: pygit2.Repository, branch: Branch) -> CommitInfo:
-    """The commit of a branch. Raises RepositoryDamaged if the commit is missing."""
+def _tip(repo: pygit2.Repository, oid: str, clip: Callable[[CommitInfo], CommitInfo]) -> Tip:
+    """Raises RepositoryDamaged if the commit is missing."""
     try:
-        return commit_info(repo, branch.oid)
+        commit = find_commit(repo, oid)
     except ObjectNotFound:
         raise RepositoryDamaged("the commit of a branch is missing") from None
+    return Tip(clip(describe(commit)), commit_signature(commit))
 
 
 def is_fast_forward(repo: pygit2.Repository, before: str, after: str) -> bool:

@@ -22,12 +22,17 @@ def commit_signatures(repo: pygit2.Repository, oids: list[str]) -> dict[str, Com
     signatures = {}
     for oid in oids:
         commit: object = repo.get(oid)
-        if not isinstance(commit, pygit2.Commit):
-            continue
-        signature, payload = commit.gpg_signature
-        if signature and payload and len(signature) + len(payload) <= _LONGEST:
-            signatures[oid] = CommitSignature(signature, payload)
+        if isinstance(commit, pygit2.Commit) and (signature := commit_signature(commit)) is not None:
+            signatures[oid] = signature
     return signatures
+
+
+def commit_signature(commit: pygit2.Commit) -> CommitSignature | None:
+    """The signature of a commit; None for one that has none, or is too large."""
+    signature, payload = commit.gpg_signature
+    if signature and payload and len(signature) + len(payload) <= _LONGEST:
+        return CommitSignature(signature, payload)
+    return None
 
 
 def tag_signature(raw: bytes) -> CommitSignature | None:
