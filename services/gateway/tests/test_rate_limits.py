@@ -182,6 +182,7 @@ def test_an_unknown_store_is_named():
         ("GET", "/ann/app/pulls/1.diff", EXPENSIVE),
         ("POST", "/ann/app.git/git-upload-pack", EXPENSIVE),
         ("POST", "/ann/app.git/git-receive-pack", EXPENSIVE),
+        ("GET", "/ann/app.git/clone.bundle", EXPENSIVE),
         ("POST", "/ann/app.git/git-upload-pack/", EXPENSIVE),
         ("GET", "/ann//app/commit/abc/", EXPENSIVE),
         ("GET", "/ann/app/blame/branch/main/a\n", EXPENSIVE),

@@ -66,6 +66,7 @@ TABLE = RouteTable()
         ("/ann/app.git/info/refs", "repos", "git"),
         ("/ann/app.git/git-upload-pack", "repos", "git"),
         ("/ann/app.git/git-receive-pack", "repos", "git"),
+        ("/ann/app.git/clone.bundle", "repos", "git"),
         ("/api/v1/repos/ann/app/issues/1/assets", "issues", "upload"),
         ("/api/v1/repos/ann/app/issues/1/assets/2", "issues", "api"),
         ("/api/v1/repos/ann/app/issues/comments/1/assets", "issues", "upload"),

@@ -171,6 +171,7 @@ MATRIX = {
     "GET /licenses/MIT": ANYBODY,
     "GET //{repo}.git/info/refs?service=git-upload-pack": GIT_READ,
     "GET //{repo}/info/refs?service=git-receive-pack": GIT_READ,  # who may read may propose commits
+    "GET //{repo}.git/clone.bundle": (401, *at("read", 404)[1:]),  # it is too small for one
     "POST //{repo}/git-upload-pack": GIT_READ,
     "POST //{repo}/git-receive-pack": GIT_READ,
     "POST //{repo}.git/info/lfs/objects/batch": GIT_READ,

@@ -95,6 +95,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/{owner}/{repo}/info/lfs/*", "repos", "git"),
     Route("/{owner}/{repo}/git-upload-pack", "repos", "git"),
     Route("/{owner}/{repo}/git-receive-pack", "repos", "git"),
+    Route("/{owner}/{repo}/clone.bundle", "repos", "git"),
     Route("/{owner}/{repo}/attachments/{uuid}", "issues", "file", linked=True),
     Route("/{owner}/{repo}/releases/assets/{uuid}", "repos", "file", linked=True),
     Route("/{owner}/{repo}/archive/*", "repos", "file", linked=True),

@@ -81,6 +81,14 @@ class Settings(ServiceSettings, kw_only=True):
             "0: git runs for each of them.",
         ),
     ] = 1_000_000_000
+    bundle_min_bytes: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0,
+            description="Size of a repository, in bytes, from which clones that ask for it (transfer.bundleURI) get most "
+            "of it as a file that serves for a day; 0: none.",
+        ),
+    ] = 100_000_000
     max_push_bytes: Annotated[
         int,
         msgspec.Meta(

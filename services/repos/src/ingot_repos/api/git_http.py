@@ -1,10 +1,11 @@
-"""Git over HTTP: the two requests of a client, and who may send them."""
+"""Git over HTTP: the requests of a client, and who may send them."""
 
 import contextlib
 from collections.abc import AsyncGenerator
 from functools import partial
 
 from litestar import Response, Router, get, post
+from litestar.response import Stream
 
 from ingot_chassis.errors import ApiError, Denied, NotFound, Unauthenticated
 from ingot_chassis.http.policy import anyone
@@ -15,13 +16,15 @@ from ingot_repos.api.git_fetches import fetch
 from ingot_repos.api.policies import own_account, require_on_disk, require_readable, resolve, resolve_by_id
 from ingot_repos.api.push_rights import Pusher
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
-from ingot_repos.api.shared_fetches import shared
+from ingot_repos.api.shared_fetches import commit_of_bundle, offers_bundle, shared, shared_bundle
 from ingot_repos.core import access
 from ingot_repos.core.protections import actor_of
 from ingot_repos.core.ref_updates import require_changeable
+from ingot_repos.git.bundle_uris import with_bundle_uri
 from ingot_repos.git.errors import RepositoryNotFound
 from ingot_repos.git.push_advertisement import advertise_for_push
 from ingot_repos.git.smart_http import Service, advertise, speaks_v2
+from ingot_repos.git.spools import Part
 
 ASK_FOR_PASSWORD = {"WWW-Authenticate": 'Basic realm="Ingot"'}
 
@@ -68,6 +71,28 @@ async def receive_pack(request: RepositoryRequest) -> GitAnswer:
     return GitAnswer(partial(push, repository, pusher, partial(_renew, request, repository.id)), request)
 
 
+@get("/{owner:str}/{repo:str}/clone.bundle", policy=anyone(), include_in_schema=False)
+async def bundle(request: RepositoryRequest) -> Stream:
+    """Most of what a clone needs, as a file (`bundle-uri`), where a fetch says that there is one."""
+    repository = await _resolve(request, "git-upload-pack")
+    require_on_disk(request, repository)
+    commit = await commit_of_bundle(repository, request)
+    if commit is None:
+        raise NotFound
+    request.components.loads.count(repository.id)
+    parts = shared_bundle(repository, request, commit)
+    first = await anext(parts)  # an error before it has a status; a later one breaks the answer off
+    headers = {name.decode(): value.decode() for name, value in NEVER_CACHED}
+    return Stream(_joined(first, parts), media_type="application/octet-stream", headers=headers)
+
+
+async def _joined(first: Part, rest: AsyncGenerator[Part, None]) -> AsyncGenerator[bytes, None]:
+    async with contextlib.aclosing(rest):
+        yield bytes(first)
+        async for part in rest:
+            yield bytes(part)
+
+
 async def _pusher(request: RepositoryRequest, repository: ResolvedRepository) -> Pusher:
     account = await own_account(request)
     actor = actor_of(request.principal, repository.row, repository.level)
@@ -108,7 +133,8 @@ async def _advertisement(
             request.storage, repository.id, protocol, max_memory=request.max_git_memory
         )
     if speaks_v2(protocol):
-        return await advertise(path, service, protocol, max_memory=request.max_git_memory)
+        answer = await advertise(path, service, protocol, max_memory=request.max_git_memory)
+        return with_bundle_uri(answer) if offers_bundle(repository, request) else answer
 
     async def start() -> AsyncGenerator[bytes, None]:
         yield await advertise(path, service, protocol, max_memory=request.max_git_memory)
@@ -181,4 +207,4 @@ class UnsupportedRequest(ApiError):
     status = 415
 
 
-routes = [Router("/", route_handlers=[info_refs, upload_pack, receive_pack], middleware=[for_git])]
+routes = [Router("/", route_handlers=[info_refs, upload_pack, receive_pack, bundle], middleware=[for_git])]

@@ -4,15 +4,21 @@ import contextlib
 import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
+from ingot_chassis.clock import now
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core.ssh_sessions import KEY_HEADER
+from ingot_repos.git.archive import stream_bundle
+from ingot_repos.git.bundle_uris import asks_for_bundles, commit_before, list_of_bundles
 from ingot_repos.git.generation import read_generation
+from ingot_repos.git.packs import while_in_use
 from ingot_repos.git.push_requests import replayed
-from ingot_repos.git.smart_http import serve
+from ingot_repos.git.smart_http import serve, speaks_v2
 from ingot_repos.git.spools import Part
 
 LONGEST_SHARED = 256 * 1024
 """Bytes of a request whose answer may be shared."""
+BUNDLE = "clone.bundle"
+"""Where the bundle is, below the address of the repository."""
 
 
 async def answer_to_fetch(
@@ -34,6 +40,10 @@ async def answer_to_fetch(
         return within_limits(repository, request, stream)
 
     head, is_whole = await _head_of(body)
+    if is_whole and speaks_v2(protocol) and asks_for_bundles(head):
+        has_bundle = await commit_of_bundle(repository, request) is not None
+        yield list_of_bundles(BUNDLE if has_bundle else None)
+        return
     if is_whole:
         stream = await shared(
             repository,
@@ -48,6 +58,46 @@ async def answer_to_fetch(
     async with contextlib.aclosing(stream):
         async for chunk in stream:
             yield chunk
+
+
+def offers_bundle(repository: ResolvedRepository, request: RepositoryRequest) -> bool:
+    """Whether it is large enough, and small enough for its bundle to be shared."""
+    settings = request.settings
+    return 0 < settings.bundle_min_bytes <= repository.row.size <= settings.fetch_cache_bytes // 2
+
+
+async def commit_of_bundle(repository: ResolvedRepository, request: RepositoryRequest) -> str | None:
+    """What the bundle is of: the default branch as it was when the day (UTC) began, so that it serves for a day.
+
+    A commit that the branch has lost is never it.
+    """
+    if not offers_bundle(repository, request):
+        return None
+    day = now().replace(hour=0, minute=0, second=0, microsecond=0)
+    branch = repository.row.default_branch
+    return await request.storage.call(repository.id, commit_before, branch, day.timestamp())
+
+
+def shared_bundle(
+    repository: ResolvedRepository, request: RepositoryRequest, commit: str
+) -> AsyncGenerator[Part, None]:
+    """The bundle of a commit: the same for all who want it, whatever other refs do meanwhile."""
+    path = request.storage.path(repository.id)
+
+    def start() -> AsyncGenerator[bytes, None]:
+        bundle = stream_bundle(path, commit, max_memory=request.max_git_memory)
+        return within_limits(repository, request, while_in_use(path, bundle))
+
+    async def is_valid() -> bool:
+        return True
+
+    return request.components.fetches.answer(
+        f"bundle {repository.id} {commit}".encode(),
+        start,
+        expected_bytes=repository.row.size,
+        is_valid=is_valid,
+        signed_in=_is_signed_in(request),
+    )
 
 
 async def within_limits(

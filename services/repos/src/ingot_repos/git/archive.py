@@ -63,7 +63,7 @@ def stream_archive(
     """
     _check(commit, folder)
     if archive_format == "bundle":
-        return _stream_bundle(path, commit, time_limit)
+        return stream_bundle(path, commit, time_limit=time_limit)
     args = GitArgs(
         "archive",
         (f"--format={archive_format}", f"--prefix={folder}/"),
@@ -79,11 +79,17 @@ def require_paths(repo: pygit2.Repository, commit: str, paths: Sequence[str]) ->
         entry_at(repo, tree, path)
 
 
-async def _stream_bundle(path: Path, commit: str, time_limit: float) -> AsyncGenerator[bytes, None]:
-    """A bundle (gitformat-bundle(5)) of a commit and its history, which can be cloned: its branch is `bundle`."""
+async def stream_bundle(
+    path: Path, commit: str, *, time_limit: float = TIME_LIMIT, max_memory: int | None = None
+) -> AsyncGenerator[bytes, None]:
+    """A bundle (gitformat-bundle(5)) of a commit and its history, which can be cloned: its branch is `bundle`.
+
+    ``max_memory``: see `spawn`. Raises, while iterating, as `stream_git`.
+    """
     args = GitArgs("pack-objects", ("--revs", "--stdout", "--quiet", "--delta-base-offset"))
     yield f"# v2 git bundle\n{commit} refs/heads/bundle\n{commit} HEAD\n\n".encode()
-    pack = stream_git(args, git_dir=path, body=_once(f"{commit}\n".encode()), time_limit=time_limit)
+    body = _once(f"{commit}\n".encode())
+    pack = stream_git(args, git_dir=path, body=body, time_limit=time_limit, max_memory=max_memory)
     async with contextlib.aclosing(pack):
         async for chunk in pack:
             yield chunk

@@ -25,6 +25,7 @@ log = structlog.get_logger()
 FindHidden = Callable[[set[str]], Awaitable[str | None]]
 _MAX_REQUEST = 16 * MIB
 _HEADER = 4
+_COMMAND = b"command="
 _WANT = re.compile(rb"want ([0-9a-fA-F]{40})\b")
 _HIDDEN_REFS = tuple(prefix.encode() for prefix in HIDDEN_REFS)
 
@@ -69,7 +70,17 @@ async def _checked(request: bytes, wants: set[str], find_hidden: FindHidden) -> 
     return request
 
 
-def _line(buffer: bytearray, position: int) -> bytes | None:
+def command_of(request: bytes) -> bytes | None:
+    """What a request is for. Its capabilities stand before the command or behind it, its arguments behind both."""
+    position = 0
+    while (line := _line(request, position)) is not None and len(line) > _HEADER:
+        if line.startswith(_COMMAND, _HEADER):
+            return line[_HEADER + len(_COMMAND) :].rstrip(b"\n")
+        position += len(line)
+    return None
+
+
+def _line(buffer: bytes | bytearray, position: int) -> bytes | None:
     """The packet at `position`, its header included; None while it is incomplete."""
     header = bytes(buffer[position : position + _HEADER])
     if len(header) < _HEADER:
