@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -66,8 +66,8 @@ class Rig:
     settings: Settings
     folder: Path
     hooks: list[RigHook] = field(default_factory=list)
-    expected: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """Event to the paths at which it should arrive."""
+    expected: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
+    """Of each event how many deliveries should arrive at a path."""
 
     def __post_init__(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -169,8 +169,8 @@ class Rig:
             data=msgspec.Raw(msgspec.json.encode(event)),
         )
         for hook in self.hooks:
-            if hook.deliveries_of_push(repository_id, branch, new=new):
-                self.expected[name].add(hook.path)
+            if count := hook.deliveries_of_push(repository_id, branch, new=new):
+                self.expected[name][hook.path] = count
         return subject(envelope.type), envelope.id, msgspec.json.encode(envelope)
 
     async def publish(self, messages: list[tuple[str, str, bytes]]) -> None:
@@ -192,8 +192,16 @@ class Rig:
         return [Arrival(path, id_, event, float(at)) for path, id_, event, at in lines]
 
     def missing(self) -> int:
-        arrived = {(arrival.event, arrival.path) for arrival in self.arrivals()}
-        return sum((event, path) not in arrived for event, paths in self.expected.items() for path in paths)
+        arrived = Counter((event, path) for event, path, _ in self.distinct_arrivals())
+        return sum(
+            max(0, count - arrived[event, path])
+            for event, counts in self.expected.items()
+            for path, count in counts.items()
+        )
+
+    def distinct_arrivals(self) -> set[tuple[str, str, str]]:
+        """Event, path and id of each delivery that arrived."""
+        return {(arrival.event, arrival.path, arrival.delivery_id) for arrival in self.arrivals()}
 
     async def until_all_arrived(self, *, seconds: float, hurry: bool = False, missing: int = 0) -> None:
         """Return when at most ``missing`` deliveries are missing. Raises TimeoutError when none arrives in ``seconds``."""
@@ -291,23 +299,12 @@ async def soak(rig: Rig, nats, *, events: int, hook_count: int, kills: int, seed
 
 def check_arrivals(rig: Rig) -> str:
     """Nothing is missing, nothing arrived at a wrong path, and copies have the same id. Raises AssertionError."""
-    arrivals = rig.arrivals()
+    arrivals, distinct = rig.arrivals(), rig.distinct_arrivals()
     assert rig.missing() == 0
-    assert {arrival.path for arrival in arrivals if arrival.path not in rig.expected[arrival.event]} == set()
-    new = {name for name, _ in _of_new_branches(rig)}
-    ids: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for arrival in arrivals:
-        ids[arrival.event, arrival.path].add(arrival.delivery_id)
-    both = {hook.path for hook in rig.hooks if "create" in hook.events}
-    for (event, path), delivery_ids in ids.items():
-        assert len(delivery_ids) == (2 if event in new and path in both else 1), (event, path, delivery_ids)
-    distinct = sum(len(delivery_ids) for delivery_ids in ids.values())
+    assert {path for event, path, _ in distinct if path not in rig.expected[event]} == set()
+    counts = Counter((event, path) for event, path, _ in distinct)
+    assert [one for one, count in counts.items() if count != rig.expected[one[0]][one[1]]] == []
     return (
-        f"{len(rig.expected)} events, {len(rig.hooks)} hooks, {distinct} deliveries, "
-        f"{len(arrivals) - distinct} arrived more than once"
+        f"{len(rig.expected)} events, {len(rig.hooks)} hooks, {len(distinct)} deliveries, "
+        f"{len(arrivals) - len(distinct)} arrived more than once"
     )
-
-
-def _of_new_branches(rig: Rig) -> list[tuple[str, set[str]]]:
-    """Events of pushes that create a branch: every fifth, from the first."""
-    return [(event, paths) for event, paths in rig.expected.items() if (int(event) - 1) % 5 == 0]
