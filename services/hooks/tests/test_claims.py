@@ -163,6 +163,42 @@ async def test_a_claim_and_its_outcome_look_at_their_own_lane(world, analyzed):
     assert row.state == "delivered"
 
 
+@pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
+async def test_what_is_due_is_found_without_reading_all_of_it(world):
+    """Also by a planner that knows of a table in which nothing was under way."""
+    await world.create_hook(BEFORE)
+    await world.deliver(push())
+    (row,) = await world.rows("delivery")
+    lanes, each, last = 10, 200, 11
+
+    async def add(numbers: range, state: str) -> None:
+        rows = [
+            {column.name: getattr(row, column.name) for column in world.table("delivery").c}
+            | {"number": n, "id": str(n), "event_id": str(n), "hook_id": n % lanes, "state": state}
+            | {"next_attempt_at": now() - timedelta(seconds=10_000 - n)}
+            for n in numbers
+        ]
+        async with world.db.transaction() as tx:
+            await tx.execute(world.table("delivery").insert(), rows)
+
+    await world.update_all("delivery", state="delivered")
+    await add(range(1000, 2000), "delivered")
+    async with world.db.transaction() as tx:
+        await tx.execute(text("ANALYZE delivery"))
+    await add(range(2000, 2000 + lanes * each), "pending")
+    async with world.db.transaction() as tx:
+        table = world.table("delivery")
+        values = {"state": "pending", "hook_id": last}
+        await tx.execute(table.update().where(table.c.number == row.number).values(values))
+    read = text(
+        "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'delivery'"
+    )
+    async with world.db.transaction() as tx:
+        due = await find_due(tx, MAX_DUE, per_endpoint(100))
+        assert (await tx.execute(read)).scalar_one() < 2 * MAX_DUE
+    assert due.numbers == [*range(2000, 2000 + lanes), row.number]
+
+
 async def test_a_running_delivery_is_not_claimed_again(world, receiver):
     await world.create_hook(receiver.url)
     await world.deliver(push())

@@ -6,31 +6,27 @@ while it records the outcomes of others among them.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from sqlalchemy import (
     ColumnElement,
     FromClause,
-    String,
     bindparam,
     case,
-    func,
     literal_column,
     select,
-    true,
     tuple_,
     update,
 )
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.compiler import SQLCompiler
 
 from ingot_chassis.clock import now
-from ingot_chassis.db.arrays import Condition, any_of
+from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.rows import TypedRow, fetch_all
 from ingot_chassis.db.tables import UtcDateTime
 from ingot_hooks.store.deliveries import CURRENT_ENDPOINT, PENDING, RUNNING, DeliveryRow
+from ingot_hooks.store.lanes import LANE, TURN, IsOfLane, take_order_from_indexes
 from ingot_hooks.store.tables import DeliveryState, delivery
 
 _STATE = delivery.c.state.concat(literal_column("''"))
@@ -45,34 +41,6 @@ class ClaimRow(TypedRow):
     fence: int
 
 
-class _IsOfLane(Condition):
-    """Whether a row is of the lane of the delivery that is claimed.
-
-    For equal columns PostgreSQL's planner would prefer ``ix_delivery_due`` and read it from its beginning, because rows
-    of one time are close together. So it gets a range here, and the order in which one index has it. See ``_NO_SORT``.
-    """
-
-    def __init__(self, row: FromClause) -> None:
-        super().__init__(*(table.c[name] for table in (row, delivery) for name in _LANE))
-
-
-@compiles(_IsOfLane, "postgresql")
-def _on_postgresql(element: _IsOfLane, compiler: SQLCompiler, **options: Any) -> str:
-    hook, repository, of_hook, of_repository = (compiler.process(one, **options) for one in element.clauses)
-    row, lane = f"({hook}, {repository})", f"({of_hook}, {of_repository})"
-    return f"({row} >= {lane} AND {row} <= {lane})"
-
-
-@compiles(_IsOfLane, "sqlite")
-def _on_sqlite(element: _IsOfLane, compiler: SQLCompiler, **options: Any) -> str:
-    hook, repository, of_hook, of_repository = (compiler.process(one, **options) for one in element.clauses)
-    return f"({hook} = {of_hook} AND {repository} = {of_repository})"
-
-
-_LANE = ("hook_id", "repository_id")
-_TURN = ("next_attempt_at", "number")
-
-
 def _is_before(row: FromClause, *names: str) -> ColumnElement[bool]:
     return tuple_(*(row.c[name] for name in names)) < tuple_(*(delivery.c[name] for name in names))
 
@@ -83,38 +51,25 @@ def _is_none(row: FromClause, *conditions: ColumnElement[bool], order: Sequence[
     ``NOT EXISTS`` would be a join: planned for a small table, it reads for each of them all rows that are or ever were
     in the partial index, until the next VACUUM.
     """
-    statement = select(row.c.number).where(_IsOfLane(row), *conditions)
+    statement = select(row.c.number).where(
+        IsOfLane(row, delivery.c.hook_id, delivery.c.repository_id), *conditions
+    )
     first = statement.order_by(*(row.c[name] for name in order)).limit(literal_column("1"))
     return first.correlate(delivery).scalar_subquery().is_(None)
 
 
 _other = delivery.alias("other")
-_LANE_IS_FREE = _is_none(_other, _other.c.state == RUNNING, order=_LANE)
+_LANE_IS_FREE = _is_none(_other, _other.c.state == RUNNING, order=LANE)
 _earlier = delivery.alias("earlier")
 _IS_NEXT = _is_none(
     _earlier,
     _earlier.c.state == PENDING,
-    _is_before(_earlier, *_LANE, *_TURN),
-    _is_before(_earlier, *_TURN),
+    _is_before(_earlier, *LANE, *TURN),
+    _is_before(_earlier, *TURN),
     ~any_of(_earlier.c.number, "numbers"),
-    order=(*_LANE, *_TURN),
+    order=(*LANE, *TURN),
 )
 """Nothing of the lane is left before it: another worker may have handed that back since ``find_due``."""
-
-
-class _SettingRow(TypedRow):
-    sort: str
-
-
-_NO_SORT = PreparedQuery(
-    select(
-        func.set_config(literal_column("'enable_sort'"), literal_column("'off'"), true(), type_=String).label(
-            "sort"
-        )
-    ),
-    _SettingRow,
-)
-"""Until the transaction ends the planner of PostgreSQL takes the index that has the order."""
 _CLAIM = PreparedWrite(
     update(delivery)
     .where(
@@ -138,8 +93,7 @@ async def claim(db: Executor, numbers: Sequence[int], *, lease: timedelta) -> li
     """Claim those of ``numbers`` that no other worker has claimed meanwhile; the rows in their order."""
     if not numbers:
         return []
-    if db.dialect_name != "sqlite":
-        await _NO_SORT.all(db)
+    await take_order_from_indexes(db)
     at = now()
     rows = await _CLAIM.all(db, DeliveryRow, numbers=numbers, at=at, leased_until=at + lease)
     if len(rows) < len(numbers):

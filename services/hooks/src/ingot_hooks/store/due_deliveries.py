@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     FromClause,
     Integer,
@@ -27,6 +28,7 @@ from ingot_chassis.db.prepared import PreparedQuery
 from ingot_chassis.db.rows import TypedRow
 from ingot_chassis.db.tables import UtcDateTime
 from ingot_hooks.store.deliveries import PENDING, RUNNING, UNDER_WAY
+from ingot_hooks.store.lanes import LANE, TURN, IsOfLane, take_order_from_indexes
 from ingot_hooks.store.tables import delivery, hook
 
 MAX_DUE = 200
@@ -97,12 +99,12 @@ _IS_DUE = (
 _BY_TIME = (delivery.c.next_attempt_at, delivery.c.number)
 
 
-def _due(*conditions: ColumnElement[bool]) -> PreparedQuery[DueDelivery]:
+def _due(*conditions: ColumnElement[bool], order: Sequence[str] = TURN) -> PreparedQuery[DueDelivery]:
     """The first deliveries that are due, as many as ``first`` says."""
     return PreparedQuery(
         select(delivery.c.number, delivery.c.hook_id, delivery.c.repository_id, delivery.c.endpoint)
         .where(*_IS_DUE, *conditions)
-        .order_by(*_BY_TIME)
+        .order_by(*(delivery.c[name] for name in order))
         .limit(bindparam("first", type_=Integer)),
         DueDelivery,
     )
@@ -229,23 +231,25 @@ _RUNNING = PreparedQuery(
         func.min(delivery.c.lease_until).label("leased_until"),
     )
     .where(delivery.c.state == RUNNING)
-    .group_by(delivery.c.endpoint, delivery.c.hook_id, delivery.c.repository_id),
+    .group_by(delivery.c.hook_id, delivery.c.repository_id, delivery.c.endpoint),
     RunningLane,
 )
 _FAILING = PreparedQuery(select(hook.c.id).where(hook.c.failing_since.is_not(None)), HookId)
 _DUE, _DUE_OF_OTHERS, _LANE_HEADS = _due(), _due_of_others(), _lane_heads()
 _DUE_IN_LANE = _due(
-    delivery.c.hook_id == bindparam("hook_id"), delivery.c.repository_id == bindparam("repository_id")
+    IsOfLane(delivery, bindparam("hook_id", type_=BigInteger), bindparam("repository_id", type_=BigInteger)),
+    order=(*LANE, *TURN),
 )
 
 
 async def find_due(db: Executor, limit: int, limits: ClaimLimits) -> DueDeliveries:
-    """Up to ``limit`` due deliveries. It only reads, so it may run often.
+    """Up to ``limit`` due deliveries. It only reads, in a transaction.
 
     A lane with a running delivery is left out, which keeps the order per repository. The limit per endpoint keeps one
     endpoint from taking all claims; two processes that claim at the same time may exceed it together. The time to
     find a delivery does not depend on how many others wait in its lane.
     """
+    await take_order_from_indexes(db)
     at = now()
     running = await _RUNNING.all(db)
     failing_hooks = set() if limits.include_failing else {row.id for row in await _FAILING.all(db)}

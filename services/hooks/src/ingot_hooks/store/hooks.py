@@ -101,11 +101,6 @@ async def get(db: Executor, owner: Owner, hook_id: int) -> HookRow | None:
     return await fetch_first(db, select(hook).where(_belongs_to(owner), hook.c.id == hook_id), HookRow)
 
 
-async def get_by_id(db: Executor, hook_id: int) -> HookRow | None:
-    """For workers, which hold a delivery of that hook and do not know its owner."""
-    return await fetch_first(db, select(hook).where(hook.c.id == hook_id), HookRow)
-
-
 _MANY = PreparedQuery(select(hook).where(any_of(hook.c.id, "hook_ids")), HookRow)
 
 

@@ -159,12 +159,13 @@ class DeliveryWorker:
             include_failing=self._claimed_of_failing < MAX_CLAIMED // 2,
             paused_lanes=self._paused_lanes(),
         )
-        numbers = await self._find_due(limit, limits)
-        if not numbers:
-            return []
         async with self._db.transaction() as tx:
-            rows = await self._leases.claim(tx, numbers)
-            hooks = await store.get_many(tx, {row.hook_id for row in rows})
+            due = await find_due(tx, limit, limits)
+            if due.abandoned:
+                await claims.release_abandoned(tx)
+                due = await find_due(tx, limit, limits)
+            rows = await self._leases.claim(tx, due.numbers)
+            hooks = await store.get_many(tx, {row.hook_id for row in rows}) if rows else {}
         read_at = time.monotonic()
         self._hooks = {hook_id: cached for hook_id, cached in self._hooks.items() if cached.is_fresh}
         self._hooks |= {row.hook_id: _CachedHook(hooks.get(row.hook_id), read_at) for row in rows}
@@ -174,15 +175,6 @@ class DeliveryWorker:
         present = time.monotonic()
         self._paused = {lane: until for lane, until in self._paused.items() if until > present}
         return self._paused.keys()
-
-    async def _find_due(self, limit: int, limits: ClaimLimits) -> list[int]:
-        async with self._db.read() as db:
-            due = await find_due(db, limit, limits)
-        if not due.abandoned:
-            return due.numbers
-        async with self._db.transaction() as tx:
-            await claims.release_abandoned(tx)
-            return (await find_due(tx, limit, limits)).numbers
 
     def _is_failing(self, hook_id: int) -> bool:
         """Whether the last attempt at the hook failed. Such hooks get at most half of everything."""
@@ -253,7 +245,8 @@ class DeliveryWorker:
         cached = self._hooks.get(hook_id)
         if cached is None or not cached.is_fresh:
             async with self._db.read() as db:
-                cached = _CachedHook(await store.get_by_id(db, hook_id), time.monotonic())
+                rows = await store.get_many(db, [hook_id])
+            cached = _CachedHook(rows.get(hook_id), time.monotonic())
             self._hooks[hook_id] = cached
         return cached.row
 
