@@ -8,7 +8,7 @@ from litestar import Response, get, post
 from ingot_chassis.errors import ApiError
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.account_settings import page
-from ingot_web.api.request import WebRequest
+from ingot_web.api.request import Form, WebRequest
 from ingot_web.clients.forge import at
 
 SHOWN = 50
@@ -97,13 +97,13 @@ async def change_two_factor(request: WebRequest) -> Response[Any]:
 async def applications(request: WebRequest) -> Response[str]:
     """Applications that act for the caller, and those that the caller has registered."""
     request.require_signed_in()
-    return await _applications_page(request)
+    return await _applications_page(request, Form())
 
 
 async def _applications_page(
-    request: WebRequest, problem: ApiError | None = None, *, registration: Any = None
+    request: WebRequest, form: Form, problem: ApiError | None = None, *, registration: Any = None
 ) -> Response[str]:
-    """``registration`` was just made; its secret is shown this once."""
+    """``registration`` was just made or changed; its secret is shown this once. ``form`` was refused."""
     grants, own = await gather(
         request.forge.listing("identity", "/user/oauth2_grants", limit=SHOWN),
         request.forge.listing("identity", APPLICATIONS, limit=SHOWN),
@@ -116,30 +116,43 @@ async def _applications_page(
         grants=grants.rows,
         own=own.rows,
         registration=registration,
+        form=form,
     )
 
 
 @post("/user/settings/oauth2", policy=anyone(), include_in_schema=False)
 async def change_applications(request: WebRequest) -> Response[Any]:
-    """Take an application its rights, register one, or remove one."""
+    """Take an application its rights; register one, change or remove one, or give it another secret."""
     form = await request.sent_form()
+    own = APPLICATIONS + at(form.text("id"))
     try:
         match form.text("do"):
             case "revoke":
                 await request.forge.send("DELETE", "identity", at("user", "oauth2_grants", form.text("id")))
+                return request.redirect("/user/settings/oauth2")
             case "remove":
-                await request.forge.send("DELETE", "identity", APPLICATIONS + at(form.text("id")))
+                await request.forge.send("DELETE", "identity", own)
+                return request.redirect("/user/settings/oauth2")
+            case "secret":
+                registration = await request.forge.send("PATCH", "identity", own)
+            case "edit":
+                registration = await request.forge.send("PATCH", "identity", own, _application_of(form))
             case _:
-                body = {
-                    "name": form.text("name"),
-                    "redirect_uris": form.lines("redirect_uris").split(),
-                    "confidential_client": form.has("confidential"),
-                }
-                registration = await request.forge.send("POST", "identity", APPLICATIONS, body)
-                return await _applications_page(request, registration=registration)
+                registration = await request.forge.send(
+                    "POST", "identity", APPLICATIONS, _application_of(form)
+                )
     except ApiError as error:
-        return await _applications_page(request, error)
-    return request.redirect("/user/settings/oauth2")
+        return await _applications_page(request, form, error)
+    return await _applications_page(request, Form(), registration=registration)
+
+
+def _application_of(form: Form) -> dict[str, Any]:
+    """What the form of an application says, as the API has it."""
+    return {
+        "name": form.text("name"),
+        "redirect_uris": form.lines("redirect_uris").split(),
+        "confidential_client": form.has("confidential"),
+    }
 
 
 routes = [emails, change_emails, two_factor, change_two_factor, applications, change_applications]
