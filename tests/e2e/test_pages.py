@@ -321,7 +321,7 @@ async def test_people_administer_what_is_theirs_on_pages(scene):
     assert f">{scene.reader.name}</a>" in inside.text
     hooks = await ann.send(f"{base}/hooks", {"url": "http://127.0.0.1:9/", "type": "gitea", "push": "1"})
     assert "http://127.0.0.1:9/" in hooks.text
-    assert "sea" in (await ann.send(f"{base}/labels", {"name": "sea", "color": "#aabbcc"})).text
+    assert "sea" in (await ann.submit(f"{base}/labels", "Make the label", to="/labels/new", name="sea")).text
     for part in ("", "/members", "/teams", "/labels", "/hooks"):
         await stranger.page(f"{base}{part}", status=403)
         await scene.nobody.page(f"{base}{part}", status=401)

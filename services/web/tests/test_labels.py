@@ -3,6 +3,7 @@
 import pytest
 
 from .forge import HOME
+from .test_forms import ORGANIZATION
 from .world import ANN
 
 LABEL = {"id": 3, "name": "bug", "color": "ff0000", "description": "wrong"}
@@ -12,13 +13,40 @@ MILESTONE = {
 }  # fmt: skip
 
 
-async def test_a_label_is_changed_and_removed(pages, forge):
-    forge.answers[f"{HOME}/labels"] = [LABEL]
-    page = "/ann/demo/labels"
-    await pages.submit(page, "Save the label", to="/labels/edit", name="fault")
-    await pages.submit(page, "Delete", to="/labels/delete")
+LISTS = (("/ann/demo/labels", f"{HOME}/labels"), ("/org/crew/settings/labels", "/orgs/crew/labels"))
+"""Labels of a repository and of an organization: the page, and the path of the API."""
+
+
+@pytest.mark.parametrize(("page", "path"), LISTS)
+async def test_a_label_is_made_changed_and_removed(pages, forge, page, path):
+    forge.answers |= {path: [LABEL], "/orgs/crew": ORGANIZATION}
+    new = {"name": "sea", "color": "#0000ff", "description": "wet"}
+    await pages.submit(page, "Make the label", to=f"{page}/new", **new)
+    await pages.submit(page, "Save the label", to=f"{page}/edit", name="fault")
+    removed = await pages.submit(page, "Delete", to=f"{page}/delete")
+    assert removed.headers["location"] == page
     body = {"name": "fault", "color": "#ff0000", "description": "wrong"}
-    assert forge.sent == [("PATCH", f"{HOME}/labels/3", body), ("DELETE", f"{HOME}/labels/3", {})]
+    assert forge.sent == [("POST", path, new), ("PATCH", f"{path}/3", body), ("DELETE", f"{path}/3", {})]
+
+
+@pytest.mark.parametrize(("page", "path"), LISTS)
+async def test_what_was_written_about_a_label_is_in_its_form_when_it_is_refused(pages, forge, page, path):
+    forge.answers |= {path: [LABEL], "/orgs/crew": ORGANIZATION}
+    forge.refuses = 422
+    for button, to, is_open in (("Save the label", "edit", True), ("Make the label", "new", False)):
+        refused = await pages.submit(page, button, to=f"{page}/{to}", name="taken")
+        assert (refused.status_code, refused.text.count('value="taken"')) == (422, 1)
+        assert ('class="menu end wide" open' in refused.text) is is_open
+
+
+async def test_labels_of_an_organization_have_pages(pages, forge):
+    path = "/orgs/crew/labels"
+    forge.answers |= {
+        path: [LABEL | {"id": n, "name": f"l{n}"} for n in range(60)],
+        "/orgs/crew": ORGANIZATION,
+    }
+    shown = (await pages.get("/org/crew/settings/labels?page=2", ANN)).text
+    assert ("l59" in shown, "l49" in shown, 'rel="prev"' in shown) == (True, False, True)
 
 
 async def test_a_milestone_is_changed_closed_and_removed(pages, forge):

@@ -10,10 +10,12 @@ from ingot_chassis.errors import ApiError, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import Form, WebRequest
+from ingot_web.clients.forge import at
 
 SHOWN = 50
 NO_DATE = "0001-01-01T00:00:00Z"
 """What the API takes for no date; a date that is absent stays."""
+LABEL_ACTS = ("new", "edit", "delete")
 LABELS, MILESTONES = "/{owner:str}/{repo:str}/labels", "/{owner:str}/{repo:str}/milestones"
 
 
@@ -44,22 +46,28 @@ async def _labels_page(frame: RepositoryFrame, form: Form, problem: ApiError | N
     )
 
 
-@post([f"{LABELS}/{act}" for act in ("new", "edit", "delete")], policy=anyone(), include_in_schema=False)
+@post([f"{LABELS}/{act}" for act in LABEL_ACTS], policy=anyone(), include_in_schema=False)
 async def change_label(request: WebRequest) -> Response[Any]:
     """Make a label, change or remove one; what is refused is said above the list."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
-    body = {name: form.text(name) for name in ("name", "color", "description")}
     try:
-        match request.scope["path"].rsplit("/", 1)[-1]:
-            case "new":
-                await frame.forge.send("POST", "issues", frame.api("labels"), body)
-            case "edit":
-                await frame.forge.send("PATCH", "issues", frame.api("labels", form.text("id")), body)
-            case _:
-                await frame.forge.send("DELETE", "issues", frame.api("labels", form.text("id")))
+        await send_label(request, frame.api("labels"), form)
     except ApiError as error:
         return await _labels_page(frame, form, error)
     return frame.redirect("/labels")
+
+
+async def send_label(request: WebRequest, path: str, form: Form) -> None:
+    """Do with the labels at ``path`` of the API what the end of the address says, one of LABEL_ACTS."""
+    body = {name: form.text(name) for name in ("name", "color", "description")}
+    own = path + at(form.text("id"))
+    match request.rest(0).rpartition("/")[-1]:
+        case "new":
+            await request.forge.send("POST", "issues", path, body)
+        case "edit":
+            await request.forge.send("PATCH", "issues", own, body)
+        case _:
+            await request.forge.send("DELETE", "issues", own)
 
 
 @get(MILESTONES, policy=anyone(), include_in_schema=False)

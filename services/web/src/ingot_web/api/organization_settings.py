@@ -9,6 +9,7 @@ from litestar import Response, get, post
 from ingot_chassis.errors import ApiError, Denied
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.account_settings import send_avatar
+from ingot_web.api.labels import LABEL_ACTS, send_label
 from ingot_web.api.request import Form, WebRequest, require_typed
 from ingot_web.clients.forge import at
 
@@ -285,30 +286,30 @@ async def save_team(request: WebRequest, org: str, team: int) -> Response[Any]:
 @get(f"{SETTINGS}/labels", policy=anyone(), include_in_schema=False)
 async def labels(request: WebRequest, org: str) -> Response[str]:
     """Labels that all repositories of the organization have."""
-    return await _labels(OrganizationPages(request, org))
+    return await _labels(OrganizationPages(request, org), Form())
 
 
-async def _labels(pages: OrganizationPages, problem: ApiError | None = None) -> Response[str]:
-    (listing,) = await pages.load(pages.forge.listing("issues", pages.api("labels"), limit=SHOWN))
-    return pages.render("labels", "Labels", problem, listing=listing)
+async def _labels(pages: OrganizationPages, form: Form, problem: ApiError | None = None) -> Response[str]:
+    number = pages.request.number
+    (listing,) = await pages.load(
+        pages.forge.listing("issues", pages.api("labels"), page=number, limit=SHOWN)
+    )
+    values = {"listing": listing, "form": form, "pages": pages.request.pages_of(listing.total, SHOWN)}
+    return pages.render("labels", "Labels", problem, **values)
 
 
-@post(f"{SETTINGS}/labels", policy=anyone(), include_in_schema=False)
-async def change_labels(request: WebRequest, org: str) -> Response[Any]:
-    """Make a label, or delete one."""
+@post([f"{SETTINGS}/labels/{act}" for act in LABEL_ACTS], policy=anyone(), include_in_schema=False)
+async def change_label(request: WebRequest, org: str) -> Response[Any]:
+    """Make a label, change or remove one."""
     form, pages = await request.sent_form(), OrganizationPages(request, org)
     try:
-        if form.has("remove"):
-            await pages.forge.send("DELETE", "issues", pages.api("labels", form.text("remove")))
-        else:
-            body = {name: form.text(name) for name in ("name", "color", "description")}
-            await pages.forge.send("POST", "issues", pages.api("labels"), body)
+        await send_label(request, pages.api("labels"), form)
     except ApiError as error:
-        return await _labels(pages, error)
+        return await _labels(pages, form, error)
     return pages.redirect("/labels")
 
 
 routes = [
     new, create, general, edit, members, remove_member, teams, change_teams, team, change_team, edit_team, save_team,
-    labels, change_labels, change_avatar,
+    labels, change_label, change_avatar,
 ]  # fmt: skip
