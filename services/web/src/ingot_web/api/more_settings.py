@@ -73,7 +73,7 @@ async def _mirrors_page(frame: RepositoryFrame, form: Form, problem: ApiError | 
 
 @post(f"{SHARED}/mirrors", policy=anyone(), include_in_schema=False)
 async def change_mirrors(request: WebRequest) -> Response[Any]:
-    """Add a mirror, remove one, or bring them up to date."""
+    """Add a mirror, remove one, say how often it is fetched, or bring them up to date."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     try:
         match form.text("do"):
@@ -83,17 +83,29 @@ async def change_mirrors(request: WebRequest) -> Response[Any]:
                 await frame.forge.send("POST", "repos", frame.api("push_mirrors-sync"))
             case "remove":
                 await frame.forge.send("DELETE", "repos", frame.api("push_mirrors", form.text("name")))
+            case "save":
+                await frame.forge.send("PATCH", "repos", frame.api(), _mirror_of(form))
             case _:
                 body = {
                     "remote_address": form.text("remote"),
                     "remote_username": form.text("user"),
                     "remote_password": form["password"],
+                    "interval": form.text("interval"),
                     "sync_on_commit": form.has("on_commit"),
                 }
                 await frame.forge.send("POST", "repos", frame.api("push_mirrors"), body)
     except ApiError as error:
         return await _mirrors_page(frame, form, error)
     return frame.redirect("/settings/mirrors")
+
+
+def _mirror_of(form: Form) -> dict[str, Any]:
+    """How often it is fetched; and with which user name and password, where the form has them, else as before."""
+    credentials = {"mirror_username": form.text("mirror_user"), "mirror_password": form["mirror_password"]}
+    return {
+        "mirror_interval": form.text("mirror_interval"),
+        **{name: text for name, text in credentials.items() if text},
+    }
 
 
 @get(f"{SHARED}/transfer", policy=anyone(), include_in_schema=False)
