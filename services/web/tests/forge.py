@@ -26,11 +26,23 @@ def _repository():
     )
     units = dict.fromkeys(("has_issues", "has_pull_requests", "has_releases"), True)
     flags = dict.fromkeys(
-        ("private", "archived", "mirror", "fork", "empty", "default_delete_branch_after_merge"), False
+        (
+            "private",
+            "archived",
+            "mirror",
+            "fork",
+            "empty",
+            "template",
+            "default_delete_branch_after_merge",
+            "allow_manual_merge",
+            "ignore_whitespace_conflicts",
+        ),
+        False,
     )
+    flags |= dict.fromkeys(("allow_merge_update", "allow_rebase_update", "autodetect_manual_merge"), True)
     return {
         "name": "demo", "full_name": "ann/demo", "owner": ANN_USER, "description": "", "default_branch": "main",
-        "default_merge_style": "merge", "website": "", "topics": [], "clone_url": "http://forge/ann/demo.git",
+        "default_merge_style": "merge", "default_update_style": "merge", "website": "", "topics": [], "clone_url": "http://forge/ann/demo.git",
         "ssh_url": "", "permissions": {"admin": True, "push": True, "pull": True},
         **settings, **counts, **units, **flags,
     }  # fmt: skip

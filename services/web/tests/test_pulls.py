@@ -159,6 +159,14 @@ async def test_a_head_that_lacks_commits_of_the_base_is_updated(pages, forge):
     )
 
 
+@pytest.mark.parametrize(("style", "deletes"), [("squash", True), ("merge", False)])
+async def test_the_merge_form_begins_with_what_the_settings_propose(pages, forge, style, deletes):
+    forge.answers[HOME] |= {"default_merge_style": style, "default_delete_branch_after_merge": deletes}
+    await pages.submit(PAGE, "Merge", to="/pulls/1/merge")
+    sent = forge.sent[0][2]
+    assert (sent["do"], sent["delete_branch_after_merge"]) == (style, deletes)
+
+
 async def test_what_was_merged_by_hand_is_said_with_its_commit_where_the_repository_allows_it(pages, forge):
     assert "manually-merged" not in (await pages.get(PAGE, ANN)).text
     forge.answers[HOME]["allow_manual_merge"] = True

@@ -1,5 +1,6 @@
 """Settings of a repository: its facts and name, collaborators, deploy keys; archiving and deleting it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from litestar import Response, get, post
@@ -11,6 +12,7 @@ from ingot_web.api.request import Form, WebRequest, require_typed
 
 SHOWN = 50
 LEVELS = (("read", "Read"), ("write", "Read and write"), ("admin", "Administer"))
+TEXTS = ("name", "description", "website", "default_branch", "default_merge_style", "default_update_style")
 SWITCHES = (
     ("has_issues", "Issues"),
     ("has_pull_requests", "Pull requests"),
@@ -22,6 +24,32 @@ STYLES = (
     ("allow_rebase_explicit", "Rebase, then merge commit"),
     ("allow_squash_merge", "Squash into one commit"),
     ("allow_fast_forward_only_merge", "Fast-forward only"),
+    ("allow_manual_merge", "By hand: writers say by which commit it was merged"),
+)
+DEFAULT_STYLES = (
+    ("merge", "Merge commit"),
+    ("rebase", "Rebase, then fast-forward"),
+    ("rebase-merge", "Rebase, then merge commit"),
+    ("squash", "Squash into one commit"),
+    ("fast-forward-only", "Fast-forward only"),
+)
+MERGES = (
+    (
+        "autodetect_manual_merge",
+        "A pull request counts as merged when all its commits are pushed to the base branch",
+    ),
+    ("ignore_whitespace_conflicts", "White space alone makes no conflict"),
+    ("default_delete_branch_after_merge", "The merge form proposes to delete the branch afterwards"),
+)
+UPDATES = (
+    ("allow_merge_update", "By a merge commit"),
+    ("allow_rebase_update", "By a rebase"),
+)
+DEFAULT_UPDATES = (("merge", "Merge commit"), ("rebase", "Rebase"))
+TRACKER = (
+    ("enable_time_tracker", "Time spent is counted"),
+    ("allow_only_contributors_to_track_time", "Only by writers, authors and assignees"),
+    ("enable_issue_dependencies", "Issues can wait for others"),
 )
 
 
@@ -32,7 +60,10 @@ async def general(request: WebRequest) -> Response[str]:
     return await _general_page(RepositoryFrame(request))
 
 
-async def _general_page(frame: RepositoryFrame, problem: ApiError | None = None) -> Response[str]:
+async def _general_page(
+    frame: RepositoryFrame, problem: ApiError | None = None, refused: Mapping[str, Any] | None = None
+) -> Response[str]:
+    """``refused``: the settings of a form that was refused."""
     await load_own(frame)
     return frame.render(
         "settings/repository.html",
@@ -41,8 +72,14 @@ async def _general_page(frame: RepositoryFrame, problem: ApiError | None = None)
         part="general",
         status=problem.status if problem else 200,
         problem=problem.message if problem else "",
+        settings={**frame.repository, **(refused or {})},
         switches=SWITCHES,
         styles=STYLES,
+        default_styles=DEFAULT_STYLES,
+        merges=MERGES,
+        updates=UPDATES,
+        default_updates=DEFAULT_UPDATES,
+        tracker=TRACKER,
     )
 
 
@@ -56,19 +93,20 @@ async def load_own(frame: RepositoryFrame, *questions: Any) -> list[Any]:
 async def edit(request: WebRequest) -> Response[Any]:
     """Change what the form has."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
-    body: dict[str, Any] = {
-        name: form.text(name) for name in ("name", "description", "website", "default_branch") if name in form
-    }
+    body: dict[str, Any] = {name: form.text(name) for name in TEXTS if name in form}
     if form.has("switches"):
-        body |= {name: form.has(name) for name, _ in (*SWITCHES, *STYLES)}
-    body |= {name: form.has(name) for name in ("private", "archived") if form.has(f"{name}_shown")}
+        body |= {name: form.has(name) for name, _ in (*SWITCHES, *STYLES, *MERGES, *UPDATES)}
+        body["internal_tracker"] = {name: form.has(name) for name, _ in TRACKER}
+    body |= {
+        name: form.has(name) for name in ("private", "template", "archived") if form.has(f"{name}_shown")
+    }
+    topics = form.text("topics").replace(",", " ").split()
     try:
         if "topics" in form:
-            topics = form.text("topics").replace(",", " ").split()
             await frame.forge.send("PUT", "repos", frame.api("topics"), {"topics": topics})
         repository = await frame.forge.send("PATCH", "repos", frame.api(), body)
     except ApiError as error:
-        return await _general_page(frame, error)
+        return await _general_page(frame, error, body | {"topics": topics} if form.has("switches") else None)
     return request.redirect(f"/{repository['full_name']}/settings")
 
 
