@@ -12,6 +12,7 @@ from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.labels import choosable_labels
 from ingot_web.api.previews import preview
 from ingot_web.api.request import PAGE_SIZE, Form, WebRequest, whole_number
+from ingot_web.core.issue_templates import EMPTY_DRAFT, draft_of, is_address
 from ingot_web.core.timelines import is_said, words
 
 ENTRIES = 50
@@ -19,6 +20,8 @@ REACTIONS = {
     "+1": "👍", "-1": "👎", "laugh": "😄", "hooray": "🎉", "confused": "😕", "heart": "❤️", "rocket": "🚀", "eyes": "👀",
 }  # fmt: skip
 CHOICES = 50
+NO_CONFIG: dict[str, Any] = {"blank_issues_enabled": True, "contact_links": []}
+"""What holds for new issues where repos says nothing."""
 FILTERS = {
     "labels": "labels",
     "milestone": "milestones",
@@ -89,25 +92,38 @@ async def issues(request: WebRequest) -> Response[str]:
 
 @get("/{owner:str}/{repo:str}/issues/new", policy=anyone(), include_in_schema=False)
 async def new(request: WebRequest) -> Response[str]:
-    """The form of a new issue."""
+    """The form of a new issue; ``template`` in the address is the file of one with which it begins."""
     request.require_signed_in()
-    return await _new_page(RepositoryFrame(request), Form([("title", request.query_params.get("title", ""))]))
+    fields = [(name, request.query_params.get(name, "")) for name in ("title", "body", "template")]
+    return await _new_page(RepositoryFrame(request), Form([pair for pair in fields if pair[1]]))
 
 
 async def _new_page(frame: RepositoryFrame, form: Form, problem: ApiError | None = None) -> Response[str]:
-    labels, milestones = await frame.load(
+    labels, milestones, templates, config = await frame.load(
         choosable_labels(frame),
         frame.forge.rows_if_there("issues", frame.api("milestones")),
+        frame.forge.get_if_there("repos", frame.api("issue_templates")),
+        frame.forge.get_if_there("repos", frame.api("issue_config")),
     )
+    own = next((one for one in templates or () if one["file_name"] == form.text("template")), None)
+    start = draft_of(own) if own and not problem else EMPTY_DRAFT
+    names = {name.lower() for name in start.labels}
+    config = config or NO_CONFIG
     return frame.render(
         "issues/new.html",
         tab="issues",
         title="New issue",
         status=problem.status if problem else 200,
         problem=problem.message if problem else "",
-        form=form,
+        form={"title": start.title, "body": start.body, **form},
         labels=labels,
+        chosen_labels=[*form.ids("labels"), *(one["id"] for one in labels if one["name"].lower() in names)],
         milestones=milestones or [],
+        milestone=whole_number(form.text("milestone")) or "",
+        chosen_template=own,
+        templates=templates or [],
+        links=[link for link in config["contact_links"] if is_address(link["url"])],
+        can_be_blank=config["blank_issues_enabled"],
     )
 
 
