@@ -167,6 +167,17 @@ async def test_the_merge_form_begins_with_what_the_settings_propose(pages, forge
     assert (sent["do"], sent["delete_branch_after_merge"]) == (style, deletes)
 
 
+@pytest.mark.parametrize(("state", "path", "base"), [
+    ("open", PULL, {"base": "next"}), ("closed", f"{HOME}/issues/1", {}),
+])  # fmt: skip
+async def test_an_open_pull_request_is_moved_to_another_branch_with_its_title(
+    pages, forge, state, path, base
+):
+    forge.answers[PULL] |= {"state": state}
+    await pages.submit(PAGE, "Save", to="/issues/1/edit", title="New", **base)
+    assert forge.sent == [("PATCH", path, {"title": "New", "body": "first\nsecond", **base})]
+
+
 async def test_what_was_merged_by_hand_is_said_with_its_commit_where_the_repository_allows_it(pages, forge):
     assert "manually-merged" not in (await pages.get(PAGE, ANN)).text
     forge.answers[HOME]["allow_manual_merge"] = True

@@ -289,13 +289,15 @@ async def _new_comment(
 
 @post("/{owner:str}/{repo:str}/issues/{index:int}/edit", policy=anyone(), include_in_schema=False)
 async def edit(request: WebRequest, index: int) -> Response[Any]:
-    """Change title and text."""
+    """Change title and text, and into which branch a pull request is to be merged."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
         return await preview(frame, form, "Save")
-    change = {"title": form.text("title"), "body": form.lines("body")}
+    change, path = {"title": form.text("title"), "body": form.lines("body")}, frame.api("issues", index)
+    if base := form.text("base"):
+        change, path = change | {"base": base}, frame.api("pulls", index)
     try:
-        await frame.forge.send("PATCH", "issues", frame.api("issues", index), change)
+        await frame.forge.send("PATCH", "issues", path, change)
     except ApiError as error:
         return await preview(frame, form, "Save", problem=error)
     return frame.redirect(f"/issues/{index}")
