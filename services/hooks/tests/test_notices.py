@@ -243,3 +243,20 @@ def test_a_request_for_a_review_names_the_reviewer(removed, action):
     body = sent(notice)
     assert (body["action"], body["requested_team"]["name"]) == (action, "ops")
     assert "requested_reviewer" not in body
+
+
+@pytest.mark.parametrize(
+    ("fields", "event", "kind"),
+    [
+        ({}, "issue_comment", "issue_comment"),
+        ({"is_pull": True}, "issue_comment", "pull_request_comment"),
+        ({"is_pull": True, "on_line": True}, "pull_request_comment", "pull_request_review_comment"),
+    ],
+)
+def test_a_comment_is_announced_under_the_name_of_where_it_stands(fields, event, kind):
+    """Ids of comments on lines are their own, so they do not come as `issue_comment`."""
+    changed = CommentChanged(action="deleted", issue=issue(), comment=comment(), **ABOUT, **fields)
+    [notice] = notices.notices_of_comment(changed)
+    assert (notice.event, notice.kind, notice.action) == (event, kind, "deleted")
+    body = sent(notice)
+    assert (body["comment"]["id"], body["is_pull"]) == (comment().id, fields.get("is_pull", False))

@@ -17,10 +17,7 @@ LONGEST_HUNK = 4_000
 
 
 class RenderTexts(msgspec.Struct, frozen=True, kw_only=True):
-    """Markdown of people, to be shown on a page.
-
-    Relative links are below the path ``context``, such as ``owner/name``, and pictures below ``images``.
-    """
+    """Markdown of people. Relative links are below the path ``context``, as ``owner/name``, pictures below ``images``."""
 
     texts: Annotated[list[str], msgspec.Meta(max_length=MOST_TEXTS)]
     context: str = ""
@@ -294,6 +291,8 @@ class IssueChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.issue.
 
 
 class CommentChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.comment.changed.v1"):
+    """``on_line``: it is a comment of a review on a line, whose id other comments may have as well."""
+
     action: CommentAction
     issue: Issue
     comment: Comment
@@ -301,6 +300,7 @@ class CommentChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.comm
     sender: User
     changes: Changes | None = None
     is_pull: bool = False
+    on_line: bool = False
     omitted: Omitted = Omitted()
 
 

@@ -144,6 +144,7 @@ def notices_of_issue(event: IssueChanged) -> list[Notice]:
 
 
 def notices_of_comment(event: CommentChanged) -> list[Notice]:
+    """One on a line is announced as a review that comments: its id is not one of those that `issue_comment` has."""
     payload = IssueCommentPayload(
         secret="",
         action=event.action,
@@ -156,6 +157,9 @@ def notices_of_comment(event: CommentChanged) -> list[Notice]:
         omitted=_omitted(event),
     )
     notice = _notice(event.repository, "issue_comment", payload, action=event.action)
+    if event.on_line:
+        family, kind = _REVIEWS["COMMENT"]
+        return [msgspec.structs.replace(notice, event=family, kind=kind)]
     return [msgspec.structs.replace(notice, kind="pull_request_comment")] if event.is_pull else [notice]
 
 

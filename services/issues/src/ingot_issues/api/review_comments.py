@@ -1,9 +1,9 @@
-"""Comments of reviews on lines: lists, replies, and conversations that are resolved."""
+"""Comments of reviews on lines: lists, replies, edits, and conversations that are resolved."""
 
 import asyncio
 
 import msgspec
-from litestar import Response, get, post
+from litestar import Response, delete, get, patch, post
 
 from ingot_chassis.errors import Denied, NotFound
 from ingot_contracts.issues import PullReviewComment
@@ -13,7 +13,7 @@ from ingot_issues.api.request import IssuesRequest
 from ingot_issues.api.reviews import LARGEST_DIFF, pull_row_of, review_of, reviewable
 from ingot_issues.api.texts import Markdown
 from ingot_issues.core import review_comments
-from ingot_issues.core.access import may_edit_issue
+from ingot_issues.core.access import may_edit_comment, may_edit_issue
 from ingot_issues.core.comments import clean_body
 from ingot_issues.store import accounts
 from ingot_issues.store import reviews as store
@@ -21,11 +21,12 @@ from ingot_issues.store.issue_rows import AnyPull
 from ingot_issues.store.reviews import PlacedCommentRow, ReviewCommentRow
 from ingot_issues.store.states import ReviewState
 
+ONE_COMMENT = "/pulls/comments/{comment_id:int}"
 MOST_COMMENTS = 500
 """Comments of all reviews in one answer; a page of a pull request shows them at once."""
 
 
-class ReplyToComment(msgspec.Struct, kw_only=True):
+class WriteReviewComment(msgspec.Struct, kw_only=True):
     body: Markdown = ""
 
 
@@ -92,6 +93,60 @@ async def _comment_of(request: IssuesRequest, comment_id: int) -> PlacedCommentR
     return row
 
 
+@get(
+    ONE_COMMENT,
+    policy=in_repository("read", "read:repository", "pulls"),
+    operation_id="repoGetPullReviewComment",
+    tags=["repository"],
+)
+async def get_review_comment(request: IssuesRequest, comment_id: int) -> PullReviewComment:
+    """A comment on a line. Its id is not one of those below `/issues/comments`."""
+    row = await _comment_of(request, comment_id)
+    [comment] = await present(request, await pull_row_of(request, row.number), [row])
+    return comment
+
+
+@patch(
+    ONE_COMMENT,
+    policy=in_repository("signed-in", "write:repository", "pulls"),
+    operation_id="repoEditPullReviewComment",
+    tags=["repository"],
+)
+async def edit_review_comment(
+    request: IssuesRequest, comment_id: int, data: WriteReviewComment
+) -> PullReviewComment:
+    """Replace the text of a comment on a line: its author and administrators of the repository may."""
+    row, body = await _own_comment(request, comment_id), clean_body(data.body)
+    pull = await pull_of(request, row.number)
+    await request.require_unblocked(pull.author_id)
+    context = await request.context()
+    async with request.db.transaction() as tx:
+        changed = await review_comments.edit(tx, context, row, body)
+    [comment] = await present(request, pull, [changed])
+    return comment
+
+
+@delete(
+    ONE_COMMENT,
+    policy=in_repository("signed-in", "write:repository", "pulls"),
+    operation_id="repoDeletePullReviewComment",
+    tags=["repository"],
+)
+async def delete_review_comment(request: IssuesRequest, comment_id: int) -> None:
+    """Delete a comment on a line: its author and administrators of the repository may. Replies to it stay."""
+    row, context = await _own_comment(request, comment_id), await request.context()
+    async with request.db.transaction() as tx:
+        await review_comments.delete(tx, context, row)
+
+
+async def _own_comment(request: IssuesRequest, comment_id: int) -> PlacedCommentRow:
+    """The comment, if the caller may change it. Raises NotFound or Denied."""
+    row = await _comment_of(request, comment_id)
+    if not await request.allowed(lambda access: may_edit_comment(access, request.principal, row.author_id)):
+        raise Denied("only its author and administrators of the repository may change it")
+    return row
+
+
 @post(
     "/pulls/{index:int}/comments/{comment_id:int}/replies",
     policy=in_repository("signed-in", "write:repository", "pulls"),
@@ -100,7 +155,7 @@ async def _comment_of(request: IssuesRequest, comment_id: int) -> PlacedCommentR
     status_code=201,
 )
 async def reply(
-    request: IssuesRequest, index: int, comment_id: int, data: ReplyToComment
+    request: IssuesRequest, index: int, comment_id: int, data: WriteReviewComment
 ) -> PullReviewComment:
     """Answer a comment on a line; on a locked pull request only writers may."""
     pull = await reviewable(request, index)
@@ -149,4 +204,7 @@ async def _resolve(request: IssuesRequest, comment_id: int, resolver_id: int | N
         await store.resolve(tx, row, resolver_id)
 
 
-routes = [list_review_comments, list_pull_comments, reply, resolve, unresolve]
+routes = [
+    list_review_comments, list_pull_comments, get_review_comment, edit_review_comment, delete_review_comment, reply, resolve,
+    unresolve,
+]  # fmt: skip

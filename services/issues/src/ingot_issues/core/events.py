@@ -47,8 +47,10 @@ from ingot_contracts.limits import (
 from ingot_contracts.repos import Repository
 from ingot_issues.core.repository_context import RepositoryContext
 from ingot_issues.store import accounts, issues
+from ingot_issues.store.accounts import People
 from ingot_issues.store.comments import AnyComment
 from ingot_issues.store.issues import IssueDetails, PullDetails
+from ingot_issues.store.reviews import ReviewCommentRow
 
 _Event = TypeVar("_Event", bound=Event)
 MakeEvent = Callable[[Repository, User], Event]
@@ -180,27 +182,64 @@ async def announce_comment(
     changes: Changes | None = None,
 ) -> Comment:
     """Announce what happened to a comment, unless ``action`` is None; the comment as it is presented."""
-    issue = await issues.get_details_by_id(tx, comment.issue_id, context.actor_id)
+    issue, people = await _about_comment(tx, context, comment.issue_id, comment.author_id)
+    shown = context.presenter.comment(comment, context.presenter.repository(context.repository), people)
+    if action is not None:
+        _emit_comment(tx, context, issue, shown, action, changes)
+    return shown
+
+
+async def announce_comment_on_line(
+    tx: Tx,
+    context: RepositoryContext,
+    issue_id: int,
+    comment: ReviewCommentRow,
+    action: CommentAction,
+    changes: Changes | None = None,
+) -> None:
+    """The same for a comment of a review on a line of a pull request."""
+    pull, people = await _about_comment(tx, context, issue_id, comment.author_id)
+    if not isinstance(pull, PullDetails):
+        raise NotFound
+    repository = context.presenter.repository(context.repository)
+    shown = context.presenter.comment_on_line(comment, pull, repository, people)
+    _emit_comment(tx, context, pull, shown, action, changes, on_line=True)
+
+
+async def _about_comment(
+    tx: Tx, context: RepositoryContext, issue_id: int, author_id: int
+) -> tuple[IssueDetails, People]:
+    """The issue of a comment, and its author. Raises NotFound."""
+    issue = await issues.get_details_by_id(tx, issue_id, context.actor_id)
     if issue is None:
         raise NotFound
+    if author_id == context.actor_id:
+        return issue, {context.actor_id: issue.viewer} if issue.viewer else {}
+    return issue, await accounts.get_people(tx, [author_id])
+
+
+def _emit_comment(
+    tx: Tx,
+    context: RepositoryContext,
+    issue: IssueDetails,
+    comment: Comment,
+    action: CommentAction,
+    changes: Changes | None,
+    *,
+    on_line: bool = False,
+) -> None:
     presenter, repository = context.presenter, context.presenter.repository(context.repository)
-    if comment.author_id == context.actor_id:
-        people = {context.actor_id: issue.viewer} if issue.viewer else {}
-    else:
-        people = await accounts.get_people(tx, [comment.author_id])
-    shown = presenter.comment(comment, repository, people)
-    if action is not None:
-        event = CommentChanged(
-            action=action,
-            issue=presenter.issue(issue, repository),
-            comment=shown,
-            repository=repository,
-            sender=presenter.user(issue.viewer),
-            changes=changes,
-            is_pull=issue.is_pull,
-        )
-        emit(tx, event, repository.id)
-    return shown
+    event = CommentChanged(
+        action=action,
+        issue=presenter.issue(issue, repository),
+        comment=comment,
+        repository=repository,
+        sender=presenter.user(issue.viewer),
+        changes=changes,
+        is_pull=issue.is_pull,
+        on_line=on_line,
+    )
+    emit(tx, event, repository.id)
 
 
 async def announce_in_repository(tx: Tx, context: RepositoryContext, make_event: MakeEvent) -> None:

@@ -123,6 +123,21 @@ class Presenter:
             assets=self._assets(comment.files_json, repository),
         )
 
+    def comment_on_line(
+        self, comment: ReviewCommentRow, pull: AnyPull, repository: Repository, people: People
+    ) -> Comment:
+        """A comment of a review as events have comments; its id is among those of comments on lines."""
+        page = self._page(pull, repository)
+        return Comment(
+            id=comment.id,
+            html_url=f"{page}#pullrequestreviewcomment-{comment.id}",
+            pull_request_url=page,
+            user=self.user(people.get(comment.author_id)),
+            body=comment.body,
+            created_at=comment.created_at.replace(microsecond=0),
+            updated_at=comment.updated_at.replace(microsecond=0),
+        )
+
     def attachment(self, row: AttachmentRow | AttachedFile, repository: Repository) -> Attachment:
         """A file of an issue or comment."""
         return Attachment(

@@ -291,6 +291,7 @@ async def list_comments_of_pull(
 class PlacedCommentRow(ReviewCommentRow):
     """A comment on a line, with the pull request and the review that it belongs to."""
 
+    issue_id: int
     number: int
     review_state: ReviewState
     review_author_id: int
@@ -301,6 +302,7 @@ async def get_comment(db: Executor, repository_id: int, comment_id: int) -> Plac
     statement = (
         select(
             review_comment,
+            issue.c.id.label("issue_id"),
             issue.c.number,
             review.c.state.label("review_state"),
             review.c.author_id.label("review_author_id"),
@@ -321,6 +323,18 @@ async def reply(db: Executor, to: ReviewCommentRow, author_id: int, body: str) -
     statement = review_comment.insert().values(values).returning(review_comment)
     [row] = await fetch_all(db, statement, ReviewCommentRow)
     return row
+
+
+async def change_comment(db: Executor, comment_id: int, body: str) -> ReviewCommentRow | None:
+    """Replace the text of a comment on a line; None when the comment is deleted."""
+    statement = update(review_comment).where(review_comment.c.id == comment_id)
+    values = {"body": body, "updated_at": now()}
+    return await fetch_first(db, statement.values(values).returning(review_comment), ReviewCommentRow)
+
+
+async def remove_comment(db: Executor, comment_id: int) -> bool:
+    """Delete a comment on a line; False when it is deleted already."""
+    return (await db.execute(delete(review_comment).where(review_comment.c.id == comment_id))).rowcount > 0
 
 
 async def resolve(db: Executor, comment: ReviewCommentRow, resolver_id: int | None) -> bool:
