@@ -49,6 +49,7 @@ PATHS = {
     "/{owner}/{repo}/pulls/{index}": "root/lit/pulls/2",
     "/{owner}/{repo}/pulls/{index}/commits": "root/lit/pulls/2/commits",
     "/{owner}/{repo}/pulls/{index}/files": "root/lit/pulls/2/files",
+    "/{owner}/{repo}/pulls/{index}/comments/{comment_id}": "root/lit/pulls/2/comments/{on_line}",
 }
 """Where the values do not fit."""
 STATES = (
@@ -273,6 +274,7 @@ async def _fill(url):
         suggestion = "hm\n\n```suggestion\nprint(2)\n```"
         line = {"path": "b.py", "new_position": 1, "body": suggestion}
         await make(f"{base}/pulls/2/reviews", event="COMMENT", body="well", comments=[line])
+        on_line = (await http.get(f"{base}/pulls/2/comments")).json()[0]["id"]
         await make(f"{base}/releases", tag_name="v1", name="One", body="first")
         await make(f"{base}/milestones", title="Soon", due_on="2030-01-02T00:00:00Z")
         await make(f"{base}/branch_protections", rule_name="main", enable_push=True, required_approvals=1)
@@ -283,7 +285,7 @@ async def _fill(url):
         client_id = (await make("user/applications/oauth2", **application))["client_id"]
         return {
             "hook_id": of_repository, "user/hook_id": own_hook, "org/hook_id": org_hook, "team": team, "rule_id": rule["id"],
-            "delivery_id": await delivery(f"{base}/hooks", of_repository), "comment_id": comment["id"],
+            "delivery_id": await delivery(f"{base}/hooks", of_repository), "comment_id": comment["id"], "on_line": on_line,
             "user/delivery_id": await delivery("user/hooks", own_hook), "sha": commit["commit"]["sha"],
             "org/delivery_id": await delivery("orgs/lamps/hooks", org_hook), "client_id": client_id, "picture": picture,
         }  # fmt: skip

@@ -279,6 +279,18 @@ async def test_lines_are_commented_on_in_a_review_and_answered(scene):
     await scene.reader.send(pull, {"do": "open"}, to=f"{pull}/comments/{thread}/resolve")
     assert f"resolved by {scene.ann.name}" in await scene.reader.page(pull)
 
+    own = f"{pull}/comments/{thread}"
+    assert f'href="/{own}?back=1&amp;style=unified"' in await reviewer.page(pull)
+    await scene.reader.page(own, status=403)
+    changed = await reviewer.submit(
+        f"{own}?back=files&style=split", "Save the comment", to=own, body="Why *less*?"
+    )
+    assert (changed.url.path, "Why <em>less</em>?" in changed.text) == (f"/{pull}/files", True)
+    removed = await reviewer.submit(own, "Delete the comment", to=f"{own}/delete")
+    assert "<em>less</em>" not in removed.text
+    assert f"<summary>1 comment · resolved by {scene.ann.name}" in removed.text
+    await reviewer.page(own, status=404)
+
 
 async def test_files_and_branches_are_changed_on_pages(scene):
     ann, base = scene.ann, scene.open

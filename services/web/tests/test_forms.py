@@ -40,6 +40,7 @@ COMMENT = {
     "issue_url": "http://forge/ann/demo/issues/1",
     "pull_request_url": "",
 }
+COMMENT_ON_LINE = SUGGESTION | {"body": "words", "pull_request_url": "http://forge/ann/demo/pulls/1"}
 CONTENT = b64encode(b"one\ntwo\nthree\nfour\n").decode()
 FILE = {"file_contents": {"type": "file", "sha": "2" * 40, "content": CONTENT}}
 PROFILE = dict.fromkeys(("full_name", "description", "location", "website"), "") | {"hide_email": False}
@@ -54,7 +55,7 @@ ANSWERS = {
     f"{HOME}/compare/main...topic": {"commits": [COMMIT], "total_commits": 1},
     f"{HOME}/pulls/1": issue(pull_request={"merged": False, "draft": False}, base={"ref": "main"}, head=HEAD, merged=False, mergeable=True),
     f"{HOME}/pulls/1/comments": [SUGGESTION], f"{HOME}/pulls/1.diff": CHANGED.encode(),
-    f"{HOME}/releases/tags/v1": RELEASE, f"{HOME}/issues/comments/5": COMMENT,
+    f"{HOME}/releases/tags/v1": RELEASE, f"{HOME}/issues/comments/5": COMMENT, f"{HOME}/pulls/comments/5": COMMENT_ON_LINE,
     f"{HOME}/contents-ext/src/a.py": FILE, f"{HOME}/branch_protections/main": ON_THE_LIST,
     f"{HOME}/tag_protections/1": {"id": 1, "name_pattern": "v*", "whitelist_usernames": [], "whitelist_teams": []},
     **{f"{owner}/hooks/1": HOOK for owner in ("/user", "/orgs/crew", HOME)},
@@ -170,14 +171,26 @@ async def _send(pages, path, form, headers=()):
 
 @pytest.mark.parametrize(
     "path",
-    ["milestones/new", "milestones/1/edit", "releases/new", "releases/edit/v1", "_new/main", "comments/5"],
+    [
+        "milestones/new",
+        "milestones/1/edit",
+        "releases/new",
+        "releases/edit/v1",
+        "_new/main",
+        "comments/5",
+        "pulls/1/comments/5",
+    ],
 )
 async def test_the_form_of_what_one_may_not_change_is_not_shown(pages, forge, path):
     forge.answers |= ANSWERS | {f"{HOME}/milestones/1": {"title": "One", "description": "", "due_on": None}}
     own = forge.answers[HOME]
     assert (await pages.get(f"/ann/demo/{path}", ANN)).status_code == 200
     forge.answers[HOME] = own | {"permissions": dict.fromkeys(("admin", "push"), False) | {"pull": True}}
-    forge.answers[f"{HOME}/issues/comments/5"] = COMMENT | {"user": ANN_USER | {"login": "bob"}}
+    bob = {"user": ANN_USER | {"login": "bob"}}
+    forge.answers |= {
+        f"{HOME}/issues/comments/5": COMMENT | bob,
+        f"{HOME}/pulls/comments/5": COMMENT_ON_LINE | bob,
+    }
     refused = await pages.get(f"/ann/demo/{path}", ANN)
     assert (refused.status_code, "you may not" in refused.text.lower()) == (403, True)
 
@@ -186,6 +199,7 @@ WRITTEN = (
     "/ann/demo/issues/new", "/ann/demo/issues/1/comments", "/ann/demo/issues/1/edit", "/ann/demo/pulls/1/reviews",
     "/ann/demo/pulls/1/comments", "/ann/demo/pulls/1/comments/5/replies", "/ann/demo/compare/main...topic",
     "/ann/demo/releases/new", "/ann/demo/releases/edit/v1", "/ann/demo/comments/5",
+    "/ann/demo/pulls/1/comments/5",
 )  # fmt: skip
 
 

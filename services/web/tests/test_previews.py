@@ -52,6 +52,7 @@ async def test_every_form_with_a_preview_goes_where_it_goes_without_javascript(p
         "pulls/1",
         "pulls/1/files?at=1R1",
         "comments/5",
+        "pulls/1/comments/5",
         "compare/main...topic",
     ):
         page = (await pages.get(f"/ann/demo/{path}", ANN)).text

@@ -1,5 +1,6 @@
 """One comment of an issue or pull request: the form that changes or removes it, and the way to it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from litestar import Response, get, post
@@ -45,22 +46,45 @@ async def edit(request: WebRequest, comment_id: int) -> Response[str]:
     request.require_signed_in()
     frame = RepositoryFrame(request)
     shown = await _comment(frame, comment_id)
-    if shown["user"]["login"] != request.principal.name and not frame.repository["permissions"]["admin"]:
-        raise Denied("you may not change this comment")
+    require_author(frame, shown)
     return _page(frame, comment_id, shown["body"])
+
+
+def require_author(frame: RepositoryFrame, comment: Any) -> None:
+    """Raises Denied unless the caller wrote the comment or administers the repository."""
+    is_own = comment["user"]["login"] == frame.request.principal.name
+    if not is_own and not frame.repository["permissions"]["admin"]:
+        raise Denied("you may not change this comment")
 
 
 def _page(
     frame: RepositoryFrame, comment_id: int, body: str, problem: ApiError | None = None
 ) -> Response[str]:
+    own, back = f"/comments/{comment_id}", f"/issues/comments/{comment_id}"
+    return comment_page(frame, own, body, back, problem, tab="issues")
+
+
+def comment_page(
+    frame: RepositoryFrame,
+    own: str,
+    body: str,
+    back: str,
+    problem: ApiError | None,
+    *,
+    tab: str,
+    fields: Sequence[tuple[str, str]] = (),
+) -> Response[str]:
+    """The form at ``own``, with more ``fields``; ``back`` is where who changes nothing goes. Both are below the repository."""
     return frame.render(
         "issues/comment.html",
-        tab="issues",
+        tab=tab,
         title="Change a comment",
         status=problem.status if problem else 200,
         problem=problem.message if problem else "",
-        comment_id=comment_id,
+        own=own,
+        back=back,
         body=body,
+        fields=fields,
     )
 
 

@@ -191,7 +191,7 @@ async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
         await send_with_files(frame, form, frame.api("issues", index), path, body)
     except ApiError as error:
         return await preview(frame, form, *buttons, problem=error)
-    return _back(frame, index, form, "files")
+    return back_to_page(frame, index, form, "files")
 
 
 @post(
@@ -211,7 +211,7 @@ async def reply(request: WebRequest, index: int, comment_id: int) -> Response[An
         return await preview(frame, form, "Reply", problem=error)
     if request.wants_part and (part := await _conversation_part(frame, index, form, comment_id)):
         return part
-    return _back(frame, index, form, form.text("back"), comment_id)
+    return back_to_page(frame, index, form, form.text("back"), f"#thread-{comment_id}")
 
 
 async def _conversation_part(
@@ -250,14 +250,13 @@ async def resolve(request: WebRequest, index: int, comment_id: int) -> Response[
     form, frame = await request.sent_form(), RepositoryFrame(request)
     act = "unresolve" if form.text("do") == "open" else "resolve"
     await frame.forge.send("POST", "issues", frame.api("pulls", "comments", comment_id, act))
-    return _back(frame, index, form, form.text("back"), comment_id)
+    return back_to_page(frame, index, form, form.text("back"), f"#thread-{comment_id}")
 
 
-def _back(
-    frame: RepositoryFrame, index: int, form: Form, page: str, comment_id: int | None = None
+def back_to_page(
+    frame: RepositoryFrame, index: int, form: Form, page: str, anchor: str = ""
 ) -> Response[bytes]:
-    """To the page from which the form came, and the conversation there."""
-    anchor = f"#thread-{comment_id}" if comment_id else ""
+    """To the page from which the form came, and a part of it."""
     if page == "files":
         return frame.redirect(f"/pulls/{index}/files?style={chosen_style(form.text('style'))}{anchor}")
     return frame.redirect(f"/pulls/{index}{page_query(whole_number(page, 7) or 1)}{anchor}")

@@ -1,0 +1,74 @@
+"""One comment on a line of a pull request: the form that changes or removes it."""
+
+from typing import Any
+
+from litestar import Response, get, post
+
+from ingot_chassis.errors import ApiError, NotFound
+from ingot_chassis.http.policy import anyone
+from ingot_web.api.comments import comment_page, require_author
+from ingot_web.api.frames import RepositoryFrame
+from ingot_web.api.previews import preview
+from ingot_web.api.request import Form, WebRequest
+from ingot_web.api.reviews import back_to_page
+
+COMMENT = "/{owner:str}/{repo:str}/pulls/{index:int}/comments/{comment_id:int}"
+
+
+def _api(frame: RepositoryFrame, comment_id: int) -> str:
+    return frame.api("pulls", "comments", comment_id)
+
+
+async def _comment(frame: RepositoryFrame, index: int, comment_id: int) -> Any:
+    """Raises NotFound, also for a comment on another pull request."""
+    (shown,) = await frame.load(frame.forge.get_if_there("issues", _api(frame, comment_id)))
+    if not shown or not shown["pull_request_url"].endswith(f"/pulls/{index}"):
+        raise NotFound
+    return shown
+
+
+@get(COMMENT, policy=anyone(), include_in_schema=False)
+async def edit(request: WebRequest, index: int, comment_id: int) -> Response[str]:
+    """The form of a comment, which also removes it. The address says from which page: ``back`` and ``style``."""
+    request.require_signed_in()
+    frame = RepositoryFrame(request)
+    shown = await _comment(frame, index, comment_id)
+    require_author(frame, shown)
+    return _page(frame, index, shown, Form([*request.query_params.multi_items()]))
+
+
+def _page(
+    frame: RepositoryFrame, index: int, shown: Any, form: Form, problem: ApiError | None = None
+) -> Response[str]:
+    own = f"/pulls/{index}/comments/{shown['id']}"
+    place = [(name, form.text(name)) for name in ("back", "style")]
+    return comment_page(frame, own, shown["body"], f"/pulls/{index}", problem, tab="pulls", fields=place)
+
+
+@post(COMMENT, policy=anyone(), include_in_schema=False)
+async def save(request: WebRequest, index: int, comment_id: int) -> Response[Any]:
+    """Change what a comment says."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    if form.has("preview"):
+        return await preview(frame, form, "Save the comment")
+    try:
+        await frame.forge.send("PATCH", "issues", _api(frame, comment_id), {"body": form.lines("body")})
+    except ApiError as error:
+        return await preview(frame, form, "Save the comment", problem=error)
+    anchor = f"#pullrequestreviewcomment-{comment_id}"
+    return back_to_page(frame, index, form, form.text("back"), anchor)
+
+
+@post(f"{COMMENT}/delete", policy=anyone(), include_in_schema=False)
+async def delete(request: WebRequest, index: int, comment_id: int) -> Response[Any]:
+    """Remove a comment."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    shown = await _comment(frame, index, comment_id)
+    try:
+        await frame.forge.send("DELETE", "issues", _api(frame, comment_id))
+    except ApiError as error:
+        return _page(frame, index, shown, form, error)
+    return back_to_page(frame, index, form, form.text("back"))
+
+
+routes = [edit, save, delete]
