@@ -192,7 +192,8 @@ class Look:
 
 async def _failures(url):
     """What web shows where a service is away or answers nonsense, and the gateway where web is away."""
-    texts = {"the gateway's 503": error_page(Unavailable("web does not answer"), "1").decode()}
+    away = error_page(Unavailable("web does not answer"), "1", root="", site_name="Ingot")
+    texts = {"the gateway's 503": away.decode()}
     for failure, status, body in ((503, 503, b"{}"), (500, 200, b"{")):
         settings = Settings(private_key=SigningKey.generate().text(), background=False, public_url=url)
         own = ServiceIdentity("web", SigningKey.read(settings.private_key))

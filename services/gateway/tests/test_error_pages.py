@@ -1,13 +1,20 @@
 """Errors of the gateway itself: a page for who looks at pages, the error object for programs."""
 
+import re
+from base64 import b64encode
+from hashlib import sha256
+
 import pytest
 
-from ingot_chassis.errors import ApiError, NotFound, Unavailable
+from ingot_chassis.errors import NotFound, Unavailable
 from ingot_gateway.error_pages import error_page
+
+from .world import open_client
 
 SESSION = {"Cookie": "ingot-session=" + "5e" * 32}
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 API = "/api/v1/repos/ann/app"
+SITE = {"root": "", "site_name": "Ingot"}
 
 
 @pytest.mark.parametrize("path", ["/ann/app/issues", "/ann/app/archive/main.zip"])
@@ -17,10 +24,40 @@ async def test_a_browser_is_told_what_to_do_while_a_service_is_away(world, clien
         page = await answer.text()
 
     assert (answer.status, answer.content_type) == (503, "text/html")
-    assert "Load this page again in a moment." in page
+    seconds = answer.headers["Retry-After"]
+    assert f"Wait {seconds} second{'s' if seconds != '1' else ''}, and load this page again." in page
     assert f"<code>{answer.headers['X-Request-Id']}</code>" in page
     assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
-    assert answer.headers["Retry-After"]
+
+
+@pytest.mark.parametrize(
+    ("public_url", "root"), [("http://ingot.test/", ""), ("http://ingot.test/git/", "/git")]
+)
+async def test_while_web_is_away_the_page_below_a_path_looks_like_the_others(public_url, root):
+    site = open_client("asgi", away="web", public_url=public_url, site_name="Ann & Co")
+    async with site as client, client.get("/a/b/c", headers=BROWSER) as answer:
+        page = await answer.text()
+
+    assert answer.status == 502
+    assert "Wait a moment, and load this page again." in page
+    links = re.findall(r'href="([^"]*)"', page)
+    assert links == [f"{root}/-/assets/style.css", f"{root}/-/assets/icon.svg", f"{root}/"]
+    assert re.search(
+        r'<header class="bar"><nav [^>]*><a class="brand" [^>]*>.*Ann &amp; Co</a></nav></header>', page
+    )
+    assert '<main id="main" class="wrap">' in page
+
+
+async def test_without_its_style_sheet_the_page_has_some_style_that_its_policy_allows(world, client):
+    world.identity.internal.unavailable = True
+    async with client.get("/ann/app", headers=SESSION | BROWSER) as answer:
+        page, policy = await answer.text(), answer.headers["Content-Security-Policy"]
+
+    style, _, rest = page.partition("<style>")[2].partition("</style>")
+    assert "overflow-wrap:anywhere" in style
+    assert "stylesheet" in rest, "what web says of the look goes over it"
+    assert f"'sha256-{b64encode(sha256(style.encode()).digest()).decode()}'" in policy
+    assert "unsafe" not in policy
 
 
 @pytest.mark.parametrize(
@@ -34,11 +71,11 @@ async def test_a_program_gets_the_error_object(world, client, path, headers):
         assert (answer.status, answer.content_type) == (503, "application/json")
 
 
-@pytest.mark.parametrize(
-    ("error", "advice"), [(NotFound(), "another way"), (Unavailable("<b>away</b>"), "again in a moment")]
-)
-def test_a_page_says_what_to_do_and_shows_no_markup_of_others(error: ApiError, advice):
-    page = error_page(error, "<id>").decode()
+@pytest.mark.parametrize(("error", "advice"), [
+    (NotFound(), "another way"), (Unavailable("<b>away</b>", retry_after=30), "Wait 30 seconds, and"),
+])  # fmt: skip
+def test_a_page_says_what_to_do_and_shows_no_markup_of_others(error, advice):
+    page = error_page(error, "<id>", **SITE).decode()
     assert advice in page
     assert "<b>" not in page
     assert "<id>" not in page

@@ -30,6 +30,8 @@ from ingot_gateway.upstreams import AsgiUpstream, HttpUpstream, Upstream
 SERVICES = ("identity", "repos", "issues", "hooks", "web")
 PUBLIC_URL = "http://ingot.test/"
 LOOPBACK = "127.0.0.1"
+NOBODY = f"http://{LOOPBACK}:1"
+"""Where nothing listens."""
 TOKEN = "t" * 40
 STREAM = random.Random(1).randbytes(12_000_000)
 
@@ -239,8 +241,8 @@ def gateway_settings(**fields: Any) -> Settings:
 
 
 @asynccontextmanager
-async def open_world(transport: str, **settings: Any) -> AsyncIterator[World]:
-    """A gateway on a port, which reaches its services by ``transport``: ``http`` or ``asgi``."""
+async def open_world(transport: str, *, away: str = "", **settings: Any) -> AsyncIterator[World]:
+    """A gateway on a port, which reaches its services by ``transport``: ``http`` or ``asgi``; but for the one that is ``away``."""
     identity = EchoIdentity()
     services = {"identity": identity, **{name: EchoService(name) for name in SERVICES[1:]}}
     configuration = gateway_settings(**settings)
@@ -248,7 +250,9 @@ async def open_world(transport: str, **settings: Any) -> AsyncIterator[World]:
     async with AsyncExitStack() as stack:
         upstreams: dict[str, Upstream] = {}
         for name, app in services.items():
-            if transport == "asgi":
+            if name == away:
+                upstreams[name] = HttpUpstream(Origin(NOBODY))
+            elif transport == "asgi":
                 upstreams[name] = AsgiUpstream(app)
             else:
                 url = await stack.enter_async_context(serve_bounded(app))

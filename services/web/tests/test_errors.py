@@ -27,7 +27,7 @@ async def test_a_service_that_is_away_is_said_and_when_to_try_again(world):
     answer = await world.get("/ann/demo")
 
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-    assert "Load this page again in a moment" in answer.text
+    assert "Wait 1 second, and load this page again." in answer.text
 
 
 async def test_who_has_to_sign_in_is_told_where_and_comes_back(world):

@@ -88,7 +88,7 @@ def create_app(
     rate_limiter = RateLimiter(open_buckets(settings.store_url), points)
     parts.close.append(rate_limiter.close)
     parts.examinations.append(rate_limiter.examine)
-    errors = ErrorWriter(settings.public_url)
+    errors = ErrorWriter(settings.public_url, settings.site_name)
     proxy = Proxy(
         upstreams,
         authenticator,

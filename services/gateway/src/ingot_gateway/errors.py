@@ -1,6 +1,7 @@
 """Errors that only the gateway has, and the one way in which it writes any error."""
 
 from typing import Literal
+from urllib.parse import urlsplit
 
 import msgspec
 from litestar.types import Send
@@ -41,8 +42,9 @@ Reader = Literal["program", "git", "lfs", "browser"]
 class ErrorWriter:
     """Writes the error object, with the page of the API as its ``url``; to git and git-lfs, what they show; to a browser, a page."""
 
-    def __init__(self, public_url: str) -> None:
+    def __init__(self, public_url: str, site_name: str) -> None:
         self._page = public_url.rstrip("/") + "/api/v1/swagger"
+        self._root, self._site_name = urlsplit(public_url).path.rstrip("/"), site_name
 
     async def write(self, send: Send, error: ApiError, *, reader: Reader = "program") -> None:
         """Answer with ``error``; nothing may have been sent before. git shows its user plain text alone."""
@@ -52,7 +54,8 @@ class ErrorWriter:
             body = msgspec.json.encode(LfsError(error.message, self._page))
             about = [(b"content-type", b"application/vnd.git-lfs+json")]
         elif reader == "browser":
-            body, about = error_page(error, request_id()), HEADERS
+            about = HEADERS
+            body = error_page(error, request_id(), root=self._root, site_name=self._site_name)
         else:
             shown = ErrorObject(message=error.message, url=self._page, errors=error.errors)
             body, about = msgspec.json.encode(shown), [(b"content-type", b"application/json")]
