@@ -2,11 +2,14 @@
 
 import msgspec
 
+from ingot_chassis.http.paging import MAX_LIMIT
 from ingot_contracts.issues import MOST_TEXTS, RenderedTexts
 from ingot_contracts.testing.calls import parameter_of, recorded_call
 
 HOME = "/repos/ann/demo"
 MOMENT = "2026-01-02T03:04:05Z"
+UNPAGED = ("/branch_protections", "/tag_protections", "/assignees")
+"""Lists that the API answers whole."""
 ANN_USER = {"id": 1, "login": "ann", "avatar_url": "", "email": "ann@example.org", "full_name": "Ann"}
 
 
@@ -81,6 +84,8 @@ class FakeForge:
         """What changes answer for which there is nothing else."""
         self.read_paths: list[str] = []
         """Paths of all GET, in order."""
+        self.rows_read: dict[str, set[int]] = {}
+        """Which rows of each list were answered, but for questions after one alone."""
         self.content_types: dict[str, str] = {}
         """Of answers that are no JSON, by path."""
         self.headers: dict[str, dict[str, str]] = {}
@@ -156,6 +161,11 @@ class FakeForge:
             answer = self.answers.get(f"{call.method} {path}", self.changed)
         if not isinstance(answer, list):
             return 200, answer, self.totals.get(path, 0)
-        limit = int(parameter_of(call, "limit") or 50)
+        if path.endswith(UNPAGED):
+            return 200, answer, 0
+        limit = min(int(parameter_of(call, "limit") or MAX_LIMIT), MAX_LIMIT)
         start = (int(parameter_of(call, "page") or 1) - 1) * limit
-        return 200, answer[start : start + limit], len(answer)
+        rows = answer[start : start + limit]
+        if limit > 1:
+            self.rows_read.setdefault(path, set()).update(range(start, start + len(rows)))
+        return 200, rows, len(answer)

@@ -14,6 +14,8 @@ from ingot_web.clients.forge import at
 SHOWN = 50
 FACTOR = "/user/two_factor"
 APPLICATIONS = "/user/applications/oauth2"
+OWN_PAGE = "own"
+"""In the query: which page of the applications of the caller."""
 
 
 @get("/user/settings/emails", policy=anyone(), include_in_schema=False)
@@ -24,8 +26,9 @@ async def emails(request: WebRequest) -> Response[str]:
 
 
 async def _emails_page(request: WebRequest, problem: ApiError | None = None) -> Response[str]:
-    listing = await request.forge.listing("identity", "/user/emails", limit=SHOWN)
-    return page(request, "emails", "Addresses", problem=problem, listing=listing)
+    listing = await request.forge.listing("identity", "/user/emails", page=request.number, limit=SHOWN)
+    pages = request.pages_of(listing.total, SHOWN)
+    return page(request, "emails", "Addresses", problem=problem, listing=listing, pages=pages)
 
 
 @post("/user/settings/emails", policy=anyone(), include_in_schema=False)
@@ -105,8 +108,8 @@ async def _applications_page(
 ) -> Response[str]:
     """``registration`` was just made or changed; its secret is shown this once. ``form`` was refused."""
     grants, own = await gather(
-        request.forge.listing("identity", "/user/oauth2_grants", limit=SHOWN),
-        request.forge.listing("identity", APPLICATIONS, limit=SHOWN),
+        request.forge.listing("identity", "/user/oauth2_grants", page=request.number, limit=SHOWN),
+        request.forge.listing("identity", APPLICATIONS, page=request.number_of(OWN_PAGE), limit=SHOWN),
     )
     return page(
         request,
@@ -114,7 +117,9 @@ async def _applications_page(
         "Applications",
         problem=problem,
         grants=grants.rows,
+        grant_pages=request.pages_of(grants.total, SHOWN),
         own=own.rows,
+        own_pages=request.pages_of(own.total, SHOWN, OWN_PAGE),
         registration=registration,
         form=form,
     )

@@ -101,8 +101,9 @@ async def keys(request: WebRequest) -> Response[str]:
 
 
 async def _keys_page(request: WebRequest, form: Form, problem: ApiError | None = None) -> Response[str]:
-    listing = await request.forge.listing("identity", "/user/keys", limit=SHOWN)
-    return page(request, "keys", "SSH keys", problem=problem, listing=listing, form=form)
+    listing = await request.forge.listing("identity", "/user/keys", page=request.number, limit=SHOWN)
+    pages = request.pages_of(listing.total, SHOWN)
+    return page(request, "keys", "SSH keys", problem=problem, listing=listing, form=form, pages=pages)
 
 
 @post("/user/settings/keys", policy=anyone(), include_in_schema=False)
@@ -128,8 +129,9 @@ async def gpg_keys(request: WebRequest) -> Response[str]:
 
 
 async def _gpg_keys_page(request: WebRequest, form: Form, problem: ApiError | None = None) -> Response[str]:
-    listing = await request.forge.listing("identity", "/user/gpg_keys", limit=SHOWN)
-    return page(request, "gpg_keys", "OpenPGP keys", problem=problem, listing=listing, form=form)
+    listing = await request.forge.listing("identity", "/user/gpg_keys", page=request.number, limit=SHOWN)
+    pages = request.pages_of(listing.total, SHOWN)
+    return page(request, "gpg_keys", "OpenPGP keys", problem=problem, listing=listing, form=form, pages=pages)
 
 
 @post("/user/settings/gpg_keys", policy=anyone(), include_in_schema=False)
@@ -159,7 +161,7 @@ async def _tokens_page(
 ) -> Response[str]:
     """``secret`` is that of a token that was just made; it is shown this once."""
     path = at("users", request.principal.name, "tokens")
-    listing = await request.forge.listing("identity", path, limit=SHOWN)
+    listing = await request.forge.listing("identity", path, page=request.number, limit=SHOWN)
     return page(
         request,
         "applications",
@@ -172,6 +174,7 @@ async def _tokens_page(
             group: words for group, words in GROUPS.items() if group != "admin" or request.principal.admin
         },
         lifetimes=LIFETIMES,
+        pages=request.pages_of(listing.total, SHOWN),
     )
 
 

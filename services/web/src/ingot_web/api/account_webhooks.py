@@ -25,8 +25,6 @@ HOOKS = ["/org/{org:str}/settings/hooks", "/user/settings/hooks"]
 HOOK = [f"{path}/{{hook_id:int}}" for path in HOOKS]
 EDIT = [f"{path}/edit" for path in HOOK]
 DELIVERY = [f"{path}/deliveries/{{delivery_id:str}}" for path in HOOK]
-MOST = 50
-"""On the page of all."""
 
 
 class _Hooks:
@@ -59,9 +57,10 @@ class _Hooks:
         return page(self.request, "hooks", title, problem=problem, heading=title, **values)
 
     async def list_page(self, form: Form, problem: ApiError | None = None) -> Response[str]:
-        listing = await self.forge.listing("hooks", self.api(), limit=MOST)
+        listing = await self.forge.listing("hooks", self.api(), page=self.request.number, limit=SHOWN)
         values = {"listing": listing, "form": form, "types": TYPES, "events": EVENTS}
-        return await self.render("list", "Webhooks", problem, **values)
+        pages = self.request.pages_of(listing.total, SHOWN)
+        return await self.render("list", "Webhooks", problem, pages=pages, **values)
 
     async def edit_page(
         self, hook_id: int, form: Form | None = None, problem: ApiError | None = None

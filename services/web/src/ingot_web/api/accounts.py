@@ -32,7 +32,9 @@ async def profile(request: WebRequest, owner: str) -> Response[str]:
     tab = tab if tab in tabs else "repositories"
     listing, organizations, follows, rights = await gather(
         _listing(request, owner, tab, is_organization=organization is not None),
-        _organizations(request, owner) if organization is None else _none(),
+        request.forge.rows_if_there("identity", at("users", owner, "orgs"))
+        if organization is None
+        else _unknown(),
         _follows(request, owner) if organization is None else _unknown(),
         _rights(request, owner) if organization is not None else _unknown(),
     )
@@ -44,7 +46,7 @@ async def profile(request: WebRequest, owner: str) -> Response[str]:
         tabs=tabs,
         tab=tab,
         listing=listing,
-        organizations=organizations.rows,
+        organizations=organizations,
         follows=follows,
         rights=rights,
         pages=request.pages_of(listing.total),
@@ -63,14 +65,6 @@ async def _listing(request: WebRequest, owner: str, tab: str, *, is_organization
         "teams": ("identity", f"{group}/teams"),
     }[tab]
     return await request.forge.listing_if_there(service, path, page=request.number, limit=PAGE_SIZE)
-
-
-async def _organizations(request: WebRequest, owner: str) -> ListPage:
-    return await request.forge.listing_if_there("identity", at("users", owner, "orgs"), limit=PAGE_SIZE)
-
-
-async def _none() -> ListPage:
-    return ListPage([], 0)
 
 
 async def _unknown() -> None:

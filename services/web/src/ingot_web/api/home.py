@@ -29,13 +29,19 @@ async def home(request: WebRequest) -> Response[str]:
         return request.render("home.html", title="Start", latest=latest)
     search = "/repos/issues/search"
     own, assigned, reviews, unread = await gather(
-        forge.listing("repos", "/user/repos", limit=PAGE_SIZE),
+        forge.listing("repos", "/user/repos", page=request.number, limit=PAGE_SIZE),
         forge.listing("issues", search, assigned=True, state="open", limit=SHOWN),
         forge.listing("issues", search, review_requested=True, state="open", type="pulls", limit=SHOWN),
         forge.get("issues", "/notifications/new"),
     )
     return request.render(
-        "home.html", title="Start", own=own, assigned=assigned, reviews=reviews, unread=unread["new"]
+        "home.html",
+        title="Start",
+        own=own,
+        pages=request.pages_of(own.total),
+        assigned=assigned,
+        reviews=reviews,
+        unread=unread["new"],
     )
 
 

@@ -13,8 +13,6 @@ from ingot_web.api.labels import choosable_labels
 from ingot_web.api.request import Form, WebRequest, whole_number
 from ingot_web.clients.forge import MOST_PAGES, ROWS
 
-CHOICES = 50
-
 
 @get("/{owner:str}/{repo:str}/issues/{index:int}/facts", policy=anyone(), include_in_schema=False)
 async def facts(request: WebRequest, index: int) -> Response[str]:
@@ -30,8 +28,8 @@ async def _page(frame: RepositoryFrame, index: int, problem: ApiError | None = N
         choosable_labels(frame),
         frame.forge.rows_if_there("issues", frame.api("milestones")),
         frame.forge.listing_if_there("repos", frame.api("assignees")),
-        frame.forge.get_if_there("issues", frame.api("issues", index, "dependencies"), limit=CHOICES),
-        frame.forge.get_if_there("issues", frame.api("issues", index, "blocks"), limit=CHOICES),
+        frame.forge.rows_if_there("issues", frame.api("issues", index, "dependencies")),
+        frame.forge.rows_if_there("issues", frame.api("issues", index, "blocks")),
         frame.forge.rows_if_there("issues", frame.api("issues", index, "times")),
         frame.forge.rows_if_there("issues", "/user/stopwatches"),
         frame.forge.get_if_there("issues", frame.api("issues", index, "subscriptions", "check")),

@@ -19,7 +19,6 @@ ENTRIES = 50
 REACTIONS = {
     "+1": "👍", "-1": "👎", "laugh": "😄", "hooray": "🎉", "confused": "😕", "heart": "❤️", "rocket": "🚀", "eyes": "👀",
 }  # fmt: skip
-CHOICES = 50
 NO_CONFIG: dict[str, Any] = {"blank_issues_enabled": True, "contact_links": []}
 """What holds for new issues where repos says nothing."""
 FILTERS = {
@@ -159,7 +158,7 @@ async def _issue_page(frame: RepositoryFrame, index: int, problem: ApiError | No
     """With what was wrong with a form. Raises that for a pull request, whose page is another one."""
     issue, blocks, timeline, counts, blockers = await frame.load(
         frame.forge.get("issues", frame.api("issues", index)),
-        frame.forge.listing_if_there("issues", frame.api("issues", index, "blocks"), limit=CHOICES),
+        frame.forge.rows_if_there("issues", frame.api("issues", index, "blocks")),
         *beside(frame, index),
     )
     if issue["pull_request"] is not None:
@@ -173,8 +172,8 @@ async def _issue_page(frame: RepositoryFrame, index: int, problem: ApiError | No
         status=problem.status if problem else 200,
         problem=problem.message if problem else "",
         issue=issue,
-        blockers=blockers.rows,
-        blocks=blocks.rows,
+        blockers=blockers or [],
+        blocks=blocks or [],
         **await conversation(frame, issue, timeline, counts),
     )
 
@@ -186,7 +185,7 @@ def beside(frame: RepositoryFrame, index: int) -> tuple[Any, ...]:
             "issues", frame.api("issues", index, "timeline"), page=frame.request.number, limit=ENTRIES
         ),
         frame.forge.get("issues", frame.api("issues", index, "reactions", "counts")),
-        frame.forge.listing_if_there("issues", frame.api("issues", index, "dependencies"), limit=CHOICES),
+        frame.forge.rows_if_there("issues", frame.api("issues", index, "dependencies")),
     )
 
 

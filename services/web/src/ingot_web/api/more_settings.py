@@ -38,8 +38,12 @@ async def teams(request: WebRequest) -> Response[str]:
 
 
 async def _teams_page(frame: RepositoryFrame, problem: ApiError | None = None) -> Response[str]:
-    (listing,) = await load_own(frame, frame.forge.listing_if_there("repos", frame.api("teams"), limit=SHOWN))
-    return render_part(frame, "teams", "Teams", problem, listing=listing)
+    number = frame.request.number
+    (listing,) = await load_own(
+        frame, frame.forge.listing_if_there("repos", frame.api("teams"), page=number, limit=SHOWN)
+    )
+    pages = frame.request.pages_of(listing.total, SHOWN)
+    return render_part(frame, "teams", "Teams", problem, listing=listing, pages=pages)
 
 
 @post(f"{SHARED}/teams", policy=anyone(), include_in_schema=False)
@@ -62,13 +66,15 @@ async def mirrors(request: WebRequest) -> Response[str]:
 
 
 async def _mirrors_page(frame: RepositoryFrame, form: Form, problem: ApiError | None = None) -> Response[str]:
+    number = frame.request.number
     listing, migration = await load_own(
         frame,
-        frame.forge.listing_if_there("repos", frame.api("push_mirrors"), limit=SHOWN),
+        frame.forge.listing_if_there("repos", frame.api("push_mirrors"), page=number, limit=SHOWN),
         frame.forge.get_if_there("repos", frame.api("migration")),
     )
     fault = migration["error"] if migration else ""
-    return render_part(frame, "mirrors", "Mirrors", problem, listing=listing, fault=fault, form=form)
+    values = {"listing": listing, "pages": frame.request.pages_of(listing.total, SHOWN)}
+    return render_part(frame, "mirrors", "Mirrors", problem, fault=fault, form=form, **values)
 
 
 @post(f"{SHARED}/mirrors", policy=anyone(), include_in_schema=False)

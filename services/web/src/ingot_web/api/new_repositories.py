@@ -11,8 +11,6 @@ from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import Form, WebRequest
 from ingot_web.clients.forge import at
 
-CHOICES = 50
-
 
 @get("/repo/create", policy=anyone(), include_in_schema=False)
 async def new(request: WebRequest) -> Response[str]:
@@ -24,7 +22,7 @@ async def new(request: WebRequest) -> Response[str]:
 
 async def _new_page(request: WebRequest, form: Form, problem: ApiError | None = None) -> Response[str]:
     organizations, licenses, ignores = await gather(
-        request.forge.listing("identity", "/user/orgs", limit=CHOICES),
+        request.forge.rows_if_there("identity", "/user/orgs"),
         request.forge.get("repos", "/licenses"),
         request.forge.get("repos", "/gitignore/templates"),
     )
@@ -35,7 +33,7 @@ async def _new_page(request: WebRequest, form: Form, problem: ApiError | None = 
         problem=problem.message if problem else "",
         faults=Form([(error.field, error.message) for error in problem.errors] if problem else []),
         form=form,
-        owners=[request.principal.name, *(one["username"] for one in organizations.rows)],
+        owners=[request.principal.name, *(one["username"] for one in organizations or ())],
         licenses=[one["name"] for one in licenses],
         ignores=ignores,
     )
@@ -83,7 +81,7 @@ async def new_fork(request: WebRequest) -> Response[str]:
 
 
 async def _fork_page(frame: RepositoryFrame, form: Form, problem: ApiError | None = None) -> Response[str]:
-    (organizations,) = await frame.load(frame.forge.listing("identity", "/user/orgs", limit=CHOICES))
+    (organizations,) = await frame.load(frame.forge.rows_if_there("identity", "/user/orgs"))
     return frame.render(
         "repository/fork.html",
         tab="code",
@@ -91,7 +89,7 @@ async def _fork_page(frame: RepositoryFrame, form: Form, problem: ApiError | Non
         status=problem.status if problem else 200,
         problem=problem.message if problem else "",
         form=form,
-        owners=[frame.request.principal.name, *(one["username"] for one in organizations.rows)],
+        owners=[frame.request.principal.name, *(one["username"] for one in organizations or ())],
     )
 
 

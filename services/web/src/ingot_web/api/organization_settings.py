@@ -22,6 +22,8 @@ TEAM_FLAGS = {
 }
 VISIBILITIES = (("public", "Everybody"), ("limited", "Who is signed in"), ("private", "Members only"))
 SETTINGS = "/org/{org:str}/settings"
+REPOSITORIES_PAGE = "repositories"
+"""In the query: which page of the repositories of a team."""
 
 
 @get("/org/create", policy=anyone(), include_in_schema=False)
@@ -196,9 +198,14 @@ async def teams(request: WebRequest, org: str) -> Response[str]:
 
 
 async def _teams(pages: OrganizationPages, form: Form, problem: ApiError | None = None) -> Response[str]:
-    (listing,) = await pages.load(pages.forge.listing("identity", pages.api("teams"), limit=SHOWN))
+    number = pages.request.number
+    (listing,) = await pages.load(
+        pages.forge.listing("identity", pages.api("teams"), page=number, limit=SHOWN)
+    )
     values = {"listing": listing, "form": form, "levels": LEVELS, "flags": TEAM_FLAGS}
-    return pages.render("teams", "Teams", problem, **values)
+    return pages.render(
+        "teams", "Teams", problem, pages=pages.request.pages_of(listing.total, SHOWN), **values
+    )
 
 
 @post(f"{SETTINGS}/teams", policy=anyone(), include_in_schema=False)
@@ -230,13 +237,20 @@ async def team(request: WebRequest, org: str, team: int) -> Response[str]:
 
 
 async def _team(pages: OrganizationPages, team_id: int, problem: ApiError | None = None) -> Response[str]:
-    path = at("teams", team_id)
+    path, request = at("teams", team_id), pages.request
     shown, people, repositories = await pages.load(
         pages.forge.get("identity", path),
-        pages.forge.listing("identity", f"{path}/members", limit=SHOWN),
-        pages.forge.listing("repos", f"{path}/repos", limit=SHOWN),
+        pages.forge.listing("identity", f"{path}/members", page=request.number, limit=SHOWN),
+        pages.forge.listing("repos", f"{path}/repos", page=request.number_of(REPOSITORIES_PAGE), limit=SHOWN),
     )
-    values = {"team": shown, "people": people, "repositories": repositories, "flags": TEAM_FLAGS}
+    values = {
+        "team": shown,
+        "people": people,
+        "people_pages": request.pages_of(people.total, SHOWN),
+        "repositories": repositories,
+        "repository_pages": request.pages_of(repositories.total, SHOWN, REPOSITORIES_PAGE),
+        "flags": TEAM_FLAGS,
+    }
     return pages.render("team", shown["name"], problem, **values)
 
 

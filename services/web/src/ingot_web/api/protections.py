@@ -13,8 +13,6 @@ from ingot_web.api.more_settings import SHARED, render_part
 from ingot_web.api.repository_settings import load_own
 from ingot_web.api.request import Form, WebRequest, whole_number
 
-SHOWN = 100
-
 
 class RuleField(NamedTuple):
     """A field of a rule, under its name in the API. ``kind``: flag, number, people, teams, lines or text."""
@@ -154,10 +152,10 @@ async def rules(request: WebRequest) -> Response[str]:
 async def _list_page(frame: RepositoryFrame, problem: ApiError | None = None) -> Response[str]:
     branches, tags = await load_own(
         frame,
-        frame.forge.listing("repos", frame.api("branch_protections"), limit=SHOWN),
-        frame.forge.listing("repos", frame.api("tag_protections"), limit=SHOWN),
+        frame.forge.get("repos", frame.api("branch_protections")),
+        frame.forge.get("repos", frame.api("tag_protections")),
     )
-    return render_part(frame, "branches", "Protection", problem, rules=branches.rows, tags=tags.rows)
+    return render_part(frame, "branches", "Protection", problem, rules=branches, tags=tags)
 
 
 async def _rule_page(

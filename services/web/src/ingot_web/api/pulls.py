@@ -95,7 +95,7 @@ async def _conversation_page(
         scheduled=scheduled,
         form=form,
         styles=styles,
-        blockers=blockers.rows,
+        blockers=blockers or [],
         **await conversation(frame, issue, timeline, counts, reviews),
     )
 

@@ -171,7 +171,9 @@ async def keys(request: WebRequest) -> Response[str]:
 
 
 async def _keys_page(frame: RepositoryFrame, form: Form, problem: ApiError | None = None) -> Response[str]:
-    (listing,) = await load_own(frame, frame.forge.listing("repos", frame.api("keys"), limit=SHOWN))
+    (listing,) = await load_own(
+        frame, frame.forge.listing("repos", frame.api("keys"), page=frame.request.number, limit=SHOWN)
+    )
     return frame.render(
         "settings/deploy_keys.html",
         tab="settings",
@@ -181,6 +183,7 @@ async def _keys_page(frame: RepositoryFrame, form: Form, problem: ApiError | Non
         problem=problem.message if problem else "",
         form=form,
         listing=listing,
+        pages=frame.request.pages_of(listing.total, SHOWN),
     )
 
 

@@ -125,7 +125,11 @@ class WebRequest(ApiRequest):
     @property
     def number(self) -> int:
         """Which page of a list is asked for."""
-        return whole_number(self.query_params.get("page", ""), 7) or 1
+        return self.number_of("page")
+
+    def number_of(self, name: str) -> int:
+        """The same, of a list whose page stands in the query under ``name``, since its page has two lists."""
+        return whole_number(self.query_params.get(name, ""), 7) or 1
 
     @property
     def number_shown(self) -> int:
@@ -256,11 +260,12 @@ class WebRequest(ApiRequest):
         """Who wanted a part is to load the whole page again."""
         return Response(b"", status_code=204, headers={"HX-Refresh": "true", **HEADERS})
 
-    def pages_of(self, total: int, size: int = PAGE_SIZE) -> Mapping[str, Any]:
-        """What the links to other pages of a list need."""
+    def pages_of(self, total: int, size: int = PAGE_SIZE, name: str = "page") -> Mapping[str, Any]:
+        """What the links to other pages of a list need; ``name`` as in ``number_of``."""
         last = max(1, -(-total // size))
-        parameters = [(k, v) for k, v in self.query_params.multi_items() if k != "page"]
-        return {"number": self.number, "last": last, "total": total, "parameters": parameters}
+        parameters = [(k, v) for k, v in self.query_params.multi_items() if k != name]
+        number = self.number_of(name)
+        return {"name": name, "number": number, "last": last, "total": total, "parameters": parameters}
 
     @property
     def _caller(self) -> str:

@@ -44,10 +44,9 @@ async def hooks(request: WebRequest) -> Response[str]:
     """The webhooks."""
     request.require_signed_in()
     frame = RepositoryFrame(request)
-    (listing,) = await frame.load(frame.forge.listing("hooks", frame.api("hooks"), limit=50))
-    return frame.render(
-        "settings/repository_hooks.html", tab="settings", title="Webhooks", part="hooks", listing=listing
-    )
+    return await frame.list_page(
+        "settings/repository_hooks.html", "hooks", "hooks", size=SHOWN, tab="settings", title="Webhooks", part="hooks"
+    )  # fmt: skip
 
 
 @get("/{owner:str}/{repo:str}/settings/hooks/new", policy=anyone(), include_in_schema=False)
