@@ -15,7 +15,7 @@ from ingot_web.settings import Settings
 
 NO_PAGES = re.compile(
     r"/(internal/.*|livez|readyz|metrics|favicon\.ico|robots\.txt|-/.*|admin|explore|.*/(raw|media)/{ref}|.*/comments/{comment_id}|.*/latest"
-    r"|org/{org}/teams/{team}|.*/milestone/{milestone_id}|.*/settings/tags|.*/pulls/{index}/checks)"
+    r"|org/{org}/teams/{team}.*|.*/(commits|graph)|.*/milestone/{milestone_id}|.*/settings/tags|.*/pulls/{index}/checks)"
 )
 """Addresses for programs and files, and those that only lead to a page."""
 VALUES = {

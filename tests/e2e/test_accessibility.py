@@ -43,7 +43,10 @@ PATHS = {
     "/{owner}/{repo}/_upload/{ref}": "root/lit/_upload/main",
     "/{owner}/{repo}/_edit/{ref}": "root/lit/_edit/main/a.py",
     "/{owner}/{repo}/_delete/{ref}": "root/lit/_delete/main/a.py",
-    "/org/{org}/teams/{team}": "org/lamps/teams/crew",
+    **{
+        f"/org/{{org}}/teams/{{team}}{form}": f"org/lamps/teams/crew{form}"
+        for form in ("", "/edit", "/repositories")
+    },
     "/{owner}/{repo}/settings/teams": "lamps/charts/settings/teams",
     "/{owner}/{repo}/transfer": "ann/offer/transfer",
     "/{owner}/{repo}/pulls/{index}": "root/lit/pulls/2",

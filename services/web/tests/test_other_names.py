@@ -4,7 +4,8 @@ import re
 
 from ingot_web.api.other_names import NAMES
 
-from .forge import HOME
+from .forge import HOME, issue
+from .world import ANN
 
 OWNED = "/ann/demo"
 SHA = "1" * 40
@@ -16,6 +17,7 @@ VALUES = {
     "index": "3",
     "sha": SHA,
     "ref": "branch/main",
+    "range": f"{SHA}..{SHA}",
 }
 
 
@@ -50,18 +52,39 @@ async def test_what_an_old_address_names_is_asked_of_the_services(pages, forge):
         ("/commits/main", "/commits/branch/main"),
         ("/raw/main/a.py", "/raw/branch/main/a.py"),
         ("/media/v1/a.py", "/media/tag/v1/a.py"),
+        ("/blame/main/a.py", "/blame/branch/main/a.py"),
+        (f"/blame/{SHA}/a.py", f"/blame/commit/{SHA}/a.py"),
+        ("/commits?author=ann", "/commits/branch/main?author=ann"),
+        ("/graph", "/commits/branch/main"),
         ("/releases/latest", "/releases/tag/v/1%20b"),
         ("/pulls/3/commits/abc?a=b", "/commit/abc?a=b"),
     ):
         answer = await pages.get(OWNED + name)
         assert (answer.status_code, answer.headers["location"]) == (303, OWNED + page)
-    answer = await pages.get("/org/crew/teams/Smiths")
-    assert answer.headers["location"] == "/org/crew/settings/teams/7"
+    for name, form in (("Smiths", ""), ("smiths/repositories", ""), ("smiths/edit", "/edit")):
+        answer = await pages.get(f"/org/crew/teams/{name}")
+        assert answer.headers["location"] == f"/org/crew/settings/teams/7{form}"
 
 
 async def test_what_there_is_not_has_no_other_name(pages):
     for name in ("/ann/demo/src/nothing/a.py", "/org/crew/teams/smiths", "/ann/demo/commits/x"):
         assert (await pages.get(name)).status_code == 404
+
+
+async def test_the_number_of_an_issue_leads_from_pull_requests_to_the_issue(pages, forge):
+    forge.failures[f"{HOME}/pulls/1"] = 404
+    answer = await pages.get("/ann/demo/pulls/1?page=2")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/ann/demo/issues/1?page=2")
+    forge.answers[f"{HOME}/issues/1"] = issue(pull_request={"merged": False})
+    assert (await pages.get("/ann/demo/pulls/1")).status_code == 404, "it leads nowhere in a circle"
+
+
+async def test_an_address_proposes_the_text_of_an_issue_and_the_type_of_a_webhook(pages):
+    shown = (await pages.get("/ann/demo/issues/new?title=It+leaks&body=%3Cb%3E+1", ANN)).text
+    assert 'value="It leaks"' in shown
+    assert "\n&lt;b&gt; 1</textarea>" in shown
+    shown = (await pages.get("/ann/demo/settings/hooks/new?type=discord", ANN)).text
+    assert '<option value="discord" selected>' in shown
 
 
 async def test_a_comparison_has_two_dots_or_three_or_the_head_alone(pages, forge):

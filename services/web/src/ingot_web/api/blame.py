@@ -15,9 +15,11 @@ from ingot_web.core.highlighting import highlight
 
 
 @get("/{owner:str}/{repo:str}/blame/{ref:path}", policy=anyone(), include_in_schema=False)
-async def blame(request: WebRequest) -> Response[str]:
+async def blame(request: WebRequest) -> Response[Any]:
     """The lines of a file, each beside the commit that it comes from; or why they are not told."""
     frame = RepositoryFrame(request)
+    if redirect := await frame.redirect_from_old_address("blame"):
+        return redirect
     ref = await NamedRef.of(frame, 3)
     path = ref.path.split("/")
     ((answer, refusal),) = await frame.load(_answer(frame, ref, path))

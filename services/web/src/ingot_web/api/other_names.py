@@ -9,24 +9,37 @@ from ingot_chassis.errors import NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import WebRequest
+from ingot_web.api.webhooks import TYPES
 from ingot_web.clients.forge import at
 
 _OWNED = "/{owner:str}/{repo:str}"
+_TEAM = "/org/{org:str}/teams/{team:str}"
 NAMES = {
     "/user/login": "/login",
     "/user/logout": "/login",
     "/user/settings/account": "/user/settings/security",
     "/user/settings/appearance": "/user/settings",
+    "/user/settings/change_password": "/user/settings/security",
     "/user/settings/profile": "/user/settings",
+    "/user/settings/repos": "/",
     "/user/settings/security/two_factor": "/user/settings/two_factor",
+    "/user/settings/security/two_factor/enroll": "/user/settings/two_factor",
     "/repo/migrate": "/repo/create",
     "/-/admin": "/admin",
     "/-/admin/users": "/admin/users",
+    "/-/admin/users/new": "/admin/users",
     "/-/admin/orgs": "/admin/orgs",
+    "/-/admin/repos": "/explore/repos",
     "/-/admin/monitor/cron": "/admin/tasks",
+    "/-/admin/monitor/queue": "/admin/jobs",
+    "/admin/monitor/cron": "/admin/tasks",
+    "/admin/monitor/queue": "/admin/jobs",
+    "/admin/repos": "/explore/repos",
     "/org/{org:str}/dashboard": "/{org}",
     "/org/{org:str}/members": "/{org}?tab=members",
     "/org/{org:str}/teams": "/{org}?tab=teams",
+    "/org/{org:str}/teams/new": "/org/{org}/settings/teams",
+    "/org/{org:str}/settings/delete": "/org/{org}/settings",
     "/org/{org:str}/settings/options": "/org/{org}/settings",
     f"{_OWNED}/src": "/{owner}/{repo}",
     f"{_OWNED}/issues.rss": "/{owner}/{repo}/issues.atom",
@@ -37,7 +50,11 @@ NAMES = {
     f"{_OWNED}/pulls/new/{{ref:path}}": "/{owner}/{repo}/compare{ref}",
     f"{_OWNED}/milestones/{{milestone_id:int}}": "/{owner}/{repo}/milestone/{milestone_id}",
     f"{_OWNED}/pulls/{{index:int}}/commits/{{sha:str}}": "/{owner}/{repo}/commit/{sha}",
-    f"{_OWNED}/settings/hooks/gitea/new": "/{owner}/{repo}/settings/hooks/new",
+    f"{_OWNED}/pulls/{{index:int}}/files/{{range:path}}": "/{owner}/{repo}/pulls/{index}/files",
+    **{
+        f"{_OWNED}/settings/hooks/{kind}/new": f"/{{owner}}/{{repo}}/settings/hooks/new?type={kind}"
+        for kind in TYPES
+    },
 }
 """Each address, and the page here that shows the same."""
 
@@ -60,14 +77,24 @@ async def latest_release(request: WebRequest) -> Response[bytes]:
     return frame.redirect(f"/releases/tag/{quote(release['tag_name'])}")
 
 
-@get("/org/{org:str}/teams/{team:str}", policy=anyone(), include_in_schema=False)
+@get([f"{_OWNED}/commits", f"{_OWNED}/graph"], policy=anyone(), include_in_schema=False)
+async def commits(request: WebRequest) -> Response[bytes]:
+    """To the commits of the default branch."""
+    frame = RepositoryFrame(request)
+    await frame.load()
+    branch = quote(frame.repository["default_branch"])
+    return request.redirect_with_query(f"{frame.base}/commits/branch/{branch}")
+
+
+@get([_TEAM, f"{_TEAM}/repositories", f"{_TEAM}/edit"], policy=anyone(), include_in_schema=False)
 async def team(request: WebRequest, org: str, team: str) -> Response[bytes]:
-    """To a team by its name."""
+    """To a team by its name, or to its form."""
     teams = await request.forge.listing("identity", at("orgs", org, "teams", "search"), q=team, limit=50)
     numbers = [one["id"] for one in teams.rows if one["name"].lower() == team.lower()]
     if not numbers:
         raise NotFound
-    return request.redirect(f"{at('org', org)}/settings/teams/{numbers[0]}")
+    form = "/edit" if request.rest(4) == "edit" else ""
+    return request.redirect(f"{at('org', org)}/settings/teams/{numbers[0]}{form}")
 
 
-routes = [*(_route(name, page) for name, page in NAMES.items()), latest_release, team]
+routes = [*(_route(name, page) for name, page in NAMES.items()), latest_release, commits, team]

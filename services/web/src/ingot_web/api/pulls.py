@@ -5,12 +5,12 @@ from typing import Any
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError
+from ingot_chassis.errors import ApiError, NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.attachments import attach, require_few_files
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.history import comparison_page
-from ingot_web.api.issues import beside, conversation, list_page
+from ingot_web.api.issues import beside, conversation, list_page, page_query
 from ingot_web.api.previews import preview
 from ingot_web.api.request import Form, WebRequest
 from ingot_web.api.reviews import as_issue, comments_of, conversations_on_lines, line_context, reviews_of
@@ -53,8 +53,15 @@ async def create(request: WebRequest) -> Response[Any]:
 
 @get("/{owner:str}/{repo:str}/pulls/{index:int}", policy=anyone(), include_in_schema=False)
 async def show(request: WebRequest, index: int) -> Response[Any]:
-    """The conversation of a pull request, and whether it can be merged."""
-    return await _conversation_page(RepositoryFrame(request), index)
+    """The conversation of a pull request, and whether it can be merged; to the issue if the number is that of one."""
+    frame = RepositoryFrame(request)
+    try:
+        return await _conversation_page(frame, index)
+    except NotFound:
+        (issue,) = await frame.load(frame.forge.get("issues", frame.api("issues", index)))
+        if issue["pull_request"] is not None:
+            raise
+        return frame.redirect(f"/issues/{index}{page_query(request.number)}")
 
 
 async def _conversation_page(

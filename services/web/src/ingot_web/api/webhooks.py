@@ -53,7 +53,8 @@ async def hooks(request: WebRequest) -> Response[str]:
 async def new(request: WebRequest) -> Response[str]:
     """The form of a new webhook."""
     request.require_signed_in()
-    return await _new_page(RepositoryFrame(request), Form([("push", "1"), ("active", "1")]))
+    kind = request.query_params.get("type", "")
+    return await _new_page(RepositoryFrame(request), Form([("type", kind), ("push", "1"), ("active", "1")]))
 
 
 async def _new_page(frame: RepositoryFrame, form: Form, problem: ApiError | None = None) -> Response[str]:
