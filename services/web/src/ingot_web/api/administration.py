@@ -20,13 +20,17 @@ async def administration(request: WebRequest) -> Response[bytes]:
 
 @get("/admin/users", policy=anyone(), include_in_schema=False)
 async def people(request: WebRequest) -> Response[str]:
-    """Everybody who has an account."""
+    """Everybody who has an account; those whose name or address has the words, if there are some."""
     request.require_signed_in()
     return await _people_page(request, Form())
 
 
 async def _people_page(request: WebRequest, form: Form, problem: ApiError | None = None) -> Response[str]:
-    listing = await request.forge.listing("identity", "/admin/users", page=request.number, limit=SHOWN)
+    words = request.query_params.get("q", "").strip()
+    filters: dict[str, Any] = {"q": words} if words else {}
+    listing = await request.forge.listing(
+        "identity", "/admin/users", page=request.number, limit=SHOWN, **filters
+    )
     return request.render(
         "administration/people.html",
         title="People",
@@ -34,6 +38,7 @@ async def _people_page(request: WebRequest, form: Form, problem: ApiError | None
         status=problem.status if problem else 200,
         problem=problem.message if problem else "",
         form=form,
+        words=words,
         listing=listing,
         pages=request.pages_of(listing.total, SHOWN),
     )
