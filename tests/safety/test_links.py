@@ -8,9 +8,13 @@ import asyncio
 import re
 from collections.abc import Iterator
 from functools import partial
+from html import unescape
 from typing import Any
 
 import httpx
+
+from ingot_hooks.store.tables import HookType
+from ingot_web.api.webhooks import TYPES
 
 from .routes import ROUTES, Route
 from .rules import ORGANIZATIONS, OWNER, SITE_ADMINISTRATOR, Target
@@ -43,6 +47,8 @@ NO_PAGES = {
     "avatars/": "pictures",
 }
 """How addresses that lead to no page begin, below the site."""
+NATIVE = ("gitea", "gogs")
+"""Types of hooks whose bodies have the fields of the API; all others are messages, with addresses in their texts."""
 FILES = re.compile(r"(\.diff|\.patch|\.zip|\.tar\.gz)$|/(attachments|releases/download)/")
 """Addresses of files: they answer, but not as pages. Those that end in ``.git`` are for git."""
 
@@ -62,6 +68,12 @@ def strings(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
             yield from strings(item, name)
     elif isinstance(value, str):
         yield name, value
+
+
+def addresses_in(message: Any, site: str) -> list[str]:
+    """The addresses below ``site`` in the texts of a message, in the markup of any chat."""
+    address = re.compile(re.escape(site) + r"""[^\s<>|"')\]]*""")
+    return [match for _, text in strings(message) for match in address.findall(unescape(text))]
 
 
 def promises(description: dict[str, Any]) -> set[str]:
@@ -87,12 +99,15 @@ def promises(description: dict[str, Any]) -> set[str]:
     }
 
 
-async def fill(world: World, client: httpx.AsyncClient) -> list[Any]:
-    """Make the repository and all that answers could show; the payloads that a hook got of it."""
+async def fill(world: World, client: httpx.AsyncClient) -> list[tuple[str, Any]]:
+    """Make the repository and all that answers could show; the deliveries to hooks of each type."""
     do = partial(world.do, OWNER)
-    config = {"url": NOWHERE, "content_type": "json"}
+    config = {"url": NOWHERE, "content_type": "json", "channel": "#harbour"}
     hooks = f"orgs/{VAULT.owner}/hooks"
-    hook = do("POST", hooks, type="gitea", config=config, events=sorted(EVENTS), active=True)["id"]
+    hook_ids = {
+        kind: do("POST", hooks, type=kind, config=config, events=sorted(EVENTS), active=True)["id"]
+        for kind in TYPES
+    }
     things = world.things[VAULT] | world._repository(HARBOUR)
     base = f"repos/{HARBOUR.owner}/{HARBOUR.repo}"
     label, milestone = things["label_id"], things["milestone_id"]
@@ -120,17 +135,20 @@ async def fill(world: World, client: httpx.AsyncClient) -> list[Any]:
     do("PUT", f"orgs/{VAULT.owner}/public_members/{OWNER}")
     for owner in ("user", f"orgs/{VAULT.owner}"):
         do("PUT", f"{owner}/blocks/susi")
-    path = f"{hooks}/{hook}/deliveries"
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not (threads := do("GET", "notifications")):
             await asyncio.sleep(0.1)
-        while EVENTS - {one["event"] for one in do("GET", f"{path}?limit=50")}:
-            await asyncio.sleep(0.1)
+        for hook in hook_ids.values():
+            while EVENTS - {one["event"] for one in do("GET", f"{hooks}/{hook}/deliveries?limit=50")}:
+                await asyncio.sleep(0.1)
     names = {"thread_id": threads[0]["id"], "sha": merged, "username": OWNER, "basehead": "v1...main"}
     world.things[HARBOUR] = things | names
-    payloads = [do("GET", f"{path}/{one['id']}") for one in do("GET", f"{path}?limit=50")]
-    do("DELETE", f"{hooks}/{hook}")
-    return payloads
+    deliveries: list[tuple[str, Any]] = []
+    for kind, hook in hook_ids.items():
+        path = f"{hooks}/{hook}/deliveries"
+        deliveries += [(kind, do("GET", f"{path}/{one['id']}")) for one in do("GET", f"{path}?limit=50")]
+        do("DELETE", f"{hooks}/{hook}")
+    return deliveries
 
 
 def path_of(world: World, route: Route) -> str:
@@ -138,12 +156,16 @@ def path_of(world: World, route: Route) -> str:
     return world.fill(route, HARBOUR, **instead) + QUERIES.get(route.path.removeprefix("/api/v1"), "")
 
 
+def test_pages_offer_every_type_of_hook():
+    assert set(TYPES) == {kind.value for kind in HookType}
+
+
 async def test_every_address_of_a_page_opens_it_at_its_place(world):
     addresses: dict[str, str] = {}
     silent: set[str] = set()
     wrong: list[str] = []
     async with httpx.AsyncClient(base_url=world.url, timeout=60) as client:
-        payloads = await fill(world, client)
+        deliveries = await fill(world, client)
         described = promises((await client.get("api/v1/openapi.json")).json())
 
         def collect(value: Any, source: str) -> int:
@@ -160,8 +182,15 @@ async def test_every_address_of_a_page_opens_it_at_its_place(world):
                 silent.add(route.path.removeprefix("/api/v1"))
 
         await in_turn([partial(ask, route) for route in ROUTES if route.method == "GET"])
-        for payload in payloads:
-            collect(payload, f"payload of {payload['event']}")
+        for kind, delivery in deliveries:
+            source = f"{delivery['event']} for {kind}"
+            if kind in NATIVE:
+                collect(delivery, source)
+                continue
+            there = addresses_in(delivery["request"]["payload"], world.url)
+            addresses.update(dict.fromkeys(there, source))
+            if not there:
+                wrong.append(f"{source} has no address")
         form = {"token": TOKEN.search((await client.get("login")).text)[1], "query": ""}
         await client.post("login", data=form | {"username": OWNER, "password": world.password(OWNER)})
 
@@ -190,6 +219,6 @@ async def test_every_address_of_a_page_opens_it_at_its_place(world):
             if not below[page].startswith(tuple(NO_PAGES)) and not page.endswith(".git")
         ]
         await in_turn([partial(open_page, page) for page in opened])
-    print(f"{len(opened)} addresses of {len(described)} operations and {len(payloads)} payloads")
+    print(f"{len(opened)} addresses of {len(described)} operations and {len(deliveries)} deliveries")
     wrong += [f"{path} shows no page" for path in (silent & described) - set(SHOWS_NONE)]
     assert not wrong, "\n".join(wrong)

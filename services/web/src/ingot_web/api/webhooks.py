@@ -22,7 +22,6 @@ TYPES = (
     "msteams",
     "feishu",
     "matrix",
-    "wechatwork",
 )
 CHAT_KEYS = ("channel", "username", "icon_url", "color")
 """What the configuration of a webhook for Slack has besides. A change of the channel replaces all of them."""
