@@ -109,6 +109,16 @@ async def test_changes_without_an_end_are_told_from_a_service_that_is_away(pages
     assert (answer.status_code, says in answer.text) == (shown, True)
 
 
+async def test_a_changed_file_leads_to_the_whole_file_unless_it_is_gone(pages, forge):
+    sha, commit = "1" * 40, DROPPED | {"commit": DROPPED["commit"] | {"verification": None}}
+    forge.answers[f"{HOME}/git/commits/{sha}"] = commit
+    deleted = CHANGED.replace("--- a/src", "deleted file mode 100644\n--- a/src")
+    for text, is_link in ((CHANGED, True), (deleted, False)):
+        forge.answers[f"{HOME}/git/commits/{sha}.diff"] = text.encode()
+        shown = (await pages.get(f"/ann/demo/commit/{sha}")).text
+        assert (f'href="/ann/demo/src/commit/{sha}/src/a.py"' in shown) == is_link
+
+
 PICTURE = "diff --git a/old.png b/p ö.PNG\n{}\nindex 1..2 100644\nBinary files a/old.png and b/p.png differ\n"
 
 

@@ -104,3 +104,22 @@ async def test_nobody_is_signed_out_by_another_site(pages, forge):
 async def test_the_bar_searches(pages):
     shown = (await pages.get("/")).text
     assert 'role="search" action="/explore/repos"><input type="search" name="q"' in shown
+
+
+async def test_what_was_read_is_read_again(pages, forge):
+    forge.answers["/notifications"] = [THREAD | {"unread": False}]
+    shown = (await pages.get("/notifications?q=read", ANN)).text
+    assert "status-types=read" in forge.queries["/notifications"]
+    assert '<a href="?q=read" aria-current="page">Read</a>' in shown
+    assert "Mark all as read" not in shown
+    await pages.get("/notifications", ANN)
+    assert "status-types" not in forge.queries["/notifications"]
+
+
+async def test_words_of_a_search_go_along_to_other_kinds_and_issues_are_searched_by_state(pages, forge):
+    shown = (await pages.get("/explore/repos?q=a+%26", ANN)).text
+    assert 'href="/explore/issues?q=a+%26"' in shown
+    for state, expected in (("closed", "closed"), ("all", "all"), ("", "open"), ("x", "open")):
+        shown = (await pages.get(f"/explore/issues?state={state}", ANN)).text
+        assert f"state={expected}" in forge.queries["/repos/issues/search"]
+        assert f'<option value="{expected}" selected>' in shown

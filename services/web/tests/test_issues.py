@@ -187,3 +187,15 @@ async def test_issues_are_those_of_somebody_in_the_order_that_the_address_says(p
         "sort=oldest",
     ]
     assert ("Author: bob" in shown, "Assignee: carl" in shown) == (True, True)
+
+
+async def test_an_issue_that_is_refused_keeps_its_labels_and_milestone(pages, forge):
+    forge.answers[f"{HOME}/labels"] = [
+        {"id": number, "name": f"l{number}", "color": "ff0000", "description": ""} for number in (1, 2)
+    ]
+    forge.answers[f"{HOME}/milestones"] = [{"id": 7, "title": "Next"}]
+    forge.refuses = 422
+    chosen = {"title": "It leaks", "labels": "2", "milestone": "7"}
+    refused = (await pages.submit("/ann/demo/issues/new", "Open the issue", to="/issues/new", **chosen)).text
+    assert [f'value="{number}" checked' in refused for number in (1, 2)] == [False, True]
+    assert '<option value="7" selected>' in refused

@@ -2,6 +2,7 @@
 
 import pytest
 
+from .forge import HOME
 from .test_account_webhooks import HOOK
 from .test_forms import ANSWERS
 from .world import ANN, ROOT
@@ -100,3 +101,13 @@ async def test_the_page_of_an_organization_leads_to_what_the_reader_may_do_there
         assert {right for right, link in links.items() if f'href="{link}"' in shown} == set(rights)
     anonymous = await pages.get("/crew")
     assert (anonymous.status_code, "/settings" in anonymous.text) == (200, False)
+
+
+@pytest.mark.parametrize(("page", "path"), [
+    ("/crew?tab=teams", "/orgs/crew/teams"), ("/ann/demo/settings/teams", f"{HOME}/teams"),
+])  # fmt: skip
+async def test_a_team_in_a_list_leads_to_its_members(pages, forge, page, path):
+    account = ANSWERS["/user/settings"] | ANSWERS["/user"] | {"login": "crew", "created": ""}
+    forge.answers |= ANSWERS | {"/users/crew": account, path: [ANSWERS["/teams/1"] | {"id": 7}]}
+    forge.answers[HOME]["owner"] = account
+    assert 'href="/org/crew/settings/teams/7">crew</a>' in (await pages.get(page, ANN)).text

@@ -239,3 +239,9 @@ async def test_a_list_says_which_pull_requests_are_drafts(pages, forge):
         forge.answers[f"{HOME}/issues"] = [issue(pull_request={"merged": False, "draft": draft})]
         shown = (await pages.get("/ann/demo/pulls")).text
         assert ('<span class="badge">Draft</span>' in shown) is draft
+
+
+async def test_an_open_pull_request_says_how_to_try_it_in_a_clone(pages, forge):
+    shown = (await pages.get("/ann/demo/pulls/1", ANN)).text
+    assert "git fetch http://forge/ann/demo.git refs/pull/1/head" in shown
+    assert 'href="/ann/demo/pulls/1.patch"' in shown

@@ -7,6 +7,7 @@ import pytest
 from ingot_web.core.first_lines import MOST_LINES
 
 from .forge import HOME
+from .world import ANN
 
 
 def put(forge, name, text):
@@ -41,3 +42,13 @@ async def test_a_file_that_fits_is_shown_whole(pages, forge):
 async def test_a_table_has_no_more_cells_than_a_page_holds(pages, forge, text, is_table):
     shown = (await pages.get(f"/ann/demo/src/{put(forge, 'a.csv', text)}")).text
     assert ('<th scope="col">' in shown) is is_table
+
+
+async def test_the_page_of_an_empty_repository_leads_to_tokens_and_to_keys_where_ssh_is_on(pages, forge):
+    forge.answers[HOME] |= {"empty": True}
+    forge.answers[f"{HOME}/languages"] = {}
+    for address in ("", "git@forge:ann/demo.git"):
+        forge.answers[HOME]["ssh_url"] = address
+        shown = (await pages.get("/ann/demo", ANN)).text
+        assert 'href="/user/settings/applications">a token</a>' in shown
+        assert ("an SSH key</a> the address is <code>" in shown) == bool(address)

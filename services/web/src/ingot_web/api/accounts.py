@@ -11,6 +11,7 @@ from ingot_web.clients.forge import ListPage, at
 
 TABS = ("repositories", "stars", "followers", "following", "members", "teams")
 SORTS = {"updated": "Updated last", "newest": "Newest", "alpha": "By name", "stars": "Most stars"}
+STATES = {"open": "Open", "closed": "Closed", "all": "All"}
 _SORT = {
     "updated": ("updated", "desc"),
     "newest": ("created", "desc"),
@@ -144,17 +145,19 @@ async def explore_organizations(request: WebRequest) -> Response[str]:
 
 @get("/explore/issues", policy=anyone(), include_in_schema=False)
 async def explore_issues(request: WebRequest) -> Response[str]:
-    """Issues and pull requests of all repositories that the caller may see, by words."""
+    """Issues and pull requests of all repositories that the caller may see, by words and state."""
     words = request.query_params.get("q", "")
+    state = request.query_params.get("state", "")
+    state = state if state in STATES else "open"
     filters: dict[str, Any] = {"q": words} if words else {}
     listing = await request.forge.listing_if_there(
-        "issues", "/repos/issues/search", page=request.number, limit=PAGE_SIZE, state="open", **filters
+        "issues", "/repos/issues/search", page=request.number, limit=PAGE_SIZE, state=state, **filters
     )
-    return _explored(request, "issues", listing, words=words)
+    return _explored(request, "issues", listing, words=words, state=state)
 
 
 def _explored(
-    request: WebRequest, kind: str, listing: ListPage, *, words: str = "", sort: str = ""
+    request: WebRequest, kind: str, listing: ListPage, *, words: str = "", sort: str = "", state: str = ""
 ) -> Response[str]:
     return request.render(
         "accounts/explore.html",
@@ -164,6 +167,8 @@ def _explored(
         words=words,
         sort=sort,
         sorts=SORTS,
+        state=state,
+        states=STATES,
         pages=request.pages_of(listing.total),
     )
 

@@ -90,12 +90,17 @@ async def pulls(request: WebRequest) -> Response[str]:
 
 @get("/notifications", policy=anyone(), include_in_schema=False)
 async def notifications(request: WebRequest) -> Response[str]:
-    """What the caller was told of."""
+    """What the caller was told of: what is unread, or with ``?q=read`` what was read."""
     request.require_signed_in()
-    listing = await request.forge.listing("issues", "/notifications", page=request.number, limit=PAGE_SIZE)
+    is_read = request.query_params.get("q") == "read"
+    filters: dict[str, Any] = {"status-types": "read"} if is_read else {}
+    listing = await request.forge.listing(
+        "issues", "/notifications", page=request.number, limit=PAGE_SIZE, **filters
+    )
     return request.render(
         "notifications.html",
         title="Notifications",
+        is_read=is_read,
         threads=[(thread, _place(request, thread)) for thread in listing.rows],
         pages=request.pages_of(listing.total),
     )
