@@ -17,7 +17,6 @@ VALUES = {
     "index": "3",
     "sha": SHA,
     "ref": "branch/main",
-    "range": f"{SHA}..{SHA}",
 }
 
 

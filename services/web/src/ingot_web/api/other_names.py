@@ -50,7 +50,7 @@ NAMES = {
     f"{_OWNED}/pulls/new/{{ref:path}}": "/{owner}/{repo}/compare{ref}",
     f"{_OWNED}/milestones/{{milestone_id:int}}": "/{owner}/{repo}/milestone/{milestone_id}",
     f"{_OWNED}/pulls/{{index:int}}/commits/{{sha:str}}": "/{owner}/{repo}/commit/{sha}",
-    f"{_OWNED}/pulls/{{index:int}}/files/{{range:path}}": "/{owner}/{repo}/pulls/{index}/files",
+    f"{_OWNED}/pulls/{{index:int}}/files/{{ref:path}}": "/{owner}/{repo}/pulls/{index}/files",
     **{
         f"{_OWNED}/settings/hooks/{kind}/new": f"/{{owner}}/{{repo}}/settings/hooks/new?type={kind}"
         for kind in TYPES
