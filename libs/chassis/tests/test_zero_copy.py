@@ -7,7 +7,16 @@ import socket
 
 import pytest
 
-from ingot_chassis.zero_copy import Pipe, receive_into_pipe, send_file, send_from_pipe
+from ingot_chassis.zero_copy import (
+    LARGE_PIPE_BYTES,
+    LARGE_PIPES,
+    PIPE_BYTES,
+    Pipe,
+    Pipes,
+    receive_into_pipe,
+    send_file,
+    send_from_pipe,
+)
 
 CONTENT = os.urandom(3_000_000)
 
@@ -60,6 +69,21 @@ async def test_bytes_come_through_a_pipe_unchanged(sockets, file):
             received += await reading
     await sending
     assert received == CONTENT
+
+
+def test_the_first_pipes_are_large_and_the_others_take_their_place_when_they_end():
+    pipes, large = Pipes(), LARGE_PIPE_BYTES
+    with contextlib.ExitStack() as stack:
+        with pipes.pipe() as first:
+            sizes = [stack.enter_context(pipes.pipe()).size for _ in range(LARGE_PIPES)]
+            assert (first.size, *sizes) == (*[large] * LARGE_PIPES, PIPE_BYTES)
+        with pipes.pipe() as next_one, pipes.pipe() as last:
+            assert (next_one.size, last.size) == (large, PIPE_BYTES)
+
+
+def test_a_pipe_that_may_not_be_so_large_is_as_others():
+    with Pipe(-1) as pipe:  # more than any may have: it is taken as 4 GiB
+        assert pipe.size == PIPE_BYTES
 
 
 async def test_a_file_that_is_too_short_is_no_success(sockets, file):

@@ -11,7 +11,7 @@ import os
 import select
 import sys
 import termios
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Self
 
 EXTENSION = "http.response.zerocopysend"
@@ -19,14 +19,22 @@ EXTENSION = "http.response.zerocopysend"
 PIPE_BYTES = 256 * 1024
 """What a pipe takes; less where the user has many already (pipe(7): 64 MiB in all pipes of a user who is not root)."""
 
+LARGE_PIPE_BYTES, LARGE_PIPES = 1024 * 1024, 16
+"""What so many of the pipes of ``Pipes`` take: a part costs as much whatever its size. More of them would leave too little."""
+
 
 class Pipe:
     """A non-blocking pipe of ``size`` bytes, closed on leaving."""
 
+    def __init__(self, most: int = PIPE_BYTES) -> None:
+        self._most = most
+
     def __enter__(self) -> Self:
         self.reader, self.writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        with contextlib.suppress(OSError):
-            fcntl.fcntl(self.writer, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        for size in (self._most, PIPE_BYTES):
+            with contextlib.suppress(OSError):
+                fcntl.fcntl(self.writer, fcntl.F_SETPIPE_SZ, size)
+                break
         self.size = fcntl.fcntl(self.writer, fcntl.F_GETPIPE_SZ)
         return self
 
@@ -46,6 +54,24 @@ def is_readable(descriptor: int) -> bool:
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return bool(poll.poll(0))
+
+
+class Pipes:
+    """Pipes that are open at once."""
+
+    def __init__(self) -> None:
+        self._large = 0
+
+    @contextlib.contextmanager
+    def pipe(self) -> Iterator[Pipe]:
+        """One more, closed on leaving; a large one, unless there are enough of these."""
+        is_large = self._large < LARGE_PIPES
+        self._large += is_large
+        try:
+            with Pipe(LARGE_PIPE_BYTES if is_large else PIPE_BYTES) as pipe:
+                yield pipe
+        finally:
+            self._large -= is_large
 
 
 async def wait_readable(descriptor: int) -> None:

@@ -11,7 +11,7 @@ from ingot_chassis.errors import BadGateway
 from ingot_chassis.peers.asgi import AsgiApp, http_scope
 from ingot_chassis.peers.chunked_body import ChunkedBody
 from ingot_chassis.peers.http_client import NotConnected, Origin, target
-from ingot_chassis.zero_copy import EXTENSION, Pipe
+from ingot_chassis.zero_copy import EXTENSION, Pipes
 from ingot_gateway.exchange import ClientDisconnected, ProxiedExchange
 from ingot_gateway.headers import Headers
 
@@ -44,7 +44,7 @@ class HttpUpstream:
     """A service behind a socket; ``origin`` waits for one that restarts."""
 
     def __init__(self, origin: Origin) -> None:
-        self._origin = origin
+        self._origin, self._pipes = origin, Pipes()
 
     async def forward(self, request: UpstreamRequest, exchange: ProxiedExchange) -> None:
         exchange.watches_client = True
@@ -59,7 +59,7 @@ class HttpUpstream:
                     {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
                 )
                 if answer.chunks is not None:
-                    await _pass_on(answer.chunks, exchange)
+                    await _pass_on(answer.chunks, exchange, self._pipes)
                     return
                 more = True
                 while more:
@@ -74,9 +74,9 @@ class HttpUpstream:
         await self._origin.close()
 
 
-async def _pass_on(chunks: ChunkedBody, exchange: ProxiedExchange) -> None:
+async def _pass_on(chunks: ChunkedBody, exchange: ProxiedExchange, pipes: Pipes) -> None:
     """Send a body that does not come through this process, but for its beginning. Raises ClientDisconnected."""
-    with Pipe() as pipe:
+    with pipes.pipe() as pipe:
         while not chunks.is_whole:
             part = await chunks.part(pipe)
             if isinstance(part, int):
