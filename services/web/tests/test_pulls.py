@@ -167,15 +167,22 @@ async def test_the_merge_form_begins_with_what_the_settings_propose(pages, forge
     assert (sent["do"], sent["delete_branch_after_merge"]) == (style, deletes)
 
 
-@pytest.mark.parametrize(("state", "path", "base"), [
-    ("open", PULL, {"base": "next"}), ("closed", f"{HOME}/issues/1", {}),
+@pytest.mark.parametrize(("state", "fields", "moves"), [
+    ("open", {"into": "next"}, [("PATCH", PULL, {"base": "next"})]), ("open", {}, []), ("closed", {}, []),
 ])  # fmt: skip
-async def test_an_open_pull_request_is_moved_to_another_branch_with_its_title(
-    pages, forge, state, path, base
+async def test_an_open_pull_request_is_moved_to_another_branch_if_the_form_says_so(
+    pages, forge, state, fields, moves
 ):
+    """The text goes to the issue, where it may be empty."""
     forge.answers[PULL] |= {"state": state}
-    await pages.submit(PAGE, "Save", to="/issues/1/edit", title="New", **base)
-    assert forge.sent == [("PATCH", path, {"title": "New", "body": "first\nsecond", **base})]
+    await pages.submit(PAGE, "Save", to="/issues/1/edit", title="New", body="", **fields)
+    assert forge.sent == [*moves, ("PATCH", f"{HOME}/issues/1", {"title": "New", "body": ""})]
+
+
+async def test_a_branch_that_is_refused_can_be_changed_without_a_script(pages, forge):
+    forge.refusals[PULL] = (422, b'{"message": "no such branch", "url": ""}')
+    refused = await pages.submit(PAGE, "Save", to="/issues/1/edit", into="nixt")
+    assert form_of(refused.text, "/issues/1/edit", "Save").values["into"] == ["nixt"]
 
 
 async def test_what_was_merged_by_hand_is_said_with_its_commit_where_the_repository_allows_it(pages, forge):

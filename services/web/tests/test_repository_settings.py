@@ -41,8 +41,7 @@ async def test_a_form_without_a_name_is_its_page_with_what_is_wrong(pages, forge
 
 SETTINGS = "/ann/demo/settings"
 UNTOUCHED = {
-    "name": "demo", "description": "", "website": "", "default_branch": "main", "default_merge_style": "merge",
-    "default_update_style": "merge", "private": False, "template": False,
+    "name": "demo", "description": "", "website": "", "default_branch": "main", "private": False, "template": False,
     **dict.fromkeys(("has_issues", "has_pull_requests", "has_releases", "autodetect_manual_merge"), True),
     **dict.fromkeys(("allow_manual_merge", "ignore_whitespace_conflicts", "default_delete_branch_after_merge"), False),
     **dict.fromkeys((
@@ -74,6 +73,25 @@ async def test_the_form_of_settings_changes_what_was_changed_in_it_and_nothing_e
         ("PUT", f"{HOME}/topics", {"topics": ["one", "two"]}),
         ("PATCH", HOME, UNTOUCHED | changed | texts | {"internal_tracker": tracker}),
     ]
+
+
+async def test_a_form_of_an_older_release_leaves_what_it_has_no_boxes_for(pages, forge):
+    forge.changed = {"full_name": "ann/other"}
+    fields = {
+        "name": "other",
+        "switches": "1",
+        "has_issues": "1",
+        "token": pages.form_token(ANN, at=time.time()),
+    }
+    await pages.post(SETTINGS, fields, ANN)
+    (_, _, body) = forge.sent[0]
+    assert (body["has_issues"], body["allow_rebase"]) == (True, False)
+    assert not body.keys() & {
+        "allow_manual_merge",
+        "autodetect_manual_merge",
+        "allow_merge_update",
+        "internal_tracker",
+    }
 
 
 async def test_settings_that_are_refused_are_still_in_the_form(pages, forge):

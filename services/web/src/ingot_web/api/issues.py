@@ -292,11 +292,11 @@ async def edit(request: WebRequest, index: int) -> Response[Any]:
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
         return await preview(frame, form, "Save")
-    change, path = {"title": form.text("title"), "body": form.lines("body")}, frame.api("issues", index)
-    if base := form.text("base"):
-        change, path = change | {"base": base}, frame.api("pulls", index)
+    into, change = form.text("into"), {"title": form.text("title"), "body": form.lines("body")}
     try:
-        await frame.forge.send("PATCH", "issues", path, change)
+        if into != form.text("into_shown"):  # somebody else may have moved it meanwhile
+            await frame.forge.send("PATCH", "issues", frame.api("pulls", index), {"base": into})
+        await frame.forge.send("PATCH", "issues", frame.api("issues", index), change)
     except ApiError as error:
         return await preview(frame, form, "Save", problem=error)
     return frame.redirect(f"/issues/{index}")

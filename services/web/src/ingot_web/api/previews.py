@@ -6,7 +6,7 @@ from ingot_chassis.errors import ApiError
 from ingot_web.api.frames import RepositoryFrame
 from ingot_web.api.request import Form
 
-OWN = ("token", "preview", "title", "body", "do")
+OWN = ("token", "preview", "title", "into", "body", "do")
 """Fields that the page has itself; all others go along as they are."""
 
 

@@ -24,8 +24,8 @@ STYLES = (
     ("allow_rebase_explicit", "Rebase, then merge commit"),
     ("allow_squash_merge", "Squash into one commit"),
     ("allow_fast_forward_only_merge", "Fast-forward only"),
-    ("allow_manual_merge", "By hand: writers say by which commit it was merged"),
 )
+MANUAL = (("allow_manual_merge", "By hand: writers say by which commit it was merged"),)
 DEFAULT_STYLES = (
     ("merge", "Merge commit"),
     ("rebase", "Rebase, then fast-forward"),
@@ -75,6 +75,7 @@ async def _general_page(
         settings={**frame.repository, **(refused or {})},
         switches=SWITCHES,
         styles=STYLES,
+        manual=MANUAL,
         default_styles=DEFAULT_STYLES,
         merges=MERGES,
         updates=UPDATES,
@@ -93,9 +94,14 @@ async def load_own(frame: RepositoryFrame, *questions: Any) -> list[Any]:
 async def edit(request: WebRequest) -> Response[Any]:
     """Change what the form has."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
-    body: dict[str, Any] = {name: form.text(name) for name in TEXTS if name in form}
+    # A default that is not changed may be one of the styles that are: then repos chooses another one.
+    body: dict[str, Any] = {
+        name: form.text(name) for name in TEXTS if name in form and form[name] != form.get(f"{name}_shown")
+    }
     if form.has("switches"):
-        body |= {name: form.has(name) for name, _ in (*SWITCHES, *STYLES, *MERGES, *UPDATES)}
+        body |= {name: form.has(name) for name, _ in (*SWITCHES, *STYLES)}
+    if form.has("merges"):
+        body |= {name: form.has(name) for name, _ in (*MANUAL, *MERGES, *UPDATES)}
         body["internal_tracker"] = {name: form.has(name) for name, _ in TRACKER}
     body |= {
         name: form.has(name) for name in ("private", "template", "archived") if form.has(f"{name}_shown")
