@@ -161,11 +161,14 @@ class DeliveryWorker:
         )
         async with self._db.transaction() as tx:
             due = await find_due(tx, limit, limits)
-            if due.abandoned:
-                await claims.release_abandoned(tx)
-                due = await find_due(tx, limit, limits)
-            rows = await self._leases.claim(tx, due.numbers)
+            rows = [] if due.abandoned else await self._leases.claim(tx, due.numbers)
             hooks = await store.get_many(tx, {row.hook_id for row in rows}) if rows else {}
+        if due.abandoned:
+            async with (
+                self._db.transaction() as tx
+            ):  # planned as usual, which a transaction of a claim is not
+                await claims.release_abandoned(tx)
+            return await self._claim(limit)
         read_at = time.monotonic()
         self._hooks = {hook_id: cached for hook_id, cached in self._hooks.items() if cached.is_fresh}
         self._hooks |= {row.hook_id: _CachedHook(hooks.get(row.hook_id), read_at) for row in rows}
