@@ -4,6 +4,7 @@ import pytest
 from pygit2.enums import FileMode
 
 from ingot_chassis.testing.service import count_statements
+from ingot_repos.git.commits import whole
 from ingot_repos.git.history import WALKED, HistoryFilter, history_page
 from ingot_repos.git.read_cache import SharedCache
 
@@ -159,7 +160,7 @@ async def test_a_history_that_is_too_long_is_counted_as_far_as_one_looks(world, 
 
     def page(offset, limit):
         listed = history_page(
-            repo, tip, HistoryFilter(), offset=offset, limit=limit, totals=totals, counted=5
+            repo, tip, HistoryFilter(), offset=offset, limit=limit, totals=totals, clip=whole, counted=5
         )
         return len(listed.commits), listed.total, listed.more
 
@@ -184,7 +185,14 @@ async def test_every_page_is_the_same_whoever_lists_it(world, app, monkeypatch, 
         totals, listed = SharedCache(), []
         for offset in range(0, len(oids) + 3, 3):
             page = history_page(
-                repo, tip, HistoryFilter(hidden=without), offset=offset, limit=3, totals=totals, counted=8
+                repo,
+                tip,
+                HistoryFilter(hidden=without),
+                offset=offset,
+                limit=3,
+                totals=totals,
+                clip=whole,
+                counted=8,
             )
             listed += [info.oid for info in page.commits]
             assert page.more == (offset + 3 < len(oids)), (offset, page.total, len(oids))
@@ -199,7 +207,7 @@ async def test_what_changed_a_path_is_found_by_git_where_the_history_is_long(
     for number in range(60):
         tip = commit(repo, {"n": b"%d" % number, "rare": b"%d" % (number // 55)}, [tip])
     only_rare = HistoryFilter(path="rare")
-    listed = history_page(repo, tip, only_rare, offset=1, limit=1, totals=SharedCache())
+    listed = history_page(repo, tip, only_rare, offset=1, limit=1, totals=SharedCache(), clip=whole)
     assert [info.message for info in listed.commits] == ["x\n"]
     assert (listed.total, listed.more, len(list(git_log))) == (2, False, 1)
 

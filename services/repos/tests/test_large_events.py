@@ -263,3 +263,46 @@ async def test_a_page_of_branches_cuts_texts_that_one_branch_shows_whole(ann, wo
     assert len(page.content) < 10 * (EVENT_TEXT_BYTES + 5_000)
     shown = (await ann.get("/repos/ann/app/branches/b0")).json()["commit"]
     assert (len(shown["message"]), len(shown["author"]["name"])) == (2_000_000, 1_000_000)
+
+
+LISTS = {
+    "commits": "m" * EVENT_TEXT_BYTES,
+    "compare/v0...master": "m" * EVENT_TEXT_BYTES,
+    "tags": "m" * EVENT_TEXT_BYTES,
+    "contents-ext?includes=commit_message": "m" * EVENT_NAME_BYTES,
+    "contents-ext?includes=commit_message&page=1": "m" * EVENT_NAME_BYTES,
+}
+MANY = 20
+
+
+def texts_of(value):
+    """All messages in an answer."""
+    if isinstance(value, dict):
+        own = [text for name, text in value.items() if name in ("message", "last_commit_message")]
+        return own + [text for one in value.values() for text in texts_of(one)]
+    return [text for one in value for text in texts_of(one)] if isinstance(value, list) else []
+
+
+@pytest.fixture
+async def history(ann, work, git_url):
+    """Commits of 2 MB of text that add a file each; the last one, with its tags."""
+    oid, tags = write_commit(work), []
+    for number in range(MANY):
+        tree = write_tree(work, [f"f{each}" for each in range(number + 1)])
+        oid = write_commit(work, message="m" * 2_000_000, tree=tree, parents=[oid])
+        tags.append(f"{oid}:refs/tags/v{number}")
+    await push(work, git_url, ann, "master", *tags)
+    return oid
+
+
+@pytest.mark.parametrize("path", LISTS)
+async def test_lists_cut_the_messages_of_many_commits(ann, history, path):
+    answer = await ann.get(f"/repos/ann/app/{path}")
+    texts = texts_of(answer.json())
+    assert (len(texts) >= MANY - 1, {*texts} - {"x"}) == (True, {LISTS[path]})
+    assert len(answer.content) < MANY * (EVENT_TEXT_BYTES + 5_000)
+
+
+async def test_issues_gets_the_messages_of_many_commits_cut(ann, history):
+    answer = await ann.internal("GET", f"1/commits?head={history}&limit=1000")
+    assert [one["message"] for one in answer.json()["commits"]] == ["m" * EVENT_TEXT_BYTES] * MANY + ["x"]

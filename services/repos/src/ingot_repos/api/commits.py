@@ -1,5 +1,6 @@
 """Commits: pages of a history, single ones, and their changes as text."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,7 +60,7 @@ class CommitParts:
 
 async def full_commits(
     request: RepositoryRequest,
-    infos: list[CommitInfo],
+    infos: Sequence[CommitInfo],
     signatures: dict[str, CommitSignature],
     parts: CommitParts,
 ) -> list[FullCommit]:
@@ -123,14 +124,14 @@ async def list_commits(
             offset=page.offset,
             limit=page.limit,
             cache=request.components.reads,
+            clip=clip_for_list,
         )
     except (RefNotFound, ObjectNotFound, RepositoryNotFound):
         raise NotFound from None
     if path and not author and not listed.total:
         raise NotFound("no commit changed that path")
-    infos = [clip_for_list(info) for info in listed.commits]
     parts = CommitParts.of(stat, files, verification)
-    commits = await full_commits(request, infos, signatures, parts)
+    commits = await full_commits(request, listed.commits, signatures, parts)
     return Response(commits, headers=request.page_headers(page, listed.total) | _older_headers(listed, page))
 
 

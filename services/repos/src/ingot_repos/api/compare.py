@@ -84,9 +84,8 @@ async def compare_refs_of(
         return await page_of_diff(request, before, compared.head, page)
     if output:
         return Response(await _text(request, compared, output, before), media_type="text/plain")
-    infos = [clip_for_list(info) for info in compared.commits]
     commits = await full_commits(
-        request, infos, compared.signatures, CommitParts.of(stat, files, verification)
+        request, compared.commits, compared.signatures, CommitParts.of(stat, files, verification)
     )
     headers = request.page_headers(page, compared.total)
     answer = Compare(
@@ -122,7 +121,9 @@ async def _compare(
 ) -> RefComparison:
     repository = request.resource
     cache = request.components.reads.comparisons
-    compared = partial(compare_refs, base=base, offset=page.offset, limit=page.limit, cache=cache)
+    compared = partial(
+        compare_refs, base=base, offset=page.offset, limit=page.limit, cache=cache, clip=clip_for_list
+    )
     if other.id != repository.id:
         require_on_disk(request, other)
         act = partial(compared, head_is_commit=True)

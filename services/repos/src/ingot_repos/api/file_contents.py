@@ -13,6 +13,7 @@ from ingot_contracts.limits import Name
 from ingot_repos.api.code_views import CodePresenter, ContentsResponse, named_or_default
 from ingot_repos.api.policies import in_repository
 from ingot_repos.api.request import RepositoryRequest
+from ingot_repos.core.excerpts import clip_for_folder
 from ingot_repos.git.errors import ObjectNotFound, OutputTooLarge, RefNotFound, RepositoryNotFound
 from ingot_repos.git.file_contents import Contents, contents_at, files_at
 from ingot_repos.git.lfs_pointers import LONGEST_POINTER
@@ -56,6 +57,7 @@ async def _contents(
             path,
             request.components.reads,
             max_bytes=max_bytes,
+            clip=clip_for_folder,
             with_changes=with_changes,
             part=part,
         )
@@ -201,7 +203,13 @@ async def _files(
     name = named_or_default(request, ref)
     try:
         resolved, contents = await request.storage.call(
-            request.resource.id, files_at, name, data.files, request.components.reads, max_bytes=MOST_BYTES
+            request.resource.id,
+            files_at,
+            name,
+            data.files,
+            request.components.reads,
+            max_bytes=MOST_BYTES,
+            clip=clip_for_folder,
         )
     except (RefNotFound, RepositoryNotFound):
         raise NotFound from None

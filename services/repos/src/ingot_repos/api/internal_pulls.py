@@ -39,6 +39,7 @@ from ingot_repos.api.internal import ISSUES, act_as, branch_tip
 from ingot_repos.api.policies import own_account, require_on_disk, resolve_by_id, resolve_for_peer
 from ingot_repos.api.request import RepositoryRequest, ResolvedRepository
 from ingot_repos.core import access, merges
+from ingot_repos.core.excerpts import clip_for_list
 from ingot_repos.core.presenter import author_addresses
 from ingot_repos.core.protections import actor_of, branch_rules_of, merge_rule
 from ingot_repos.core.signatures import UNSIGNED
@@ -216,14 +217,20 @@ async def list_commits(
     changes: bool = False,
     verification: bool = False,
 ) -> History:
-    """Commits that ``head`` has and ``base`` has not.
+    """Commits that ``head`` has and ``base`` has not, with long texts shortened.
 
     With ``changes`` what each of them changes, with ``verification`` what is to be said of its signature.
     """
     with _unreadable_commits():
         await _enter_history(request, repository_id, base, head, unattended)
         infos, total = await request.storage.call(
-            repository_id, compare.history, base, head, offset=max(offset, 0), limit=min(limit, MOST_COMMITS)
+            repository_id,
+            compare.history,
+            base,
+            head,
+            offset=max(offset, 0),
+            limit=min(limit, MOST_COMMITS),
+            clip=clip_for_list,
         )
     async with request.db.read() as db:
         logins = await accounts.logins_by_email(db, author_addresses(*infos))

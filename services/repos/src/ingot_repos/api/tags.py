@@ -13,6 +13,7 @@ from ingot_repos.api.file_changes import ref_updates
 from ingot_repos.api.policies import in_repository
 from ingot_repos.api.request import RepositoryRequest
 from ingot_repos.core import names
+from ingot_repos.core.excerpts import clip_tag_for_list
 from ingot_repos.core.repositories import person
 from ingot_repos.core.signatures import UNSIGNED, Signed, verify_all
 from ingot_repos.git import tags
@@ -77,7 +78,7 @@ def _view(presenter: CodePresenter, tag: TagInfo) -> Tag:
     tags=["repository"],
 )
 async def list_tags(request: RepositoryRequest) -> Response[list[Tag]]:
-    """Tags, newest first."""
+    """Tags, newest first, with long texts shortened."""
     repository, page, presenter = request.resource, request.page(), CodePresenter.of(request)
     try:
         listed, total = await request.storage.call(
@@ -86,6 +87,7 @@ async def list_tags(request: RepositoryRequest) -> Response[list[Tag]]:
             offset=page.offset,
             limit=page.limit,
             times=request.components.reads.tag_times,
+            clip=clip_tag_for_list,
         )
     except RepositoryNotFound:
         raise NotFound from None

@@ -16,6 +16,7 @@ from ingot_contracts.limits import (
 from ingot_repos.git.changes import CommitChanges
 from ingot_repos.git.commits import CommitInfo, Person
 from ingot_repos.git.push_changes import ReadLimits
+from ingot_repos.git.tags import TagInfo
 
 QUOTES_AND_COMMA_BYTES = 3
 """Bytes of the quotes and the comma in a list."""
@@ -29,6 +30,16 @@ def clip_for_event(info: CommitInfo) -> CommitInfo:
 def clip_for_list(info: CommitInfo) -> CommitInfo:
     """A commit as lists show it. The answer for one commit has it whole."""
     return _clipped(info, EVENT_TEXT_BYTES)
+
+
+def clip_for_folder(info: CommitInfo) -> CommitInfo:
+    """A commit as each entry of a folder shows the one that changed it last."""
+    return _clipped(info, EVENT_NAME_BYTES)
+
+
+def clip_tag_for_list(tag: TagInfo) -> TagInfo:
+    """A tag as lists show it. The answer for one tag has it whole."""
+    return replace(tag, message=clip(tag.message, EVENT_TEXT_BYTES), commit=clip_for_list(tag.commit))
 
 
 def omitted_from(commits: Sequence[CommitChanges]) -> Omitted:

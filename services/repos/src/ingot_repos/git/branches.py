@@ -1,11 +1,10 @@
 """Branches with the commits at their tips."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import pygit2
 
-from ingot_repos.git.commits import CommitInfo, describe, find_commit
+from ingot_repos.git.commits import Clip, CommitInfo, describe, find_commit, whole
 from ingot_repos.git.errors import ObjectNotFound, RepositoryDamaged
 from ingot_repos.git.refs import BRANCHES, TAGS, get_branch, list_branches, list_refs
 from ingot_repos.git.signatures import CommitSignature, commit_signature
@@ -20,7 +19,7 @@ class Tip:
 
 
 def page_of_branches(
-    repo: pygit2.Repository, part: str, offset: int, limit: int, clip: Callable[[CommitInfo], CommitInfo]
+    repo: pygit2.Repository, part: str, offset: int, limit: int, clip: Clip
 ) -> tuple[list[tuple[str, Tip]], int]:
     """One page of the branches whose names hold ``part``, by name, each with its tip, clipped; and their number.
 
@@ -34,10 +33,10 @@ def page_of_branches(
 def branch_with_tip(repo: pygit2.Repository, name: str) -> tuple[str, Tip]:
     """A branch as a page has it, but whole. Raises RefNotFound."""
     branch = get_branch(repo, name)
-    return branch.name, _tip(repo, branch.oid, lambda info: info)
+    return branch.name, _tip(repo, branch.oid, whole)
 
 
-def _tip(repo: pygit2.Repository, oid: str, clip: Callable[[CommitInfo], CommitInfo]) -> Tip:
+def _tip(repo: pygit2.Repository, oid: str, clip: Clip) -> Tip:
     """Raises RepositoryDamaged if the commit is missing."""
     try:
         commit = find_commit(repo, oid)

@@ -5,7 +5,7 @@ represented, so that no hostile commit can break a JSON answer.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import cache
@@ -45,6 +45,15 @@ class CommitInfo:
     parents: tuple[str, ...]
     tree: str
     omitted: int = 0
+
+
+Clip = Callable[[CommitInfo], CommitInfo]
+"""Cuts the texts of a commit. A list applies it to each, so that one commit at a time is in memory with its whole texts."""
+
+
+def whole(info: CommitInfo) -> CommitInfo:
+    """The Clip that cuts nothing."""
+    return info
 
 
 def commit_info(repo: pygit2.Repository, oid: str) -> CommitInfo:

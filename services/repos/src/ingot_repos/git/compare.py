@@ -14,7 +14,7 @@ from typing import Literal
 import pygit2
 
 from ingot_repos.git.command import MIB, GitArgs, git_async, run_git
-from ingot_repos.git.commits import CommitInfo, describe, find_commit, walk
+from ingot_repos.git.commits import Clip, CommitInfo, describe, find_commit, walk
 from ingot_repos.git.errors import GitTimedOut, InvalidName, OutputTooLarge
 from ingot_repos.git.merge import merge_base, mergeable
 from ingot_repos.git.refs import ZERO_OID, get_branch, is_object_id
@@ -99,9 +99,9 @@ def compare_with_branch(
 
 
 def history(
-    repo: pygit2.Repository, base: str, head: str, *, offset: int, limit: int
+    repo: pygit2.Repository, base: str, head: str, *, offset: int, limit: int, clip: Clip
 ) -> tuple[list[CommitInfo], int]:
-    """A page of the commits that head has and base (empty: no commits) has not, newest first, and their number.
+    """A page of the commits that head has and base (empty: no commits) has not, newest first, clipped, and their number.
 
     Raises:
         ObjectNotFound: one of them is not a commit of this repository.
@@ -110,7 +110,7 @@ def history(
     ahead = repo.ahead_behind(tip, find_commit(repo, base).id)[0] if base else None
     total = sum(1 for _ in repo.walk(tip)) if ahead is None else ahead
     commits = islice(walk(repo, head, hide=base or ZERO_OID, limit=offset + limit), offset, None)
-    return [describe(commit) for commit in commits], total
+    return [clip(describe(commit)) for commit in commits], total
 
 
 async def diff_text(

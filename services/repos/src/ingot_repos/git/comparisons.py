@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pygit2
 
-from ingot_repos.git.commits import CommitInfo
+from ingot_repos.git.commits import Clip, CommitInfo
 from ingot_repos.git.compare import history
 from ingot_repos.git.merge import merge_base
 from ingot_repos.git.named_refs import named_ref
@@ -32,9 +32,10 @@ def compare_refs(
     offset: int,
     limit: int,
     cache: SharedCache[RefComparison],
+    clip: Clip,
     head_is_commit: bool = False,
 ) -> RefComparison:
-    """Compare a ref with ``base``, each a branch, a tag or a commit. ``cache`` remembers it by their commits.
+    """Compare a ref with ``base``, each a branch, a tag or a commit. ``cache`` remembers it by their commits, which are clipped.
 
     ``head_is_commit``: it is the full id of a commit that was fetched for this, so no ref of this repository need
     lead to it.
@@ -48,7 +49,7 @@ def compare_refs(
     remembered = cache.get(key)
     if remembered is not None:
         return remembered
-    commits, total = history(repo, base_commit, head_commit, offset=offset, limit=limit)
+    commits, total = history(repo, base_commit, head_commit, offset=offset, limit=limit, clip=clip)
     compared = RefComparison(
         base=base_commit,
         head=head_commit,

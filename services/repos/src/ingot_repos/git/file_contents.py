@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pygit2
 
-from ingot_repos.git.commits import describe, find_commit
+from ingot_repos.git.commits import Clip, describe, find_commit, whole
 from ingot_repos.git.errors import ObjectNotFound
 from ingot_repos.git.last_changes import last_changes
 from ingot_repos.git.named_refs import named_ref
@@ -64,12 +64,13 @@ def contents_at(
     cache: ReadCache,
     *,
     max_bytes: int,
+    clip: Clip,
     with_changes: bool = True,
     part: slice | None = None,
 ) -> Contents:
     """What is at a path of a branch, tag or commit; the content of a file up to ``max_bytes``.
 
-    Of a folder all entries, or a ``part`` of them, for which folders come first.
+    Of a folder all entries, or a ``part`` of them, for which folders come first; their commits are clipped.
 
     Raises:
         RefNotFound, ObjectNotFound: there is nothing.
@@ -86,12 +87,14 @@ def contents_at(
             total = len(entries)
             if part is not None:
                 entries = sorted(entries, key=_folders_first)[part]
-            items = _contents(repo, ref.commit, root, path, entries, cache, 0, with_changes=with_changes)
+            items = _contents(repo, ref.commit, root, path, entries, cache, 0, clip if with_changes else None)
             remembered = tuple(items), total
             cache.folders.put(key, remembered, size=sum(map(_size, items)) + 1)
         return Contents(ref, True, *remembered)
     folder = path.rpartition("/")[0]
-    items = _contents(repo, ref.commit, root, folder, [entry], cache, max_bytes, with_changes=with_changes)
+    items = _contents(
+        repo, ref.commit, root, folder, [entry], cache, max_bytes, whole if with_changes else None
+    )
     return Contents(ref, False, tuple(items))
 
 
@@ -106,9 +109,9 @@ def _folders_first(entry: Entry) -> tuple[bool, str]:
 
 
 def files_at(
-    repo: pygit2.Repository, name: str, paths: Sequence[str], cache: ReadCache, *, max_bytes: int
+    repo: pygit2.Repository, name: str, paths: Sequence[str], cache: ReadCache, *, max_bytes: int, clip: Clip
 ) -> tuple[ResolvedName, list[Content | None]]:
-    """The file at each path, None where there is none; contents up to ``max_bytes`` in all. Raises RefNotFound."""
+    """The file at each path, None where there is none; contents up to ``max_bytes`` in all, commits clipped. Raises RefNotFound."""
     ref = named_ref(repo, name)
     root = str(find_commit(repo, ref.commit).tree_id)
     files: list[Content | None] = []
@@ -123,7 +126,7 @@ def files_at(
             files.append(None)
             continue
         folder = path.rpartition("/")[0]
-        content = _contents(repo, ref.commit, root, folder, [entry], cache, left, with_changes=True)[0]
+        content = _contents(repo, ref.commit, root, folder, [entry], cache, left, clip)[0]
         left -= len(content.data or b"")
         files.append(content)
     return ref, files
@@ -134,9 +137,9 @@ def blob_at(repo: pygit2.Repository, name: str, path: str, *, max_bytes: int) ->
     return path, read_blob(repo, named_ref(repo, name).commit, path, max_bytes=max_bytes)
 
 
-def read_change(repo: pygit2.Repository, oid: str) -> LastChange:
-    """The commit with this full id. Raises ObjectNotFound."""
-    info = describe(find_commit(repo, oid))
+def read_change(repo: pygit2.Repository, oid: str, clip: Clip = whole) -> LastChange:
+    """The commit with this full id, clipped. Raises ObjectNotFound."""
+    info = clip(describe(find_commit(repo, oid)))
     return LastChange(info.oid, info.message, info.author.when, info.committer.when)
 
 
@@ -148,17 +151,17 @@ def _contents(
     entries: Sequence[Entry],
     cache: ReadCache,
     max_bytes: int,
-    *,
-    with_changes: bool,
+    clip: Clip | None,
 ) -> list[Content]:
+    """``clip`` is None for entries without their last changes."""
     sizes = blob_sizes(repo, entries)
     has_modules = any(entry.mode == SUBMODULE for entry in entries)
     urls = _module_urls(repo, root) if has_modules else {}
     changes: dict[str, LastChange] = {}
-    if with_changes:
+    if clip is not None:
         names = [entry.name for entry in entries]
         by_name = last_changes(repo, commit, folder, names, cache.last_changes)
-        commits = {oid: read_change(repo, oid) for oid in set(by_name.values())}
+        commits = {oid: read_change(repo, oid, clip) for oid in set(by_name.values())}
         changes = {name: commits[oid] for name, oid in by_name.items()}
     contents = []
     for entry in entries:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import pygit2
 
-from ingot_repos.git.commits import CommitInfo, describe, find_commit, person_of
+from ingot_repos.git.commits import Clip, CommitInfo, describe, find_commit, person_of
 from ingot_repos.git.errors import ObjectNotFound
 from ingot_repos.git.named_refs import named_ref
 from ingot_repos.git.path_commits import count_commits, listed_commits, path_commits
@@ -62,6 +62,7 @@ def named_history(
     offset: int,
     limit: int,
     cache: ReadCache,
+    clip: Clip,
 ) -> tuple[HistoryPage, dict[str, CommitSignature]]:
     """The same from a branch, tag or commit, without the commits of another one, and their signatures by id.
 
@@ -76,7 +77,9 @@ def named_history(
     key = (start, history_filter, offset, limit)
     remembered = cache.histories.get(key)
     if remembered is None:
-        page = history_page(repo, start, history_filter, offset=offset, limit=limit, totals=cache.totals)
+        page = history_page(
+            repo, start, history_filter, offset=offset, limit=limit, totals=cache.totals, clip=clip
+        )
         remembered = page, commit_signatures(repo, [info.oid for info in page.commits])
         texts = sum(len(info.message) for info in page.commits)
         cache.histories.put(key, remembered, size=len(page.commits) + texts // 200 + 1)
@@ -97,9 +100,10 @@ def history_page(
     offset: int,
     limit: int,
     totals: SharedCache[int],
+    clip: Clip,
     counted: int = COUNTED,
 ) -> HistoryPage:
-    """The commits from ``start`` (full id) that fit the filter, newest first.
+    """The commits from ``start`` (full id) that fit the filter, newest first, clipped.
 
     Raises:
         ObjectNotFound: one of the ids is no commit, or nothing was ever at the path.
@@ -109,7 +113,7 @@ def history_page(
         find_commit(repo, oid)
     is_plain = history_filter == HistoryFilter(hidden=history_filter.hidden)
     page_of = _plain_page if is_plain else _filtered_page
-    return page_of(repo, tip, history_filter, offset, limit, totals, counted)
+    return page_of(repo, tip, history_filter, offset, limit, totals, counted, clip)
 
 
 def _filtered_page(
@@ -120,16 +124,17 @@ def _filtered_page(
     limit: int,
     totals: SharedCache[int],
     counted: int,
+    clip: Clip,
 ) -> HistoryPage:
     start = str(tip.id)
     total = totals.get((start, history_filter))
-    page: list[pygit2.Commit] = []
+    page: list[CommitInfo] = []
     count, end = 0, offset + limit
     uncounted = False
     for steps, commit in enumerate(_walk(repo, tip, history_filter)):
         if steps == WALKED and (every := _listed_by_git(repo, start, history_filter)) is not None:
             totals.put((start, history_filter), len(every))
-            listed = tuple(describe(find_commit(repo, oid)) for oid in every[offset:end])
+            listed = tuple(clip(describe(find_commit(repo, oid))) for oid in every[offset:end])
             return HistoryPage(listed, len(every), len(every) > end)
         if count >= end and (total is not None or steps >= counted):
             uncounted = total is None
@@ -138,14 +143,14 @@ def _filtered_page(
             break
         if commit is not None and _is_listed(commit, history_filter):
             if offset <= count < end:
-                page.append(commit)
+                page.append(clip(describe(commit)))
             count += 1
     if total is None and not uncounted:
         total = count
         totals.put((start, history_filter), count)
     if total is None:
         total = max(count, end + 1)
-    return HistoryPage(tuple(describe(commit) for commit in page), total, total > offset + len(page))
+    return HistoryPage(tuple(page), total, total > offset + len(page))
 
 
 def _plain_page(
@@ -156,6 +161,7 @@ def _plain_page(
     limit: int,
     totals: SharedCache[int],
     counted: int,
+    clip: Clip,
 ) -> HistoryPage:
     """A page of all commits. Beyond ``WALKED`` git lists and counts them without reading them."""
     key, end = (str(tip.id), history_filter), offset + limit
@@ -165,11 +171,13 @@ def _plain_page(
     if oids is None:
         most = min(max(end, WALKED), LONGEST_WALK)
         commits = _walk(repo, tip, history_filter)
-        near = [one for _, one in zip(range(end if total is not None else most + 1), commits, strict=False)]
-        page = [describe(one) for one in near[offset:end] if one is not None]
-        total = len(near) if total is None and len(near) <= most else total
+        page, near = [], 0
+        for near, one in zip(range(1, (end if total is not None else most + 1) + 1), commits, strict=False):
+            if one is not None and offset < near <= end:
+                page.append(clip(describe(one)))
+        total = near if total is None and near <= most else total
     else:
-        page = [describe(find_commit(repo, oid)) for oid in oids]
+        page = [clip(describe(find_commit(repo, oid))) for oid in oids]
         total = offset + len(page) if page and len(page) < limit else total
     if total is None:
         most = max(counted, end)

@@ -1,7 +1,7 @@
 """Tags: lists of them, single ones, and annotated ones as objects."""
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -43,9 +43,14 @@ class AnnotatedTag:
 
 
 def page_of_tags(
-    repo: pygit2.Repository, *, offset: int, limit: int, times: SharedCache[int]
+    repo: pygit2.Repository,
+    *,
+    offset: int,
+    limit: int,
+    times: SharedCache[int],
+    clip: Callable[[TagInfo], TagInfo],
 ) -> tuple[list[TagInfo], int]:
-    """A page of the tags of commits, newest first, and their number."""
+    """A page of the tags of commits, newest first, their texts cut by ``clip``, and their number."""
     total = 0
 
     def each_tag() -> Iterator[tuple[int, str, str]]:
@@ -60,7 +65,7 @@ def page_of_tags(
                 yield -time, name, oid
 
     page = heapq.nsmallest(offset + limit, each_tag())[offset:]
-    return [_info(repo, name.removeprefix(TAGS), oid) for _, name, oid in page], total
+    return [clip(_info(repo, name.removeprefix(TAGS), oid)) for _, name, oid in page], total
 
 
 def get_tag(repo: pygit2.Repository, name: str) -> TagInfo:
