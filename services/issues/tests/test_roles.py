@@ -115,6 +115,9 @@ MATRIX = {
     "DELETE /pulls/{pull}/merge": (401, 403, 404, 404),  # none is scheduled
     "POST /pulls/{pull}/update": (401, 403, 200, 200),
     "POST /pulls/{pull}/comments/{line}/replies": (401, 201, 201, 201),
+    "GET /pulls/comments/{line}": (200, 200, 200, 200),
+    "PATCH /pulls/comments/{line}": (401, 403, 403, 200),
+    "DELETE /pulls/comments/{line}": (401, 403, 403, 204),
     "POST /pulls/comments/{line}/resolve": (401, 403, 204, 204),
     "POST /pulls/comments/{line}/unresolve": (401, 403, 204, 204),
     "GET /pulls/{pull}/reviews": (200, 200, 200, 200),
