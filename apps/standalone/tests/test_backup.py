@@ -205,6 +205,24 @@ def test_a_backup_is_whole_or_not_there(start, folder, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+def test_what_forks_share_in_a_backup_they_share_after_its_restoration(tmp_path):
+    from ingot_standalone.backup import restore
+    from ingot_standalone.data_folder import DataFolder
+
+    backup, folder = tmp_path / "backup", tmp_path / "data"
+    parent, fork = (f"repositories/repositories/0/0/{number}.git/objects/pack/pack-1.pack" for number in "12")
+    for path in (backup / parent, backup / fork):
+        path.parent.mkdir(parents=True)
+    (backup / "secrets.json").write_text("{}")
+    (backup / parent).write_bytes(b"a pack")
+    (backup / fork).hardlink_to(backup / parent)
+    restore(backup, DataFolder(folder))
+
+    assert (folder / fork).read_bytes() == b"a pack"
+    assert (folder / fork).samefile(folder / parent)
+    assert not (folder / fork).samefile(backup / fork)
+
+
 @pytest.mark.parametrize("user", ["a backup", "a restoration", "ingot up"])
 def test_nothing_is_restored_beside_whoever_uses_the_same_folder(tmp_path, user):
     from ingot_chassis.errors import CannotStart

@@ -152,6 +152,58 @@ def test_a_copy_has_all_objects_when_git_joins_packs_meanwhile(tmp_path, monkeyp
     assert tip_of(copy.open(1)) == tip_of(repo)
 
 
+def inodes(root, repository_id):
+    """Of each object and pack, by its path in the repository."""
+    repository = Storage(root).path(repository_id)
+    return {
+        file.relative_to(repository): file.stat().st_ino for file in repository.glob("objects/[!i]*/[!.]*")
+    }
+
+
+def contents(root, repository_id):
+    """The same files."""
+    repository = Storage(root).path(repository_id)
+    return {path: (repository / path).read_bytes() for path in inodes(root, repository_id)}
+
+
+async def test_forks_share_their_objects_in_a_backup_and_after_its_restoration(tmp_path):
+    storage, to = Storage(tmp_path / "storage"), tmp_path / "to"
+    settings = Settings(storage_root=str(storage.root))
+    repo = pygit2.Repository(str(storage.create(1, "main")))
+    packed = commit_to(repo, {"a": b"packed"})
+    set_branches(repo, main=packed)
+    run(storage, "repack", "-d", "-q")
+    set_branches(repo, main=commit_to(repo, {"a": b"loose"}, [packed]))
+    storage.fork(1, 2)
+    await back_up(settings, Namespace(to=to, keep=0, databases=None))
+    (pack,) = Storage(list_whole(to)[-1] / "repositories").path(2).glob("objects/pack/*.pack")
+    pack.rename(pack.with_suffix(".old"))  # earlier releases copied it once for each fork
+    shutil.copy2(pack.with_suffix(".old"), pack)
+    storage.fork(2, 3)
+    await back_up(settings, Namespace(to=to, keep=0, databases=None))
+    new = Settings(storage_root=str(tmp_path / "new"))
+    await restore(new, Namespace(source=to, replace=False))
+
+    assert {path.suffix for path in inodes(storage.root, 1)} >= {"", ".pack", ".idx"}
+    for root in (list_whole(to)[-1] / "repositories", tmp_path / "new"):
+        assert inodes(root, 1) == inodes(root, 2) == inodes(root, 3)
+        assert contents(root, 1) == contents(storage.root, 1)
+        assert not set(inodes(root, 1).values()) & set(inodes(storage.root, 1).values())
+
+
+def test_a_fork_is_whole_in_a_copy_from_which_its_parent_went(tmp_path, monkeypatch):
+    storage = Storage(tmp_path / "storage")
+    repo = pygit2.Repository(str(storage.create(1, "main")))
+    set_branches(repo, main=commit_to(repo, {"a": b"a"}))
+    run(storage, "repack", "-d", "-q")
+    storage.fork(1, 2)
+    act_after_copies(monkeypatch, ".idx", 1, lambda: storage.delete(1))
+    FolderCopy(storage.root, tmp_path / "copy", None).repositories()
+    copy = Storage(tmp_path / "copy")
+    assert not copy.exists(1)
+    assert contents(copy.root, 2) == contents(storage.root, 2)
+
+
 def test_a_repository_that_is_deleted_while_it_is_copied_is_not_in_the_copy(tmp_path, monkeypatch):
     storage = Storage(tmp_path / "storage")
     for repository_id in (1, 2):

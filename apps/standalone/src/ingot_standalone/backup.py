@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ingot_chassis.clock import now
 from ingot_chassis.errors import CannotStart
-from ingot_repos.git.backups import UNFINISHED, FolderCopy, alone, name_of, newest, unchanged
+from ingot_repos.git.backups import UNFINISHED, FileCopies, FolderCopy, alone, name_of, newest, unchanged
 from ingot_standalone.data_folder import DataFolder
 
 CONSUMERS_FIRST = ("hooks", "issues", "repos", "identity")
@@ -108,7 +108,7 @@ def restore(source: Path, folder: DataFolder) -> Path:
         with unchanged(backup), _locked(unfinished):
             for entry in unfinished.iterdir():
                 shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-            shutil.copytree(backup, unfinished, dirs_exist_ok=True)
+            shutil.copytree(backup, unfinished, dirs_exist_ok=True, copy_function=FileCopies().copy)
             unfinished.chmod(0o700)
             os.sync()
             unfinished.rename(target)

@@ -1,7 +1,8 @@
 """Copies of folders of repositories and of uploads, made while they are used.
 
 A backup is a folder that is named by its time, and is whole from the moment in which it has that name. Files that never change
-(objects of git, uploads) are links to the same files in the backup before, so each backup takes the room of what is new.
+(objects of git, uploads) are links to the same files in the backup before, so each backup takes the room of what is new. What
+forks share with their parent they share in a backup, too, and after its restoration.
 Everything here blocks.
 """
 
@@ -62,11 +63,35 @@ def unchanged(backup: Path) -> Iterator[None]:
         yield
 
 
+class FileCopies:
+    """Copies files: all that are links to one file become links to one copy. Only files that never change may be linked."""
+
+    def __init__(self) -> None:
+        self._copies: dict[tuple[int, int, str], str] = {}
+
+    def copy(self, source: str | Path, target: str | Path, earlier: Path | None = None) -> None:
+        """Copy a file, or link ``target`` to a copy of the same file, or else to the ``earlier`` copy that is given."""
+        source, target = Path(source), Path(target)
+        file = source.stat()
+        # Once git has removed the file, its inode may become that of another: one with another hash in its name.
+        key = file.st_dev, file.st_ino, source.name
+        linked = self._copies.get(key)
+        if linked is not None and _link(target, linked):
+            return
+        if earlier is None or not _link(target, earlier):
+            copied = target.with_name(f"{target.name}.copy")
+            shutil.copy2(source, copied)
+            copied.rename(target)
+        if file.st_nlink > 1:
+            self._copies[key] = str(target)
+
+
 class FolderCopy:
     """Copies a folder into the one of a backup; what the backup before has is linked."""
 
     def __init__(self, source: Path, target: Path, before: Path | None) -> None:
         self._source, self._target, self._before = source, target, before
+        self._copies = FileCopies()
 
     def repositories(self) -> None:
         """Copy a folder of storage. A repository that is deleted, or moves away, meanwhile is not in the copy."""
@@ -153,13 +178,18 @@ class FolderCopy:
             return
         target.parent.mkdir(parents=True, exist_ok=True)
         earlier = self._before and self._before / path.relative_to(self._source)
-        if earlier and earlier.exists() and earlier.stat().st_size == path.stat().st_size:
-            with contextlib.suppress(OSError):  # a file system without links
-                target.hardlink_to(earlier)
-                return
-        copied = target.with_name(f"{target.name}.copy")
-        shutil.copy2(path, copied)
-        copied.rename(target)
+        if earlier and not (earlier.exists() and earlier.stat().st_size == path.stat().st_size):
+            earlier = None
+        self._copies.copy(path, target, earlier)
+
+
+def _link(target: Path, to: str | Path) -> bool:
+    """Whether it could be done: a file system has no links, or no more for one file, and a copy may be gone."""
+    try:
+        target.hardlink_to(to)
+    except OSError:
+        return False
+    return True
 
 
 def _packs_in(folder: Path) -> list[Path]:

@@ -13,7 +13,16 @@ from urllib.parse import unquote, urlsplit
 
 from ingot_chassis.clock import now
 from ingot_chassis.errors import CannotStart
-from ingot_repos.git.backups import UNFINISHED, FolderCopy, alone, list_whole, name_of, newest, unchanged
+from ingot_repos.git.backups import (
+    UNFINISHED,
+    FileCopies,
+    FolderCopy,
+    alone,
+    list_whole,
+    name_of,
+    newest,
+    unchanged,
+)
 from ingot_repos.settings import Settings
 
 DATABASES, REPOSITORIES, FILES = "databases", "repositories", "files"
@@ -105,7 +114,8 @@ def _restore(settings: Settings, source: Path, replace: bool) -> Path:
                 os.utime(old)
             for name, folder in folders.items():
                 if (backup / name).is_dir():
-                    shutil.copytree(backup / name, folder, dirs_exist_ok=True)
+                    copy = FileCopies().copy
+                    shutil.copytree(backup / name, folder, dirs_exist_ok=True, copy_function=copy)
             os.sync()
     except OSError as error:
         raise CannotStart(f"cannot restore {backup}: {error}") from error
