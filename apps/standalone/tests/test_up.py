@@ -5,17 +5,21 @@ import socket
 import sqlite3
 import stat
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
-import alembic.command
 import httpx
 import pytest
-from alembic.config import Config
-from sqlalchemy import create_engine
+from sqlalchemy import MetaData, Table, create_engine, insert
+from tests.deploy.test_expansion import LAST_RELEASE, migrate
 
+from ingot_chassis.clock import now
+from ingot_chassis.db.migrations import revisions
+from ingot_standalone.data_folder import DataFolder
 from ingot_standalone.services import SCHEMAS
 
-from .ingot_command import ingot, wait_ended
+from .ingot_command import MAX_SECONDS, ingot, wait_ended
 
 
 def test_it_says_where_it_is_and_answers_there(running):
@@ -130,37 +134,68 @@ def test_an_unreadable_database_is_one_line(start, folder):
     assert error.startswith(f"ingot: cannot open the database {folder / 'identity.db'}: ")
 
 
-def test_the_databases_of_an_older_release_are_kept_before_they_are_changed(start, folder):
-    start().wait_ready().stop()
-    for file in folder.glob("hooks.db*"):
-        file.unlink()
-    old = revision_before_the_last(folder / "hooks.db")
+ANN = {"id": 1, "kind": "user", "login": "ann", "lower_login": "ann", "visibility": "public", "active": True}
+ROWS = {
+    "identity": {"account": ANN},
+    "repos": {
+        "account": ANN,
+        "repository": {"id": 1, "owner_id": 1, "name": "app", "lower_name": "app", "state": "ready"},
+    },
+    "issues": {
+        "account": ANN,
+        "issue": {"id": 1, "repository_id": 1, "number": 1, "author_id": 1, "title": "old", "state": "open"},
+    },
+    "hooks": {"hook": {"id": 1, "repository_id": 1, "type": "gitea", "events": '["push"]', "settings": "{}"}},
+}
+"""By service and table; of the other columns that need a value, each has the empty one of its type."""
 
-    running = start().wait_ready()
+
+def test_the_databases_of_the_last_release_are_copied_and_upgraded(start, folder):
+    folder.mkdir(mode=0o700)
+    DataFolder(folder).secrets()
+    for service, by_table in ROWS.items():
+        write_as_the_last_release(folder / f"{service}.db", service, by_table)
+
+    running = start(INGOT_ADMIN_PASSWORD="what-root-knows").wait_ready()
 
     (copies,) = (folder / "before-upgrade").iterdir()
     assert str(copies) in running.wait_line("Upgrade")
-    assert revision(copies / "hooks.db") == old
-    assert revision(folder / "hooks.db") != old
     assert {file.name for file in copies.iterdir()} == {f"{service}.db" for service in SCHEMAS}
+    for service, by_table in ROWS.items():
+        copy, upgraded = copies / f"{service}.db", folder / f"{service}.db"
+        assert value(copy, "version_num", "alembic_version") == LAST_RELEASE[service]
+        assert value(upgraded, "version_num", "alembic_version") == revisions(SCHEMAS[service])[-1]
+        assert all(value(copy, "id", table) == 1 for table in by_table)
+    with httpx.Client(
+        base_url=f"{running.url}api/v1/", auth=("root", "what-root-knows"), timeout=MAX_SECONDS
+    ) as client:
+        assert client.get("users/ann").json()["id"] == 1
+        assert [one["full_name"] for one in client.get("repos/search?q=app").json()["data"]] == ["ann/app"]
+        assert [one["title"] for one in client.get("repos/ann/app/issues?q=old").json()] == ["old"]
+        assert [one["events"] for one in client.get("repos/ann/app/hooks").json()] == [["push"]]
     running.stop()
     start().wait_ready()
     assert list((folder / "before-upgrade").iterdir()) == [copies]
 
 
-def revision_before_the_last(file: Path) -> str:
-    """Make the database of hooks as the release before its last migration made it."""
+def write_as_the_last_release(file: Path, service: str, by_table: dict[str, dict[str, Any]]) -> None:
     engine = create_engine(f"sqlite:///{file}")
-    with engine.connect() as connection:
-        config = Config()
-        config.set_main_option("script_location", str(SCHEMAS["hooks"]))
-        config.attributes["connection"] = connection
-        alembic.command.upgrade(config, "head-1")
-        connection.commit()
+    migrate(engine, service, LAST_RELEASE[service])
+    with engine.begin() as connection:
+        for name, row in by_table.items():
+            table = Table(name, MetaData(), autoload_with=connection)
+            values = {
+                column.name: now() if column.type.python_type is datetime else column.type.python_type()
+                for column in table.columns
+                if not column.nullable and column.server_default is None
+            }
+            values |= {column: value for column, value in row.items() if column in table.columns}
+            connection.execute(insert(table), values)
     engine.dispose()
-    return revision(file)
 
 
-def revision(file: Path) -> str:
+def value(file: Path, column: str, table: str) -> object:
+    """That of the only row."""
     with closing(sqlite3.connect(file)) as database:
-        return str(database.execute("SELECT version_num FROM alembic_version").fetchone()[0])
+        ((only,),) = database.execute(f"SELECT {column} FROM {table}")
+    return only
