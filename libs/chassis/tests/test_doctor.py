@@ -1,14 +1,15 @@
-"""What the doctor says of leases, space, events that wait, and peers; of dead-lettered events: test_replay.py and test_relay.py."""
+"""What the doctor says of leases, jobs, space, events that wait, and peers; of dead-lettered events: test_replay.py and test_relay.py."""
 
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ingot_chassis.clock import now
 from ingot_chassis.events import doctor
-from ingot_chassis.events.doctor import examine, examine_space
+from ingot_chassis.events.doctor import examine, examine_space, utc
 from ingot_chassis.jobs.jobs import Jobs, JobState
 from ingot_chassis.peers.doctor import examine_peers
 from ingot_chassis.peers.http_client import Origin
@@ -16,6 +17,10 @@ from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import ServiceIdentity
 from ingot_chassis.testing.processes import free_port
+
+
+class Payload(msgspec.Struct):
+    """Of jobs that nobody does here."""
 
 
 @pytest.mark.parametrize(
@@ -40,6 +45,37 @@ async def test_a_lease_that_ended_long_ago_is_found(database, age, count):
 
     assert len(lines) == count
     assert all("fork 7" in line and "pod-a" in line for line in lines)
+
+
+async def test_jobs_that_are_due_for_long_are_counted_by_kind(database):
+    jobs, moment = Jobs(database), now()
+    ages = {"fork": (10, 8, 2), "move": (6,), "sync": (2, 0, -60)}
+    async with database.transaction() as tx:
+        for kind, minutes in ages.items():
+            for age in minutes:
+                await jobs.add(tx, kind, str(age), Payload(), run_at=moment - timedelta(minutes=age))
+
+    first, second = await examine("counter", database)
+
+    since = utc(moment - timedelta(minutes=10))
+    assert first.startswith(
+        f"counter: 2 jobs (fork) are due for more than 5 minutes, the first since {since}, and nobody takes them; see"
+    )
+    assert second.startswith("counter: 1 jobs (move) are due for more than 5 minutes, ")
+
+
+async def test_a_job_that_is_done_or_at_work_does_not_wait(database):
+    jobs = Jobs(database)
+    async with database.transaction() as tx:
+        for key in ("7", "8"):
+            await jobs.add(tx, "fork", key, Payload(), run_at=now() - timedelta(hours=1))
+    assert len(await examine("counter", database)) == 1
+
+    done, _at_work = await jobs.claim(["fork"], 2)
+    async with database.transaction() as tx:
+        await jobs.finish(tx, done)
+
+    assert await examine("counter", database) == []
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """What is wrong with the events, jobs and database of a service and what to do about it, in lines for an operator."""
 
 import os
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from sqlalchemy import func, select
@@ -12,6 +12,8 @@ from ingot_chassis.db.rows import TypedRow, fetch_all
 from ingot_chassis.jobs.jobs import JobState
 
 LATE = timedelta(minutes=1)
+LONGEST_WAIT = timedelta(minutes=5)
+"""Of work that is due; alerts have the same limit."""
 CLOCK_SECONDS = 2.0
 LEAST_SPACE = 0.05
 SHOWN = 20
@@ -43,6 +45,14 @@ class StuckJobRow(TypedRow):
     owner: str | None
 
 
+class WaitingJobsRow(TypedRow):
+    """The jobs of one kind that are due for long; the first of them since then."""
+
+    kind: str
+    total: int
+    since: datetime
+
+
 async def examine(service: str, database: Database) -> list[str]:
     """One line for each thing that is wrong; none when all is well."""
     return [
@@ -50,6 +60,7 @@ async def examine(service: str, database: Database) -> list[str]:
         *await _events_too_large(service, database),
         *await _events_not_applied(service, database),
         *await _stuck_jobs(service, database),
+        *await _waiting_jobs(service, database),
         *await _clock(service, database),
     ]
 
@@ -80,6 +91,29 @@ async def _stuck_jobs(service: str, database: Database) -> list[str]:
         [
             f"{service}: job {row.id} ({row.kind} {row.key}) is held by {row.owner}, which no longer works on it, and "
             f"nobody takes it over; see that a process of {service} does the background work"
+            for row in rows
+        ],
+    )
+
+
+async def _waiting_jobs(service: str, database: Database) -> list[str]:
+    """A worker takes a job within seconds: one that waits for long says that there is none, or that all have work."""
+    job = database.metadata.tables["job"]
+    since = func.min(job.c.run_at).label("since")
+    statement = (
+        select(job.c.kind, func.count().label("total"), since)
+        .where(job.c.state == JobState.WAITING, job.c.run_at < now() - LONGEST_WAIT)
+        .group_by(job.c.kind)
+        .order_by(since)
+    )
+    async with database.read() as db:
+        rows = await fetch_all(db, statement, WaitingJobsRow)
+    return shortened(
+        service,
+        [
+            f"{service}: {row.total} jobs ({row.kind}) are due for more than 5 minutes, the first since {utc(row.since)}, "
+            f"and nobody takes them; see that a process of {service} does the background work, and that not all of its "
+            "workers are at long jobs"
             for row in rows
         ],
     )
@@ -137,6 +171,11 @@ async def _events_not_applied(service: str, database: Database) -> list[str]:
             for row in rows
         ],
     )
+
+
+def utc(time: datetime) -> str:
+    """A time for an operator."""
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def shortened(service: str, lines: list[str]) -> list[str]:
