@@ -65,6 +65,16 @@ OLD_EVENT = (
     "INSERT INTO outbox (id, type, key, payload, created_at) "
     "VALUES ('e1', 'issues.issue.changed.v1', '7', '{}', '2026-01-01 00:00:00.000000')"
 )
+OLD_JOB = (
+    "INSERT INTO job (kind, key, payload, state, run_at, attempts, fence, created_at) "
+    "VALUES ('notify', '7', '{}', 'waiting', '2026-01-01 00:00:00.000000', 0, 0, '2026-01-01 00:00:00.000000')"
+)
+OLD_DELIVERY = (
+    "INSERT INTO delivery (id, hook_id, repository_id, event_id, event, action, manual, endpoint, body, sequence, state, "
+    "attempts, next_attempt_at, fence, status, response_headers, response_body, error, created_at) "
+    "VALUES ('d1', 1, 1, 'e1', 'push', '', 0, 'https://example.org', '{}', 1, 'pending', "
+    "0, '2026-01-01 00:00:00.000000', 0, 0, '{}', '', '', '2026-01-01 00:00:00.000000')"
+)
 DAMAGE = (
     "INSERT INTO upkeep (repository_id, packed_version, damage) "
     "SELECT id, 0, 'an object is corrupt' FROM repository WHERE true "
@@ -87,6 +97,16 @@ def change(folder, service, *statements):
             "issues: 1 events wait for NATS for more than a minute",
         ),
         (
+            "issues",
+            [OLD_JOB],
+            "issues: 1 jobs (notify) are due for more than 5 minutes, the first since 2026-01-01 00:00 UTC",
+        ),
+        (
+            "hooks",
+            [OLD_DELIVERY],
+            "hooks: 1 deliveries are due for more than 5 minutes, the first since 2026-01-01 00:00 UTC",
+        ),
+        (
             "hooks",
             ["UPDATE alembic_version SET version_num = '0001'"],
             "is of an older release; start `ingot up`",
@@ -102,7 +122,7 @@ def change(folder, service, *statements):
             "is damaged: an object is corrupt",
         ),
     ],
-    ids=["old events", "older", "newer", "damaged"],
+    ids=["old events", "old jobs", "old deliveries", "older", "newer", "damaged"],
 )
 def test_the_doctor_names_what_is_wrong_with_a_database(copied, service, statements, says):
     change(copied, service, *statements)

@@ -10,6 +10,7 @@ from ingot_chassis.db.tables import chassis_tables
 from ingot_chassis.errors import CannotStart, DatabaseNewer
 from ingot_chassis.events.doctor import examine, examine_space
 from ingot_chassis.objects.store import ObjectStore
+from ingot_hooks.workers.lag import examine_deliveries
 from ingot_repos.core.storage_checks import examine_storage
 from ingot_repos.git.storage import Storage
 from ingot_standalone.data_folder import DataFolder
@@ -50,6 +51,8 @@ async def _findings_of(service: str, folder: DataFolder, repair: bool) -> list[s
         database = Database(url, tables)
         try:
             lines = await examine(service, database)
+            if service == "hooks":
+                lines += await examine_deliveries(database)
             if service == "repos":
                 lines += await _findings_of_files(folder, database, repair)
             return lines

@@ -25,7 +25,7 @@ from ingot_hooks.core.wakeup import Wakeup
 from ingot_hooks.settings import Settings
 from ingot_hooks.store.tables import metadata
 from ingot_hooks.workers.deliveries import DeliveryWorker
-from ingot_hooks.workers.lag import LagMonitor
+from ingot_hooks.workers.lag import LagMonitor, examine_deliveries
 from ingot_hooks.workers.permissions import PermissionChecker
 from ingot_hooks.workers.retention import Retention
 
@@ -80,6 +80,7 @@ def create_app(
     endpoints = HttpEndpoints(egress, own, settings.delivery_seconds)
     permissions = PermissionChecker(database, components)
     parts.close.append(endpoints.close)
+    parts.examinations.append(lambda _repair: examine_deliveries(database))
     retention = Retention(database, settings)
     parts.tasks.append(PeriodicTask("hooks_delete_old_deliveries", CLEANUP, retention.step))
     parts.loops += [

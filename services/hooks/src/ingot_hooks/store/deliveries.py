@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal, TypedDict
 
-from sqlalchemy import ColumnElement, bindparam, func, literal_column, select, text, update
+from sqlalchemy import ColumnElement, bindparam, func, literal_column, or_, select, text, update
 from sqlalchemy import delete as delete_from
 from sqlalchemy.dialects import postgresql
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedWrite
-from ingot_chassis.db.rows import Slice, TypedRow, fetch_first, fetch_page
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
 from ingot_hooks.store.tables import FINAL_STATES, DeliveryState, delivery, hook
 
 # Written out, not bound: a database uses a partial index only for a condition that it can read.
@@ -65,6 +65,13 @@ class DeliveryRow(DeliverySummaryRow):
     response_body: bytes
 
 
+class WaitingDeliveriesRow(TypedRow):
+    """How many deliveries wait; the first of them since then, None where none does."""
+
+    total: int
+    since: datetime | None
+
+
 class NewDelivery(TypedDict):
     """The columns of a delivery that is queued."""
 
@@ -110,6 +117,16 @@ async def due_since(db: Executor) -> datetime | None:
     )
     since: datetime | None = (await db.execute(due)).scalar()
     return since
+
+
+async def get_waiting(db: Executor, before: datetime) -> WaitingDeliveriesRow:
+    """The deliveries that were due ``before`` then, and those whose worker died before."""
+    due = delivery.c.next_attempt_at < before
+    is_free = or_(delivery.c.state == PENDING, delivery.c.lease_until < before)
+    since = func.min(delivery.c.next_attempt_at).label("since")
+    statement = select(func.count().label("total"), since).where(UNDER_WAY, due, is_free)
+    (row,) = await fetch_all(db, statement, WaitingDeliveriesRow)
+    return row
 
 
 async def end_pending(

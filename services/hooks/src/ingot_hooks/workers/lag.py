@@ -1,4 +1,4 @@
-"""Measures how far the deliveries are behind."""
+"""How far the deliveries are behind: for the metric, and for the doctor."""
 
 import asyncio
 
@@ -6,6 +6,7 @@ from prometheus_client import Gauge
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
+from ingot_chassis.events.doctor import LONGEST_WAIT, utc
 from ingot_hooks.store import deliveries
 
 EVERY_SECONDS = 15.0
@@ -30,3 +31,14 @@ class LagMonitor:
         async with self._db.read() as db:
             since = await deliveries.due_since(db)
         LAG.set((now() - since).total_seconds() if since is not None else 0.0)
+
+
+async def examine_deliveries(database: Database) -> list[str]:
+    """A line for an operator if deliveries are due for long; none when all is well."""
+    async with database.read() as db:
+        waiting = await deliveries.get_waiting(db, now() - LONGEST_WAIT)
+    if waiting.since is None:
+        return []
+    since = f"the first since {utc(waiting.since)}"
+    line = f"hooks: {waiting.total} deliveries are due for more than 5 minutes, {since}; see that a process of hooks does"
+    return [f"{line} the background work, and that no endpoint hangs for which many wait"]
