@@ -93,6 +93,13 @@ def test_a_query_asks_for_series_and_labels_that_exist(name, query):
         assert labels <= metrics()[selector.name] | ADDED_BY_THE_COLLECTOR, f"{name}: {selector.name}"
 
 
+@pytest.mark.parametrize(("name", "query"), queries(), ids=lambda value: value if " " not in value else None)
+def test_a_query_is_for_whatever_namespace_ingot_is_in(name, query):
+    """`namespace:` of a kustomization does not reach into it."""
+    for selector in selectors(promql_parser.parse(query)):
+        assert "namespace" not in {matcher.name for matcher in selector.matchers.matchers}, name
+
+
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_service_is_collected_and_has_alerts_and_a_dashboard(service):
     assert named(written(), "ServiceMonitor", service)["spec"]["selector"]["matchLabels"] == {

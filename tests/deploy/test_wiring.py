@@ -253,17 +253,17 @@ def test_workers_scale_by_the_streams_that_they_consume(service):
     assert streams == {(stream_of(emitter), service) for emitter in CONSUMES[service]}
 
 
-def test_everything_goes_into_another_namespace_by_one_line_of_kustomization():
+@pytest.mark.parametrize("overlay", INSTALLED)
+def test_everything_goes_into_another_namespace_by_one_line_of_kustomization(overlay):
     """As docs/kubernetes.md says: a kustomization of one's own whose resource is the overlay."""
-    moved = rendered("overlays/forge", kustomization=OTHER_NAMESPACE)
+    moved = rendered(
+        f"overlays/forge-{overlay}", kustomization=f"resources: [../{overlay}]\nnamespace: forge\n"
+    )
     names = {one["metadata"].get("namespace") for one in moved if one["kind"] != "Namespace"}
     assert names == {"forge"}
     assert [one["metadata"]["name"] for one in moved if one["kind"] == "Namespace"] == ["forge"]
-    assert len(moved) == len(rendered("overlays/dev"))
+    assert len(moved) == len(rendered(f"overlays/{overlay}"))
     hosts = {urlsplit(url).hostname for url in re.findall(r"\w+://[^\s\"',]+", yaml.safe_dump_all(moved))}
     assert not [host for host in hosts if host and re.search(r"\.ingot(\.|$)", host)], (
         "a URL names the old namespace"
     )
-
-
-OTHER_NAMESPACE = "resources: [../dev]\nnamespace: forge\n"
