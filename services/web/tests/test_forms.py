@@ -6,6 +6,8 @@ from base64 import b64encode
 
 import pytest
 
+from ingot_contracts.testing.forms import form_of
+
 from .forge import ANN_USER, HOME, MOMENT, issue
 from .test_account_webhooks import DELIVERY, HOOK
 from .test_diffs import CHANGED
@@ -211,6 +213,69 @@ async def test_what_somebody_wrote_is_in_the_form_that_was_refused(pages, forge,
     form = {"title": "t", "body": text, "token": pages.form_token(ANN, at=time.time())}
     refused = await pages.post(path, form, ANN)
     assert "a long text\nof &lt;two&gt; lines</textarea>" in refused.text.replace("\r\n", "\n")
+
+
+FILLED = (
+    ("/user/settings", "", "Save", {"full_name": "A", "description": "B", "location": "C", "website": "http://x/", "hide_email": "1"}),
+    ("/user/settings/emails", "", "Add it", {"email": "a@b.example"}),
+    ("/org/crew/settings", "", "Save", {"full_name": "A", "description": "B", "location": "C", "website": "http://x/", "visibility": "private"}),
+    ("/org/crew/settings", "", "Rename it", {"new_name": "other"}),
+    ("/org/crew/settings", "", "Delete the organization", {"typed": "other"}),
+    ("/org/crew/settings/teams", "", "Make the team", {"name": "A", "description": "B", "permission": "write", "includes_all_repositories": "1"}),
+    ("/org/crew/settings/teams/1", "", "Take them in", {"login": "zoe"}),
+    ("/org/crew/settings/teams/1", "", "Add it", {"repository": "other"}),
+    ("/admin/users", "", "Make the account", {"username": "zoe", "email": "a@b.example", "full_name": "Z"}),
+    ("/admin/users/bob", "", "Save", {"full_name": "B", "email": "a@b.example", "admin": "1", "prohibit_login": "1"}),
+    ("/admin/users/bob", "", "Rename", {"new_name": "robert"}),
+    ("/admin/users/bob", "", "Delete the account", {"typed": "other"}),
+    ("/ann/demo/settings/collaboration", "", "Save", {"login": "zoe", "permission": "admin"}),
+    ("/ann/demo/settings/teams", "", "Let the team in", {"team": "crew"}),
+    ("/ann/demo/settings/keys", "", "Add the key", {"title": "A", "key": "ssh-ed25519 A", "writable": "1"}),
+    ("/ann/demo/settings/transfer", "", "Hand it over", {"new_owner": "zoe", "name": "other"}),
+    ("/ann/demo/settings", "/delete", "Delete the repository", {"name": "other"}),
+    ("/ann/demo/issues/1/facts", "", "Save", {"labels": "2", "assignees": "ann", "milestone": "3", "due": "2030-02-03"}),
+    ("/ann/demo/issues/1/facts", "", "It blocks this one", {"issue": "#7"}),
+    ("/ann/demo/issues/1/facts", "", "Add the time", {"hours": "2", "minutes": "30"}),
+    ("/ann/demo/issues/1/facts", "", "Ask", {"reviewer": "zoe"}),
+)  # fmt: skip
+"""A page, how the address of one of its forms ends, the button, and what somebody fills in."""
+CHOICES = {
+    f"{HOME}/issues/1": issue(pull_request={"merged": False}, labels=[{"id": 1, "name": "bug", "color": "ffffff"}]),
+    "/users/bob": ANN_USER | {"login": "bob", "is_admin": False},
+    f"{HOME}/labels": [{"id": 2, "name": "late", "color": "ffffff"}],
+    f"{HOME}/milestones": [{"id": 3, "title": "One"}], f"{HOME}/assignees": [ANN_USER],
+    f"{HOME}/teams": [{"id": 1, "name": "staff", "permission": "read", "description": "", "includes_all_repositories": False}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("page", "end", "button", "fields"), FILLED)
+async def test_what_somebody_filled_in_is_in_the_form_that_was_refused(
+    pages, forge, page, end, button, fields
+):
+    forge.answers |= ANSWERS | CHOICES
+    before = form_of((await pages.get(page, ROOT)).text, end or page, button)
+    forge.refuses = 422
+    sent = before.press(button, **fields)
+    refused = await pages.post(page + end, sent, ROOT)
+    assert refused.status_code == 422
+    again = form_of(refused.text, end or page, button).press(button)
+    assert again | {"token": sent["token"]} == sent
+
+
+async def test_a_removal_that_was_refused_fills_in_no_other_form(pages, forge):
+    forge.answers |= ANSWERS | {
+        f"{HOME}/collaborators": [ANN_USER | {"login": "zoe"}],
+        "/teams/1/members": [ANN_USER | {"login": "zoe"}],
+        "/user/emails": [{"email": "a@b.example", "primary": False, "verified": True}],
+    }
+    forge.refuses = 422
+    for page, button, other, name in (
+        ("/ann/demo/settings/collaboration", "Remove", "Save", "login"),
+        ("/org/crew/settings/teams/1", "Remove", "Take them in", "login"),
+        ("/user/settings/emails", "Remove", "Add it", "email"),
+    ):
+        refused = await pages.submit(page, button, to=page, caller=ROOT)
+        assert (refused.status_code, form_of(refused.text, page, other).values[name]) == (422, [""])
 
 
 @pytest.mark.parametrize(

@@ -22,13 +22,13 @@ OWN_PAGE = "own"
 async def emails(request: WebRequest) -> Response[str]:
     """The addresses of the caller."""
     request.require_signed_in()
-    return await _emails_page(request)
+    return await _emails_page(request, Form())
 
 
-async def _emails_page(request: WebRequest, problem: ApiError | None = None) -> Response[str]:
+async def _emails_page(request: WebRequest, form: Form, problem: ApiError | None = None) -> Response[str]:
     listing = await request.forge.listing("identity", "/user/emails", page=request.number, limit=SHOWN)
     pages = request.pages_of(listing.total, SHOWN)
-    return page(request, "emails", "Addresses", problem=problem, listing=listing, pages=pages)
+    return page(request, "emails", "Addresses", problem=problem, form=form, listing=listing, pages=pages)
 
 
 @post("/user/settings/emails", policy=anyone(), include_in_schema=False)
@@ -45,7 +45,7 @@ async def change_emails(request: WebRequest) -> Response[Any]:
             case _:
                 await request.forge.send("POST", "identity", "/user/emails", {"emails": [address]})
     except ApiError as error:
-        return await _emails_page(request, error)
+        return await _emails_page(request, form, error)
     return request.redirect("/user/settings/emails")
 
 

@@ -2,6 +2,7 @@
 
 from asyncio import gather
 from base64 import b64encode
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -53,11 +54,15 @@ async def profile(request: WebRequest) -> Response[str]:
     return await _profile_page(request)
 
 
-async def _profile_page(request: WebRequest, problem: ApiError | None = None) -> Response[str]:
+async def _profile_page(
+    request: WebRequest, problem: ApiError | None = None, refused: Mapping[str, Any] | None = None
+) -> Response[str]:
+    """``refused``: the settings of a form that was refused."""
     settings, account = await gather(
         request.forge.get("identity", "/user/settings"), request.forge.get("identity", "/user")
     )
-    return page(request, "profile", "Profile", problem=problem, settings=settings, account=account)
+    shown = {**settings, **(refused or {})}
+    return page(request, "profile", "Profile", problem=problem, settings=shown, account=account)
 
 
 @post("/user/settings", policy=anyone(), include_in_schema=False)
@@ -68,7 +73,7 @@ async def edit_profile(request: WebRequest) -> Response[Any]:
     try:
         await request.forge.send("PATCH", "identity", "/user/settings", body)
     except ApiError as error:
-        return await _profile_page(request, error)
+        return await _profile_page(request, error, body)
     return request.redirect("/user/settings")
 
 

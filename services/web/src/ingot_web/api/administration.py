@@ -62,10 +62,12 @@ async def add_person(request: WebRequest) -> Response[Any]:
 async def person(request: WebRequest, username: str) -> Response[str]:
     """One account, and what an administrator may do to it."""
     request.require_signed_in()
-    return await _person_page(request, username)
+    return await _person_page(request, username, Form())
 
 
-async def _person_page(request: WebRequest, username: str, problem: ApiError | None = None) -> Response[str]:
+async def _person_page(
+    request: WebRequest, username: str, form: Form, problem: ApiError | None = None
+) -> Response[str]:
     await request.forge.get("identity", "/admin/users", limit=1)
     shown = await request.forge.get("identity", at("users", username))
     return request.render(
@@ -75,6 +77,7 @@ async def _person_page(request: WebRequest, username: str, problem: ApiError | N
         status=problem.status if problem else 200,
         problem=problem.message if problem else "",
         person=shown,
+        form=form,
     )
 
 
@@ -108,7 +111,7 @@ async def change_person(request: WebRequest, username: str) -> Response[Any]:
                 await request.forge.send("DELETE", "identity", path)
                 return request.redirect("/admin/users")
     except ApiError as error:
-        return await _person_page(request, username, error)
+        return await _person_page(request, username, form, error)
     return request.redirect(f"/admin/users{at(username)}")
 
 

@@ -18,11 +18,13 @@ from ingot_web.clients.forge import MOST_PAGES, ROWS
 async def facts(request: WebRequest, index: int) -> Response[str]:
     """All of it, with the forms that change it."""
     request.require_signed_in()
-    return await _page(RepositoryFrame(request), index)
+    return await _page(RepositoryFrame(request), index, Form())
 
 
-async def _page(frame: RepositoryFrame, index: int, problem: ApiError | None = None) -> Response[str]:
-    """Without blockers or times where the repository has none (``internal_tracker``)."""
+async def _page(
+    frame: RepositoryFrame, index: int, form: Form, problem: ApiError | None = None
+) -> Response[str]:
+    """Without blockers or times where the repository has none (``internal_tracker``). ``form`` was refused."""
     issue, labels, milestones, people, blockers, blocks, times, stopwatches, subscription = await frame.load(
         frame.forge.get("issues", frame.api("issues", index)),
         choosable_labels(frame),
@@ -42,6 +44,8 @@ async def _page(frame: RepositoryFrame, index: int, problem: ApiError | None = N
         status=problem.status if problem else 200,
         problem=problem.message if problem else "",
         issue=issue,
+        form=form,
+        is_chosen="token" in form and not form.has("do"),
         own=f"{frame.request.root}/{frame.repository['full_name']}/issues/{index}",
         labels=_with_present(labels, issue["labels"]),
         milestones=_with_present(milestones or [], [issue["milestone"]] if issue["milestone"] else []),
@@ -77,7 +81,7 @@ async def change(request: WebRequest, index: int) -> Response[Any]:
     try:
         await act(frame, index, form)
     except ApiError as error:
-        return await _page(frame, index, error)
+        return await _page(frame, index, form, error)
     if act is _withdraw:
         return frame.redirect(f"/pulls/{index}")
     return frame.redirect(f"/issues/{index}/facts" if form.text("do") else f"/issues/{index}")

@@ -34,16 +34,16 @@ def render_part(
 async def teams(request: WebRequest) -> Response[str]:
     """The teams of the organization that have the repository."""
     request.require_signed_in()
-    return await _teams_page(RepositoryFrame(request))
+    return await _teams_page(RepositoryFrame(request), Form())
 
 
-async def _teams_page(frame: RepositoryFrame, problem: ApiError | None = None) -> Response[str]:
+async def _teams_page(frame: RepositoryFrame, form: Form, problem: ApiError | None = None) -> Response[str]:
     number = frame.request.number
     (listing,) = await load_own(
         frame, frame.forge.listing_if_there("repos", frame.api("teams"), page=number, limit=SHOWN)
     )
     pages = frame.request.pages_of(listing.total, SHOWN)
-    return render_part(frame, "teams", "Teams", problem, listing=listing, pages=pages)
+    return render_part(frame, "teams", "Teams", problem, form=form, listing=listing, pages=pages)
 
 
 @post(f"{SHARED}/teams", policy=anyone(), include_in_schema=False)
@@ -54,7 +54,7 @@ async def change_teams(request: WebRequest) -> Response[Any]:
     try:
         await frame.forge.send(method, "repos", frame.api("teams", form.text("remove") or form.text("team")))
     except ApiError as error:
-        return await _teams_page(frame, error)
+        return await _teams_page(frame, form, error)
     return frame.redirect("/settings/teams")
 
 
@@ -118,12 +118,14 @@ def _mirror_of(form: Form) -> dict[str, Any]:
 async def transfer(request: WebRequest) -> Response[str]:
     """The form that hands it to another owner."""
     request.require_signed_in()
-    return await _transfer_page(RepositoryFrame(request))
+    return await _transfer_page(RepositoryFrame(request), Form())
 
 
-async def _transfer_page(frame: RepositoryFrame, problem: ApiError | None = None) -> Response[str]:
+async def _transfer_page(
+    frame: RepositoryFrame, form: Form, problem: ApiError | None = None
+) -> Response[str]:
     await load_own(frame)
-    return render_part(frame, "transfer", "Transfer", problem)
+    return render_part(frame, "transfer", "Transfer", problem, form=form)
 
 
 @post(f"{SHARED}/transfer", policy=anyone(), include_in_schema=False)
@@ -139,7 +141,7 @@ async def begin_transfer(request: WebRequest) -> Response[Any]:
         body = {"new_owner": form.text("new_owner")}
         moved = await frame.forge.send("POST", "repos", frame.api("transfer"), body)
     except ApiError as error:
-        return await _transfer_page(frame, error)
+        return await _transfer_page(frame, form, error)
     return request.redirect(f"/{moved['full_name']}")
 
 

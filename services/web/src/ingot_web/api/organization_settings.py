@@ -123,12 +123,12 @@ class OrganizationPages:
 @get(SETTINGS, policy=anyone(), include_in_schema=False)
 async def general(request: WebRequest, org: str) -> Response[str]:
     """What others see of it, its name, and the end of it."""
-    return await _general(OrganizationPages(request, org))
+    return await _general(OrganizationPages(request, org), Form())
 
 
-async def _general(pages: OrganizationPages, problem: ApiError | None = None) -> Response[str]:
+async def _general(pages: OrganizationPages, form: Form, problem: ApiError | None = None) -> Response[str]:
     await pages.load()
-    return pages.render("general", "Organization", problem, visibilities=VISIBILITIES)
+    return pages.render("general", "Organization", problem, form=form, visibilities=VISIBILITIES)
 
 
 @post(SETTINGS, policy=anyone(), include_in_schema=False)
@@ -149,7 +149,7 @@ async def edit(request: WebRequest, org: str) -> Response[Any]:
                 body = {name: form.text(name) for name in FIELDS} | {"visibility": form.text("visibility")}
                 await pages.forge.send("PATCH", "identity", pages.api(), body)
     except ApiError as error:
-        return await _general(pages, error)
+        return await _general(pages, form, error)
     return pages.redirect()
 
 
@@ -160,7 +160,7 @@ async def change_avatar(request: WebRequest, org: str) -> Response[Any]:
     try:
         await send_avatar(pages.forge, pages.api("avatar"), form)
     except ApiError as error:
-        return await _general(pages, error)
+        return await _general(pages, form, error)
     return pages.redirect()
 
 
@@ -233,10 +233,12 @@ def _team_of(form: Form) -> dict[str, Any]:
 @get(f"{SETTINGS}/teams/{{team:int}}", policy=anyone(), include_in_schema=False)
 async def team(request: WebRequest, org: str, team: int) -> Response[str]:
     """The members and the repositories of a team."""
-    return await _team(OrganizationPages(request, org), team)
+    return await _team(OrganizationPages(request, org), team, Form())
 
 
-async def _team(pages: OrganizationPages, team_id: int, problem: ApiError | None = None) -> Response[str]:
+async def _team(
+    pages: OrganizationPages, team_id: int, form: Form, problem: ApiError | None = None
+) -> Response[str]:
     path, request = at("teams", team_id), pages.request
     shown, people, repositories = await pages.load(
         pages.forge.get("identity", path),
@@ -245,6 +247,7 @@ async def _team(pages: OrganizationPages, team_id: int, problem: ApiError | None
     )
     values = {
         "team": shown,
+        "form": form,
         "people": people,
         "people_pages": request.pages_of(people.total, SHOWN),
         "repositories": repositories,
@@ -267,7 +270,7 @@ async def change_team(request: WebRequest, org: str, team: int) -> Response[Any]
             path = at("teams", team, "repos", org, form.text("repository"))
             await pages.forge.send(method, "repos", path)
     except ApiError as error:
-        return await _team(pages, team, error)
+        return await _team(pages, team, form, error)
     return pages.redirect(f"/teams/{team}")
 
 

@@ -61,9 +61,13 @@ async def general(request: WebRequest) -> Response[str]:
 
 
 async def _general_page(
-    frame: RepositoryFrame, problem: ApiError | None = None, refused: Mapping[str, Any] | None = None
+    frame: RepositoryFrame,
+    problem: ApiError | None = None,
+    refused: Mapping[str, Any] | None = None,
+    *,
+    typed: str = "",
 ) -> Response[str]:
-    """``refused``: the settings of a form that was refused."""
+    """``refused``: the settings of a form that was refused; ``typed``: the name, of the one that deletes."""
     await load_own(frame)
     return frame.render(
         "settings/repository.html",
@@ -73,6 +77,7 @@ async def _general_page(
         status=problem.status if problem else 200,
         problem=problem.message if problem else "",
         settings={**frame.repository, **(refused or {})},
+        typed=typed,
         switches=SWITCHES,
         styles=STYLES,
         manual=MANUAL,
@@ -125,7 +130,7 @@ async def delete(request: WebRequest) -> Response[Any]:
         require_typed(form.text("name"), frame.repository["full_name"])
         await frame.forge.send("DELETE", "repos", frame.api())
     except ApiError as error:
-        return await _general_page(frame, error)
+        return await _general_page(frame, error, typed=form.text("name"))
     return request.redirect("/")
 
 
@@ -133,10 +138,12 @@ async def delete(request: WebRequest) -> Response[Any]:
 async def collaborators(request: WebRequest) -> Response[str]:
     """Who else may do what."""
     request.require_signed_in()
-    return await _collaborators_page(RepositoryFrame(request))
+    return await _collaborators_page(RepositoryFrame(request), Form())
 
 
-async def _collaborators_page(frame: RepositoryFrame, problem: ApiError | None = None) -> Response[str]:
+async def _collaborators_page(
+    frame: RepositoryFrame, form: Form, problem: ApiError | None = None
+) -> Response[str]:
     (listing,) = await load_own(
         frame,
         frame.forge.listing("repos", frame.api("collaborators"), page=frame.request.number, limit=SHOWN),
@@ -148,6 +155,7 @@ async def _collaborators_page(frame: RepositoryFrame, problem: ApiError | None =
         part="collaboration",
         status=problem.status if problem else 200,
         problem=problem.message if problem else "",
+        form=form,
         listing=listing,
         levels=LEVELS,
         pages=frame.request.pages_of(listing.total, SHOWN),
@@ -165,7 +173,7 @@ async def change_collaborator(request: WebRequest) -> Response[Any]:
         else:
             await frame.forge.send("PUT", "repos", path, {"permission": form.text("permission")})
     except ApiError as error:
-        return await _collaborators_page(frame, error)
+        return await _collaborators_page(frame, form, error)
     return frame.redirect("/settings/collaboration")
 
 
