@@ -5,17 +5,27 @@ from html import unescape
 
 import pytest
 
-from .forge import ANN_USER, HOME, MOMENT
+from ingot_web.core import diffs
+
+from .forge import ANN_USER, HOME, MOMENT, issue
 from .test_diffs import CHANGED
+from .test_forms import HEAD
 from .test_previews import IN_PLACE, is_part
 from .world import ANN, BOB
 
 DROPPED = {
     "sha": "1" * 40, "html_url": "", "author": ANN_USER, "parents": [{"sha": "2" * 40}],
-    "commit": {"message": "drop it", "author": {"name": "Ann"}, "committer": {"date": MOMENT}},
+    "commit": {"message": "drop it", "author": {"name": "Ann"}, "committer": {"date": MOMENT}, "verification": None},
 }  # fmt: skip
 
 COMPARED = {"commits": [DROPPED], "total_commits": 1}
+OPEN = issue(pull_request={"merged": False, "draft": False}, base={"ref": "main"}, head=HEAD, merged=False)
+
+
+def added(path, count):
+    """The diff of a new file with that many lines."""
+    head = f"diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n"
+    return f"{head}@@ -0,0 +1,{count} @@\n" + "+x\n" * (count - 1) + "+y\n"
 
 
 @pytest.mark.parametrize(
@@ -62,6 +72,56 @@ async def test_the_files_of_a_commit_and_of_a_comparison_have_pages(pages, forge
         assert ('href="?page=1"' in part.text, 'hx-get="?page=3"' in part.text) == (False, True)
         assert "45 files changed" not in part.text
     assert forge.queries[diff] == "page=2&limit=20"
+
+
+@pytest.mark.parametrize(
+    ("page", "path", "answers", "address"),
+    [
+        (f"commit/{'1' * 40}", f"git/commits/{'1' * 40}", DROPPED, f"commit/{'1' * 40}.diff"),
+        ("compare/main...a/b", "compare/main...a/b", COMPARED, "compare/main...a/b?output=diff"),
+        ("pulls/1/files", "pulls/1", OPEN, "pulls/1.diff"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (added("a.txt", diffs.MOST_LINES + 1), "2 more lines of this file are not shown here."),
+        ("".join(added(f"{number}.txt", 399) for number in range(12)), "Too long to be shown here."),
+    ],
+)
+async def test_changes_that_are_left_out_are_there_as_text(
+    pages, forge, page, path, answers, address, text, words
+):
+    forge.answers |= {f"{HOME}/{path}": answers, f"{HOME}/{path}?output=diff": text.encode()}
+    forge.answers[f"{HOME}/{path}.diff"] = text.encode()
+    shown = (await pages.get(f"/ann/demo/{page}")).text
+    assert f'{words} <a href="/ann/demo/{address}">The diff as text</a>' in shown
+    forge.answers[f"{HOME}/{path}.diff"] = forge.answers[f"{HOME}/{path}?output=diff"] = CHANGED.encode()
+    assert "The diff as text" not in (await pages.get(f"/ann/demo/{page}")).text
+
+
+async def test_files_of_a_pull_request_that_are_left_out_are_there_as_text(pages, forge):
+    forge.answers |= {f"{HOME}/pulls/1": OPEN, f"{HOME}/pulls/1.diff": CHANGED.encode()}
+    forge.totals[f"{HOME}/pulls/1.diff"] = 4
+    shown = (await pages.get("/ann/demo/pulls/1/files")).text
+    assert '3 more files are not shown here. <a href="/ann/demo/pulls/1.diff">The diff as text</a>' in shown
+
+
+async def test_changes_as_text_are_as_private_as_the_page(pages, forge):
+    commit, compared = f"{HOME}/git/commits/{'1' * 40}", f"{HOME}/compare/main...topic"
+    texts = (f"{commit}.diff", f"{commit}.patch", f"{compared}?output=diff")
+    forge.answers |= dict.fromkeys(texts, CHANGED.encode())
+    for address in (
+        f"commit/{'1' * 40}.diff",
+        f"commit/{'1' * 40}.patch",
+        "compare/main...topic?output=diff",
+    ):
+        answer = await pages.get(f"/ann/demo/{address}", ANN)
+        assert (answer.status_code, answer.text) == (200, CHANGED)
+        assert answer.headers["content-type"].startswith("text/plain")
+        assert answer.headers["cache-control"] == "private, no-cache"
+        assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+        assert answer.headers["x-content-type-options"] == "nosniff"
 
 
 async def test_a_check_leads_to_its_report_and_nowhere_else(pages, forge):

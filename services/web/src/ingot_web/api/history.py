@@ -9,7 +9,7 @@ from litestar import Response, get, post
 from ingot_chassis.errors import ApiError, TooLarge
 from ingot_chassis.http.policy import anyone
 from ingot_web.api.frames import NamedRef, RepositoryFrame, name_in_git
-from ingot_web.api.request import Form, WebRequest
+from ingot_web.api.request import HEADERS, Form, WebRequest
 from ingot_web.core import diffs
 from ingot_web.core.diff_code import coloured_diff
 
@@ -101,8 +101,7 @@ async def commit(request: WebRequest, sha: str) -> Response[Any]:
     """One commit with its changes."""
     frame = RepositoryFrame(request)
     if sha.endswith((".diff", ".patch")):
-        (text,) = await frame.load(frame.forge.text("repos", frame.api("git", "commits", sha)))
-        return Response(text, media_type="text/plain", headers={"X-Content-Type-Options": "nosniff"})
+        return await _text_page(frame, frame.api("git", "commits", sha))
     shown, (changes, total), checks = await frame.load(
         frame.forge.get("repos", frame.api("git", "commits", sha), files=False),
         read_diff(
@@ -113,6 +112,7 @@ async def commit(request: WebRequest, sha: str) -> Response[Any]:
     if changes is not None:
         changes.after = shown["sha"]
         changes.before = shown["parents"][0]["sha"] if shown["parents"] else ""
+        changes.text = f"/commit/{shown['sha']}.diff"
     return frame.render(
         "repository/commit.html",
         in_place=MORE_FILES,
@@ -123,6 +123,12 @@ async def commit(request: WebRequest, sha: str) -> Response[Any]:
         pages=request.pages_of(total, FILES),
         checks=checks,
     )
+
+
+async def _text_page(frame: RepositoryFrame, path: str, **parameters: str) -> Response[str]:
+    """What repos answers as text."""
+    (text,) = await frame.load(frame.forge.text("repos", path, **parameters))
+    return Response(text, media_type="text/plain", headers=HEADERS)
 
 
 async def read_diff(
@@ -240,8 +246,11 @@ async def choose_comparison(request: WebRequest) -> Response[Any]:
 
 @get("/{owner:str}/{repo:str}/compare/{basehead:path}", policy=anyone(), include_in_schema=False)
 async def compare(request: WebRequest) -> Response[str]:
-    """What one branch has that another has not; a pull request is opened here."""
-    return await comparison_page(RepositoryFrame(request))
+    """What one branch has that another has not, as text if that is asked for; a pull request is opened here."""
+    frame = RepositoryFrame(request)
+    if request.query_params.get("output") == "diff":
+        return await _text_page(frame, frame.api("compare", request.rest(3)), output="diff")
+    return await comparison_page(frame)
 
 
 async def comparison_page(
@@ -267,6 +276,7 @@ async def comparison_page(
     if changes is not None:
         changes.before, changes.after = compared.get("before", ""), compared.get("after", "")
         changes.head_repo = compared.get("head_repo", "")
+        changes.text = f"/compare/{quote(basehead)}?output=diff"
     base = base or frame.repository["default_branch"]
     return frame.render(
         "repository/compare.html",

@@ -113,6 +113,7 @@ async def files(request: WebRequest, index: int) -> Response[str]:
     if changes is not None:
         changes.before, changes.after = pull.get("merge_base") or "", pull["head"]["sha"]
         changes.omitted = max(0, total - len(changes.files))
+        changes.text = f"/pulls/{index}.diff"
         own["leaves_out"] = comments.total > len(comments.rows)
         place(changes, await conversations_on_lines(frame, comments.rows, reviews))
         if target := diffs.line_at(changes, request.query_params.get("at", "")):

@@ -68,7 +68,8 @@ class Diff:
     """The whole of it; ``omitted`` files are counted and not shown.
 
     ``before`` and ``after`` are the commits from which pictures are shown; empty where one is not known. ``head_repo``
-    is the repository that has ``after``, if it is another one.
+    is the repository that has ``after``, if it is another one. ``text`` is the address of the whole as text, below that of
+    the repository.
     """
 
     files: list[DiffFile] = field(default_factory=list)
@@ -76,6 +77,7 @@ class Diff:
     before: str = ""
     after: str = ""
     head_repo: str = ""
+    text: str = ""
 
     @property
     def additions(self) -> int:
