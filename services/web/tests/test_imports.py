@@ -2,6 +2,8 @@
 
 import pytest
 
+from ingot_contracts.testing.forms import form_of
+
 from .forge import HOME, MOMENT
 from .test_calls import ENTRY
 from .test_previews import IN_PLACE, is_part
@@ -138,3 +140,33 @@ async def test_an_import_fetches_what_its_form_says(pages, forge, chosen):
     ((method, path, body),) = forge.sent
     assert (answer.headers["location"], method, path) == ("/ann/lamps", "POST", "/repos/migrate")
     assert (body["clone_addr"], body["lfs"], body["mirror"]) == (remote, "lfs" in chosen, "mirror" in chosen)
+
+
+async def test_an_import_signs_in_and_its_password_is_not_filled_in_again(pages, forge):
+    form, forge.refuses = (await pages.get("/repo/create", ANN)).text, 422
+    values = {
+        "name": "lamps",
+        "clone_addr": "https://example.org/lamps.git",
+        "user": "ann",
+        "password": " s3cret ",
+    }
+    refused = await pages.submit(form, "Make the repository", **values)
+    ((_, path, body),) = forge.sent
+    assert (path, body["auth_username"], body["auth_password"]) == ("/repos/migrate", "ann", " s3cret ")
+    again = form_of(refused.text, "/repo/create", "Make the repository").values
+    assert (again["user"], again["password"], "s3cret" in refused.text) == (["ann"], [""], False)
+
+
+async def test_a_fork_says_whose_commits_are_being_copied(pages, forge):
+    take_commits(forge, 503, migration=None)
+    forge.failures[f"{HOME}/migration"] = 404
+    for parent, words in (
+        (
+            {"full_name": "bob/demo", "default_branch": "main"},
+            '<a href="/bob/demo">bob/demo</a> are being copied',
+        ),
+        (None, "The commits of its parent are being copied"),
+    ):
+        forge.answers[HOME] |= {"fork": True, "parent": parent}
+        shown = await pages.get("/ann/demo", ANN)
+        assert (shown.status_code, words in shown.text, "imported" in shown.text) == (503, True, False)

@@ -59,8 +59,9 @@ async def _create_repository(request: WebRequest, form: Form) -> Any:
     }
     if remote := form.text("clone_addr"):
         body = {"clone_addr": remote, "repo_owner": owner, "repo_name": form.text("name"), **shared}
-        switches = {"mirror": form.has("mirror"), "lfs": form.has("lfs")}
-        return await request.forge.send("POST", "repos", "/repos/migrate", body | switches)
+        body |= {"auth_username": form.text("user"), "auth_password": form["password"]}
+        body |= {"mirror": form.has("mirror"), "lfs": form.has("lfs")}
+        return await request.forge.send("POST", "repos", "/repos/migrate", body)
     body = {
         "name": form.text("name"),
         "auto_init": form.has("auto_init"),
