@@ -237,6 +237,7 @@ FILLED = (
     ("/ann/demo/issues/1/facts", "", "It blocks this one", {"issue": "#7"}),
     ("/ann/demo/issues/1/facts", "", "Add the time", {"hours": "2", "minutes": "30"}),
     ("/ann/demo/issues/1/facts", "", "Ask", {"reviewer": "zoe"}),
+    ("/ann/demo/issues/1/facts", "", "Ask the team", {"team": "crew"}),
 )  # fmt: skip
 """A page, how the address of one of its forms ends, the button, and what somebody fills in."""
 CHOICES = {

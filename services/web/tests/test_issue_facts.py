@@ -7,6 +7,7 @@ from ingot_contracts.testing.forms import form_of
 from ingot_web.api.issue_facts import _issue_named
 
 from .forge import ANN_USER, HOME, MOMENT, issue
+from .test_history import OPEN
 from .world import ANN, BOB
 
 FACTS = f"{HOME}/issues/1"
@@ -98,9 +99,22 @@ async def test_the_time_spent_is_that_of_all_entries(pages, forge, count, words)
 async def test_what_an_issue_blocks_stands_beside_what_blocks_it(pages, forge):
     other = issue(number=2, title="Later", html_url="http://forge/ann/demo/issues/2")
     forge.answers[f"{FACTS}/blocks"] = [other | {"repository": {"full_name": "ann/demo"}}]
-    for page in ("/ann/demo/issues/1", "/ann/demo/issues/1/facts"):
+    forge.answers[f"{HOME}/pulls/1"] = OPEN
+    for page in ("/ann/demo/issues/1", "/ann/demo/issues/1/facts", "/ann/demo/pulls/1"):
         shown = (await pages.get(page, ANN)).text
         assert ("<h2>Blocks</h2>" in shown, "Later</a>" in shown) == (True, True)
+
+
+async def test_a_person_or_a_team_is_asked_for_a_review(pages, forge):
+    forge.answers[FACTS] = issue(pull_request={"merged": False})
+    page = "/ann/demo/issues/1/facts"
+    await pages.submit(page, "Ask", to="/facts", reviewer="bob")
+    await pages.submit(page, "Ask the team", to="/facts", team="crew")
+    path = f"{HOME}/pulls/1/requested_reviewers"
+    assert forge.sent == [
+        ("POST", path, {"reviewers": ["bob"], "team_reviewers": []}),
+        ("POST", path, {"reviewers": [], "team_reviewers": ["crew"]}),
+    ]
 
 
 @pytest.mark.parametrize(("caller", "asks"), [(ANN, True), (BOB, False)])

@@ -160,16 +160,22 @@ async def _pin(frame: RepositoryFrame, index: int, form: Form) -> None:
 
 
 async def _ask(frame: RepositoryFrame, index: int, form: Form) -> None:
-    """Ask somebody to review the changes."""
+    """Ask somebody, or a team, to review the changes."""
     path = frame.api("pulls", index, "requested_reviewers")
-    await frame.forge.send("POST", "issues", path, {"reviewers": [form.text("reviewer")]})
+    await frame.forge.send("POST", "issues", path, _reviewers_of(form))
 
 
 async def _withdraw(frame: RepositoryFrame, index: int, form: Form) -> None:
     """Ask somebody, or a team, for a review no longer."""
     path = frame.api("pulls", index, "requested_reviewers")
-    body = {"reviewers": form.all("reviewer"), "team_reviewers": form.all("team")}
-    await frame.forge.send("DELETE", "issues", path, body)
+    await frame.forge.send("DELETE", "issues", path, _reviewers_of(form))
+
+
+def _reviewers_of(form: Form) -> dict[str, list[str]]:
+    names = (form.text("reviewer"), form.text("team"))
+    return {
+        key: [name] if name else [] for key, name in zip(("reviewers", "team_reviewers"), names, strict=True)
+    }
 
 
 ACTS = {

@@ -156,9 +156,8 @@ async def show(request: WebRequest, index: int) -> Response[Any]:
 
 async def _issue_page(frame: RepositoryFrame, index: int, problem: ApiError | None = None) -> Response[Any]:
     """With what was wrong with a form. Raises that for a pull request, whose page is another one."""
-    issue, blocks, timeline, counts, blockers = await frame.load(
+    issue, timeline, counts, blockers, blocks = await frame.load(
         frame.forge.get("issues", frame.api("issues", index)),
-        frame.forge.rows_if_there("issues", frame.api("issues", index, "blocks")),
         *beside(frame, index),
     )
     if issue["pull_request"] is not None:
@@ -179,13 +178,14 @@ async def _issue_page(frame: RepositoryFrame, index: int, problem: ApiError | No
 
 
 def beside(frame: RepositoryFrame, index: int) -> tuple[Any, ...]:
-    """What the page of an issue asks for beside the issue: its timeline, the reactions, what blocks it."""
+    """What the page of an issue asks for beside the issue: its timeline, the reactions, what blocks it and what it blocks."""
     return (
         frame.forge.listing(
             "issues", frame.api("issues", index, "timeline"), page=frame.request.number, limit=ENTRIES
         ),
         frame.forge.get("issues", frame.api("issues", index, "reactions", "counts")),
         frame.forge.rows_if_there("issues", frame.api("issues", index, "dependencies")),
+        frame.forge.rows_if_there("issues", frame.api("issues", index, "blocks")),
     )
 
 

@@ -67,7 +67,18 @@ async def show(request: WebRequest, index: int) -> Response[Any]:
 async def _conversation_page(
     frame: RepositoryFrame, index: int, problem: ApiError | None = None, form: Form | None = None
 ) -> Response[Any]:
-    pull, reviews, comments, statuses, refusals, scheduled, timeline, counts, blockers = await frame.load(
+    (
+        pull,
+        reviews,
+        comments,
+        statuses,
+        refusals,
+        scheduled,
+        timeline,
+        counts,
+        blockers,
+        blocks,
+    ) = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)),
         reviews_of(frame, index),
         comments_of(frame, index),
@@ -103,6 +114,7 @@ async def _conversation_page(
         form=form,
         styles=styles,
         blockers=blockers or [],
+        blocks=blocks or [],
         **await conversation(frame, issue, timeline, counts, reviews),
     )
 
