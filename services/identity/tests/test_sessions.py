@@ -1,8 +1,13 @@
 """Sessions of browsers: for whom the gateway gets a principal, the list, and what ends them."""
 
+from datetime import timedelta
+
+from sqlalchemy import select, update
+
 from ingot_contracts.identity import CredentialsRevoked
 from ingot_identity.core import browser_sessions
 from ingot_identity.store import accounts
+from ingot_identity.store.oauth2_tables import browser_session
 
 from .world import PASSWORD
 
@@ -67,6 +72,19 @@ async def test_a_deleted_session_lets_nobody_in(world):
     assert (await world.call("DELETE", f"/user/sessions/{id_}", as_="ann")).status_code == 404
     assert (await holder(world, secret), await holder(world, other)) == (0, ann)
     assert await world.emitted(CredentialsRevoked) == [CredentialsRevoked(user_id=ann)]
+
+
+async def test_a_session_ends_after_its_lifetime(world):
+    ann = await world.add_user("ann")
+    secret = await start(world)
+    before_end = browser_sessions.LIFETIME - timedelta(hours=1)
+    for passed, is_there in ((before_end, True), (timedelta(hours=1), False)):
+        async with world.database.transaction() as tx:
+            expires_at = (await tx.execute(select(browser_session.c.expires_at))).scalar()
+            await tx.execute(update(browser_session).values(expires_at=expires_at - passed))
+        assert await holder(world, secret) == (ann if is_there else 0)
+        answer = await world.call("GET", "/user/sessions", as_="ann")
+        assert [one["address"] for one in answer.json()] == [""] * is_there
 
 
 async def test_signing_out_is_known_everywhere(world):
