@@ -131,3 +131,14 @@ async def test_what_one_authorized_is_ended(pages, forge):
     forge.answers["/user/oauth2_grants"] = [grant]
     answer = await pages.submit(OAUTH2, "End", to=OAUTH2)
     assert (answer.headers["location"], forge.sent) == (OAUTH2, [("DELETE", "/user/oauth2_grants/7", {})])
+
+
+async def test_each_session_that_can_be_ended_says_which_one_it_is(pages, forge):
+    session = {"user_agent": "Firefox", "created_at": MOMENT, "last_used_at": None, "current": False}
+    forge.answers["/user/sessions"] = [
+        session | {"id": number, "address": f"192.0.2.{number}"} for number in (1, 2)
+    ]
+    shown = (await pages.get("/user/settings/security", ANN)).text
+    for number in (1, 2):
+        label = f"End the session of Firefox at 192.0.2.{number}, signed in 2026-01-02 03:04 UTC"
+        assert f'value="{number}" aria-label="{label}">End</button>' in shown

@@ -66,6 +66,15 @@ async def test_a_feed_leaves_out_what_xml_cannot_hold(pages, forge):
     assert (title.text, content.text) == ("ab", "<i>")
 
 
+async def test_a_feed_is_as_new_as_its_newest_entry(pages, forge):
+    newest = "2026-01-02T23:00:00-02:00"
+    times = ("2026-01-02T03:04:05Z", newest, "2026-01-03T00:59:59Z")
+    for path, shown in ((times, newest), ((), "1970-01-01T00:00:00Z")):
+        forge.answers[f"{HOME}/issues"] = [issue(updated_at=time) for time in path]
+        feed = ET.fromstring((await pages.get("/ann/demo/issues.atom")).text)
+        assert feed.findtext("{*}updated") == shown
+
+
 async def test_a_comment_is_added_to_its_thread_and_the_form_is_empty_again(pages, forge):
     said = {"id": 7, "user": ANN_USER, "body": "*words*", "created_at": MOMENT}
     forge.answers |= {f"POST {HOME}/issues/1/comments": said, f"{HOME}/issues/comments/7": said}

@@ -107,3 +107,9 @@ async def test_a_feed_has_the_commits_of_a_branch_or_of_one_file(pages, forge):
         answer = await pages.get(f"/ann/demo/{address}")
         assert answer.headers["content-type"].startswith("application/atom+xml"), address
         assert f"path={path}&" in forge.queries[f"{HOME}/commits"].replace("%2F", "/")
+
+
+async def test_the_organizations_of_the_caller_are_on_their_page(pages):
+    answer = await pages.get("/user/settings/organization", ANN)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/ann")
+    assert (await pages.get("/user/settings/organization")).status_code == 401

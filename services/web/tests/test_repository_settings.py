@@ -22,6 +22,12 @@ async def test_a_collaborator_is_shown_whatever_repos_says_of_the_permission(pag
     assert ('class="badge"' in shown.text) is bool(badge)
 
 
+async def test_the_name_that_is_typed_to_delete_has_a_label_of_its_own(pages, forge):
+    shown = (await pages.get("/ann/demo/settings", ANN)).text
+    assert '<label for="typed">Type ann/demo to delete it</label>' in shown
+    assert [shown.count(f' id="{name}"') for name in ("name", "typed")] == [1, 1]
+
+
 @pytest.mark.parametrize(
     ("page", "form"),
     [

@@ -10,7 +10,7 @@ import pytest
 
 from ingot_web.core.templates import SCRIPTS, STATIC
 
-from .forge import ANN_USER, HOME, issue
+from .forge import ANN_USER, HOME, MOMENT, issue
 from .test_forms import COMMIT
 from .world import World
 
@@ -84,6 +84,19 @@ async def test_a_page_says_what_it_is_to_who_links_to_it(pages, forge):
     assert '<link rel="canonical" href="http://forge/ann/demo/issues/1">' in shown
     later = (await pages.get("/ann/demo/commits/branch/main?page=2&author=")).text
     assert '<link rel="canonical" href="http://forge/ann/demo/commits/branch/main?page=2">' in later
+    forge.answers |= {
+        "/users/ann": ANN_USER
+        | {"created": MOMENT, **dict.fromkeys(("description", "location", "website"), "")},
+        "/users/ann/followers": [ANN_USER] * 50,
+    }
+    forge.failures["/orgs/ann"] = 404
+    for query, named in (
+        ("tab=followers&page=2&q=", "?tab=followers&amp;page=2"),
+        ("tab=other", ""),
+        ("", ""),
+    ):
+        shown = (await pages.get(f"/ann?{query}")).text
+        assert f'<link rel="canonical" href="http://forge/ann{named}">' in shown
 
 
 async def test_the_style_guide_is_there_where_the_setting_says_so(world):

@@ -30,6 +30,8 @@ EMPTY = {
         ({"type": "change_title", "old_title": "a", "new_title": "b"}, "changed the title from “a” to “b”"),
         ({"type": "add_dependency", "dependent_issue": {"number": 3}}, "added the dependency #3"),
         ({"type": "remove_dependency"}, "removed the dependency"),
+        ({"type": "add_time_manual", "body": "4200"}, "added 1 h 10 min of spent time"),
+        ({"type": "add_time_manual"}, "added some of spent time"),
         ({"type": "issue_ref"}, ""),
         ({"type": "of a later release"}, ""),
     ],

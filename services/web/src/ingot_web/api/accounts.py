@@ -46,6 +46,7 @@ async def profile(request: WebRequest, owner: str) -> Response[str]:
         organization=organization,
         tabs=tabs,
         tab=tab,
+        canonical=[("tab", tab)] if tab != "repositories" else [],
         listing=listing,
         organizations=organizations,
         follows=follows,

@@ -3,6 +3,7 @@
 import re
 from asyncio import gather
 from collections.abc import Coroutine, Mapping
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -100,8 +101,13 @@ class RepositoryFrame:
 
     def feed(self, title: str, entries: list[dict[str, str]]) -> Response[str]:
         """An Atom feed; an entry has title, url, time, author and text."""
+        times = (entry["time"] for entry in entries)
         text = self.request.components.templates.render(
-            "feed.xml", title=title, entries=entries, here=self.request.scope["path"]
+            "feed.xml",
+            title=title,
+            entries=entries,
+            updated=max(times, key=datetime.fromisoformat, default="1970-01-01T00:00:00Z"),
+            here=self.request.scope["path"],
         )
         text = UNPRINTABLE.sub("", text)
         return Response(text, media_type="application/atom+xml", headers=HEADERS)

@@ -77,6 +77,13 @@ async def latest_release(request: WebRequest) -> Response[bytes]:
     return frame.redirect(f"/releases/tag/{quote(release['tag_name'])}")
 
 
+@get("/user/settings/organization", policy=anyone(), include_in_schema=False)
+async def organizations(request: WebRequest) -> Response[bytes]:
+    """To the page of the caller, which has their organizations."""
+    request.require_signed_in()
+    return request.redirect(at(request.principal.name))
+
+
 @get([f"{_OWNED}/commits", f"{_OWNED}/graph"], policy=anyone(), include_in_schema=False)
 async def commits(request: WebRequest) -> Response[bytes]:
     """To the commits of the default branch."""
@@ -97,4 +104,4 @@ async def team(request: WebRequest, org: str, team: str) -> Response[bytes]:
     return request.redirect(f"{at('org', org)}/settings/teams/{numbers[0]}{form}")
 
 
-routes = [*(_route(name, page) for name, page in NAMES.items()), latest_release, commits, team]
+routes = [*(_route(name, page) for name, page in NAMES.items()), latest_release, organizations, commits, team]

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from ingot_web.core.templates import duration
+
 SAID = frozenset({"comment", "review", "code"})
 """Kinds whose body a person wrote."""
 
@@ -53,6 +55,11 @@ def _dependency(event: Any) -> str:
     return f"{'added' if event['type'].startswith('add') else 'removed'} the dependency{number}"
 
 
+def _time(event: Any) -> str:
+    seconds = event["body"]
+    return f"added {duration(int(seconds)) if seconds.isdecimal() else 'some'} of spent time"
+
+
 MENTION = "mentioned this in"
 """The issue follows."""
 _DESCRIBED: dict[str, Callable[[Any], str]] = {
@@ -62,6 +69,7 @@ _DESCRIBED: dict[str, Callable[[Any], str]] = {
     "review_request": _review_request,
     "change_title": lambda event: f"changed the title from “{event['old_title']}” to “{event['new_title']}”",
     "change_target_branch": lambda event: f"changed the target from {event['old_ref']} to {event['new_ref']}",
+    "add_time_manual": _time,
     "delete_branch": lambda event: f"deleted the branch {event['old_ref']}",
     **dict.fromkeys(("issue_ref", "comment_ref", "pull_ref"), _reference),
     **dict.fromkeys(("add_dependency", "remove_dependency"), _dependency),
@@ -81,7 +89,6 @@ _PLAIN = {
     "dismiss_review": "dismissed a review",
     "start_tracking": "began to work",
     "stop_tracking": "stopped working",
-    "add_time_manual": "added spent time",
     "cancel_tracking": "discarded a stopwatch",
     "added_deadline": "set the due date",
     "modified_deadline": "changed the due date",
