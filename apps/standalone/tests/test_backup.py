@@ -16,7 +16,7 @@ import pytest
 
 from .ingot_command import MAX_SECONDS, RunningIngot, ingot
 
-TABLES_OF_THE_RUN = {"relay", "outbox", "inbox", "job", "alembic_version"}
+TABLES_OF_THE_RUN = {"relay", "outbox", "inbox", "job", "alembic_version", "upkeep"}
 """What changes by itself while Ingot runs; `outbox` and `inbox` are looked at apart."""
 
 
