@@ -127,6 +127,27 @@ async def test_it_is_refused_over_ssh_as_well(world, history, ann, tmp_path, ver
         assert code == 0, said
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("version", [0, 2])
+@pytest.mark.parametrize("prefix", ["", "combine:blob:none+"])
+async def test_no_filter_reads_a_file(history, ann, tmp_path, prefix, version):
+    """Its lines would be patterns of paths: which paths are sent would show what is in it."""
+    url, ids, path = history
+    update_refs(path, [RefChange("refs/scratch/x", ZERO_OID, ids["gone"])])
+    for name in (ids["gone blob"], "refs/scratch/x:secret.txt", "refs/heads/master:a.txt"):
+        options = ("-c", f"protocol.version={version}", "clone", "-q", "--bare")
+        code, said = await git(
+            *options,
+            f"--filter={prefix}sparse:oid={name}",
+            url,
+            "part",
+            cwd=tmp_path,
+            person=ann,
+            check=False,
+        )
+        assert (code, "filter 'sparse:oid' not supported" in said) == (128, True), said
+
+
 @pytest.mark.parametrize("name", ["first", "old blob", "old tree", "new blob"])
 async def test_what_a_branch_leads_to_is_fetched_by_its_id(history, ann, tmp_path, name):
     url, ids, _ = history

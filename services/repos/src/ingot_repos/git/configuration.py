@@ -25,6 +25,8 @@ CONFIG: tuple[tuple[str, str], ...] = (
     ("pack.windowMemory", "128m"),
     ("core.bigFileThreshold", "32m"),
     ("uploadpack.allowFilter", "true"),
+    # The lines of any object would be the patterns of the filter, and what is sent would show them.
+    ("uploadpackfilter.sparse:oid.allow", "false"),
     ("uploadpack.allowAnySHA1InWant", "false"),
     *(("uploadpack.hideRefs", prefix.removesuffix("/")) for prefix in HIDDEN_REFS),
     # Pushers may change branches, tags and notes; refs/pull/ and all others belong to the service.
